@@ -185,12 +185,19 @@ def report(
     title: str = "Evaluation report",
     questions: FileLike | None = None,
     groups: Mapping[str, Mapping[str, str]] | None = None,
+    judgements: JudgementsLike | None = None,
+    answers: RecordsLike | Iterable[FileLike] | None = None,
+    nuggets: FileLike | None = None,
+    passages: FileLike | None = None,
+    store: str | os.PathLike[str] | None = None,
+    texts: int | Literal["all"] = 50,
     **options: Unpack[ComparisonOptions],
 ) -> Path:
     """Write a page with everything there is to say of scores.
 
-    The page needs no network. The command `rageval report` also shows what was found where, which takes the
-    files themselves.
+    The page needs no network. With `judgements` of answers it shows what was judged, with the quotes, what
+    judges cost, and how they agree; with `answers`, too, each text beside what it cites. What runs found
+    where is shown by the command `rageval report`, which takes the files themselves.
 
     Parameters
     ----------
@@ -204,6 +211,18 @@ def report(
         A file with the texts of the queries.
     groups
         Slices: `{field: {query: value}}`.
+    judgements
+        What `evaluate_answers` made the scores from: files, a table, a DataFrame, or dicts.
+    answers
+        The answers that were judged, in the same forms.
+    nuggets
+        A file with the nuggets, for their texts.
+    passages
+        A file with the texts of what answers cite: JSON lines with an id and a text.
+    store
+        The store of replies, for the prompts; the usual one by default, if it is there.
+    texts
+        Of how many queries the texts are shown in full, the worst first; `"all"` for all.
     **options
         Those of `rageval.comparison.Settings`.
 
@@ -223,13 +242,26 @@ def report(
 
     from rageval.comparison import Settings
     from rageval.files.writing import whole_file
-    from rageval.pages.gathering import Beside, finished, measured, provenance
+    from rageval.pages.gathering import Beside, provenance, report_of_scores
     from rageval.pages.page import page
 
     _refuse(options, Settings.__dataclass_fields__)
-    # Scores know values and no rankings: what was found where is not on this page.
-    extra = Beside(title=title, questions=questions, groups=groups or {})
-    found = finished(measured(_several(scores), Settings(**options)), _several(scores), extra)
+    if judgements is None and any(each is not None for each in (answers, nuggets, passages, store)):
+        raise UsageError(
+            "report: answers, nuggets, passages and store go with judgements; expected these, too"
+        )
+    if texts != "all" and (not isinstance(texts, int) or texts < 0):
+        raise UsageError(f"report: texts={texts!r}: expected a whole number from 0, or 'all'")
+    extra = Beside(
+        title=title,
+        questions=questions,
+        groups=groups or {},
+        nuggets=nuggets,
+        passages=passages,
+        store=None if store is None else os.fspath(store),
+        texts=None if texts == "all" else texts,
+    )
+    found = report_of_scores(_several(scores), Settings(**options), extra, judgements, answers)
     found["provenance"] = provenance(["rageval.report(…)"], ())
     with whole_file(Path(path)) as stream:
         stream.write(page(found).encode())

@@ -13,6 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from rageval.cli import main
+from rageval.judges.base import Reply, Request
+from rageval.judges.store import Store
 
 DATA = Path(__file__).parents[1] / "examples/data"
 RUNS = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
@@ -87,13 +89,17 @@ def _lines(path: Path, records: list[dict[str, Any]]) -> str:
 
 
 def _judgements(queries: list[str], runs: list[str], nuggets: list[str]) -> list[dict[str, Any]]:
-    """Support that differs by query, run and nugget, with a quote for whatever is supported."""
+    """Support that differs by query, run and nugget, with a quote for whatever is supported.
+
+    Quotes for the first nugget are words of the answer, those for the others are not.
+    """
     found = []
     for q, query in enumerate(queries):
         for r, run in enumerate(runs):
             for n in range(len(nuggets)):
                 label = ("not_support", "partial_support", "support")[(q + r * (n + 1)) % 3]
-                more = {"evidence": f"quote {q} {r} {n}"} if label != "not_support" else {}
+                quote = f"quote {q} {r} {n}" if n else f"RAINS  in place {q}"
+                more = {"evidence": quote} if label != "not_support" else {}
                 found.append(
                     {"query_id": query, "run_id": run, "item_id": "answer", "aspect": str(n), "label": label}
                     | {"status": "ok", "judge": "openai:gpt-4o-mini@1", "rubric": "nugget-assignment"}
@@ -103,36 +109,72 @@ def _judgements(queries: list[str], runs: list[str], nuggets: list[str]) -> list
     return found
 
 
+def answered(queries: list[str], runs: list[str], said: str = "") -> list[dict[str, Any]]:
+    """Answers of two sentences: the first cites a passage that is there, the second one without a text."""
+    return [
+        {
+            **{"query_id": query, "run_id": run, "references": ["d1", "d2"]},
+            "answer": [
+                {"text": f"It rains in place {at}{said}.", "citations": ["d1"]},
+                {"text": f"More{said}.", "citations": ["d2", "d1"]},
+            ],
+            "passages": [{"id": "d1", "text": f"Rain falls in place {at}. " + "It is wet. " * 50 + said}],
+        }
+        for at, query in enumerate(queries)
+        for run in runs
+    ]
+
+
+def stored(folder: Path, judged: list[dict[str, Any]], count: int, said: str = "") -> str:
+    """A store with the replies to the first calls; the judgements name them, as those of `judge` do."""
+    path = str(folder / "store.sqlite")
+    with Store(path) as store:
+        for at, first in enumerate(judged[::2][:count]):
+            request = Request(f"Judge well{said}.", f"prompt {at}{said}", {"type": "object"})
+            raw = json.dumps({"said": f"raw {at}{said}"})
+            key = request.key("m", "")
+            store.put(key, request, Reply("ok", raw), "m", "")
+            first |= {"key": key[:16], "raw": raw}
+    return path
+
+
 def _answers(folder: Path) -> list[str]:
     queries, nuggets = [f"q{at:02d}" for at in range(45)], ["It rains.", "It snows."]
     judged = _judgements(queries, ["ours", "theirs", "older"], nuggets)
     gold = [{**record, "judge": "person", "reason": "people say so"} for record in judged]
+    store = stored(folder, judged, 6)
+    judged[-2] |= {"key": "f" * 16, "raw": "a reply that no store has"}
     for record in gold[::7]:
         record["label"] = "support"
     importance = ("vital", "okay")
     listed = [{"text": text, "importance": how} for text, how in zip(nuggets, importance, strict=True)]
     bank = [{"qid": query, "query": "?", "nuggets": listed} for query in queries]
     asked = [
-        {"query_id": query, "question": f"Question {at}?", "kind": "rare" if at < 5 else "common"}
+        {"query_id": query, "question": f"Question {at}?", "answer": f"Gold {at}"}
+        | {"kind": "rare" if at < 5 else "common"}
         for at, query in enumerate(queries)
     ]
     return [
         *(_lines(folder / "judged.jsonl", judged), "-m", "v_strict,nugget_recall", "--all-pairs"),
         *("--gold", _lines(folder / "gold.jsonl", gold), "--by", "kind"),
         *("--nuggets", _lines(folder / "nuggets.jsonl", bank)),
-        *("--questions", _lines(folder / "questions.jsonl", asked)),
+        *("--questions", _lines(folder / "questions.jsonl", asked), "--store", store, "--texts", "44"),
+        *("--answers", _lines(folder / "answers.jsonl", answered(queries, ["ours", "theirs"]))),
     ]
 
 
 def _hostile(folder: Path) -> list[str]:
-    queries = [HOSTILE, "javascript:alert(1)", "__proto__", "constructor", "toString"]
+    queries = [HOSTILE, "javascript:alert(1)", "__proto__", "constructor", "100% a/b?c#d+é"]
     runs = [f"run {HOSTILE}", "__proto__", "javascript:hacked=3"]
     judged = _judgements(queries, runs, [HOSTILE])
     for record in judged:
         record |= {"reason": HOSTILE, "judge": f"judge {ATTACK}"}
         record |= {"evidence": HOSTILE} if "evidence" in record else {}
     gold = [{**record, "judge": "p", "label": "support"} for record in judged]
-    asked = [{"query_id": query, "question": HOSTILE, "kind": HOSTILE} for query in queries]
+    store = stored(folder, judged, 6, ATTACK)
+    asked = [
+        {"query_id": query, "question": HOSTILE, "answer": HOSTILE, "kind": HOSTILE} for query in queries
+    ]
     bank = [
         {"qid": query, "query": "?", "nuggets": [{"text": HOSTILE, "importance": "vital"}]}
         for query in queries
@@ -141,7 +183,8 @@ def _hostile(folder: Path) -> list[str]:
     return [
         *(_lines(place, judged), "-m", "nugget_recall", "--title", HOSTILE, "--by", "kind"),
         *("--gold", _lines(folder / "gold.jsonl", gold), "--nuggets", _lines(folder / "n.jsonl", bank)),
-        *("--questions", _lines(folder / "q.jsonl", asked)),
+        *("--questions", _lines(folder / "q.jsonl", asked), "--store", store),
+        *("--answers", _lines(folder / "a.jsonl", answered(queries, runs, HOSTILE))),
     ]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import Command, output_option, reading_of, shared
+from rageval.cli._options import DOCUMENTS, METAVAR, Command, output_option, reading_of, shared
 from rageval.cli.compare import compare
 from rageval.errors import NothingJudged, UsageError
 from rageval.text import visible
@@ -42,11 +42,29 @@ _SHARED |= {
 }
 # Options of `rageval score` that its functions ask for and a report does not have.
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1}
+_TEXTS, _ALL = 50, "all"
+_OF_ANSWERS = ("passages", "texts", "store")
 _TYPED = "rageval.pages.typed"
 _PROVENANCE = {
     "nuggets": "nuggets",
     "questions": "questions",
 }
+
+
+class _NumberOrAll(click.ParamType):  # type: ignore[type-arg]
+    """A whole number from 0, or `all`."""
+
+    name = "number or all"
+
+    def convert(
+        self, value: str | int, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        """Return the number, or the word."""
+        if value == _ALL:
+            return _ALL
+        if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
+            return int(value)
+        self.fail(f"expected a whole number from 0, or {_ALL}, found {visible(str(value))!r:.40}", param, ctx)
 
 
 class _Remembering(Command):
@@ -77,11 +95,25 @@ def _with_options_of_compare(command: click.Command) -> click.Command:
     "--gold", help="People's judgements of a part: claims rest on them, and judges are compared with them."
 )
 @click.option(
+    "--passages",
+    type=DOCUMENTS,
+    metavar=METAVAR,
+    help="Texts of what judged answers cite: JSON lines with an id and a text.",
+)
+@click.option(
+    "--texts",
+    type=_NumberOrAll(),
+    metavar="N|all",
+    help="For how many queries to keep answers, passages, prompts and replies in full, the worst first"
+    f" (default: {_TEXTS}).",
+)
+@shared("--store", help="The store of replies, for prompts (default: the user's cache).")
+@click.option(
     "--details",
     type=click.IntRange(0),
     metavar="N",
-    help="For how many queries to keep what was found, those first on which the runs differ most (default: up"
-    " to 100, as many as fit into a page of 2 MB).",
+    help="For how many queries to keep what was found: of answers the worst first, else those on which runs"
+    " differ most (default: up to 100, as many as fit into a page of 1.5 MB).",
 )
 @click.option(
     "--format", "style", type=click.Choice(("table", "json")), help="Of show: the means, or everything."
@@ -121,8 +153,20 @@ def _write(found: Report, options: dict[str, Any]) -> int:
         stream.write(text)
     for remark in found["remarks"]:
         click.echo(f"rageval: {visible(remark)}", err=True)
-    click.echo(f"rageval: wrote {visible(str(output))} ({len(text):,} bytes)", err=True)
+    kept = _kept(found)
+    click.echo(
+        f"rageval: wrote {visible(str(output))} ({len(text):,} bytes{'; ' + kept if kept else ''})", err=True
+    )
     return NothingJudged.exit_code if found.get("unjudged") else 0
+
+
+def _kept(found: Report) -> str:
+    """Say of how many queries the page has the texts, where these are not all."""
+    traces = found.get("traces")
+    if not traces or len(traces["queries"]) >= traces["of"]:
+        return ""
+    kept = len(traces["queries"])
+    return f"texts of {kept:,} of {traces['of']:,} queries, the worst first; --texts {_ALL} keeps all"
 
 
 def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[str]) -> Report:
@@ -141,11 +185,18 @@ def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[s
         found = _of_earlier(earlier, inputs, options, reading)
     else:
         made_of = _of_answers if inputs.answers else _of_runs
+        _refuse_texts(options, of_answers=bool(inputs.answers))
         found = made_of(inputs, _measures(options, inputs), options | _UNSAID, reading)
     made = provenance(["rageval", "report", *typed], roles)
     # What the earlier result itself was made from.
     kept = found.get("provenance", {}).get("inputs", [])
     return {**found, "provenance": {**made, "inputs": [*made["inputs"], *kept]}}
+
+
+def _refuse_texts(options: dict[str, Any], of_answers: bool) -> None:
+    given = [f"--{name}" for name in _OF_ANSWERS if options[name] is not None]
+    if given and not of_answers:
+        raise UsageError(f"{', '.join(given)}: texts are those of judged answers, which are not here")
 
 
 def _measures(options: dict[str, Any], inputs: Inputs) -> list[Any]:
@@ -207,6 +258,7 @@ def _of_earlier(earlier: list[str], inputs: Inputs, options: dict[str, Any], rea
             "expected the JSON of earlier commands alone: what they measured stands in it; leave out runs,"
             " judgements and measures"
         )
+    _refuse_texts(options, of_answers=False)
     if options["gold"] or options["evidence"] or options["by"] or options["cluster"]:
         raise UsageError("--gold, --evidence, --by and --cluster need the runs or the judgements themselves")
     return report_of_earlier(earlier, _settings(options, [], []), _beside(options, [], [], reading))
@@ -237,6 +289,9 @@ def _beside(options: dict[str, Any], queries: list[str], sources: list[Any], rea
         evidence=options["evidence"],
         gold=options["gold"],
         answers=options["answers"],
+        passages=options["passages"],
+        texts={None: _TEXTS, _ALL: None}.get(options["texts"], options["texts"]),
+        store=options["store"],
         settings=_settings(options, queries, sources),
         limits=reading.limits,
     )
@@ -250,6 +305,7 @@ def _roles(inputs: Inputs, earlier: list[str], options: dict[str, Any]) -> Itera
     yield from (("judgements", source) for source in [*inputs.qrels, *inputs.answers])
     yield from ((EARLIER, source) for source in earlier)
     yield from (("answers", source) for source in options["answers"])
+    yield from (("passages", source) for source in [options["passages"]] if source is not None)
     yield from (("evidence", source) for source in options["evidence"])
     yield from ((what, options[name]) for name, what in _PROVENANCE.items() if options[name])
     yield from (("people's judgements", source) for source in options["gold"])

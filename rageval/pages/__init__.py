@@ -4,7 +4,8 @@ A report is first a structure of plain lists and dicts (`gathering`), which is p
 whole, and can be taken out of it again (`reading`). What it holds, some of it only where it is known:
 
 format, title     "rageval-report/1", and what the page is called
-runs, measures    names, in the order of the command
+runs, measures    names: runs with the best first by the first measure, measures in the order of the command
+level             of the intervals
 better            which values are good by each measure: higher, lower or neither
 cells             a record a run and measure: value, interval, queries, what it is better than, signature
 comparison        signature, settings and pairs, as `rageval compare --format json` has them

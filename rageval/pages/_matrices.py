@@ -9,7 +9,7 @@ documents has `rankings`, too: each run's documents by column number, best first
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ from rageval.scoring.runs import documents_of
 from rageval.scoring.sources import RunSource
 
 Key = tuple[str, str, str, str]  # query, run, item, aspect
-_LONGEST = 600  # characters of a quote or a reason that are shown
+LONGEST = 600  # characters of a quote or a reason that are shown
 _Text = str | int
 
 
@@ -51,11 +51,29 @@ class _NoteLine(msgspec.Struct):
     detail: str | None = None
     usage: _Tokens | None = None
     canaries: Any = None
+    key: Any = None
+    raw: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallNote:
+    """A call, by the first thing that was judged in it: the key of its stored reply, and the reply itself."""
+
+    key: Key
+    judge: str
+    reply: str
+    raw: str
 
 
 @dataclass
 class JudgesNotes:
-    """Evidence and reasons by what they are about and whose they are, and the tokens of each judge."""
+    """Evidence and reasons by what they are about and whose they are, and the tokens of each judge.
+
+    Of the queries `in_full` texts are whole, and calls are kept.
+    """
+
+    in_full: Collection[str] = ()
+    calls: dict[str, list[CallNote]] = field(default_factory=dict)  # by query
 
     said: dict[Key, dict[str, dict[str, str]]] = field(default_factory=dict)
     spent: dict[str, list[int]] = field(default_factory=dict)  # judge -> calls, input, output
@@ -68,10 +86,13 @@ class JudgesNotes:
 
 
 def read_notes(
-    sources: Iterable[Source], is_wanted: Callable[[Key], bool], limits: Limits = DEFAULT
+    sources: Iterable[Source],
+    is_wanted: Callable[[Key], bool],
+    limits: Limits = DEFAULT,
+    in_full: Collection[str] = (),
 ) -> JudgesNotes:
     """Return what files of judgements say of the keys that are wanted; the tokens are those of all."""
-    notes = JudgesNotes()
+    notes = JudgesNotes(in_full)
     for source in sources:
         # A stream was read for the scores, and is gone.
         if not can_read_again(source) or kind_of(source, limits) != "judgements":
@@ -93,20 +114,29 @@ def _add(notes: JudgesNotes, line: _NoteLine, is_wanted: Callable[[Key], bool]) 
             found = notes.attacks.setdefault(line.judge, [0, 0])
             found[:] = [found[0] + rate[0], found[1] + rate[1]]
     key = str(line.query_id), str(line.run_id), str(line.item_id), str(line.aspect)
-    said = said_in(line.evidence, line.reason, line.detail)
+    is_whole = key[0] in notes.in_full
+    said = said_in(line.evidence, line.reason, line.detail, None if is_whole else LONGEST)
+    raw = line.raw if isinstance(line.raw, str) else ""
+    reply = line.key if isinstance(line.key, str) else ""
+    if is_whole and (raw or reply):
+        notes.calls.setdefault(key[0], []).append(CallNote(key, line.judge, reply, raw))
     if said and is_wanted(key):
         notes.said.setdefault(key, {})[line.judge] = said
 
 
-def said_in(evidence: Any, reason: Any, detail: Any = None) -> dict[str, str]:
-    """Return the texts that are there, shortened."""
+def said_in(evidence: Any, reason: Any, detail: Any = None, most: int | None = LONGEST) -> dict[str, str]:
+    """Return the texts that are there, shortened unless there is no most."""
     texts = {"evidence": evidence, "reason": reason, "detail": detail}
-    return {name: shortened(str(text)) for name, text in texts.items() if text}
+    return {
+        name: str(text) if most is None else shortened(str(text), most)
+        for name, text in texts.items()
+        if text
+    }
 
 
-def shortened(text: str) -> str:
+def shortened(text: str, most: int = LONGEST) -> str:
     """Return the text, cut where it is too long for a page."""
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 Record = dict[str, Any]
@@ -186,13 +216,13 @@ def of_answers(
     return found
 
 
-def fitting(matrices: Mapping[str, Record], most: int) -> dict[str, Record]:
-    """Return the first of them, as many as fit into so many characters of JSON; at least one."""
+def fitting(matrices: Mapping[str, Record], most: int, least: int = 1) -> dict[str, Record]:
+    """Return the first of them, as many as fit into so many characters of JSON, and at least so many."""
     kept: dict[str, Record] = {}
     for query, matrix in matrices.items():
         # As long as it will be in the page, where non-ASCII is escaped.
         most -= len(json.dumps(matrix, ensure_ascii=True, separators=(",", ":")))
-        if most < 0 and kept:
+        if most < 0 and len(kept) >= least:
             break
         kept[query] = matrix
     return kept

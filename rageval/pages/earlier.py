@@ -24,6 +24,7 @@ from rageval.text import visible
 _SAID = ("value", "missing", "bounds", "lost", "judges", "basis")
 _EXPECTED = "the output of rageval score, compare, agree, diagnose or report show with --format json"
 _FIRST_KEY = re.compile(rb'\s*\{\s*"(results|signature|compared|format|diagnosis)"\s*:')
+_LEVEL = re.compile(r"\|level:(0\.\d+)\|")
 _ONLY_MEANS = (
     "{}: holds means only; with the values of every query (rageval score -q --format json) there are"
     " intervals, tests and differences"
@@ -201,6 +202,9 @@ def _take_comparison(found: Mapping[str, Any], report: Report) -> None:
         for value in found["values"]
     ]
     compared = comparison_record({**found, "pairs": pairs})
+    # The one place where an earlier comparison says of what level its intervals are.
+    if level := _LEVEL.search(str(found["signature"])):
+        report["level"] = float(level[1])
     _add(report, {"cells": cells, "comparison": compared, "remarks": found["remarks"], "better": better})
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from rageval.comparison import Comparison, Settings, compare
@@ -20,10 +24,12 @@ from rageval.comparison.intervals import slices
 from rageval.comparison.passport import Judged
 from rageval.comparison.positions import positions_of, said_of
 from rageval.comparison.results import Absent, Alike, Cell
+from rageval.errors import UsageError
 from rageval.files.answers import read_answers
 from rageval.files.judgements import JudgementTable
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
+from rageval.files.objects import records_of_frame
 from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.questions import read_questions
 from rageval.judges.voting import Place
@@ -31,6 +37,9 @@ from rageval.measures.base import LOWER, Measure
 from rageval.pages._judging import beside, by_judge, judging, listed, of_qrels, spending, without_fence
 from rageval.pages._matrices import DEPTH, fitting, of_answers, of_documents, rankings, read_notes, shortened
 from rageval.pages._parts import FORMAT, packed, plain
+from rageval.pages._sentence import ranked
+from rageval.pages._traces import TEXTS, Texts, traces
+from rageval.records import Question
 from rageval.scoring.answers import read_judgements
 from rageval.scoring.gold import Draw, gold_of_documents
 from rageval.scoring.ordering import Order
@@ -42,7 +51,8 @@ from rageval.version import __version__
 
 Report = dict[str, Any]
 _DETAILS = 100  # queries
-_PAGE, _LEAST = 1_600_000, 100_000  # bytes of a whole page without its scripts, and for details at least
+_ASKED = 240  # characters of a question in a table
+_PAGE, _LEAST = 1_350_000, 100_000  # bytes of a whole page without its scripts, and for details at least
 _PAIR = 600  # bytes that a compared pair takes in its table
 
 
@@ -53,8 +63,9 @@ class Beside:
     `groups`: {field: {query: value}} for slices; `details`: for how many queries to show what was found, None
     for as many as a page can well hold; `nuggets`, `questions`: files with their texts; `evidence`: files of
     judgements with quotes and reasons; `gold`: files of what people said, which judges are held against;
-    `answers`: files of the answers that were judged, for their texts; `settings`: of slices that people's
-    labels correct.
+    `answers`: files of the answers that were judged, and `passages` of what they cite, for their texts;
+    `texts`: of how many queries these are shown, None for all; `store`: where replies are; `settings`: of
+    slices that people's labels correct.
     """
 
     title: str = "Evaluation report"
@@ -65,6 +76,9 @@ class Beside:
     evidence: Sequence[Source] = ()
     gold: Sequence[Any] = ()
     answers: Sequence[Source] = ()
+    passages: Source | None = None
+    texts: int | None = TEXTS
+    store: str | None = None
     settings: Settings | None = None
     limits: Limits = DEFAULT
 
@@ -103,25 +117,65 @@ def report_of_answers(
 ) -> Report:
     """Return the report on judged answers that were just scored."""
     report = measured(results, settings)
-    queries = _most_telling(results, _DETAILS if extra.details is None else extra.details)
+    order = _worst(results)
+    texts = Texts(extra.texts, extra.answers, extra.passages, files, extra.store, extra.limits)
+    traced = texts.some(order)
+    queries = order[: max(len(traced), _DETAILS if extra.details is None else extra.details)]
     gold = by_judge(read_judgements(extra.gold, limits=extra.limits)) if extra.gold else None
     # With one judge and no people there is nobody to compare.
     several = gold is not None or len(grades.judges.words) > 1
     pairs = beside(by_judge(grades), gold) if several else []
     wanted, places = set(queries), listed(pairs)
     sources = [*files, *extra.gold, *extra.evidence]
-    notes = read_notes(sources, lambda key: key[0] in wanted or key in places, extra.limits)
+    notes = read_notes(sources, lambda key: key[0] in wanted or key in places, extra.limits, set(traced))
     report["judging"] = judging(pairs, notes, dict(_answers(extra, places)))
     report["spending"] = list(spending(grades, notes))
     found = [judge.as_dict() for judge in positions_of(grades)]
+    said = []
     if found:  # nobody else is asked where an answer was shown
         report["positions"] = found
         said = [f"{judge['judge'] or 'the judge'}: {text}" for judge in found for text in said_of(judge)]
-        report["remarks"] = [*report.get("remarks", ()), *said]
-    unfenced = list(without_fence(grades, notes))
-    report["remarks"] = [*report.get("remarks", ()), *unfenced]
-    report["matrices"] = _kept(of_answers(queries, grades, _bank(extra), notes), report, extra)
+    report["remarks"] = [*report.get("remarks", ()), *said, *without_fence(grades, notes)]
+    if traced:
+        report["traces"] = {**traces(traced, texts, _questions(extra), notes.calls), "of": len(order)}
+    matrices = of_answers(queries, grades, _bank(extra), notes)
+    report["matrices"] = _kept(matrices, report, extra, len(traced))
     return finished(report, results, extra)
+
+
+def report_of_scores(
+    results: Sequence[Scores], settings: Settings, extra: Beside, judgements: Any = None, answers: Any = None
+) -> Report:
+    """Return the report on scores; with the judgements of answers that they were made from, on these, too."""
+    if judgements is None:
+        return finished(measured(results, settings), results, extra)
+    with TemporaryDirectory() as folder:
+        files = _as_files(judgements, Path(folder) / "judgements.jsonl")
+        extra = replace(extra, answers=_as_files(answers, Path(folder) / "answers.jsonl"))
+        # A table is read already, and knows neither quotes nor replies.
+        is_table = isinstance(judgements, JudgementTable)
+        grades: JudgementTable = judgements if is_table else read_judgements([*files])  # type: ignore[arg-type]
+        unknown = [scores.run for scores in results if scores.run not in grades.runs.words]
+        if unknown:
+            raise UsageError(f"report: the judgements know no run {', '.join(map(visible, unknown))!s:.200}")
+        return report_of_answers(results, settings, grades, files, extra)
+
+
+def _as_files(given: Any, place: Path) -> list[Source]:
+    """Return files as they are, and records as a file at this place, so that all are read alike."""
+    if given is None or isinstance(given, JudgementTable):
+        return []
+    if isinstance(given, str | os.PathLike) or hasattr(given, "read"):
+        return [given]
+    if hasattr(given, "columns"):
+        given = records_of_frame(given)
+    listed = [given] if isinstance(given, Mapping) else list(given)
+    files: list[Source] = [each for each in listed if not isinstance(each, Mapping)]
+    records = [each for each in listed if isinstance(each, Mapping)]
+    if records:
+        place.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in records))
+        files.append(place)
+    return files
 
 
 def _beside_people(qrels: Qrels, extra: Beside) -> list[tuple[str, Judged, str, Judged]]:
@@ -148,27 +202,34 @@ def _answers(extra: Beside, places: Collection[Place]) -> Iterator[tuple[tuple[s
 def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside) -> Report:
     """With a title, the texts of the questions, slices."""
     whole: Report = {"format": FORMAT, "title": extra.title, "comparison": None, "remarks": [], **report}
+    whole["runs"] = ranked(whole["runs"], whole["measures"], whole)
     if extra.questions is not None and whole.get("queries"):
-        texts = {found.query_id: found.text for found in read_questions(extra.questions, extra.limits)}
+        texts = {query: found.text for query, found in _questions(extra).items()}
         ids = [
             *whole["queries"]["ids"],
             *(each["query"] for pair in whole.get("judging") or () for each in pair["listed"]),
         ]
-        known = {query: shortened(texts[query]) for query in ids if texts.get(query)}
+        known = {query: shortened(texts[query], _ASKED) for query in ids if texts.get(query)}
         whole["queries"] = {**whole["queries"], "texts": known}
     if extra.groups:
         whole["slices"] = [*whole.get("slices", []), *_sliced(results, extra.groups, extra.settings)]
     return whole
 
 
-def _kept(matrices: Report, report: Report, extra: Beside) -> Report:
+def _questions(extra: Beside) -> dict[str, Question]:
+    if extra.questions is None:
+        return {}
+    return {found.query_id: found for found in read_questions(extra.questions, extra.limits)}
+
+
+def _kept(matrices: Report, report: Report, extra: Beside, least: int = 1) -> Report:
     """As many as were asked for, or as fit into a page beside everything else."""
     if extra.details is not None:
         return matrices
     pairs = report["comparison"]["pairs"] if "comparison" in report else []
     # Pairs become rows of HTML as well, which take about so much.
     taken = len(json.dumps(report)) + _PAIR * len(pairs)
-    return fitting(matrices, max(_PAGE - taken, _LEAST))
+    return fitting(matrices, max(_PAGE - taken, _LEAST), least)
 
 
 def _bank(extra: Beside) -> dict[tuple[str, str], Any]:
@@ -218,6 +279,7 @@ def measured(
         "measures": list(dict.fromkeys(str(score.measure) for scores in results for score in scores.scores)),
         "better": {str(score.measure): score.measure.better for scores in results for score in scores.scores},
         "cells": list(_cells(results, settings, found)),
+        "level": settings.level,
         "queries": _columns(results),
     }
     if found is not None:
@@ -366,6 +428,21 @@ def _most_telling(results: Sequence[Scores], number: int) -> list[str]:
         spread = known[0] if scores[0].measure.better == LOWER else -known[0]
     # Stable: of equal ones the first, so that the same inputs give the same page.
     return [queries[at] for at in np.argsort(-spread, kind="stable")[:number].tolist()]
+
+
+def _worst(results: Sequence[Scores]) -> list[str]:
+    """Return all queries, by the mean of all runs by the first measure, the worst first."""
+    scores = [found.scores[0] for found in results if found.scores]
+    queries = list(dict.fromkeys(query for score in scores for query in score.query_ids))
+    sign = -1 if scores and scores[0].measure.better == LOWER else 1
+    by_query = [score.by_query for score in scores]
+
+    def place(query: str) -> tuple[bool, float]:
+        known = [value[query] for value in by_query if query in value and not math.isnan(value[query])]
+        # What has no value is no worse than others, and comes last.
+        return not known, sign * math.fsum(known) / max(1, len(known))
+
+    return sorted(queries, key=place)
 
 
 _Input = tuple[str, Source]  # what it is, and where

@@ -1,6 +1,6 @@
 """A report as a page: one file with its styles, scripts and numbers, which asks for nothing from outside.
 
-The browser runs the two scripts whose hashes stand in the page's policy, and nothing else. A report is read
+The browser runs the script whose hash stands in the page's policy, and nothing else. A report is read
 back from its page.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from rageval.comparison.marks import said_of_judges
 from rageval.errors import InputError, MissingPackage
 from rageval.measures.base import LOWER, NEITHER
 from rageval.pages._parts import CLOSING, FORMAT, OPENING, as_block, asset, policy, unpacked, with_columns
+from rageval.pages._sentence import first_sentence, level_of
 from rageval.scoring.scores import BY_PEOPLE
 from rageval.text import visible
 
@@ -49,31 +51,51 @@ _EXPECTED = "a page that rageval report wrote"
 
 
 EARLIER = "earlier result"  # what an input is called that was printed by a command
-_CHARTS = "chart.js"
-_SCRIPTS = ("texts.js", "basics.js", "table.js", "charts.js", "differences.js", "matrix.js", "page.js")
+_SCRIPTS = (
+    "texts.js",
+    "basics.js",
+    "table.js",
+    "charts.js",
+    "differences.js",
+    "matrix.js",
+    "trace.js",
+    "page.js",
+)
 _STYLES = ("page.css", "parts.css")
 _TEMPLATE = "page.html.jinja"
-_OPTIONAL = dict.fromkeys(("comparison", "queries", "slices", "matrices", "judging", "positions"))
+_OPTIONAL = dict.fromkeys(("comparison", "queries", "slices", "matrices", "traces", "judging", "positions"))
 _OPTIONAL |= dict.fromkeys(("spending", "topics", "diagnoses"))
 
 
 def page(report: Mapping[str, Any], places: int = 4) -> str:
     """Return the page that shows this report."""
     environment = _environment(places)
-    # Its source map would be asked for from the network.
-    charts = asset(_CHARTS).rpartition("//# sourceMappingURL")[0].strip()
-    scripts = [charts, "\n".join(['"use strict";', *map(asset, _SCRIPTS)])]
+    script = "\n".join(['"use strict";', *map(asset, _SCRIPTS)])
     style = "\n".join(map(asset, _STYLES))
-    return environment.get_template(_TEMPLATE).render(
+    block = as_block(report)
+    # How large a page is can be said in it only when it is there; no text that it shows can be this one.
+    unknown = sha256(block.encode()).hexdigest()
+    text: str = environment.get_template(_TEMPLATE).render(
         # The templates are strict about names, so that what a report lacks is there as None.
         report={**_OPTIONAL, **report},
-        tables=_tables(report),
+        tables={**_tables(report), "sentence": first_sentence(report, places), "level": level_of(report)},
         places=places,
-        policy=policy(scripts, style),
+        size=unknown,
+        policy=policy([script], style),
         style=_trusted(style),
-        scripts=[_trusted(script) for script in scripts],
-        block=_trusted(OPENING + as_block(report) + CLOSING),
+        script=_trusted(script),
+        block=_trusted(OPENING + block + CLOSING),
     )
+    return text.replace(unknown, size_of(len(text.encode())), 1)
+
+
+def size_of(number: int) -> str:
+    """Return how large something is, for people.
+
+    >>> size_of(61_234), size_of(1_234_567)
+    ('61 kB', '1.2 MB')
+    """
+    return f"{number / 1e6:.1f} MB" if number >= 1e6 else f"{number / 1e3:.0f} kB"
 
 
 def page_of_others(report: Mapping[str, Any], places: int = 4) -> str:

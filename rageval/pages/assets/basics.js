@@ -43,3 +43,22 @@ function wayOf(measure) {
 function cellOf(run, measure) {
   return report.cells.find((cell) => cell.run === run && cell.measure === measure);
 }
+
+const placesOfQueries = new Map((report.queries || { ids: [] }).ids.map((query, at) => [addressOf(at).slice(3), at]));
+
+// Where a query is shown, by its id. An id that no address can hold has the sign U+FFFD in the place of half a
+// character.
+function addressOf(at) {
+  return "#q=" + encodeURIComponent(report.queries.ids[at].toWellFormed());
+}
+
+// The query of an address, however much of it the browser, or whoever typed it, has encoded.
+function placeOfQuery(address) {
+  let text = address;
+  try {
+    text = decodeURIComponent(address);
+  } catch {
+    // A bare % is no encoding: the id was typed as it is.
+  }
+  return placesOfQueries.get(encodeURIComponent(text.toWellFormed()));
+}

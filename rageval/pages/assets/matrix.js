@@ -3,7 +3,13 @@
 let current = -1;
 
 function openQuery(at) {
-  location.hash = `q${at}`;
+  location.hash = addressOf(at);
+}
+
+function showUnknown(address) {
+  byId("query-title").textContent = "No such query";
+  byId("query-body").replaceChildren(make("p", { class: "hint" }, `This report has no query ${visible(address)}.`));
+  byId("query-title").focus();
 }
 
 function showQuery(at, go) {
@@ -12,8 +18,10 @@ function showQuery(at, go) {
   const text = own(report.queries.texts, query);
   const matrix = own(report.matrices, query);
   byId("query-title").textContent = `Query ${visible(query)}`;
+  const trace = traceOf(query);
   byId("query-body").replaceChildren(
-    ...(text ? [make("p", { class: "question" }, lines(text))] : []),
+    ...(trace ? traceParts(at, trace, matrix) : text ? [make("p", { class: "question" }, lines(text))] : []),
+    ...(report.traces && !trace ? [make("p", { class: "hint" }, noTrace())] : []),
     valuesOf(at),
     ...(matrix && matrix.rows.length ? matrixOf(matrix) : [noMatrix()]),
   );
@@ -34,7 +42,7 @@ function step(by) {
 function noMatrix() {
   const some = Object.keys(report.matrices || {}).length;
   const why = some
-    ? `What was found is kept for the ${some} queries on which the runs differ most; --details N keeps more.`
+    ? `What was found is kept for ${some} queries; --details N keeps more.`
     : "This report holds no documents or answers.";
   return make("p", { class: "hint" }, why);
 }

@@ -1,8 +1,11 @@
 // Puts the page together once everything is there.
 
+// `#q=ID` opens the query with this id, whatever signs are in it.
 function followAddress() {
-  const found = /^#q(\d+)$/.exec(location.hash);
-  if (found && report.queries && Number(found[1]) < report.queries.ids.length) showQuery(Number(found[1]), true);
+  if (!report.queries || !location.hash.startsWith("#q=")) return;
+  const at = placeOfQuery(location.hash.slice(3));
+  if (at === undefined) showUnknown(location.hash.slice(3));
+  else showQuery(at, true);
 }
 
 function setUpQueries() {
@@ -30,14 +33,8 @@ function linkQueries() {
   const place = new Map((report.queries || { ids: [] }).ids.map((query, at) => [visible(query), at]));
   for (const cell of document.querySelectorAll("th[data-query]")) {
     const at = place.get(cell.dataset.query);
-    if (at !== undefined) cell.replaceChildren(make("a", { href: `#q${at}` }, cell.textContent));
+    if (at !== undefined) cell.replaceChildren(make("a", { href: addressOf(at) }, cell.textContent));
   }
-}
-
-function drawCharts() {
-  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
-  if (report.cells.length) drawIntervals();
-  if (report.queries) showDifferences();
 }
 
 function isDark() {
@@ -45,38 +42,19 @@ function isDark() {
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
+// Colours are the style sheet's everywhere, charts included: nothing is drawn anew.
 function setUpTheme() {
   const button = byId("theme");
   const name = () => (button.textContent = isDark() ? "Light theme" : "Dark theme");
   button.addEventListener("click", () => {
     document.documentElement.dataset.theme = isDark() ? "light" : "dark";
     name();
-    drawCharts();
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
-    name();
-    drawCharts();
-  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", name);
   name();
 }
 
-// Paper is white: charts are drawn in light colours for it, and back again.
-function setUpPrinting() {
-  let before;
-  window.addEventListener("beforeprint", () => {
-    before = document.documentElement.dataset.theme;
-    document.documentElement.dataset.theme = "light";
-    drawCharts();
-  });
-  window.addEventListener("afterprint", () => {
-    if (before === undefined) delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = before;
-    drawCharts();
-  });
-}
-
 for (const element of document.querySelectorAll(".needs-script")) element.hidden = false;
-Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
 setUpTables();
 if (report.cells.length) {
   fill(byId("chart-measure"), report.measures);
@@ -86,5 +64,5 @@ if (report.cells.length) {
 if (report.queries) setUpQueries();
 setUpSlices();
 linkQueries();
+setUpCharts();
 setUpTheme();
-setUpPrinting();

@@ -35,7 +35,22 @@ function sortTable(table, heading, isNumber) {
   markSorted(heading, direction);
 }
 
+// Every cell learns its heading, which stands before it where the screen is too narrow for a table.
+function labelCells(table) {
+  const heads = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+  for (const row of table.tBodies[0].rows) {
+    [...row.cells].forEach((cell, at) => (cell.dataset.label = heads[at]));
+  }
+}
+
 function setUpTables() {
+  for (const table of document.querySelectorAll("table.stacks")) {
+    labelCells(table);
+    // What is laid out anew would be no table any more to a screen reader.
+    table.setAttribute("role", "table");
+    for (const part of table.querySelectorAll("thead, tbody")) part.setAttribute("role", "rowgroup");
+    for (const row of table.rows) row.setAttribute("role", "row");
+  }
   for (const button of document.querySelectorAll("thead .sort")) {
     const heading = button.parentElement;
     const table = heading.closest("table");

@@ -1,0 +1,327 @@
+"""Traces in a report: first the verdict, then the worst answers with quotes, prompts and replies."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import rageval
+from rageval.errors import RagevalError
+from rageval.pages._sentence import first_sentence
+from rageval.pages.page import read_report
+from report_pages import Open, answered, browser_, opened_, pages_, stored, texts, until  # noqa: F401
+from test_report import CRAG, RUNS, judgement, lines, rageval_, reported
+
+
+def pair(**more: Any) -> dict[str, Any]:
+    known = {"run": "a", "other": "b", "measure": "rr", "queries": 8, "difference": 0.25, "low": 0.1}
+    known |= {"high": 0.4, "adjusted": 0.01, "verdict": "higher", "better_run": "a", "why": "", "basis": ""}
+    return {**known, **more}
+
+
+def sentence(*pairs: dict[str, Any], values: dict[str, float], **more: Any) -> str:
+    cells = [
+        {"run": run, "measure": "rr", "value": value, "low": value - 0.1, "high": value + 0.1, "queries": 8}
+        for run, value in values.items()
+    ]
+    report = {"runs": list(values), "measures": ["rr"], "cells": cells, "comparison": {"pairs": pairs}}
+    return first_sentence({**report, **more}, 2)
+
+
+def test_the_first_sentence_says_who_is_better_or_that_nobody_can_tell() -> None:
+    two, low = {"a": 0.75, "b": 0.5}, {"better": {"rr": "lower"}}
+    gap = "a difference of +0.25 (95 % interval +0.10 to +0.40, p = 0.0100)"
+    assert sentence(pair(), values=two) == f"a is better than b: rr 0.75 against 0.50 on 8 queries, {gap}."
+    other = sentence(
+        pair(better_run="b", verdict="worse by this judge", basis="by this judge"), values=two, **low
+    )
+    turned = "a difference of -0.25 (95 % interval -0.40 to -0.10, p = 0.0100)"
+    assert other == f"b is better than a, by this judge: rr 0.50 against 0.75 on 8 queries, {turned}."
+    undecided = pair(better_run=None, verdict="undecided", adjusted=0.00001)
+    assert sentence(undecided, values=two, level=0.9) == (
+        "8 queries cannot tell whether a or b is better by rr: a difference of +0.25 (90 % interval +0.10 to"
+        " +0.40, p < 0.0001)."
+    )
+    refused = pair(better_run=None, verdict="refused", why="nothing is judged")
+    assert sentence(refused, values=two) == "a and b cannot be compared by rr: nothing is judged."
+    neither = sentence(pair(better_run=None), values=two, better={"rr": "neither"})
+    assert neither.startswith("a is higher than b by rr, ")
+    assert neither.endswith("neither way is the better one.")
+
+
+def test_of_many_runs_the_first_sentence_counts() -> None:
+    values = {name: 0.9 - at / 10 for at, name in enumerate("abcdef")}
+    pairs = [pair(other=name) for name in "bcde"] + [pair(other="f", better_run=None, verdict="undecided")]
+    assert sentence(*pairs, values=values) == (
+        "a is the highest of 6 runs by rr, at 0.90 (95 % interval 0.80 to 1.00, 8 queries); it is better than"
+        " 4 others and not to be told from f."
+    )
+    pairs = [pair(run=name, other="f") for name in "ab"]
+    pairs += [pair(run="c", other="f", better_run="f", verdict="lower")]
+    pairs += [pair(run="d", other="f", better_run=None, verdict="undecided")]
+    pairs += [pair(run="e", other="f", better_run=None, verdict="refused")]
+    comparison = {"comparison": {"pairs": pairs, "baseline": "f"}}
+    assert sentence(values=values, **comparison).startswith(
+        "Of 5 runs 2 are better than f by rr, 1 worse, and 1 cannot be told from it; nothing is claimed of 1"
+        " pair. The highest is a, a difference of +0.25 "
+    )
+
+
+def test_of_one_run_the_first_sentence_says_what_is_missing(tmp_path: Path) -> None:
+    records = [judgement(f"q{at}", "r", "perfect" if at else "incorrect") for at in range(4)]
+    records.append({**judgement("q4", "r", ""), "label": None, "status": "refused"})
+    file = lines(tmp_path, "some.jsonl", records)
+    found = first_sentence(reported(tmp_path, file, "-m", "crag_score", "--on-missing", "skip"))
+    assert re.fullmatch(
+        r"r reaches 0\.5000 by crag_score \(95 % interval .* to .*, 4 queries\)\. 1 judgement failed and is"
+        r" missing; 1 query has no value; whatever they are, the mean lies between 0\.2000 and 0\.6000\.",
+        found,
+    )
+    few = tmp_path / "few.run"
+    few.write_text("7640 Q0 nothing 1 1.0 t\n")
+    run = reported(
+        tmp_path, str(few), RUNS[2], "-m", "recall@10", "--nothing-judged", "zero", "--level", "0.9"
+    )
+    said = first_sentence(run)
+    assert "few.run lacks 11 judged queries" in said.replace("Few", "few")
+    assert "90 % interval" in said
+    agreed = tmp_path / "agreed.json"
+    agreed.write_text(rageval_("agree", CRAG, CRAG, "--format", "json").stdout)
+    assert "10 judgements compared" in first_sentence(reported(tmp_path, str(agreed)))
+
+
+def trace(folder: Path, *words: str) -> dict[str, Any]:
+    """A report on three queries by two runs, judged worse from query to query."""
+    queries, runs = ["q0", "q1", "q2"], ["ours", "theirs"]
+    judged = [
+        judgement(query, run, label, evidence=f"quote {query} " + "long " * 200)
+        for query, label in zip(queries, ("perfect", "missing", "incorrect"), strict=True)
+        for run in runs
+    ]
+    folder.mkdir(exist_ok=True)
+    store = stored(folder, judged, 2)
+    asked = [
+        {"query_id": query, "question": f"What is {query}?", "answer": f"It is {query}."} for query in queries
+    ]
+    texts_ = [{"id": "d2", "text": "The second."}]
+    lines(folder, "passages.jsonl", texts_)
+    lines(folder, "answers.jsonl", answered(queries, runs))
+    lines(folder, "questions.jsonl", asked)
+    file = lines(folder, "judged.jsonl", judged)
+    names = ("answers", "questions", "passages")
+    options = [word for name in names for word in (f"--{name}", str(folder / f"{name}.jsonl"))]
+    return reported(folder, file, "-m", "crag_score", *options, "--store", store, *words)
+
+
+def test_a_trace_has_question_gold_answer_passages_quotes_prompts_and_replies(tmp_path: Path) -> None:
+    found = trace(tmp_path)
+    traces, matrices = found["traces"], found["matrices"]
+    assert list(traces["queries"]) == list(matrices) == ["q2", "q1", "q0"], "the worst first"
+    one = traces["queries"]["q0"]
+    assert (one["question"], one["gold"]) == ("What is q0?", ["It is q0."])
+    assert one["passages"][0][0] == "d1"
+    assert one["passages"][0][1].startswith("Rain falls in place 0.")
+    assert one["passages"][1] == ["d2", "The second."]
+    answer = one["answers"][0]
+    assert answer["sentences"] == [["It rains in place 0.", [0]], ["More.", [1, 0]]]
+    assert len(matrices["q0"]["cells"][0]["evidence"]) > 1000, "in full"
+    (call,) = one["calls"]
+    assert (call["user"], traces["systems"][call["system"]]) == ("prompt 0", "Judge well.")
+    assert json.loads(call["reply"]) == {"said": "raw 0"}
+    assert traces["replies"] == {"asked": 2, "found": 2}
+
+
+def test_texts_are_those_of_the_worst_queries_and_the_terminal_says_what_was_left_out(tmp_path: Path) -> None:
+    for words, kept in (((), 3), (("--texts", "1"), 1), (("--texts", "0"), 0), (("--texts", "all"), 3)):
+        found = trace(tmp_path / "x", *words)
+        assert len((found.get("traces") or {"queries": ()})["queries"]) == kept
+    found = trace(tmp_path / "x", "--texts", "1", "--details", "1")
+    assert list(found["traces"]["queries"]) == ["q2"]
+    assert len(found["matrices"]["q2"]["cells"][0]["evidence"]) > 1000
+    text = (tmp_path / "x/report.html").read_text(encoding="utf-8")
+    assert "Texts are those of 1 of 3 queries, the worst" in text
+    size = re.search(r"this page takes (\d+) kB", text)
+    assert size
+    assert abs(int(size[1]) - len(text.encode()) / 1000) < 1
+    file, answers = (str(tmp_path / "x" / name) for name in ("judged.jsonl", "answers.jsonl"))
+    words = [file, "-m", "crag_score", "--answers", answers, "--texts", "2", "-o", str(tmp_path / "r.html")]
+    assert "texts of 2 of 3 queries, the worst first; --texts all" in rageval_("report", *words).stderr
+
+
+def test_a_reply_is_taken_from_the_store_only_if_it_is_the_one_that_was_read(tmp_path: Path) -> None:
+    records = [judgement(f"q{at}", "r", "perfect") for at in range(4)]
+    store = stored(tmp_path, records, 1)
+    known = records[0]["key"]
+    records[1] |= {"key": known, "raw": "another reply"}
+    records[2] |= {"key": known[:3]}
+    records[3] |= {"key": {"not": "a text"}, "raw": 7}
+    file = lines(tmp_path, "judged.jsonl", records)
+    found = reported(tmp_path, file, "-m", "crag_score", "--store", store)["traces"]
+    calls = [call for one in found["queries"].values() for call in one.get("calls", ())]
+    assert [call.get("user") for call in calls] == ["prompt 0", None, None]
+    assert calls[1]["reply"] == "another reply"
+    assert found["replies"] == {"asked": 3, "found": 1, "why": "the store does not hold them"}
+
+
+def test_without_a_store_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = judgement("q", "r", "perfect", key="0123456789abcdef", raw="said")
+    file = lines(tmp_path, "judged.jsonl", [record])
+    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "nowhere.sqlite"))
+    found = reported(tmp_path, file, "-m", "crag_score")["traces"]
+    assert found["replies"]["why"] == f"there is no store of replies at {tmp_path / 'nowhere.sqlite'}"
+    assert found["queries"]["q"]["calls"][0]["reply"] == "said"
+    assert not (tmp_path / "nowhere.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([*RUNS, "-m", "recall@10", "--texts", "3"], "--texts: texts are those of judged answers"),
+        ([CRAG, "-m", "crag_score", "--texts", "-1"], "expected a whole number from 0, or all"),
+        ([CRAG, "-m", "crag_score", "--texts", "٣"], "expected a whole number from 0, or all"),
+        (["{}/judged.jsonl", "-m", "crag_score", "--store", "{}/none"], "there is no store of replies at"),
+        (["{}/judged.jsonl", "-m", "crag_score", "--store", "{}/judged.jsonl"], "judged.jsonl"),
+    ],
+)
+def test_what_can_be_got_wrong_about_texts_is_told(tmp_path: Path, words: list[str], message: str) -> None:
+    lines(tmp_path, "judged.jsonl", [judgement("q", "r", "perfect", key="0123456789abcdef")])
+    done = rageval_(
+        "report", *(word.format(tmp_path) for word in words), "-o", str(tmp_path / "r.html"), code=2
+    )
+    assert message in " ".join(done.stderr.split())
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_assignments_bring_their_own_answers(tmp_path: Path) -> None:
+    folder = Path(CRAG).parent
+    found = reported(tmp_path, str(folder / "assignments.jsonl"), "-m", "v_strict")["traces"]["queries"]
+    said = found["2024-901"]["answers"][0]["sentences"][0][0]
+    assert said.startswith("Chlorophyll breaks down")
+
+
+def test_from_python_it_is_the_same_page(tmp_path: Path) -> None:
+    by_command = trace(tmp_path)
+    files = {name: str(tmp_path / f"{name}.jsonl") for name in ("judged", "answers", "questions", "passages")}
+    judged = [json.loads(line) for line in Path(files["judged"]).read_text().splitlines()]
+    scores = rageval.evaluate_answers("crag_score", judged)
+    for given in (judged, files["judged"]):
+        place = rageval.report(
+            *(scores, tmp_path / "python.html"),
+            judgements=given,
+            answers=[json.loads(line) for line in Path(files["answers"]).read_text().splitlines()],
+            questions=files["questions"],
+            passages=files["passages"],
+            store=tmp_path / "store.sqlite",
+        )
+        found = read_report(place)
+        for name in ("runs", "traces", "matrices", "cells", "comparison", "spending"):
+            assert found[name] == by_command[name], name
+    rageval.report(scores, place, judgements=judged, texts=1)
+    assert len(read_report(place)["traces"]["queries"]) == 1
+    for wrong in ({"answers": files["answers"]}, {"judgements": judged, "texts": -1}):
+        with pytest.raises(RagevalError, match=r"report:"):
+            rageval.report(scores, place, **wrong)
+    with pytest.raises(RagevalError, match="know no run ours, theirs"):
+        rageval.report(scores, place, judgements=[judgement("q", "other", "perfect")])
+
+
+# --- in a browser
+
+
+def test_quotes_are_lit_or_said_not_to_be_found_and_prompts_are_one_click_away(
+    pages: dict[str, Path], opened: Open
+) -> None:
+    tab, report = opened(pages["answers"]), read_report(pages["answers"])
+    query = next(q for q, one in report["traces"]["queries"].items() if one.get("calls", [{}])[0].get("user"))
+    at = report["queries"]["ids"].index(query)
+    tab.evaluate(f"location.hash = 'q={query}'")
+    until(tab, f"current === {at}")
+    assert texts(tab, ".gold li") == [f"Gold {at}"]
+    shown_runs = [run for run in report["runs"] if run != "older"]  # whose answers are not in the file
+    assert [text.split()[0] for text in texts(tab, ".trace h3")] == shown_runs
+    matrix = report["matrices"][query]
+    for number, run in enumerate(shown_runs):
+        article = tab.locator(".trace").nth(number)
+        cells = [cell for cell in matrix["cells"] if matrix["columns"][cell["column"]] == run]
+        quoted = [cell["evidence"].startswith("RAINS") for cell in cells if "evidence" in cell]
+        lit = [re.sub(r"[a-z]$", "", text) for text in article.locator(".row mark").all_text_contents()]
+        assert lit == [f"rains in place {at}"] * any(quoted), "folded as the judge's quotes are"
+        assert article.get_by_text("its quote was not found word for word").count() == quoted.count(False)
+        assert article.locator(".cites").all_text_contents() == [" [1]", " [2][1]"]
+        assert "its text is not here" in article.locator(".passages li").nth(1).text_content()
+    call = next(call for call in report["traces"]["queries"][query]["calls"] if "user" in call)
+    summary = tab.locator("details.call > summary", has_text="Prompt and raw reply").first
+    summary.focus()
+    tab.keyboard.press("Enter")
+    until(tab, "document.querySelectorAll('details.call[open] pre').length === 3")
+    assert texts(tab, "details.call[open] pre") == ["Judge well.", call["user"], call["reply"]]
+
+
+ODD = ["100% a/b?c#d", "%41", "A", "é 漢", "q=1&x", "__proto__", "0", "12"]
+
+
+def test_every_query_has_an_address_by_its_id(tmp_path: Path, opened: Open) -> None:
+    records = [judgement(query, "r", "perfect") for query in ODD]
+    reported(tmp_path, lines(tmp_path, "judged.jsonl", records), "-m", "crag_score")
+    tab = opened(tmp_path / "report.html")
+    links = dict(
+        tab.eval_on_selector_all(
+            "#diff-table tbody a", "all => all.map(one => [one.textContent, one.getAttribute('href')])"
+        )
+    )
+    assert sorted(links) == sorted(ODD)
+    for query, address in links.items():
+        assert address.startswith("#q=")
+        tab.goto((tmp_path / "report.html").as_uri() + address)
+        until(tab, f"document.getElementById('query-title').textContent === {json.dumps('Query ' + query)}")
+    tab.evaluate("location.hash = 'q=100% a/b?c'")  # a bare % is no encoding
+    until(tab, "document.getElementById('query-title').textContent === 'No such query'")
+
+
+@pytest.mark.parametrize("name", ["runs", "answers", "hostile", "many", "judges"])
+def test_a_phone_shows_it_without_scrolling_sideways(
+    pages: dict[str, Path], opened: Open, name: str, tmp_path: Path
+) -> None:
+    place = pages[name] if name in pages else tmp_path / "report.html"
+    if name == "many":
+        runs = [str(tmp_path / f"a_run_with_a_rather_long_name_{at}.trec") for at in range(12)]
+        for run in runs:
+            Path(run).write_bytes(Path(RUNS[len(run) % 2]).read_bytes())
+        reported(tmp_path, *runs, RUNS[2], "-m", "alpha_ndcg@10,recall@10,coverage@20,rr", "--all-pairs")
+    elif name == "judges":
+        some = [
+            judgement(f"q{at}", "r", "perfect", f"judge:{who}@1234") for at in range(6) for who in range(4)
+        ]
+        reported(tmp_path, lines(tmp_path, "judged.jsonl", some), "-m", "crag_score")
+    tab = opened(place, viewport={"width": 400, "height": 800})
+    for one in tab.query_selector_all("details > summary"):
+        if one.is_visible():
+            one.click()
+    width = "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    assert tab.evaluate(width) == [400, 400]
+    tab.set_viewport_size({"width": 320, "height": 800})
+    assert tab.evaluate(width) == [320, 320]
+
+
+def test_a_chart_is_saved_as_a_file_of_its_own(pages: dict[str, Path], browser: Any) -> None:
+    tab = browser.new_context(color_scheme="dark").new_page()
+    tab.goto(pages["runs"].as_uri())
+    for name, shapes in (("intervals", "circle"), ("differences", "rect")):
+        with tab.expect_download() as saved:
+            tab.click(f"button[data-chart={name}]")
+        assert saved.value.suggested_filename == f"{name}.svg"
+        text = Path(saved.value.path()).read_text(encoding="utf-8")
+        root = ElementTree.fromstring(text)
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        assert "var(" not in text
+        assert "class=" not in text
+        drawn = [element for element in root.iter() if element.tag.endswith(shapes)]
+        assert len(drawn) == {"intervals": 2, "differences": 12}[name]
+        light = {"rgb(29, 78, 216)", "rgb(10, 107, 80)", "rgb(166, 58, 6)"}
+        assert {element.get("fill") for element in drawn} <= light, "paper is white"
+    tab.context.close()
