@@ -27,7 +27,7 @@ from rageval.judges.panel import Settings, said_by_all
 from rageval.judges.rubric import Rubric
 from rageval.judges.store import Store
 from rageval.judges.voting import GRADED, voted
-from rageval.measures.base import LOWER, MEAN, NEITHER, Measure
+from rageval.measures.base import LOWER, MEAN, MOST, NEITHER, Measure
 from rageval.names import suggestion
 from rageval.records import Answer
 from rageval.scoring.answers import evaluate_judged
@@ -112,7 +112,7 @@ class Until:
     @property
     def span(self) -> float:
         """The largest difference of two values that is possible."""
-        low, high = self.measure.limits or (0.0, 1.0)
+        low, high = self.measure.limits or (0.0, MOST if self.measure.about.above_1 else 1.0)
         return high - low
 
     def of(self, systems: Sequence[str]) -> tuple[tuple[str, ...], float | None]:

@@ -16,6 +16,7 @@ and returns a number; one whose first argument is annotated as `Assessment` is a
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -58,6 +59,7 @@ Alpha = Annotated[float, Between(0.0, 1.0)]
 Grade = Annotated[int, Between(-(10**6), 10**6)]
 _LONGEST_WORD = 100
 _MARKS = frozenset(",()[]{}|@=:'\"")  # that mean something in the name of a measure or in a signature
+MOST = math.e / (math.e - 1)  # of a share of a greedy ideal, which is worth 1 − 1/e of the best at least
 _Limits = tuple[float, float] | Callable[[Mapping[str, Any]], tuple[float, float]]
 _Better = str | Callable[[Mapping[str, Any]], str]  # which way is better, or a function of the parameters
 _Aggregate = str | Callable[[list[float]], float]  # "mean", "sum", or a function of the queries' values
@@ -76,7 +78,7 @@ class Facts(TypedDict, total=False):
     over: str  # what a share is over: `topics`, or `pool` where no topic has one by itself
     peers: Mapping[str, str]  # tool -> the name that it has for the measure
     orders: Mapping[str, str]  # tool -> its rule for equal scores, where that is not its rule for the others
-    above_1: str  # why a value may be above 1 all the same
+    above_1: str  # why a value may be above 1 all the same, up to MOST
     lacking: str  # what may help where judgements are not there
     weighs: Weighs | None  # what each judgement counts, of Σ weight · value / Σ weight over judgements
     labels: Callable[[Mapping[str, Any]], Collection[str]] | None  # which labels count, of a share of labels

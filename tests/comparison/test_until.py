@@ -293,6 +293,16 @@ def test_measures_of_which_nothing_is_known_are_refused() -> None:
             until_of("a>b", parse_measures(measure))
     with pytest.raises(UsageError, match="one measure"):
         until_of("a>b", parse_measures("crag_score accuracy"))
+    with pytest.raises(UsageError, match="no greatest value"):
+        until_of("a>b", parse_measures("nugget_density"))
+
+
+def test_differences_are_as_large_as_the_measure_lets_them_be() -> None:
+    spans = {
+        name: until_of("a>b", parse_measures(name)).span
+        for name in ("crag_score", "ndcg@10", "alpha_ndcg@10")
+    }
+    assert spans == {"crag_score": 2.0, "ndcg@10": 1.0, "alpha_ndcg@10": pytest.approx(1 / (1 - 1 / math.e))}
 
 
 def run(*words: object, code: int = 0) -> Any:

@@ -43,7 +43,7 @@ _RANGES = {  # how a page's range begins, and what it declares then
         float(end.replace("−", "-")) for end in found
     ),
     r"0 or 1\b|1/N to 1\b": lambda found: (0.0, 1.0),
-    r"0 upwards|0 to Σ": lambda found: (0.0, math.inf),
+    r"0 upwards|0 to (Σ|what documents)": lambda found: (0.0, math.inf),
     r"at most 1\b|0 to 1 of the set": lambda found: (-math.inf, 1.0),
     "`low` to `high`": lambda found: (0.0, 1.0),
 }
@@ -56,6 +56,7 @@ def test_the_range_on_a_page_is_the_one_it_declares(measure: Measure) -> None:
         ends(found.groups()) for start, ends in _RANGES.items() if (found := re.match(start, said))
     )
     assert (measure.limits or (0.0, 1.0)) == declared
+    assert bool(measure.about.above_1) == bool(re.search(r"^0 to 1(/|, and a little above)", said))
 
 
 def public_functions() -> dict[str, FunctionType]:
