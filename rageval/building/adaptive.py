@@ -2,28 +2,25 @@
 
 What two runs differ by lies between bounds, whatever the unjudged documents are (`measures.bounds`). Where
 these leave out 0 the pair is decided, and asks for nothing more. In the others a document counts by what its
-grade moves the difference: relevant against not, once with all other unjudged documents not relevant and
-once with all relevant, whichever is more, summed over the pairs; of those alike, the one nearest to a top.
+grade moves the difference (`comparison.turning`), summed over the pairs; of those alike, the one nearest to a
+top.
 
 A mean over documents that were chosen like this is no estimate: what is printed of it are the bounds.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from rageval.building._pools import Pool, pool_lines
-from rageval.comparison.sensitivity import Apart, apart
+from rageval.comparison.turning import Apart, Grades, apart, moved
 from rageval.errors import InputError, UsageError
 from rageval.measures.base import Measure
-from rageval.scoring.evaluation import Evaluator, evaluate
+from rageval.scoring.evaluation import Evaluator
 from rageval.scoring.sources import RunSource
 from rageval.text import visible
-
-_Qrels = dict[str, dict[str, dict[str, int]]]  # query -> nugget -> document -> grade
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +112,16 @@ def next_batch(
     pool = _candidates(rankings, unsure, evaluator, depth or measure.k)
     if not pool and depth is None:  # what is below a cut-off may be relevant, too, which recall divides by
         pool = _candidates(rankings, unsure, evaluator, None)
-    moved = _moved(measure, rankings, evaluator, pool, [(pair.run, pair.other) for pair in unsure])
+    runs = [(pair.run, pair.other) for pair in unsure]
+    judged = _by_query(evaluator, pool)
+    much = moved(measure, rankings, judged, pool, runs, max(1, evaluator.qrels.highest)) if pool else {}
 
     def order(place: tuple[str, str]) -> tuple[float, int, str, str]:
         query, doc = place
-        return -moved[place], min(pool[query][doc].values()), query, doc
+        return -much[place].most, min(pool[query][doc].values()), query, doc
 
-    best = sorted(moved, key=order)
+    # What moves nothing, as what stands in both tops of a precision, is looked at where nothing else is left.
+    best = sorted([place for place in much if much[place].most] or much, key=order)
     chosen: Pool = {}
     for query, doc in best[:number]:
         chosen.setdefault(query, {})[doc] = pool[query][doc]
@@ -146,65 +146,8 @@ def _candidates(
     return pool
 
 
-def _moved(
-    measure: Measure,
-    rankings: Mapping[str, Mapping[str, Sequence[str]]],
-    evaluator: Evaluator,
-    pool: Pool,
-    pairs: Sequence[tuple[str, str]],
-) -> dict[tuple[str, str], float]:
-    """Return how far each document of the pool can move the differences of the pairs."""
-    if not pool:
-        return {}
-    judged = _by_query(evaluator, pool)
-    found: dict[tuple[str, str], float] = {}
-    for others_relevant in (False, True):
-        gains: dict[str, dict[tuple[str, str], float]] = {}
-        for run in dict.fromkeys(run for pair in pairs for run in pair):
-            gains[run] = _gains(measure, rankings[run], judged, pool, others_relevant)
-        for query, docs in pool.items():
-            for doc in docs:
-                place = query, doc
-                much = math.fsum(abs(gains[one][place] - gains[other][place]) for one, other in pairs)
-                found[place] = max(found.get(place, 0.0), much)
-    return found
-
-
-def _gains(
-    measure: Measure, ranking: Mapping[str, Sequence[str]], judged: _Qrels, pool: Pool, others_relevant: bool
-) -> dict[tuple[str, str], float]:
-    """Return what a run's value of a query gains if a document is relevant; the rest are, or are not.
-
-    Each document is a query of its own: the topic with the one document changed, all scored at once.
-    """
-    run: dict[str, dict[str, float]] = {}
-    qrels: _Qrels = {}
-    for number, (query, docs) in enumerate(pool.items()):
-        ranked = {doc: -float(place) for place, doc in enumerate(ranking.get(query, ()))}
-        completed = _with(judged[query], docs if others_relevant else ())
-        run[f"{number}"], qrels[f"{number}"] = ranked, completed
-        for at, doc in enumerate(docs):
-            name = f"{number}.{at}"
-            rest = [other for other in docs if other != doc] if others_relevant else [doc]
-            run[name], qrels[name] = ranked, _with(judged[query], rest)
-    found = evaluate([measure], run, qrels, nothing_judged="zero").scores[0].by_query
-    gains = {}
-    for number, (query, docs) in enumerate(pool.items()):
-        for at, doc in enumerate(docs):
-            change = found[f"{number}.{at}"] - found[f"{number}"]
-            gains[query, doc] = -change if others_relevant else change
-    return gains
-
-
-def _with(judged: Mapping[str, Mapping[str, int]], docs: Iterable[str]) -> dict[str, dict[str, int]]:
-    """Return a topic's judgements with these documents supporting every nugget, as well as any does."""
-    best = max((grade for graded in judged.values() for grade in graded.values()), default=1)
-    more = dict.fromkeys(docs, max(best, 1))
-    return {nugget: {**graded, **more} for nugget, graded in judged.items()}
-
-
-def _by_query(evaluator: Evaluator, pool: Pool) -> _Qrels:
-    found: _Qrels = {}
+def _by_query(evaluator: Evaluator, pool: Pool) -> Grades:
+    found: Grades = {}
     for row in evaluator.qrels:
         if row.query_id in pool:
             nuggets = found.setdefault(row.query_id, {})

@@ -13,7 +13,8 @@ from rageval.errors import InputError, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.comparison.until import Pools, Until
+    from rageval.comparison.turning import Pools
+    from rageval.comparison.until import Until
     from rageval.judges.material import Material
     from rageval.judges.panel import Settings
     from rageval.judges.rubric import Rubric

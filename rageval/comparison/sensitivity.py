@@ -3,14 +3,11 @@
 The share of (pair of systems, change) in which the order of the two is turned round. A pair that is equal
 before, or becomes equal, is not turned round.
 
-Whatever the unjudged documents turn out to be, both runs are completed alike: a document that both retrieve
-is the same document in both. Query by query the least and the most that A − B can be are bounded, and the
-means of these over the queries decide.
+Whatever the unjudged documents turn out to be: see `comparison.turning`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -19,13 +16,13 @@ import numpy as np
 
 from rageval.comparison._verdicts import SLACK
 from rageval.comparison.results import HIGHER, LOWER, REFUSED, UNDECIDED, Comparison, worded
+from rageval.comparison.turning import apart
 from rageval.errors import UsageError
 from rageval.files.judgements import JudgementTable
 from rageval.measures.base import Measure
-from rageval.measures.bounds import Both, Document
 from rageval.measures.ranking import Topic
 from rageval.scoring import answers
-from rageval.scoring.evaluation import Evaluator, bounds_of
+from rageval.scoring.evaluation import Evaluator
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Scores
 from rageval.scoring.sources import RunSource
@@ -190,51 +187,6 @@ def _certain_verdict(
     """
     ends = apart(measure, topics, ("", ""), (one[0], other[0]), (one[1], other[1]))
     return HIGHER if ends.low > SLACK else LOWER if ends.high < -SLACK else UNDECIDED
-
-
-class Apart(NamedTuple):
-    """Between what bounds the mean of a run is above that of another, whatever the unjudged documents are.
-
-    `open` are the queries whose bounds are apart: of the others no document can change anything.
-    """
-
-    run: str
-    other: str
-    low: float
-    high: float
-    open: frozenset[str]
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether one of the two is above the other, or none, for certain."""
-        return self.low > SLACK or self.high < -SLACK or self.high - self.low <= SLACK
-
-
-def apart(
-    measure: Measure,
-    topics: Mapping[str, Topic],
-    names: tuple[str, str],
-    rankings: tuple[_Rankings, _Rankings],
-    values: tuple[Mapping[str, float], Mapping[str, float]],
-) -> Apart:
-    """Return the bounds of what the first run's mean can be above the second's, over all completions."""
-    bounds = bounds_of(measure)
-    lows, highs, unsure = [], [], set()
-    for query in values[0]:
-        here = values[0][query], values[1][query]
-        first, second = (_numbered(topics[query], run.get(query, ())) for run in rankings)
-        ends = bounds.difference(topics[query], Both(first, second), here, measure.k, measure.parameters)
-        lows.append(ends.low)
-        highs.append(ends.high)
-        if ends.high - ends.low > SLACK:
-            unsure.add(query)
-    low, high = (math.fsum(ends) / len(ends) for ends in (lows, highs))
-    return Apart(*names, low, high, frozenset(unsure))
-
-
-def _numbered(topic: Topic, docs: Sequence[str]) -> list[Document]:
-    """Return the documents by number where they are judged, by id where they are not."""
-    return [topic.numbers.get(doc, doc) for doc in docs]
 
 
 def among_judges(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:

@@ -13,25 +13,26 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from rageval.comparison._judged_runs import End, JudgedRuns
+from rageval.comparison.turning import Pools
 from rageval.errors import UsageError
 from rageval.judges.base import Model
 from rageval.judges.material import Material, tasks
 from rageval.judges.panel import Settings, said_by_all
 from rageval.judges.rubric import Rubric
 from rageval.judges.store import Store
-from rageval.judges.voting import GRADED, voted
+from rageval.judges.voting import voted
 from rageval.measures.base import LOWER, MEAN, MOST, NEITHER, Measure
 from rageval.names import suggestion
 from rageval.records import Answer
 from rageval.scoring.answers import evaluate_judged
-from rageval.scoring.evaluation import evaluate
 from rageval.scoring.scores import BY_THIS_JUDGE
 from rageval.showing import Grid
 from rageval.statistics.planning import look_sizes
@@ -57,9 +58,7 @@ _OWN = 0.55  # of the questions of which each system has its own luck: two of fi
 _REPLAYS = 100
 Pilot = Mapping[str, Sequence[float]]  # a system's values, by the same questions
 _Draw = Callable[[np.random.Generator, int], Float]
-_End = Literal["worst", "best"]  # what a judgement that failed is taken for
-_ENDS: tuple[_End, _End] = ("worst", "best")
-Pools = Mapping[str, Mapping[str, Sequence[str]]]  # what each run retrieved first for each query
+_ENDS: tuple[End, End] = ("worst", "best")
 Say = Callable[[str], None]
 
 
@@ -316,6 +315,11 @@ def judged_until(
         A system that is not there, a measure of which nothing can be claimed, or too few questions.
     """
     settings = settings or Settings()
+    if pools is not None and len(judges) > 1 and settings.vote == "mean":
+        raise UsageError(
+            f"until: runs are compared by one grade a document, and {len(judges)} judges give as many;"
+            " expected vote=median or majority"
+        )
     job = _Job(until, rubric, material, pools)
     plan = job.plan(judges)
     plan.rule()  # refuses what would be none, before anybody is asked
@@ -413,13 +417,13 @@ def _decide(
     systems = list(plan.systems)
     values = {system: list[float]() for system in systems}
     rows: list[dict[str, Any]] = []
-    ledger = Ledger(plan, calls_at_most=job.calls(job.order, systems), left=tuple(systems))
+    ledger = Ledger(plan, calls_at_most=job.calls(job.whole(job.order, systems)), left=tuple(systems))
     for block in _blocks(job.order, plan):
-        part = job.part(block, ledger.left)
-        said = _asked(judges, job.rubric, part, settings, budget)
-        found = list(voted(said, settings.vote))
-        for row in found if rows else ():  # the attacks were the same ones, and count once a job
-            row.pop("canaries", None)
+        found, calls = list[dict[str, Any]](), 0
+        while (part := job.part(found if calls else None, block, ledger.left)) is not None:
+            said = voted(_asked(judges, job.rubric, part, settings, budget), settings.vote)
+            found += _without_attacks(said) if rows or calls else said
+            calls += job.calls(part)
         rows += found
         judged = job.values(found, block, ledger.left)
         for system in systems:
@@ -428,12 +432,19 @@ def _decide(
             ledger,
             judged=ledger.judged + len(block),
             valueless=ledger.valueless + _valueless(judged),
-            calls=ledger.calls + job.calls(block, ledger.left),
+            calls=ledger.calls + calls,
         ), values)  # fmt: skip
         say(_progress(ledger, values))
         if ledger.is_decided:
             break
     return ledger, rows
+
+
+def _without_attacks(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield rows that do not tell of attacks: these were the same ones, and count once a job."""
+    for row in rows:
+        row.pop("canaries", None)
+        yield row
 
 
 def _asked(
@@ -475,7 +486,8 @@ class _Job:
     """Systems that answer the same questions, or retrieve for them, and the order of judging these."""
 
     def __init__(self, until: Until, rubric: Rubric, material: Material, pools: Pools | None) -> None:
-        self.until, self.rubric, self.material, self.pools = until, rubric, material, pools
+        self.until, self.rubric, self.material = until, rubric, material
+        self.runs = None if pools is None else JudgedRuns(until.measure, rubric, pools)
         self.answers: dict[str, dict[str, list[Answer]]] = {}  # to a query there may be several
         for answer in material.answers:
             self.answers.setdefault(answer.run_id, {}).setdefault(answer.query_id, []).append(answer)
@@ -508,21 +520,25 @@ class _Job:
             judges=tuple(judge if isinstance(judge, str) else judge.name for judge in judges),
         )
 
-    def part(self, block: Sequence[str], systems: Sequence[str]) -> Material:
-        """Return what is to be judged of some questions."""
-        if self.pools is None:
-            answers = [each for query in block for system in systems for each in self.answers[system][query]]
-            return replace(self.material, answers=answers)
-        pools = self.pools
-        pooled = {
-            query: list(dict.fromkeys(doc for system in systems for doc in pools[system][query]))
-            for query in block
-        }
-        return replace(self.material, candidates=pooled)
+    def whole(self, block: Sequence[str], systems: Sequence[str]) -> Material:
+        """Return all that there is to be judged of some questions."""
+        if self.runs is not None:
+            return replace(self.material, candidates=self.runs.pooled(block, systems))
+        answers = [each for query in block for system in systems for each in self.answers[system][query]]
+        return replace(self.material, answers=answers)
 
-    def calls(self, block: Sequence[str], systems: Sequence[str]) -> int:
-        """Return how many things there are to be asked of these questions."""
-        return sum(1 for _ in tasks(self.rubric, self.part(block, systems)))
+    def part(
+        self, rows: Sequence[dict[str, Any]] | None, block: Sequence[str], systems: Sequence[str]
+    ) -> Material | None:
+        """Return what is to be judged of some questions after these judgements; None of rows: at first."""
+        if self.runs is None:
+            return self.whole(block, systems) if rows is None else None
+        wanted = self.runs.wanted(rows, block, systems)
+        return replace(self.material, candidates=wanted) if wanted else None
+
+    def calls(self, part: Material) -> int:
+        """Return how many things there are to be asked."""
+        return sum(1 for _ in tasks(self.rubric, part))
 
     def values(
         self, rows: Sequence[dict[str, Any]], block: Sequence[str], systems: Sequence[str]
@@ -531,8 +547,10 @@ class _Job:
 
         A value that would be another with what failed is none.
         """
-        of = self._of_runs if self.pools is not None else self._of_answers
-        ends = [of(rows, systems, end) for end in _ENDS]
+        if self.runs is not None:
+            ends = [self.runs.values(rows, block, systems, end) for end in _ENDS]
+        else:
+            ends = [self._of_answers(rows, systems, end) for end in _ENDS]
         sign = -1.0 if self.until.measure.better == LOWER else 1.0
         found = {}
         for system in systems:
@@ -544,40 +562,12 @@ class _Job:
         return found
 
     def _of_answers(
-        self, rows: Sequence[dict[str, Any]], systems: Sequence[str], end: _End
+        self, rows: Sequence[dict[str, Any]], systems: Sequence[str], end: End
     ) -> dict[str, dict[str, float]]:
         here = dict.fromkeys(str(row["query_id"]) for row in rows)
         answers = [each for system in systems for query in here for each in self.answers[system][query]]
         found = evaluate_judged([self.until.measure], rows, answers, on_missing=end)
         return {system: scores.scores[0].by_query for system, scores in found.items()}
-
-    def _of_runs(
-        self, rows: Sequence[dict[str, Any]], systems: Sequence[str], end: _End
-    ) -> dict[str, dict[str, float]]:
-        """Score runs by what was judged; a query with a judgement that failed has no value at one end."""
-        failed = {str(row["query_id"]) for row in rows if row["status"] not in GRADED}
-        qrels: dict[str, dict[str, dict[str, int]]] = {}
-        for row in rows:
-            query, grade = (
-                str(row["query_id"]),
-                row.get("grade", self.rubric.file.labels.get(row.get("label", ""))),
-            )
-            by_doc = qrels.setdefault(query, {}).setdefault(str(row["aspect"]), {})
-            if row["status"] in GRADED and (end == "worst" or query not in failed):
-                if grade is None or grade != int(grade):
-                    raise UsageError(
-                        f"until: {self.rubric.name} gives grades such as {grade}; expected whole ones"
-                    )
-                by_doc[str(row["item_id"])] = int(grade)
-        pools = self.pools or {}
-        found = {}
-        for system in systems:
-            run = {query: {doc: -float(at) for at, doc in enumerate(pools[system][query])} for query in qrels}
-            scores = evaluate([self.until.measure], run, qrels, nothing_judged="zero")
-            found[system] = {
-                q: v for q, v in scores.scores[0].by_query.items() if end == "worst" or q not in failed
-            }
-        return found
 
 
 def _progress(ledger: Ledger, values: Mapping[str, Sequence[float]]) -> str:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval.cli import main
+from rageval.comparison._judged_runs import JudgedRuns
 from rageval.comparison.until import judged_until, until_of
 from rageval.errors import BudgetReached, UsageError
 from rageval.judges import Settings, gathered, rubric_named
@@ -438,6 +439,74 @@ def test_runs_are_judged_by_question_until_it_is_decided(
     done = run(*command, *more, "--until", "good.trec>bad.trec", "-o", "judged.jsonl")
     assert "by this judge: good.trec > bad.trec (after " in done.stdout
     assert 0 < len((tmp_path / "judged.jsonl").read_text().splitlines()) < 60 * 10
+
+
+def runs_of(folder: Path, seed: int, fails: float = 0.0) -> tuple[Any, dict[str, Any]]:
+    """Three runs for 60 questions, and all judgements of their documents, some of which failed."""
+    rng = random.Random(seed)
+    labels = ["unrelated", "related", "relevant", "perfectly_relevant"]
+    truth = {(f"q{q}", f"d{d}"): rng.choice([0, 0, 0, 1, 2, 3]) for q in range(60) for d in range(14)}
+    pools: dict[str, Any] = {}
+    for name, luck in (("good", 0.5), ("bad", 0.05), ("third", 0.0)):
+        worth = {place: rng.random() + luck * grade for place, grade in truth.items()}
+        for query in (f"q{q}" for q in range(60)):
+            docs = sorted((f"d{d}" for d in range(14)), key=lambda doc: -worth[query, doc])
+            pools.setdefault(name, {})[query] = docs[:8]
+    judged = [
+        {"query_id": query, "run_id": "documents", "item_id": doc, "rubric": "relevance"}
+        | ({"status": "refused"} if rng.random() < fails else {"label": labels[grade]})
+        for (query, doc), grade in truth.items()
+    ]
+    lines(folder / "all.jsonl", judged)
+    lines(folder / "q.jsonl", [{"query_id": f"q{q}", "question": f"q{q}"} for q in range(60)])
+    lines(folder / "p.jsonl", [{"id": f"d{d}", "text": f"text {d}"} for d in range(14)])
+    return gathered([], str(folder / "q.jsonl"), None, str(folder / "p.jsonl"), list(truth)), pools
+
+
+@pytest.mark.parametrize(
+    ("measure", "saves"), [("p@5", 0.2), ("rr@5", 0.4), ("success@3", 0.4), ("ndcg@5", 0), ("recall@5", 0)]
+)
+@pytest.mark.parametrize("fails", [0.0, 0.02])
+def test_documents_that_cannot_turn_a_question_are_not_judged_and_nothing_else_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: str, saves: float, fails: float
+) -> None:
+    known, pools = runs_of(tmp_path, 5, fails)
+    for words, claim in (("good>bad", "kind"), ("bad>third", "set"), ("best", "kind")):
+        until = until_of(words, parse_measures(measure), "set" if claim == "set" else "kind")
+        found = []
+        for whole in (False, True):
+            with monkeypatch.context() as patch:
+                if whole:
+                    patch.setattr(
+                        JudgedRuns, "wanted", lambda self, rows, *of: self.pooled(*of) if rows is None else {}
+                    )
+                where = Settings(store=str(tmp_path / f"{whole}.sqlite"), canaries=0)
+                judges = [f"frozen:{tmp_path / 'all.jsonl'}"]
+                found.append(
+                    judged_until(until, judges, rubric_named("relevance"), known, where, pools=pools)
+                )
+        (rows, saved, _), (all_rows, all_judged, _) = found
+        assert len({(row["query_id"], row["item_id"]) for row in rows}) == len(rows) == saved.calls
+        if not fails:
+            assert (saved.judged, saved.left, saved.valueless) == (all_judged.judged, all_judged.left, 0)
+            if saved.stop is not None and all_judged.stop is not None:
+                assert saved.stop.word == all_judged.stop.word
+                assert saved.stop.evidence == pytest.approx(all_judged.stop.evidence)
+            assert saved.calls <= (1 - saves) * all_judged.calls
+        else:  # what failed and could not have mattered is not missed
+            assert saved.valueless <= all_judged.valueless
+        assert {json.dumps(row, sort_keys=True) for row in rows[1:]} <= {
+            json.dumps(row, sort_keys=True) for row in all_rows
+        }
+
+
+def test_runs_are_compared_by_one_grade_a_document(tmp_path: Path) -> None:
+    known, pools = runs_of(tmp_path, 1)
+    until = until_of("good>bad", parse_measures("p@5"))
+    settings = Settings(store=str(tmp_path / "s"), canaries=0)
+    judges = [f"frozen:{tmp_path / 'all.jsonl'}"] * 2
+    with pytest.raises(UsageError, match="vote=median"):
+        judged_until(until, judges, rubric_named("relevance"), known, settings, pools=pools)
 
 
 class Choosing(Paid):

@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.sensitivity import _certain_verdict, _numbered
+from rageval.comparison.sensitivity import _certain_verdict
+from rageval.comparison.turning import _numbered
 from rageval.errors import MeasureError, UsageError
 from rageval.measures._gains import discounted, logarithmic
 from rageval.measures.base import Measure
