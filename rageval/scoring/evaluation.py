@@ -29,7 +29,7 @@ from rageval.scoring.ordering import EVERYTHING, TIES, Documents, Order, View
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Run
 from rageval.scoring.scores import ADAPTIVELY, Score, Scores, require_groups
-from rageval.scoring.sources import RunSource, as_qrels, run_source, whole_qrels
+from rageval.scoring.sources import RunSource, as_qrels, portable, run_source, whole_qrels
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -243,6 +243,10 @@ class Evaluator:
         except (MeasureError, UsageError) as error:
             raise UsageError(f"{_said_of_choice(qrels)}: {error}") from None
         return whole_qrels(qrels)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Sent to a worker with all that is known of the judgements; what is kept can be made again there.
+        return self.__dict__ | {"qrels": portable(self.qrels), "_kept": {}}
 
     def _weigh_intents(self) -> None:
         from rageval.scoring._intents import refuse_without_intents, weighed

@@ -6,7 +6,6 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from functools import cached_property
 from itertools import accumulate, chain, compress, pairwise, repeat
 from operator import sub
@@ -36,7 +35,10 @@ NOT_KEPT, NOT_JUDGED = -1, -2
 _APART = 2  # what the compiled reader says of a query whose rows lie apart
 _LARGE = 2**16  # a list of so many numbers takes 2.6 MB
 _DEEP = 2**31 - 1  # deeper than any ranking of one query
-_SENT = ("name", "floor", "declared", "judges", "adaptive", "spans", "_below", "_number", "_weights")
+_SENT = (
+    *("name", "floor", "declared", "judges", "adaptive", "spans"),
+    *("_below", "_number", "weights", "without"),
+)
 SEED = urandom(16)  # so that nobody can craft ids that share a place
 
 
@@ -90,10 +92,11 @@ class Qrels:
         self.adaptive: tuple[str, ...] = ()  # for what documents were chosen by what was judged before
         self.spans: Projected | None = None  # what they were made of, where they were made of spans
         self.origin: Any = None  # from where, and how, it can be read again
+        self.without = False  # whether the nuggets that it was read with were taken away
         self._columns = columns
         self._below = below
         self._handle = handle
-        self._weights: Sequence[Sequence[float] | None] | None = None  # of the nuggets of each query
+        self.weights: Sequence[Sequence[float] | None] | None = None  # of the nuggets of each query
         self._number = {query: number for number, query in enumerate(columns.queries)}
         self._places: dict[int, dict[bytes, int]] = {}
 
@@ -233,7 +236,7 @@ class Qrels:
         pairs, nugget, grade = map(_quick, (columns.pairs, columns.nugget, columns.grade))
         judgements = Judgements(pairs, nugget, grade, self._names, order, self.floor, lambda: self.highest)
         queries = zip(self.query_ids, columns.listed, pairwise(columns.docs), strict=True)
-        weights = self._weights or [None] * len(columns.queries)
+        weights = self.weights or [None] * len(columns.queries)
         return [Topic(*query, judgements, number, weights[number]) for number, query in enumerate(queries)]
 
     def numbers(self, query: int, docs: Sequence[bytes]) -> Sequence[int]:
@@ -283,7 +286,8 @@ class Qrels:
                     " one)"
                 )
         queries, total = len(columns.queries), len(lowest)
-        plain = copy(self)
+        plain = self._copied()
+        plain.without = True
         plain._columns = columns._replace(
             # A query without nuggets stays without.
             listed=array("i", [min(1, number) for number in columns.listed]),
@@ -299,10 +303,16 @@ class Qrels:
             plain.__dict__.pop(kept, None)
         return plain
 
+    def _copied(self) -> Qrels:
+        """Return a copy that still knows where it is from, and what the compiled reader did not keep."""
+        found = Qrels.__new__(Qrels)
+        found.__dict__.update(self.__dict__)
+        return found
+
     def with_weights(self, weights: Sequence[Sequence[float] | None]) -> Qrels:
         """Return the same judgements; the nuggets of each query weigh so much, None where all weigh alike."""
-        weighed = copy(self)
-        weighed._weights = weights
+        weighed = self._copied()
+        weighed.weights = weights
         # cached_property keeps its value there; topics know the weights.
         weighed.__dict__.pop("topics", None)
         return weighed
@@ -369,7 +379,7 @@ class Qrels:
         # What is cached can be made again there, and the compiled part's memory cannot travel.
         state = {name: value for name, value in self.__dict__.items() if name in _SENT}
         columns = Columns._make(_owned(self._columns))
-        return state | {"_columns": columns, "_handle": None, "_places": {}}
+        return state | {"_columns": columns, "_handle": None, "_places": {}, "origin": None}
 
     @cached_property
     def _ideals(self) -> _Ideals | None:

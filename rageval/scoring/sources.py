@@ -346,8 +346,10 @@ def portable(qrels: Qrels) -> Qrels:
         return qrels
     source, reading = qrels.origin
     plain = _plain_qrels(source, reading, qrels.floor)
+    plain = plain.without_nuggets() if qrels.without else plain
     plain.declared, plain.origin, plain.judges = qrels.declared, qrels.origin, qrels.judges
     plain.adaptive = qrels.adaptive
+    plain.spans, plain.weights = qrels.spans, qrels.weights
     return plain
 
 

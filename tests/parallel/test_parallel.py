@@ -188,6 +188,26 @@ def test_an_executor_from_python(tmp_path: Path) -> None:
         rageval.evaluate("rr", path, QRELS, executor=2)
 
 
+@pytest.mark.parametrize(
+    "rules", [{}, {"intent_weights": {"q": {"n": 0.9, "m": 0.1}}}, {"nuggets_in_qrels": False, "rel": 1}]
+)
+def test_a_run_a_worker_is_known_as_well_as_here(tmp_path: Path, rules: dict[str, Any]) -> None:
+    """Also what is judged not relevant, and what nuggets weigh, which the compiled reader keeps apart."""
+    for name in ("one", "two"):
+        (tmp_path / name).write_text("q Q0 a 1 3 t\nq Q0 b 2 2 t\nq Q0 c 3 1 t\n")
+    (tmp_path / "qrels").write_text("q n a 0\nq n b 1\nq m c 1\n")
+    asked = "ndcg@3" if "rel" in rules else "alpha_ndcg@3"
+    evaluator = rageval.Evaluator(asked, str(tmp_path / "qrels"), **rules)
+    runs = [str(tmp_path / name) for name in ("one", "two")]
+    here = [evaluator.evaluate(run) for run in runs]
+    with ThreadPoolExecutor(2) as pool:
+        there = list(scored(evaluator, runs, OnExecutor(pool)))
+        parts = evaluator.evaluate(divided(Path(runs[0]), OnExecutor(pool)))
+    assert list(map(numbers, there)) == list(map(numbers, here))
+    assert numbers(parts) == numbers(here[0])
+    assert [found.judged for found in there] == [found.judged for found in here] == [3, 3]
+
+
 def test_judgements_are_prepared_once_a_worker_and_rows_stay_where_they_are(tmp_path: Path) -> None:
     path = tmp_path / "run"
     path.write_text("".join(lines(200)))
