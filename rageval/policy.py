@@ -19,6 +19,14 @@ _SECTIONS = ("gate", "logs")
 _LARGEST = 2**20  # bytes; a policy is read by people
 
 
+def from_here(path: str) -> str:
+    """Return the path from the folder one stands in; as it is where none leads to it, on another drive."""
+    try:
+        return os.path.relpath(path)
+    except ValueError:
+        return path
+
+
 class Policy(NamedTuple):
     """What a project has settled, and the file that says it; nothing, where there is none."""
 
@@ -49,7 +57,7 @@ class Policy(NamedTuple):
     def place(self, path: str) -> str:
         """Return a path that the policy names, which goes by its folder and not by where one stands."""
         folder = os.path.dirname(self.path)
-        return os.path.relpath(os.path.join(folder, path)) if folder else path
+        return from_here(os.path.join(folder, path)) if folder else path
 
     def _refuse_unknown(self, found: Mapping[str, Any], known: Collection[str], title: str) -> None:
         for key in found:

@@ -298,8 +298,10 @@ class _Recorded:
         )
         place = os.path.join(self._folder(), "judged.jsonl")
         judged.save(place)
-        self.lines.append(f"{len(answers):,} answers judged: {os.path.relpath(place)}")
-        return os.path.relpath(place)
+        from rageval.policy import from_here
+
+        self.lines.append(f"{len(answers):,} answers judged: {from_here(place)}")
+        return from_here(place)
 
     def _folder(self) -> str:
         cache = getattr(self.config, "cache", None)

@@ -24,7 +24,7 @@ from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.files.opening import Source, name_of
 from rageval.files.questions import read_questions
 from rageval.files.trec import qrel_lines
-from rageval.files.writing import refuse_place, write_lines
+from rageval.files.writing import file_names, refuse_place, write_lines
 from rageval.judges.base import Model
 from rageval.judges.material import Material, passages_in
 from rageval.judges.panel import Settings, judged_by, nuggets_by, said_by_all
@@ -211,8 +211,9 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
     topics = _topics(plan, questions, banks, budget, built, say)
     runs = _runs_of(plan, topics)
     by_setting = _fusions(plan, runs)
+    names = file_names(by_setting)
     for setting, run in by_setting.items():
-        write_lines(plan.steps / "fused" / f"{_slug(setting)}.trec", run_lines(run))
+        write_lines(plan.steps / "fused" / f"{names[setting]}.trec", run_lines(run))
     pool = pooled(_pooled_runs(plan, runs, by_setting), plan.depth)
     write_lines(plan.folder / "pool.jsonl", pool_lines(pool))
     judgements = _judged(plan, questions, banks, pool, budget, built)
@@ -375,15 +376,6 @@ def _fate_line(fate: _support.Fate) -> str:
     return as_line({"query_id": fate.query_id, "verdict": fate.verdict, "nuggets": list(fate.nuggets)})
 
 
-def _slug(name: str) -> str:
-    """Return a name as a file may bear it.
-
-    >>> _slug("sub-questions"), _slug("../etc")
-    ('sub-questions', '___etc')
-    """
-    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
-
-
 def _by_query(nuggets: Iterable[Nugget]) -> dict[str, list[Nugget]]:
     banks: dict[str, list[Nugget]] = {}
     for nugget in nuggets:
@@ -421,7 +413,8 @@ def setting_of(word: str) -> tuple[str, str]:
     (('answer', 'runs/bm25.trec'), ('question', 'runs/a=b.trec'))
     """
     setting, _, path = word.partition("=")
-    return (setting, path) if path and "/" not in setting else (_searching.QUESTION, word)
+    # A folder's name may hold the sign, too; on Windows it begins with a drive, C:\\.
+    return (setting, path) if path and not set(setting) & set("/\\:") else (_searching.QUESTION, word)
 
 
 def fuse(paths: Iterable[str], method: str, depth: int, k: int) -> Iterator[str]:

@@ -190,7 +190,7 @@ def main() -> None:
     """
 
 
-_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")  # not all systems have all
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # not all systems have all
 
 
 @contextmanager

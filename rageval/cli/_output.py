@@ -55,11 +55,12 @@ def _print(line: str | None = None) -> None:
             sys.stdout.flush()
         else:
             click.echo(line)
-    except BrokenPipeError:
-        _mute()
-        raise _StdoutClosed from None
     except OSError as error:
+        from rageval.files.writing import reader_left
+
         _mute()
+        if reader_left(error):
+            raise _StdoutClosed from None
         raise OutputError(f"standard output cannot be written: {error.strerror}") from error
 
 

@@ -222,14 +222,9 @@ def _evaluated(
     if cluster is None and jobs == 1:
         yield from map(evaluator.evaluate, sources)
         return
-    from rageval.parallel import Forked, scored
+    from rageval.parallel import OnDask, processes, scored
 
-    if cluster is None:
-        yield from scored(evaluator, sources, Forked(jobs))
-        return
-    from rageval.parallel import OnDask
-
-    with OnDask(cluster) as engine:
+    with OnDask(cluster) if cluster is not None else processes(jobs) as engine:
         yield from scored(evaluator, sources, engine)
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 import msgspec
@@ -78,7 +79,7 @@ class PeerProcess:
             process.stdin.write(question + b"\n")
             process.stdin.flush()
             return process.stdout.readline()
-        except BrokenPipeError:
+        except OSError:  # it is there no more; the name of the error is the system's
             return b""
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -135,11 +136,12 @@ def main(name: str) -> None:
 
 
 def _limit_memory() -> None:
-    try:
-        import resource
-    except ImportError:  # not on Windows
+    if sys.platform == "win32":
         return
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    import resource
+
+    with suppress(OSError, ValueError):  # macOS has the limit, and refuses to set it
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ import msgspec
 from rageval.datasets._home import KeptFile, plain
 from rageval.datasets.catalogue import HUB, Source
 from rageval.errors import InputError, OutputError
+from rageval.files.writing import put
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -383,7 +384,7 @@ class _PartialFile:
         """From the beginning, of the version with this tag."""
         self.clear()
         try:
-            self._version.write_text(etag, encoding="utf-8")
+            self._version.write_text(etag, encoding="utf-8", newline="\n")
         except OSError as error:
             raise self._unwritable(error) from error
 
@@ -425,7 +426,7 @@ class _PartialFile:
             # First the content, then the name: after a power cut there is the old file or the whole new one.
             os.fsync(stream.fileno())
             stream.close()
-            self.path.replace(target)
+            put(self.path, target)
         except OSError as error:
             raise self._unwritable(error) from error
         self._remove()

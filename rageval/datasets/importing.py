@@ -14,6 +14,7 @@ from rageval.datasets import _home
 from rageval.datasets.catalogue import Benchmark, Source, Spec, found
 from rageval.datasets.loading import own, reader_of
 from rageval.errors import InputError, OutputError, UsageError
+from rageval.files.writing import put
 
 _READ_THROUGH = ("questions", "qrels", "nuggets", "judgements")
 
@@ -57,7 +58,7 @@ def import_files(
         )
         for name, files in kept.items():
             for file in files:
-                (staged / file.name).replace(folder / file.name)
+                put(staged / file.name, folder / file.name)
             _home.keep(folder, name, files)
     return {name: [folder / file.name for file in files] for name, files in kept.items()}
 

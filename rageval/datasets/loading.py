@@ -20,6 +20,7 @@ from rageval.datasets.catalogue import Benchmark, Spec, UnknownDataset, find
 from rageval.datasets.download import Transport
 from rageval.errors import InputError, MissingPackage, OutputError
 from rageval.files.limits import DEFAULT, Limits
+from rageval.files.writing import put
 from rageval.plugins import plugin
 from rageval.records import Nugget, Qrel, Question
 
@@ -330,7 +331,7 @@ class _DocumentStore:
             beside = self._path.with_name(f".{self._path.name}.part")
             try:
                 self._write(beside)
-                beside.replace(self._path)
+                put(beside, self._path)
             except (sqlite3.Error, OSError) as error:
                 raise OutputError(f"{self._path}: cannot be written: {error}") from error
             finally:
@@ -365,7 +366,7 @@ class _DocumentStore:
         """Yield those that there are."""
         self.build()
         names = list(doc_ids)
-        with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as database:
+        with closing(self._opened()) as database:
             for start in range(0, len(names), _AT_ONCE):
                 some = names[start : start + _AT_ONCE]
                 # SQLite takes a limited number of places in one statement.
@@ -377,12 +378,16 @@ class _DocumentStore:
     def count(self) -> int:
         """Return how many documents there are; build the database first if need be."""
         self.build()
-        with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as database:
+        with closing(self._opened()) as database:
             found: int = database.execute("SELECT count(*) FROM document").fetchone()[0]
             return found
 
     def __iter__(self) -> Iterator[Any]:
         return self._documents()
+
+    def _opened(self) -> sqlite3.Connection:
+        # A path may hold a sign that means something in an address, and on Windows it begins with a drive.
+        return sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
 
     def _unpacked(self, packed: bytes) -> Any:
         fields = msgspec.json.decode(zlib.decompress(packed))

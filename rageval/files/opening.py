@@ -409,6 +409,8 @@ def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
     except IsADirectoryError:
         raise InputError(f"{name}: is a directory, expected a file") from None
     except OSError as error:
+        if os.path.isdir(path):  # for which Windows says that it is not permitted
+            raise InputError(f"{name}: is a directory, expected a file") from None
         raise InputError(f"{name}: cannot be opened: {error.strerror}") from error
 
 

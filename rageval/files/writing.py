@@ -8,6 +8,7 @@ import os
 import re
 import stat
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _STDOUT = "-"
 _LINKS = 40  # symbolic links followed to see whether one of them names an open file
 _OPEN_FILE = r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)"
+_WAITS = (0.05, 0.1, 0.2, 0.3, 0.4)  # seconds
 # What a disk says that cannot do what was asked, and need not.
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM}
 
@@ -33,6 +35,39 @@ def refuse_place(path: Path, *inputs: str | os.PathLike[str]) -> None:
     for other in inputs:
         if os.path.isfile(other) and os.path.samefile(path, other):
             raise UsageError(f"{visible(str(path))}: is read from, expected another place to write to")
+
+
+# What Windows takes for a device, whatever suffix follows.
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", *(f"{port}{at}" for port in ("com", "lpt") for at in range(10))]
+)
+
+
+def file_names(names: Iterable[str]) -> dict[str, str]:
+    """Return a name for a file for each id: itself where any system takes it, else what is left and a digest.
+
+    >>> list(file_names(["bm25", "../x", "BM25", "aux.1"]).values())
+    ['bm25', 'x-d6b96a97', 'BM25-9aecf153', '352597b0-aux.1']
+    """
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for name in names:
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60]
+        # In lower case: some disks take A and a for the same name.
+        if (
+            not plain
+            or plain != name
+            or plain.lower() in taken
+            or plain.lower().partition(".")[0] in _DEVICES
+        ):
+            from hashlib import sha256
+
+            digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+            is_device = plain.lower().partition(".")[0] in _DEVICES
+            plain = f"{digest}-{plain}" if is_device else f"{plain}-{digest}".strip("-")
+        taken.add(plain.lower())
+        found[name] = plain
+    return found
 
 
 @contextmanager
@@ -104,6 +139,11 @@ class _PipeClosed(OutputError):
     """Whoever read from standard output has seen enough (`| head`)."""
 
 
+def reader_left(error: OSError) -> bool:
+    """Tell whether this is the error of a pipe that nobody reads any more, for which Windows has another."""
+    return error.errno == errno.EPIPE or (sys.platform == "win32" and error.errno == errno.EINVAL)
+
+
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
     try:
@@ -111,7 +151,7 @@ def _explained(path: Path) -> Iterator[None]:
     except OutputError:
         raise
     except OSError as error:
-        kind = _PipeClosed if error.errno == errno.EPIPE else OutputError
+        kind = _PipeClosed if reader_left(error) else OutputError
         raise kind(f"{visible(str(path))}: cannot be written: {error.strerror or error}") from error
 
 
@@ -204,13 +244,29 @@ def _put(part: Path, target: Path, present: os.stat_result | None) -> None:
         _copy_over(part, target)
         return
     try:
-        part.replace(target)
+        put(part, target)
     except OSError as error:
         if error.errno != errno.EBUSY:  # a single file that is mounted into a container
             raise
         _copy_over(part, target)
         return
     _sync_folder(target.parent)
+
+
+def put(part: Path, target: Path) -> None:
+    """Move a file that is whole into its place.
+
+    On Windows nobody may have it open meanwhile, and virus scanners and indexers open what is new: there it
+    is tried for a second.
+    """
+    for wait in _WAITS if sys.platform == "win32" else ():
+        try:
+            part.replace(target)
+        except PermissionError:
+            time.sleep(wait)
+        else:
+            return
+    part.replace(target)
 
 
 def _copy_over(part: Path, target: Path) -> None:

@@ -255,7 +255,7 @@ class JobProgress:
         self._clock = clock
         self._moves = not quiet and self._stream.isatty()
         self._begun = self._shown = clock()
-        self._wrote = False
+        self._wrote, self._width = False, 0
 
     def update(self, tally: JobTally) -> None:
         """Show how far it is, if it is time to."""
@@ -276,10 +276,12 @@ class JobProgress:
 
     def _write(self, text: str, moving: bool) -> None:
         self._wrote = True
-        width = shutil.get_terminal_size().columns - 1
-        start = "\r\x1b[K" if self._moves else ""
+        text = text[: shutil.get_terminal_size().columns - 1] if moving else text
+        # With blanks: not every terminal of Windows obeys what would clear the line.
+        before = f"\r{'':{self._width}}\r" if self._moves else ""
+        self._width = len(text) if moving else 0
         try:
-            self._stream.write(f"{start}{text[:width] if moving else text}{'' if moving else chr(10)}")
+            self._stream.write(f"{before}{text}{'' if moving else chr(10)}")
             self._stream.flush()
         except (OSError, ValueError):  # nobody is reading any more; the job goes on
             self._quiet = True

@@ -14,6 +14,8 @@ import secrets
 import socket
 import sqlite3
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -38,7 +40,21 @@ MEMORY = ":memory:"
 _OURS = 0x52616745  # application_id: tells our files from other SQLite databases
 _SWITCHES = 50
 _PRIVATE = 0o600
-_NETWORK = ("nfs", "cifs", "smb", "9p", "afs", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.sshfs")
+_NETWORK = (
+    "nfs",
+    "cifs",
+    "smb",
+    "9p",
+    "afs",
+    "afpfs",
+    "webdav",
+    "lustre",
+    "gpfs",
+    "beegfs",
+    "ceph",
+    "glusterfs",
+    "fuse.sshfs",
+)
 
 MIGRATIONS = (
     """
@@ -193,15 +209,31 @@ def _switched(connection: sqlite3.Connection, mode: str) -> str:
 
 def on_network(path: str, mounts: str = "/proc/self/mounts") -> bool:
     """Tell whether the file is on a network disk, where two machines would corrupt a write-ahead log."""
-    try:
-        lines = Path(mounts).read_text(errors="surrogateescape").splitlines()
-    except OSError:
-        return False
     place = os.path.realpath(path)
-    found = [(folder.replace(r"\040", " "), kind) for _, folder, kind, *_ in map(str.split, lines)]
+    if sys.platform == "win32":  # the letter of a share's drive is resolved, too
+        return re.match(r"\\\\(?![?.]\\)|\\\\\?\\UNC\\", place) is not None
+    found = _mounted_on_a_mac() if sys.platform == "darwin" else _mounted(mounts)
     # The innermost mount that holds the file is the one with the longest name.
     around = [(len(folder), kind) for folder, kind in found if _is_within(place, folder)]
     return bool(around) and max(around)[1].startswith(_NETWORK)
+
+
+def _mounted(mounts: str) -> list[tuple[str, str]]:
+    """Return each folder that a disk is mounted at, and the kind of its file system, as Linux lists them."""
+    try:
+        lines = Path(mounts).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return []
+    return [(folder.replace(r"\040", " "), kind) for _, folder, kind, *_ in map(str.split, lines)]
+
+
+def _mounted_on_a_mac() -> list[tuple[str, str]]:
+    """Return the same as macOS lists them: `//me@host/share on /Volumes/share (smbfs, nodev)`."""
+    try:
+        done = subprocess.run(["/sbin/mount"], capture_output=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return re.findall(r"(?m)^.*? on (/.*) \((\w+)", done.stdout.decode("utf-8", "surrogateescape"))
 
 
 def _is_within(path: str, folder: str) -> bool:

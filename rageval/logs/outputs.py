@@ -11,6 +11,7 @@ from typing import Any
 from rageval.files.answers import write_answers
 from rageval.files.jsonl import as_line
 from rageval.files.opening import STDIN
+from rageval.files.writing import file_names
 from rageval.logs.parting import PERSON, Log
 from rageval.records import Question
 from rageval.version import __version__
@@ -26,9 +27,9 @@ def outputs(log: Log) -> dict[str, Lines]:
         files["answers.jsonl"] = lambda: _answers(log)
     if log.questions:
         files["questions.jsonl"] = lambda: map(_question, log.questions)
-    for name in log.run:
+    for name, plain in file_names(log.run).items():
         # One run is run.trec; of several each bears its name.
-        file = "run.trec" if len(log.run) == 1 else f"run.{_file_name(name)}.trec"
+        file = "run.trec" if len(log.run) == 1 else f"run.{plain}.trec"
         files[file] = lambda name=name: _run(log, name)  # type: ignore[misc]
     if log.passages:
         files["passages.jsonl"] = lambda: (
@@ -111,10 +112,3 @@ def _run(log: Log, name: str) -> Iterator[str]:
 
 def _judged(log: Log, of_people: bool) -> list[dict[str, Any]]:
     return [said for said in log.judgements if said["judge"].startswith(PERSON) == of_people]
-
-
-def _file_name(name: str) -> str:
-    """Return a run's name as a file's; what else stands there may lead to another folder."""
-    # Two names may be one without what no file bears: the digest tells them apart.
-    plain = "".join(each if each.isalnum() or each in "-_+" else "_" for each in name)[:80]
-    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"

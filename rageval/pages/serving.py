@@ -10,6 +10,7 @@ import hmac
 import json
 import os
 import secrets
+import sys
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -115,6 +116,8 @@ class LabelServer(ThreadingHTTPServer):
     """Serves the page of a plan on this computer, under an address that nobody can guess."""
 
     daemon_threads = True
+    # Elsewhere two may listen at one port, and the other one would get the labels.
+    allow_reuse_address = sys.platform != "win32"
 
     def __init__(self, labels: LabelFile, port: int = 0) -> None:
         """Listen at once; whoever connects is answered when `serve_forever` runs."""

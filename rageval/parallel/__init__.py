@@ -6,6 +6,6 @@ The unit of work is a run, or a part of a run's file that is cut where rows of a
 """
 
 from rageval.parallel._dividing import Divided, scored
-from rageval.parallel._engines import Engine, Forked, OnDask, OnExecutor
+from rageval.parallel._engines import Engine, Forked, OnDask, OnExecutor, processes
 
-__all__ = ["Divided", "Engine", "Forked", "OnDask", "OnExecutor", "scored"]
+__all__ = ["Divided", "Engine", "Forked", "OnDask", "OnExecutor", "processes", "scored"]

@@ -23,6 +23,7 @@ from rageval.errors import RagevalError, UsageError
 
 if TYPE_CHECKING:
     import logging
+    from concurrent.futures import ProcessPoolExecutor
 
     from rageval.typing import Executor
 
@@ -76,6 +77,39 @@ class Forked:
     ) -> Iterator[_Result]:
         """Do the units in a pool of processes made for this call."""
         return each_in_a_process(partial(task, shared), units, self.width)
+
+
+@contextmanager
+def processes(jobs: int) -> Iterator[Engine]:
+    """Yield processes of this machine: forked, or begun afresh where that cannot be done, or is not safe.
+
+    On a Mac the system's libraries have threads of their own, which a fork would leave half way.
+    """
+    import multiprocessing
+    import sys
+    from concurrent.futures import ProcessPoolExecutor
+
+    if "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin":
+        yield Forked(jobs)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _leave_signals) as pool:
+        try:
+            yield OnExecutor(pool)
+        except KeyboardInterrupt:  # the others would work on, and be waited for
+            _end(pool)
+            raise
+
+
+def _leave_signals() -> None:
+    """Leave Ctrl-C, which a terminal sends to all processes, to the one that began this one."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    for process in [*pool._processes.values()]:
+        process.terminate()
 
 
 class OnExecutor:
@@ -147,8 +181,6 @@ def each_in_a_process(
     from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 
     global _work
-    if "fork" not in multiprocessing.get_all_start_methods():
-        raise UsageError("--jobs needs an operating system that can fork; leave it out")
     # A global that forked children inherit: nothing is pickled, and memory is shared until somebody writes.
     _work = task, items
     done = 0
@@ -162,8 +194,7 @@ def each_in_a_process(
                     done += 1
                     yield result
             except KeyboardInterrupt:  # of this process alone: the others would work on, and be waited for
-                for process in [*pool._processes.values()]:
-                    process.terminate()
+                _end(pool)
                 raise
     except BrokenExecutor as error:
         raise WorkerDied(_died(str(items[done]))) from error

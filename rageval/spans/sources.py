@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping
 from hashlib import sha256
 from typing import Any
+from unicodedata import normalize
 
 from rageval.errors import InputError
 from rageval.files.jsonl import in_memory, read_records
@@ -129,4 +130,6 @@ def _listed(folder: str) -> dict[str, list[str]]:
     whole = {path.replace(os.sep, "/"): path for path in sorted(paths)}
     for name, path in whole.items():
         names.setdefault(os.path.splitext(name)[0], []).append(path)
-    return names | {name: [path] for name, path in whole.items()}
+    names |= {name: [path] for name, path in whole.items()}
+    # Macs part é into e and its accent in names of files; ids are seldom written so.
+    return {normalize("NFC", name): paths for name, paths in names.items()} | names

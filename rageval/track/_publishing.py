@@ -16,7 +16,7 @@ from rageval.files.jsonl import read_records
 from rageval.files.leaderboards import ALL
 from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions
-from rageval.files.writing import whole_file, write_lines
+from rageval.files.writing import file_names, whole_file, write_lines
 from rageval.judges.rubric import rubric_named
 from rageval.measures.parsing import parse_measure
 from rageval.pages.track import track_page
@@ -24,7 +24,7 @@ from rageval.records import Nugget
 from rageval.text import visible
 from rageval.track._ledger import digest, source_of
 from rageval.track._scoring import STANDINGS, VALUES, read_standings, read_values
-from rageval.track._submissions import Submission, named_alike
+from rageval.track._submissions import Submission
 from rageval.version import __version__
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class _Shown:
 
 
 def _pages_of(kind: str, names: Iterable[str]) -> dict[str, str]:
-    return {name: f"{kind}-{plain}.html" for name, plain in named_alike(names).items()}
+    return {name: f"{kind}-{plain}.html" for name, plain in file_names(names).items()}
 
 
 def _neighbours(names: Sequence[str], name: str, pages: Mapping[str, str]) -> dict[str, Any]:
@@ -246,7 +246,7 @@ def _without_folder(judge: str) -> str:
 def write_archive(plan: TrackPlan, submissions: Sequence[Submission], made: Mapping[str, str]) -> list[str]:
     """Write everything that others need as one archive; the same content gives the same bytes."""
     contents: dict[str, bytes | Path] = {name: plan.out / name for name in made}
-    runs = named_alike(each.file.replace("/", "__") for each in submissions)
+    runs = file_names(each.file.replace("/", "__") for each in submissions)
     for each in submissions:
         contents[f"runs/{runs[each.file.replace('/', '__')]}"] = plan.folder / each.file
     for name in dict.fromkeys(plan.rubrics):

@@ -143,26 +143,3 @@ def read_submissions(path: Path) -> list[Submission]:
 def finding_lines(said: Sequence[Any]) -> Iterator[str]:
     """Yield a line a finding."""
     return (as_line(each._asdict()) for each in said)
-
-
-def named_alike(names: Iterable[str]) -> dict[str, str]:
-    """Return a name for a file for each id: itself where any system takes it, else what is left and a digest.
-
-    >>> list(named_alike(["bm25", "../x", "BM25"]).values())
-    ['bm25', 'x-d6b96a97', 'BM25-9aecf153']
-    """
-    import hashlib
-    import re
-
-    found: dict[str, str] = {}
-    taken: set[str] = set()
-    for name in names:
-        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60]
-        # In lower case: some disks take A and a for the same name.
-        if plain != name or plain.lower() in taken:
-            plain = f"{plain}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}".strip(
-                "-"
-            )
-        taken.add(plain.lower())
-        found[name] = plain
-    return found

@@ -32,6 +32,7 @@ OTHERS = {  # which read or score runs on the way to something else, and would t
     ),
     *("test_uncertainty_judges", "test_scoring_mark", "test_adaptive", "test_paper"),
     *("test_import_command", "test_claims_command", "test_action"),
+    "test_other_systems",
 }
 
 
