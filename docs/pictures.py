@@ -1,10 +1,12 @@
-"""Makes the pictures of the page about labels: `python docs/pictures.py`, with Chromium and Playwright.
+"""Makes the pictures of labels and of a leaderboard: `python docs/pictures.py`, with Chromium and Playwright.
 
-They are taken of what the commands on docs/labelling.md make: two pages to label on, and the report.
+They are taken of what the commands on docs/labelling.md make (two pages to label on, and the report), and of
+the forty runs on docs/track.md.
 """
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +24,7 @@ IMAGES = ROOT / "docs/images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SHOWN = {"width": 1000, "height": 700}
 REPORTED = {"width": 1000, "height": 1000}
+LISTED = {"width": 780, "height": 520}
 NARROW = {"width": 400, "height": 830}
 
 
@@ -67,12 +70,23 @@ def report_of(folder: Path) -> Path:
     return folder / "report.html"
 
 
+def leaderboard(folder: Path) -> Path:
+    """Make the forty runs of docs/track.md, and their pages."""
+    page = (ROOT / "docs/track.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    (folder / "examples").symlink_to(ROOT / "examples")
+    subprocess.run([sys.executable, "-c", program], cwd=folder, check=True)
+    judged = ("--qrels", ROOT / "examples/data/qrels.nugget", "-m", "alpha_ndcg@10")
+    run("track", folder / "forty", "--track", "run", *judged, "-o", folder / "board")
+    return folder / "board/pages/index.html"
+
+
 def take() -> None:
     """Label a little by keyboard, and take the pictures."""
     path = next(filter(None, map(shutil.which, BROWSERS)))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as started:
         label, pair = pages(Path(folder))
-        report = report_of(Path(folder))
+        report, board = report_of(Path(folder)), leaderboard(Path(folder))
         browser = started.chromium.launch(executable_path=path)
         for page, name, keys, size, scheme in (
             (label, "label.png", "14114", SHOWN, "light"),
@@ -90,6 +104,9 @@ def take() -> None:
         place = tab.locator("#judges").bounding_box()
         clip = {**place, "height": min(place["height"], 900)}
         tab.screenshot(path=IMAGES / "label-report.png", clip=clip, full_page=True)
+        tab = browser.new_context(viewport=LISTED).new_page()
+        tab.goto(board.as_uri())
+        tab.screenshot(path=IMAGES / "track.png")
         browser.close()
 
 

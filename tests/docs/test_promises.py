@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ import test_odd_words
 import test_options
 import test_prompts
 import test_sinks
+from rageval.conformance.peers import PEERS
+from rageval.scoring import answers
+from rageval.scoring._compat import COMPAT
 from snippets import ROOT
 
 pytestmark = pytest.mark.slow
@@ -49,6 +53,23 @@ def odd_lines() -> int:
 )
 def test_numbers_that_can_be_counted(file: str, number: int) -> None:
     assert said(file) == number
+
+
+def test_where_it_runs_is_what_is_declared_and_tried() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    rows = re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", PAGE, re.MULTILINE)
+    assert [f"{name}>={least}" for name, least in rows] == project["dependencies"]
+    (first, last) = re.findall(r"Python (3\.\d+) to (3\.\d+)", PAGE)[0]
+    assert project["requires-python"] == f">={first}"
+    if (tried := ROOT / ".github/workflows/tests.yml").is_file():
+        versions = re.findall(r"python: \[(.*)\]", tried.read_text(encoding="utf-8"))[0].split(", ")
+        assert (versions[0], versions[-1]) == (f'"{first}"', f'"{last}"')
+
+
+def test_no_tool_that_is_compared_with_is_left_out() -> None:
+    table = PAGE.partition("## Whose numbers it gives")[2].partition("## Security")[0]
+    asked = {name.replace("ndeval_", "ndeval-") for name in (*PEERS, *COMPAT, *answers.COMPAT)}
+    assert [name for name in asked if name not in table] == []
 
 
 def test_attempts_at_a_wrong_claim_are_as_many_as_are_collected() -> None:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shlex
 import subprocess
 import sys
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,41 +17,23 @@ from rageval.cli import main
 from snippets import blocks
 from test_action import scripts
 from test_readme import ROOT
+from walking import Walk
 
 pytestmark = pytest.mark.slow
 
 PAGE = (ROOT / "docs/road.md").read_text(encoding="utf-8")
-PLUGIN = "" if entry_points(group="pytest11", name="rageval") else "-p rageval.pytest_plugin "
 
 
 def test_step_by_step(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_bytes((ROOT / "tests/golden/logs/promptfoo/results.json").read_bytes())
     (tmp_path / ".git").mkdir()
-    programs = {"rageval": "-m rageval", "pytest": f"-m pytest {PLUGIN}"}
-    for name, how in programs.items():
-        (tmp_path / name).write_text(f'#!/bin/sh\nexec {sys.executable} {how} "$@"\n')
-        (tmp_path / name).chmod(0o755)
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "SOURCE_DATE_EPOCH": "1767225600"}
-    environment |= {"PATH": f"{tmp_path}:{environment['PATH']}", "RAGEVAL_STORE": str(tmp_path / "store")}
-    printed, commands = "", 0
-    for kind, text in re.findall(r"^```(\w+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE):
-        if kind == "toml":
-            (tmp_path / "rageval.toml").write_text(text)
-        elif kind == "python":
-            (tmp_path / "test_quality.py").write_text(text)
-        elif kind == "text":
-            assert printed == text
-        elif kind == "sh":
-            done = subprocess.run(
-                shlex.split(text), cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
-            )
-            assert done.returncode == 0, (text, done.stdout, done.stderr)
-            printed, commands = done.stdout, commands + 1
-    assert "1 passed" in printed
-    assert "ship: toy-base" in printed
-    assert commands < 10
+    walk = Walk(tmp_path, {"SOURCE_DATE_EPOCH": "1767225600"})
+    walk.along(PAGE)
+    assert "1 passed" in walk.out
+    assert "ship: toy-base" in walk.out
+    assert walk.commands < 10
     assert "### rageval gate: ✅ ship" in (tmp_path / "summary.md").read_text()
-    in_the_action(tmp_path, environment)
+    in_the_action(tmp_path, walk.environment)
 
 
 def in_the_action(folder: Path, environment: dict[str, str]) -> None:

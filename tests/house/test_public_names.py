@@ -98,7 +98,7 @@ OPTIONS = {
     "rageval.comparison.Settings": public.ComparisonOptions,
     "rageval.judges.Settings": public.JudgeOptions,
 }
-PAGE = Path(__file__).parents[2] / "docs" / "public.md"
+PAGE = Path(__file__).parents[2] / "docs" / "promises.md"
 ROOMS = (
     *("measures", "comparison", "judges", "datasets", "building", "checking", "testing", "parallel"),
     *("conformance", "logs", "spans", "track"),

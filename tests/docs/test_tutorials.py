@@ -1,0 +1,44 @@
+"""The tutorials, gone through as their readers would; that of engineers is in test_road_page.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from snippets import ROOT
+from walking import Walk
+
+pytestmark = pytest.mark.slow
+
+
+def page(name: str) -> str:
+    return (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def test_researchers(tmp_path: Path) -> None:
+    walk = Walk(tmp_path)
+    walk.along(page("researcher"))
+    assert (tmp_path / "report.html").stat().st_size
+    assert len((tmp_path / "more.jsonl").read_text().splitlines()) == 49
+
+
+def test_organisers(tmp_path: Path) -> None:
+    walk = Walk(tmp_path)
+    walk.along(page("track"))
+    assert (tmp_path / "published" / "track.tar.gz").stat().st_size
+    assert (tmp_path / "label.html").stat().st_size
+
+
+def test_authors(tmp_path: Path) -> None:
+    pytest.importorskip("setuptools")
+    pytest.importorskip("pip")
+    walk = Walk(tmp_path, plugin=True)
+    walk.along(page("author"))
+    assert (tmp_path / "installed" / "patience.py").is_file()
+
+
+@pytest.mark.parametrize("shown", ["other\n", ""])
+def test_a_page_that_shows_something_else_fails(shown: str, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        Walk(tmp_path).along(f"```sh\nrageval --version\n```\n\n```text\n{shown}```\n")

@@ -1,0 +1,105 @@
+"""A page that is gone through step by step, in a folder of its own, as its reader would."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import chdir
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
+
+from click.testing import CliRunner
+
+from rageval.cli import main
+from snippets import ROOT
+
+INSTALL = ("install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation", "--upgrade", "--target")
+PLUGIN = () if entry_points(group="pytest11", name="rageval") else ("-p", "rageval.pytest_plugin")
+
+
+class Step(NamedTuple):
+    """A fenced block: its language, its text, and the file that it is, where one is named before it."""
+
+    kind: str
+    file: str | None
+    text: str
+
+
+def steps(page: str) -> Iterator[Step]:
+    """The blocks of a page. `NAME`: as the last words before a block says that it is that file."""
+    for found in re.finditer(r"^```(\w+)\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
+        named = re.search(r"`([\w.-]+\.(?:py|toml))`:\n\n$", page[: found.start()])
+        yield Step(found[1], named and named[1], found[2])
+
+
+class Walk:
+    """What a reader types on the way, and what it printed."""
+
+    def __init__(self, folder: Path, more: Mapping[str, str] | None = None, *, plugin: bool = False) -> None:
+        """Go in a folder; with a plug-in that is installed on the way, in processes that find it."""
+        self.folder, self.plugin = folder, plugin
+        self.commands = 0
+        self.out = self.err = ""
+        (folder / "examples").symlink_to(ROOT / "examples")
+        installed = folder / "installed"
+        for name, words in {
+            "python": (),
+            "rageval": ("-m", "rageval"),
+            "pytest": ("-m", "pytest", "-p", "no:cacheprovider", *PLUGIN),
+            "pip": ("-m", "pip", "--disable-pip-version-check", *INSTALL, str(installed)),
+        }.items():
+            shim = f'#!/bin/sh\n[ {name} = pip ] && shift\nexec {shlex.join([sys.executable, *words])} "$@"\n'
+            (folder / "bin").mkdir(exist_ok=True)
+            (folder / "bin" / name).write_text(shim)
+            (folder / "bin" / name).chmod(0o755)
+        self.environment = os.environ | {
+            "PYTHONPATH": os.pathsep.join(map(str, (installed, ROOT))),
+            "RAGEVAL_STORE": str(folder / "store.sqlite"),
+            "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            **(more or {}),
+        }
+
+    def along(self, page: str) -> None:
+        """Write the files of a page, type its commands, and compare what is printed with what it shows."""
+        for kind, file, text in steps(page):
+            if file is not None:
+                (self.folder / file).write_text(text, encoding="utf-8")
+            elif kind == "text":
+                assert self.err + self.out == text or self.out == text
+            elif kind == "sh":
+                for line in text.splitlines():
+                    self.type(line)
+            elif kind == "python":
+                self.apart([sys.executable, "-c", text])
+
+    def type(self, line: str) -> None:
+        """Type a line; a command of rageval's alone needs no process."""
+        self.commands += 1
+        words = shlex.split(line, comments=True)
+        if words[0] != "rageval" or self.plugin or {">", "|", "&&"} & set(words):
+            self.apart(line)
+            return
+        with chdir(self.folder), patch.dict(os.environ, self.environment):
+            done = CliRunner().invoke(main, words[1:], catch_exceptions=False)
+        assert done.exit_code == 0, (line, done.stdout, done.stderr)
+        self.out, self.err = done.stdout, done.stderr
+
+    def apart(self, words: str | list[str]) -> None:
+        """Run a program, or a line of the shell."""
+        done = subprocess.run(
+            words,
+            shell=isinstance(words, str),
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        self.out, self.err = done.stdout, done.stderr
