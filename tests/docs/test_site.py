@@ -8,9 +8,12 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from html.parser import HTMLParser
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import click
@@ -19,6 +22,7 @@ import pytest
 import rageval
 from rageval.cli import COMMANDS, main
 from rageval.measures import builtin
+from report_pages import browser_  # noqa: F401
 from snippets import ROOT
 
 pytestmark = pytest.mark.slow
@@ -41,16 +45,28 @@ class Page(HTMLParser):
         self.anchors: set[str] = set()
         self.links: list[str] = []
         self.needs: list[str] = []
+        self.heads: list[int] = []
+        self.mute: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         found = {name: value or "" for name, value in attributes}
         self.anchors.update(found[name] for name in ("id", "name") if name in found)
         address = found.get("src") or found.get("href") or ""
+        if re.fullmatch(r"h[1-6]", tag):
+            self.heads.append(int(tag[1]))
+        if tag == "img" and not found.get("alt"):
+            self.mute.append(address)
+        self.needs += re.findall(r"[^\s,]+//[^\s,]+", found.get("srcset", ""))
         if tag == "a":
             self.links.append(address)
         elif tag in SHOWN and address:
             self.needs.append(address)
+
+    def can_be_heard(self) -> bool:
+        """Whether there is one title, no level is left out, and every picture is told."""
+        steps = all(low <= high + 1 for high, low in pairwise(self.heads))
+        return self.heads.count(1) == 1 and self.heads[0] == 1 and steps and not self.mute
 
 
 def sources(folder: Path) -> Path:
@@ -69,17 +85,43 @@ def build(docs: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
-def test_the_site_is_whole(tmp_path: Path) -> None:
-    done = build(sources(tmp_path), "-Drun_examples=0")  # they have tests of their own
+@pytest.fixture(name="site", scope="module")
+def _site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole")
+    done = build(sources(folder), "-Drun_examples=0")  # they have tests of their own
     assert (done.returncode, done.stderr) == (0, "")
-    pages = {path: Page(path) for path in (tmp_path / "site").rglob("*.html")}
-    names = {str(path.relative_to(tmp_path / "site")) for path in pages}
+    return folder / "site"
+
+
+def test_the_site_is_whole(site: Path) -> None:
+    pages = {path: Page(path) for path in site.rglob("*.html")}
+    names = {str(path.relative_to(site)) for path in pages}
     assert {f"measures/{name}.html" for name in builtin()} <= names
     assert {f"commands/{name}.html" for name in COMMANDS} <= names
     known = {anchor for page in pages.values() for anchor in page.anchors}
     assert [name for name in (*subcommands(), *public_names()) if name not in known] == []
     assert [link for page in pages.values() for link in dangling(page, pages)] == []
     assert list(fetched(pages)) == []
+    assert [path.name for path, page in pages.items() if not page.can_be_heard()] == ["search.html"]  # theirs
+    assert [name for name in builtin() if "<math " not in (site / f"measures/{name}.html").read_text()] == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_is_wider_than_a_phone_or_asks_for_anything(site: Path, browser: Any, scheme: str) -> None:
+    asked: list[str] = []
+    names = ("index", "researcher", "road", "track", "author", "promises", "measures/noise_irrelevant")
+    with closing(browser.new_context(viewport={"width": 400, "height": 800}, color_scheme=scheme)) as context:
+        tab = context.new_page()
+        tab.on("request", lambda request: asked.append(request.url))
+        for name in names:
+            tab.goto((site / f"{name}.html").as_uri())
+            assert tab.evaluate("document.documentElement.scrollWidth") <= 400, name
+        drawn, written = tab.evaluate(
+            "[...document.querySelectorAll('math mfrac')].map(f => f.getBoundingClientRect().height)"
+            ".concat(parseFloat(getComputedStyle(document.body).fontSize))"
+        )
+        assert drawn > 1.5 * written  # a fraction, and not its parts in a row
+    assert [address for address in asked if not address.startswith("file:")] == []
 
 
 def subcommands() -> Iterator[str]:
