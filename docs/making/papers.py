@@ -1,18 +1,20 @@
-"""What to cite: the software, by CITATION.cff, and the papers of the measures, which they declare."""
+"""What to cite: the software, and the papers of the measures, which they declare."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
+from rageval.comparison import citing
 from rageval.measures import Measure, builtin
 from rageval.measures.papers import bibliography, key_of
 
-DOCS = Path(__file__).parents[1]
+# What else there is to cite.
+OTHERS = {
+    "macavaney2021streamlining": "Measures that ir_measures computes",
+    "angelopoulos2023ppi": "Claims that rest on people's labels",
+}
 
 
 class Paper(NamedTuple):
@@ -62,23 +64,13 @@ def of_measure(measure: Measure) -> list[Paper]:
 
 def software() -> str:
     """BibTeX of this software."""
-    cff = yaml.safe_load((DOCS.parent / "CITATION.cff").read_text(encoding="utf-8"))
-    authors = " and ".join("{" + author["name"] + "}" for author in cff["authors"])
-    fields = {
-        "title": "{" + cff["title"] + "}",
-        "author": authors,
-        "version": cff["version"],
-        "year": str(cff["date-released"].year),
-        "note": f"{cff['license']} licence",
-    }
-    lines = ",\n".join(f"  {name:<8}= {{{value}}}" for name, value in fields.items())
-    return f"```bibtex\n@software{{rageval,\n{lines}\n}}\n```"
+    return f"```bibtex\n{citing.software()}\n```"
 
 
 def everything() -> str:
     """The papers of all measures, each with its measures and its BibTeX."""
     parts = []
     for paper in papers():
-        names = ", ".join(f"[`{name}`](measures/{name}.md)" for name in paper.measures)
+        names = ", ".join(f"[`{name}`](measures/{name}.md)" for name in paper.measures) or OTHERS[paper.key]
         parts.append(f"({paper.key})=\n### {names}\n\n{paper}\n\n```bibtex\n{paper.bibtex}\n```\n")
     return "\n".join(parts)

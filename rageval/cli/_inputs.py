@@ -42,6 +42,14 @@ class Inputs:
         return [found.dataset for found in self.qrels if isinstance(found, _QrelsOfDataset)]
 
 
+def ids_of_datasets(inputs: Inputs, options: Mapping[str, Any]) -> list[str]:
+    """Return the ids of all data sets that were named, as judgements or for an option."""
+    from rageval.datasets.loading import Dataset
+
+    named = [each for value in options.values() for each in (value if isinstance(value, tuple) else [value])]
+    return [each.id for each in [*inputs.datasets, *named] if isinstance(each, Dataset)]
+
+
 def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
     """Put every word in its place; a stream that cannot be looked into is what is still missing."""
     inputs = Inputs()

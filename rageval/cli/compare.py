@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from rageval.scoring.sources import RunSource
 
 
-_FORMATS = ("table", "md", "latex", "csv", "json")
+_FORMATS = ("table", "md", "latex", "csv", "json", "cite")
 # What `score` takes, too; its other options stay at what they are when nothing is said.
 _SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
 _SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
@@ -114,7 +114,11 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     help="Of --format latex: what stands beside the means, their intervals or p against the baseline.",
 )
 @click.option(
-    "--format", "style", type=click.Choice(_FORMATS), help="Default: table on a terminal, else csv."
+    "--format",
+    "style",
+    type=click.Choice(_FORMATS),
+    help="Default: table on a terminal, else csv; latex is a table for a paper, cite says how to cite the"
+    " numbers.",
 )
 def compare(words: tuple[str, ...], **options: Any) -> None:
     """Compare runs, or judged answers of several systems.
@@ -128,8 +132,9 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     rageval compare a.run b.run qrels -m 'nDCG@10 AP' --baseline a.run --format latex
     rageval compare judged.jsonl -m crag_score --all-pairs --adjust max_t --cluster domain
     """
-    from rageval.cli._inputs import sorted_out
+    from rageval.cli._inputs import ids_of_datasets, sorted_out
     from rageval.cli._scoring import best_first, refuse, said_of_sets
+    from rageval.comparison.citing import cite
     from rageval.comparison.paper import latex_of
     from rageval.comparison.plots import figure_of_comparison, save
     from rageval.measures.parsing import parse_measures
@@ -157,6 +162,8 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     places = options["places"] if options["places"] is not None else 4
     if style == "latex":
         print_lines(latex_of(found, options["caption"], options["label"], options["show"] or "", places))
+    elif style == "cite":
+        print_lines([str(cite(found, ids_of_datasets(inputs, options)))])
     else:
         print_lines(_DRAWN[style](found, places))
     refuse(refused)

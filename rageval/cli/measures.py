@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
 from rageval.cli._options import Command, completing
@@ -11,7 +13,7 @@ from rageval.cli._output import print_lines
 @click.command(cls=Command)
 @click.argument("name", required=False, shell_complete=completing("measures"))
 def measures(name: str | None) -> None:
-    """List the measures, or show the page of NAME: formula, range, caveats, peers, which way is better."""
+    """List the measures, or show the page of NAME: formula, range, caveats, what is better, paper."""
     print_lines([_page(name) if name else _listing()])
 
 
@@ -53,8 +55,14 @@ def _page(name: str) -> str:
     if not isinstance(measure, Measure):
         return (
             f"{measure}: computed by ir_measures; see its documentation, or help(ir_measures.{measure.name})"
-            f"\n\nBetter: {measure.better}"
+            f"\n\nBetter: {measure.better}{_to_cite(measure.about.papers)}"
         )
     parameters = [f"{parameter.name}={parameter.default}" for parameter in measure.declared.values()]
     head = measure.name + (f"({', '.join(parameters)})" if parameters else "") + "@k" * measure.takes_k
-    return f"{head}\n\n{measure.page}\n\nBetter: {measure.directions}"
+    return f"{head}\n\n{measure.page}\n\nBetter: {measure.directions}{_to_cite(measure.about.papers)}"
+
+
+def _to_cite(papers: Iterable[str]) -> str:
+    from rageval.measures.papers import entries
+
+    return "".join(f"\n\n{entry}" for entry in entries(papers).values())

@@ -26,11 +26,12 @@ from rageval.scoring.scores import BY_THIS_JUDGE, NOT_IN_IT
 from rageval.text import visible
 
 if TYPE_CHECKING:
+    from rageval.cli._inputs import Inputs
     from rageval.scoring.scores import Score, Scores
 
 
 _FORMATS = (
-    *("trec", "ir_measures", "ndeval", "json", "jsonl", "csv", "md", "latex", "table"),
+    *("trec", "ir_measures", "ndeval", "json", "jsonl", "csv", "md", "latex", "cite", "table"),
     "freshstack-leaderboard",
     *("leaderboard-tot", "leaderboard-ir_measures", "leaderboard-trec_eval", "leaderboard-jsonl"),
 )
@@ -47,7 +48,11 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @click.option("-q", "--by-query", is_flag=True, help="Also print the value of every query.")
 @click.option("-n", "--no-summary", is_flag=True, help="Do not print the means.")
 @click.option(
-    "--format", "style", type=click.Choice(_FORMATS), help="Default: table on a terminal, else trec."
+    "--format",
+    "style",
+    type=click.Choice(_FORMATS),
+    help="Default: table on a terminal, else trec; latex is a table for a paper, cite says how to cite the"
+    " numbers.",
 )
 @shared("--sort")
 @shared("--names")
@@ -174,6 +179,8 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     style = options["style"] or ("table" if _output.on_terminal() else "trec")
     _check_places(options)
     refuse_without_latex(style, options)
+    if style == "cite" and (options["by"] or options["by_query"] or options["no_summary"]):
+        raise UsageError("--format cite is about the means; leave out --by, -q and -n")
     if options["gold"] and not options["by"]:
         raise UsageError("--gold corrects the values of --by; of all queries: rageval correct, or compare")
     wanted = _gates(options["require"], options["fail_under"])
@@ -193,13 +200,23 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     places = options["places"] if options["places"] is not None else (6 if style == "ndeval" else 4)
     shown = options["by_query"], not options["no_summary"]
     layout = _output.Layout(places, *shown, options["caption"], options["label"])
-    lines = _output.FORMATS[style](results, layout)
+    if style == "cite":
+        lines = _how_to_cite(results, inputs, options)
+    else:
+        lines = _output.FORMATS[style](results, layout)
     if options["by"]:
         lines = _sliced(results, layout, style, queries, options, [*inputs.answers, *inputs.datasets])
     _output.print_lines(lines)
     if refused:
         raise NothingJudged("\n".join(refused))
     ctx.exit(0 if passed else FAULTS)
+
+
+def _how_to_cite(results: list[Scores], inputs: Inputs, options: dict[str, Any]) -> Iterator[str]:
+    from rageval.cli._inputs import ids_of_datasets
+    from rageval.comparison.citing import cite
+
+    yield str(cite(results, ids_of_datasets(inputs, options)))
 
 
 def _check_places(options: dict[str, Any]) -> None:

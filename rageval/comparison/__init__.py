@@ -2,7 +2,7 @@
 
 `compare_runs` scores runs and compares them; `compare` takes scores that are there already, such as those of
 judged answers. `Settings` says how. `compare_leaderboards` says how alike two leaderboards rank the runs that
-both have. Nothing is imported before it is asked for.
+both have; `cite` says how to cite numbers. Nothing is imported before it is asked for.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rageval.comparison.citing import Citation, cite
     from rageval.comparison.comparing import compare, compare_runs
     from rageval.comparison.gate_results import Decision, GateReport, GateSettings
     from rageval.comparison.leaderboards import LeaderboardAgreement, compare_leaderboards
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from rageval.comparison.results import Cell, Comparison, Pair, Settings
 
 _HOMES = {
+    "citing": "Citation cite",
     "comparing": "compare compare_runs",
     "gate_results": "Decision GateReport GateSettings",
     "losses": "Diagnosis diagnose",
@@ -27,6 +29,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names.spli
 
 __all__ = [
     "Cell",
+    "Citation",
     "Comparison",
     "Decision",
     "Diagnosis",
@@ -35,6 +38,7 @@ __all__ = [
     "LeaderboardAgreement",
     "Pair",
     "Settings",
+    "cite",
     "compare",
     "compare_leaderboards",
     "compare_runs",

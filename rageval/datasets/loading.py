@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +215,24 @@ def of_ir_datasets(dataset: str) -> Dataset:
     if found is None:
         raise UnknownDataset(dataset)
     return Dataset(dataset, _holds_of(found), partial(_read_foreign, found), store=_store_of(found))
+
+
+def papers_of(dataset: str) -> tuple[str, ...]:
+    """Return what to cite for a data set, as BibTeX: its publishers' words, or those of ir_datasets."""
+    pair = find(dataset)
+    if pair is not None:
+        return (pair[0].citation.strip(),)
+    if _of_a_plugin(dataset) is not None:
+        return ()  # nobody says it
+    found = _loaded(dataset)
+    if found is None:
+        raise UnknownDataset(dataset)
+    keys = (found.documentation() or {}).get("bibtex_ids") or ()
+    text = (files("ir_datasets") / "docs" / "bibliography.bib").read_text(encoding="utf-8")
+    entries = re.split(r"\n(?=@)", text)
+    return tuple(
+        entry.strip() for key in keys for entry in entries if f"{{{key}," in entry.partition("\n")[0]
+    )
 
 
 def known_there(spec: Spec) -> list[str]:

@@ -437,10 +437,23 @@ class Measure:
         >>> (ndcg @ 10).typeset, nugget_recall(credit="partial").typeset
         ('nDCG@10', 'Nugget recall (credit=partial)')
         """
+        return self._typeset(self.changed)
+
+    @property
+    def typeset_whole(self) -> str:
+        """What a paper calls it, with all its parameters."""
+        return self._typeset(self._signed)
+
+    def _typeset(self, parameters: Mapping[str, Any]) -> str:
         words = self.name.replace("_", " ")
         cut = "" if self.k is None else f"@{self.k}"
-        inner = ", ".join(starmap(_typeset_parameter, self.changed.items()))
+        inner = ", ".join(starmap(_typeset_parameter, parameters.items()))
         return (self.about.typeset or words[:1].upper() + words[1:]) + cut + (f" ({inner})" if inner else "")
+
+    @property
+    def _signed(self) -> dict[str, Any]:
+        """The parameters that a signature names."""
+        return self.arguments | ({_OVER.name: POOL} if self.aggregate == POOL else {})
 
     def signature(self, **context: object) -> str:
         """Everything a stranger needs to compute the same number, in one line.
@@ -450,7 +463,7 @@ class Measure:
         'alpha_ndcg@10|alpha:0.5|rel:1|ideal:greedy|ties:trec'
         """
         name = self.name if self.k is None else f"{self.name}@{self.k}"
-        said = self.arguments | ({_OVER.name: POOL} if self.aggregate == POOL else {}) | context
+        said = self._signed | context
         return "|".join([name, *(f"{key}:{value}" for key, value in said.items())])
 
     def __str__(self) -> str:

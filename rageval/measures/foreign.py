@@ -36,7 +36,7 @@ class ForeignMeasure:
     """A measure of ir_measures', perhaps by one of its providers."""
 
     changed: Mapping[str, Any] = {}
-    about = About()
+    about = About(papers=("macavaney2021streamlining",))
     sees_all = True
     limits = None
 
@@ -66,6 +66,11 @@ class ForeignMeasure:
     def typeset(self) -> str:
         """What a paper calls it: what ir_measures does."""
         return str(self).replace("$", r"\$")
+
+    @property
+    def typeset_whole(self) -> str:
+        """What a paper calls it, with all its parameters: those that ir_measures was given."""
+        return self.typeset
 
     @property
     def wants_nuggets(self) -> bool:

@@ -30,7 +30,7 @@ OTHERS = {  # which read or score runs on the way to something else, and would t
         "test_gold",
         "test_rubrics_page",
     ),
-    *("test_uncertainty_judges", "test_scoring_mark", "test_adaptive", "test_paper"),
+    *("test_uncertainty_judges", "test_scoring_mark", "test_adaptive", "test_paper", "test_citing"),
     *("test_import_command", "test_claims_command", "test_action"),
     "test_other_systems",
 }

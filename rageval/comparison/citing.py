@@ -1,0 +1,208 @@
+"""How to cite numbers: the words for a paper, the signatures that let others repeat them, the papers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rageval.comparison.results import BEST, Comparison, Settings
+from rageval.errors import UsageError
+from rageval.measures.papers import bibliography, entries
+from rageval.plugins import above
+from rageval.scoring.scores import BY_PEOPLE, BY_THIS_JUDGE, Scores
+from rageval.showing import latex_text, latex_typeset
+from rageval.text import visible
+from rageval.version import __version__
+
+if TYPE_CHECKING:
+    from rageval.measures.parsing import AnyMeasure
+
+_YEAR = 2026  # of the version, as in CITATION.cff
+_TESTS = {
+    "randomisation": "two-sided sign-flip randomisation (all patterns of signs, or at least {draws:,} drawn)",
+    "t": "two-sided paired $t$-tests",
+    "wilcoxon": "two-sided Wilcoxon signed-rank tests",
+}
+_ADJUSTED = {
+    "holm": "$p$ adjusted by Holm's method",
+    "max_t": "$p$ adjusted by the maximum of $|t|$ (max-T)",
+    "tukey": "$p$ by randomised Tukey HSD",
+    "none": "$p$ not adjusted",
+}
+_BY_LABELS = "angelopoulos2023ppi"  # whose estimator corrects a judge by people's labels
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """What a paper should say of numbers.
+
+    `text` is LaTeX that cites the entries of `bibtex` by their keys; `signatures` hold every rule that the
+    numbers depend on. Printed, it is one block of all three.
+    """
+
+    text: str
+    signatures: tuple[str, ...]
+    bibtex: tuple[str, ...]
+
+    def __str__(self) -> str:
+        signed = "\n".join(f"% {visible(signature)}" for signature in self.signatures)
+        parts = [
+            f"% For the text, in LaTeX:\n{self.text}",
+            f"% Signatures, by which others can repeat the numbers:\n{signed}",
+            "% For the list of references, in BibTeX:",
+            *self.bibtex,
+        ]
+        return "\n\n".join(parts)
+
+
+def cite(
+    found: Comparison | Scores | Mapping[str, Scores] | Iterable[Scores], datasets: Iterable[str] = ()
+) -> Citation:
+    r"""Say how to cite numbers: in words, by their signatures, with the papers of what was used.
+
+    Parameters
+    ----------
+    found
+        A comparison, or the scores of one or of several runs.
+    datasets
+        The ids of the data sets that were scored on, which have papers, too.
+
+    Returns
+    -------
+    Citation
+        The words, the signatures and the entries of BibTeX; printed, one block.
+
+    Examples
+    --------
+    >>> import rageval
+    >>> found = cite(rageval.evaluate("alpha_ndcg@10, rr", {"q": {"a": 1.0}}, {"q": {"a": 1}}))
+    >>> print(found.text.partition(" over ")[0])
+    We report $\alpha$-nDCG@10 ($\alpha=0.5$, rel=1, ideal=greedy)~\cite{clarke2008novelty} and RR (rel=1)
+    >>> [entry.partition(",")[0] for entry in found.bibtex]
+    ['@software{rageval', '@inproceedings{clarke2008novelty']
+    """
+    measures: dict[str, AnyMeasure | None]
+    if isinstance(found, Comparison):
+        measures = {name: found.definitions.get(name) for name in found.measures}
+        queries = [cell.queries for cell in found.cells]
+        signed = [found.signature, *(cell.signature for cell in found.cells)]
+        said = [*_said_of_judges(found.bases), *_said_of_tests(found)]
+    else:
+        scores = [score for each in _several(found) for score in each.scores]
+        measures = {str(score.measure): score.measure for score in scores}
+        queries = [score.queries for score in scores]
+        signed = [score.signature for score in scores]
+        said = list(_said_of_judges({str(score.measure): score.basis for score in scores}))
+    papers, sets = {"rageval": software()}, []
+    for measure in measures.values():
+        papers |= entries(measure.about.papers if measure is not None else ())
+    for dataset in dict.fromkeys(datasets):
+        told = entries(above("papers of a data set")(dataset))
+        # A paper that proposes both measures and data is there already.
+        papers |= {key: entry for key, entry in told.items() if key not in papers}
+        sets.append(rf"\texttt{{{latex_text(dataset)}}}{_cited(told)}")
+    if isinstance(found, Comparison) and found.gold:
+        papers[_BY_LABELS] = bibliography()[_BY_LABELS]
+    named = [_named(name, measure) for name, measure in measures.items()]
+    on = f" of {_listed(sets)}" if sets else ""
+    words = (
+        f"We report {_listed(named)} over {_counted(queries)}{on}, computed with"
+        rf" rageval~{latex_text(__version__)}~\cite{{rageval}}."
+    )
+    return Citation(" ".join([words, *said]), tuple(dict.fromkeys(signed)), tuple(papers.values()))
+
+
+def software() -> str:
+    """Return the entry of this software, of this version."""
+    fields = {
+        "title": "{rageval: evaluation of retrieval and RAG with nuggets}",
+        "author": "{The rageval authors}",
+        "version": __version__,
+        "year": str(_YEAR),
+        "note": "Apache-2.0 licence",
+    }
+    lines = ",\n".join(f"  {name:<8}= {{{value}}}" for name, value in fields.items())
+    return f"@software{{rageval,\n{lines}\n}}"
+
+
+def _several(found: Scores | Mapping[str, Scores] | Iterable[Scores]) -> list[Scores]:
+    """Return the scores of each run, of which there must be some."""
+    if isinstance(found, Scores):
+        return [found]
+    several = list(found.values() if isinstance(found, Mapping) else found)
+    strange = next((each for each in several if not isinstance(each, Scores)), None)
+    if strange is not None or not several:
+        raise UsageError(f"expected a Comparison or Scores of some runs, found {strange or several!r:.80}")
+    return several
+
+
+def _named(name: str, measure: AnyMeasure | None) -> str:
+    """Return a measure as it is typeset, with all its parameters, and its papers."""
+    if measure is None:
+        return latex_text(name)
+    return latex_typeset(measure.typeset_whole) + _cited(entries(measure.about.papers))
+
+
+def _cited(papers: Mapping[str, str]) -> str:
+    return rf"~\cite{{{','.join(papers)}}}" if papers else ""
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _counted(queries: Sequence[int]) -> str:
+    least, most = min(queries), max(queries)
+    return f"{f'{least:,} to ' * (least < most)}{most:,} quer{'y' if most == 1 else 'ies'}"
+
+
+def _said_of_judges(bases: Mapping[str, str]) -> Iterator[str]:
+    """Say of which measures all rests on a judge's word alone."""
+    names = [latex_text(name) for name, basis in bases.items() if basis == BY_THIS_JUDGE]
+    if names:
+        what = "All values" if len(names) == len(bases) else f"Values by {_listed(names)}"
+        yield f"{what} rest on the word of a judge that is no person, whose error is in no interval."
+
+
+def _said_of_tests(found: Comparison) -> Iterator[str]:
+    """Say how intervals and tests were made, or that nothing was tested."""
+    settings, bases = found.settings, set(found.bases.values())
+    if all(math.isnan(pair.p) for pair in found.pairs):
+        yield " ".join(["Nothing was tested.", *(f"{latex_text(said)}." for said in found.remarks[:1])])
+        return
+    if settings.all_pairs:
+        against = "between all pairs of runs"
+    else:
+        against = "from the best run by each measure"
+        if settings.baseline != BEST:
+            against = f"from {latex_text(settings.baseline)}"
+    level = f"at the level {1 - settings.level:.3g}"
+    if bases != {BY_PEOPLE}:
+        test = _TESTS[settings.test].format(draws=settings.draws)
+        adjusted = f"{_ADJUSTED[settings.adjust]}, {level}{_units(settings)}"
+        yield f"Differences {against} were tested by {test}, {adjusted}."
+        yield (
+            rf"The {100 * settings.level:.4g}\% intervals are {_way(settings)} bootstrap intervals"
+            " (of measures with two values, Wilson's)."
+        )
+    if BY_PEOPLE in bases:
+        names = _listed([latex_text(name) for name, basis in found.bases.items() if basis == BY_PEOPLE])
+        labels = _counted([cell.labels or 0 for cell in found.cells if cell.basis == BY_PEOPLE])
+        yield (
+            f"Differences by {names} {against} are a judge's, corrected by people's labels of {labels}"
+            rf"~\cite{{{_BY_LABELS}}}, and tested by Student's $t$, {_ADJUSTED[settings.adjust]}, {level}."
+        )
+
+
+def _way(settings: Settings) -> str:
+    return "BCa" if settings.interval == "bca" else settings.interval
+
+
+def _units(settings: Settings) -> str:
+    return (
+        f", with clusters of queries ({latex_text(settings.clustered_by)}) as units"
+        if settings.clusters
+        else ""
+    )
