@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -320,6 +321,8 @@ def judged_until(
             f"until: runs are compared by one grade a document, and {len(judges)} judges give as many;"
             " expected vote=median or majority"
         )
+    if settings.shard is not None:
+        say(_said_of_share(settings))
     job = _Job(until, rubric, material, pools)
     plan = job.plan(judges)
     plan.rule()  # refuses what would be none, before anybody is asked
@@ -334,6 +337,21 @@ def judged_until(
         if not at:
             row["ledger"] = ledger.as_record()
     return rows, ledger, [str(record.get("said")) for record in before]
+
+
+def _said_of_share(settings: Settings) -> str:
+    """Say what shares have to have in common; refuse a store that was not named."""
+    if settings.store is None and not os.environ.get("RAGEVAL_STORE"):
+        raise UsageError(
+            f"shard={settings.shard}: shares of a job that stops look at one another's replies; expected a"
+            " store that all of them use (--store FILE, or RAGEVAL_STORE), or one job and the workers of a"
+            " cluster (--dask)"
+        )
+    return (
+        f"share {settings.shard} asks its part of each block, and what no other share has asked for by then;"
+        f" all of them need this store ({visible(settings.store or os.environ['RAGEVAL_STORE'])}): shares in"
+        " stores of their own pay for everything each"
+    )
 
 
 def expected(

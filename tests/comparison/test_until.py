@@ -509,6 +509,15 @@ def test_runs_are_compared_by_one_grade_a_document(tmp_path: Path) -> None:
         judged_until(until, judges, rubric_named("relevance"), known, settings, pools=pools)
 
 
+def test_shares_need_a_store_that_all_of_them_use(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = (*COMMAND, "--until", "ours>theirs", "--shard", "1/2", "-o", "j")
+    assert f"all of them need this store ({files / 's.sqlite'})" in run(*words).stderr
+    monkeypatch.delenv("RAGEVAL_STORE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(files / "cache"))
+    assert "expected a store that all of them use (--store FILE" in run(*words, code=2).output
+    assert not (files / "cache").exists()
+
+
 class Choosing(Paid):
     """Prefers the answer with gold, wherever it is shown."""
 

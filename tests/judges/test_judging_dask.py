@@ -363,3 +363,23 @@ def test_a_model_of_this_process_cannot_travel(dask: tuple[str, str]) -> None:
 def test_judges_that_ask_nobody_need_no_cluster() -> None:
     job = ("judge", "crag-auto", "answers", "--questions", "questions", "--judge", "contains", "--quiet")
     assert_fine(command(*job, "-o", "judged", "--dask", "tcp://127.0.0.1:1"))
+
+
+def test_judging_that_stops_ends_at_the_same_question(
+    server: LlmServer, dask: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One process decides, workers ask: for the same answers, each once."""
+    rows = [json.loads(line) for line in Path("answers").read_text().splitlines()]
+    worse = [{**row, "run_id": "s", "answer": f"other {at}"} for at, row in enumerate(rows)]
+    better = [{**row, "answer": f"number {at}: fact {at}"} for at, row in enumerate(rows)]
+    Path("answers").write_text("".join(json.dumps(row) + "\n" for row in better + worse))
+    until = (*ALONE, "-m", "crag_score", "--until", "r>s", "--looks", "anytime")
+    said = command(*until, *dask, "-o", "judged").out
+    calls = len(server.requests)
+    assert ": r > s (after " in said
+    assert f"; {calls} of {2 * ITEMS} calls; " in said
+    assert calls < 2 * ITEMS
+    assert max(answers_in(server.requests).values()) == 1
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-this-process-0123456789")
+    assert command(*until, "-o", "single", "--store", "other.sqlite").out == said
+    assert Path("judged").read_bytes() == Path("single").read_bytes()
