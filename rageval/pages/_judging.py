@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
 from itertools import combinations, islice
 from typing import Any
 
@@ -19,8 +19,8 @@ from rageval.scoring.qrels import Qrels
 
 Record = dict[str, Any]
 _GOLD = "gold"
-_MOST = 200  # disagreements that are listed
-_MOST_PAIRS = 10
+_MOST, _LEAST = 200, 20  # disagreements that are listed, of one pair and of each of many
+MOST_PAIRS = 66  # those of twelve judges
 
 
 def by_judge(grades: JudgementTable) -> dict[str, Judged]:
@@ -55,8 +55,8 @@ def _shared(
     pairs: Iterable[tuple[tuple[str, Judged], tuple[str, Judged]]],
 ) -> list[tuple[str, Judged, str, Judged]]:
     shared = ((*one, *other) for one, other in pairs if _have_common(one[1], other[1]))
-    # Ten judges make 45 pairs; a page of all would be read by nobody.
-    return list(islice(shared, _MOST_PAIRS))
+    # Thirty judges make 435 pairs; a page of all would be read by nobody.
+    return list(islice(shared, MOST_PAIRS))
 
 
 def of_qrels(qrels: Qrels, places: Collection[Place] | None = None) -> Judged:
@@ -76,12 +76,18 @@ def judging(
     texts: Mapping[tuple[str, str], str] | None = None,
 ) -> list[Record]:
     """Return a record a pair of judges; `texts` are the answers, by query and system."""
-    return [_compared(*pair, notes, texts or {}) for pair in pairs]
+    return [_compared(*pair, notes, texts or {}, _listed_of(pairs)) for pair in pairs]
 
 
 def listed(pairs: list[tuple[str, Judged, str, Judged]]) -> set[Place]:
     """Return the places whose notes are needed."""
-    return {each.place for _, one, _, other in pairs for each in parting(one, other)[:_MOST]}
+    most = _listed_of(pairs)
+    return {each.place for _, one, _, other in pairs for each in parting(one, other)[:most]}
+
+
+def _listed_of(pairs: Sized) -> int:
+    """Return how many disagreements of a pair are listed, where so many pairs are."""
+    return max(_LEAST, _MOST // max(1, len(pairs)))
 
 
 def _compared(
@@ -91,6 +97,7 @@ def _compared(
     other: Judged,
     notes: JudgesNotes,
     texts: Mapping[tuple[str, str], str],
+    most: int,
 ) -> Record:
     found = passport(one, other).as_dict()
     differing = parting(one, other)
@@ -109,7 +116,7 @@ def _compared(
                 "judge": _said(one[each.place], notes, each.place),
                 "other": _said(other[each.place], notes, each.place),
             }
-            for each in differing[:_MOST]
+            for each in differing[:most]
         ],
     }
 

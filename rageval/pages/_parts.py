@@ -56,6 +56,36 @@ def with_columns(report: Mapping[str, Any], turn: Callable[[Any], Any]) -> dict[
     return {**report, "queries": {**queries, "values": values}}
 
 
+def pairs_packed(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the report with its pairs as `fields` and `rows`, where all pairs have the same keys.
+
+    A comparison of all pairs of twenty runs repeats its keys some hundred times.
+    """
+    comparison = report.get("comparison") or {}
+    pairs = comparison.get("pairs") or []
+    fields = list(pairs[0]) if pairs else []
+    if not fields or any(list(pair) != fields for pair in pairs):
+        return dict(report)
+    packed_ = {"fields": fields, "rows": [list(pair.values()) for pair in pairs]}
+    return {**report, "comparison": {**comparison, "pairs": packed_}}
+
+
+def pairs_unpacked(report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the report with its pairs as a list of records again."""
+    comparison = report.get("comparison")
+    if not comparison or not isinstance(comparison.get("pairs"), Mapping):
+        return dict(report)
+    found = comparison["pairs"]
+    try:
+        fields = list(found["fields"])
+        pairs = [dict(zip(fields, row, strict=True)) for row in found["rows"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"its pairs are damaged ({error}); expected rows of as many values as fields"
+        ) from None
+    return {**report, "comparison": {**comparison, "pairs": pairs}}
+
+
 def repacked(column: _Column) -> str:
     """Return a column that was unpacked, packed again."""
     return packed(np.array(column, np.float64))

@@ -34,9 +34,18 @@ from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.questions import read_questions
 from rageval.judges.voting import Place
 from rageval.measures.base import LOWER, Measure
-from rageval.pages._judging import beside, by_judge, judging, listed, of_qrels, spending, without_fence
+from rageval.pages._judging import (
+    MOST_PAIRS,
+    beside,
+    by_judge,
+    judging,
+    listed,
+    of_qrels,
+    spending,
+    without_fence,
+)
 from rageval.pages._matrices import DEPTH, fitting, of_answers, of_documents, rankings, read_notes, shortened
-from rageval.pages._parts import FORMAT, packed, plain
+from rageval.pages._parts import FORMAT, packed, pairs_packed, plain
 from rageval.pages._sentence import ranked
 from rageval.pages._traces import TEXTS, Texts, traces
 from rageval.records import Question
@@ -53,7 +62,6 @@ Report = dict[str, Any]
 _DETAILS = 100  # queries
 _ASKED = 240  # characters of a question in a table
 _PAGE, _LEAST = 1_350_000, 100_000  # bytes of a whole page without its scripts, and for details at least
-_PAIR = 600  # bytes that a compared pair takes in its table
 
 
 @dataclass(frozen=True)
@@ -135,9 +143,13 @@ def report_of_answers(
     if found:  # nobody else is asked where an answer was shown
         report["positions"] = found
         said = [f"{judge['judge'] or 'the judge'}: {text}" for judge in found for text in said_of(judge)]
+    if len(pairs) == MOST_PAIRS:
+        said.append(f"judges are compared with one another in {MOST_PAIRS} pairs, and in no more")
     report["remarks"] = [*report.get("remarks", ()), *said, *without_fence(grades, notes)]
-    if traced:
-        report["traces"] = {**traces(traced, texts, _questions(extra), notes.calls), "of": len(order)}
+    known = traces(traced, texts, _questions(extra), notes.calls)
+    # Judgements alone, of people for instance, have no texts to be shown.
+    if any(known["queries"].values()):
+        report["traces"] = {**known, "of": len(order)}
     matrices = of_answers(queries, grades, _bank(extra), notes)
     report["matrices"] = _kept(matrices, report, extra, len(traced))
     return finished(report, results, extra)
@@ -226,9 +238,7 @@ def _kept(matrices: Report, report: Report, extra: Beside, least: int = 1) -> Re
     """As many as were asked for, or as fit into a page beside everything else."""
     if extra.details is not None:
         return matrices
-    pairs = report["comparison"]["pairs"] if "comparison" in report else []
-    # Pairs become rows of HTML as well, which take about so much.
-    taken = len(json.dumps(report)) + _PAIR * len(pairs)
+    taken = len(json.dumps(pairs_packed(report)))
     return fitting(matrices, max(_PAGE - taken, _LEAST), least)
 
 

@@ -17,7 +17,18 @@ from typing import TYPE_CHECKING, Any
 from rageval.comparison.marks import said_of_judges
 from rageval.errors import InputError, MissingPackage
 from rageval.measures.base import LOWER, NEITHER
-from rageval.pages._parts import CLOSING, FORMAT, OPENING, as_block, asset, policy, unpacked, with_columns
+from rageval.pages._parts import (
+    CLOSING,
+    FORMAT,
+    OPENING,
+    as_block,
+    asset,
+    pairs_packed,
+    pairs_unpacked,
+    policy,
+    unpacked,
+    with_columns,
+)
 from rageval.pages._sentence import first_sentence, level_of
 from rageval.scoring.scores import BY_PEOPLE
 from rageval.text import visible
@@ -44,7 +55,7 @@ def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
         raise InputError(f"{source}: its numbers are damaged ({error}); expected {_EXPECTED}") from None
     if not isinstance(report, dict) or report.get("format") != FORMAT:
         raise InputError(f"{source}: expected a report of format {FORMAT}; make it again")
-    return with_columns(report, unpacked)
+    return with_columns(pairs_unpacked(report), unpacked)
 
 
 _EXPECTED = "a page that rageval report wrote"
@@ -63,6 +74,7 @@ _SCRIPTS = (
 )
 _STYLES = ("page.css", "parts.css")
 _TEMPLATE = "page.html.jinja"
+_MOST_PAIRS = 60  # rows of pairs that stand there from the beginning
 _OPTIONAL = dict.fromkeys(("comparison", "queries", "slices", "matrices", "traces", "judging", "positions"))
 _OPTIONAL |= dict.fromkeys(("spending", "topics", "diagnoses"))
 
@@ -72,7 +84,7 @@ def page(report: Mapping[str, Any], places: int = 4) -> str:
     environment = _environment(places)
     script = "\n".join(['"use strict";', *map(asset, _SCRIPTS)])
     style = "\n".join(map(asset, _STYLES))
-    block = as_block(report)
+    block = as_block(pairs_packed(report))
     # How large a page is can be said in it only when it is there; no text that it shows can be this one.
     unknown = sha256(block.encode()).hexdigest()
     text: str = environment.get_template(_TEMPLATE).render(
@@ -80,6 +92,7 @@ def page(report: Mapping[str, Any], places: int = 4) -> str:
         report={**_OPTIONAL, **report},
         tables={**_tables(report), "sentence": first_sentence(report, places), "level": level_of(report)},
         places=places,
+        most_pairs=_MOST_PAIRS,
         size=unknown,
         policy=policy([script], style),
         style=_trusted(style),
@@ -194,7 +207,14 @@ def _tables(report: _Record) -> dict[str, Any]:
         "signatures": list(dict.fromkeys(cell["signature"] for cell in cells.values())),
         "lost": [cell for cell in cells.values() if cell.get("lost")],
         "by_judge": [cell for cell in cells.values() if cell.get("judges")],
+        "judges": list(dict.fromkeys(judge for cell in cells.values() for judge in cell.get("judges") or ())),
+        "coefficients": _names_of(pair["coefficients"] for pair in report.get("judging") or ()),
     }
+
+
+def _names_of(named: Iterable[_Record]) -> list[str]:
+    """Return all names that stand in any of these, in their order."""
+    return list(dict.fromkeys(name for each in named for name in each))
 
 
 def _said_of_people(cells: Iterable[_Record]) -> str:

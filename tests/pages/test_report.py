@@ -19,8 +19,8 @@ import rageval
 from rageval.cli import main
 from rageval.comparison import Settings
 from rageval.pages._matrices import fitting
-from rageval.pages._parts import CLOSING, OPENING, as_block, packed, unpacked
-from rageval.pages.gathering import _most_telling, measured
+from rageval.pages._parts import CLOSING, OPENING, as_block, packed, pairs_packed, pairs_unpacked, unpacked
+from rageval.pages.gathering import Beside, _most_telling, finished, measured
 from rageval.pages.page import page, read_report
 from test_readme import ROOT, blocks
 
@@ -283,15 +283,28 @@ def test_without_the_template_engine_the_extra_is_named(tmp_path: Path) -> None:
     assert "pip install 'rageval[report]'" in done.stderr
 
 
+def test_pairs_are_read_back_and_damaged_ones_are_told() -> None:
+    pairs = [{"run": "a", "p": 0.5}, {"run": "b", "p": None}]
+    report = {"comparison": {"signature": "s", "pairs": pairs}}
+    small = pairs_packed(report)
+    assert small["comparison"]["pairs"] == {"fields": ["run", "p"], "rows": [["a", 0.5], ["b", None]]}
+    assert pairs_unpacked(small) == pairs_unpacked(report) == report
+    odd = {"comparison": {"pairs": [*pairs, {"run": "c"}]}}
+    assert pairs_packed(odd) == odd, "files of older versions may lack a key"
+    for bad in ({"fields": ["run"], "rows": [["a", 1]]}, {"rows": []}, {"fields": 1, "rows": [[1]]}):
+        with pytest.raises(rageval.errors.InputError, match="pairs are damaged"):
+            pairs_unpacked({"comparison": {"pairs": bad}})
+
+
 @pytest.mark.slow
 def test_a_page_of_twenty_runs_and_a_thousand_queries_stays_small() -> None:
     rng = np.random.default_rng(7)
     qrels = {f"query-{at:05d}": {"a": 1} for at in range(1000)}
     one = rageval.evaluate("ndcg@10,rr,ap,recall@10", {query: {"a": 1.0} for query in qrels}, qrels)
     results = [_redrawn(one, f"run-{at}", rng) for at in range(20)]
-    found = measured(results, Settings(draws=100, resamples=100, all_pairs=True))
-    text = page({"format": "rageval-report/1", "title": "Large", "remarks": [], **found})
-    assert len(text.encode()) < 2_000_000
+    settings = Settings(draws=100, resamples=100, all_pairs=True)
+    text = page(finished(measured(results, settings), results, Beside(title="Large")))
+    assert len(text.encode()) < 1_500_000
 
 
 def _redrawn(scores: rageval.Scores, run: str, rng: np.random.Generator) -> rageval.Scores:

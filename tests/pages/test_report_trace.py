@@ -221,7 +221,7 @@ def test_from_python_it_is_the_same_page(tmp_path: Path) -> None:
         found = read_report(place)
         for name in ("runs", "traces", "matrices", "cells", "comparison", "spending"):
             assert found[name] == by_command[name], name
-    rageval.report(scores, place, judgements=judged, texts=1)
+    rageval.report(scores, place, judgements=judged, answers=files["answers"], texts=1)
     assert len(read_report(place)["traces"]["queries"]) == 1
     for wrong in ({"answers": files["answers"]}, {"judgements": judged, "texts": -1}):
         with pytest.raises(RagevalError, match=r"report:"):
@@ -306,6 +306,47 @@ def test_a_phone_shows_it_without_scrolling_sideways(
     assert tab.evaluate(width) == [400, 400]
     tab.set_viewport_size({"width": 320, "height": 800})
     assert tab.evaluate(width) == [320, 320]
+
+
+def test_of_many_pairs_those_that_are_asked_for_look_like_the_others(
+    tmp_path: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [*RUNS[:2], str(tmp_path / "other.trec")]
+    Path(runs[2]).write_bytes(Path(RUNS[1]).read_bytes().replace(b" 1 ", b" 9 "))
+    words = [*runs, RUNS[2], "-m", "alpha_ndcg@10,coverage@20", "--all-pairs", "--bounds"]
+    shown_ = []
+    for most in (60, 1):
+        monkeypatch.setattr("rageval.pages.page._MOST_PAIRS", most)
+        pairs = reported(tmp_path, *words)["comparison"]["pairs"]
+        tab = opened(tmp_path / "report.html")
+        assert len(texts(tab, "#pairs tbody tr")) == min(most, len(pairs))
+        if most == 1:
+            assert texts(tab, "#pairs-more") == [f"Show all {len(pairs)} pairs"]
+        tab.click("#pairs thead th:nth-child(4) button")  # sorted are all of them
+        cell = "[cell.innerText.replace(/\\s+/g, ' '), cell.dataset.label]"
+        rows = f"all => all.map(row => [...row.cells].map(cell => {cell}))"
+        shown_.append(tab.eval_on_selector_all("#pairs tbody tr", rows))
+    assert shown_[0] == shown_[1]
+    assert len(shown_[0]) == len(pairs) == 6
+
+
+def test_many_judges_are_a_table(tmp_path: Path) -> None:
+    label = {0: "perfect", 1: "missing"}
+    some = [
+        judgement(f"q{at}", "r", label[at % 2 if who else 0], f"judge {who}")
+        for at in range(6)
+        for who in range(4)
+    ]
+    found = reported(tmp_path, lines(tmp_path, "judged.jsonl", some), "-m", "crag_score")
+    assert [(one["judge"], one["other"], one["disagreements"]) for one in found["judging"]] == [
+        *(("judge 0", f"judge {who}", 3) for who in (1, 2, 3)),
+        *((f"judge {one}", f"judge {other}", 0) for one, other in ((1, 2), (1, 3), (2, 3))),
+    ]
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    table = text[text.index('<table id="judging"') :].partition("</table>")[0]
+    assert table.count("<tr>") == 1 + 6
+    alone = text[text.index('<table id="by-judge"') :].partition("</table>")[0]
+    assert re.findall(r'class="value">|data-sort="([^"]*)"', alone) == ["1.0", "0.5", "0.5", "0.5"]
 
 
 def test_a_chart_is_saved_as_a_file_of_its_own(pages: dict[str, Path], browser: Any) -> None:

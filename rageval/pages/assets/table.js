@@ -22,7 +22,45 @@ function nextDirection(heading, isNumber) {
   return now === "ascending" ? -1 : 1;
 }
 
+// Of many pairs the page holds some as a table, and all as numbers, of which the other rows are made.
+function showAllPairs() {
+  const button = document.getElementById("pairs-more");
+  if (!button || button.hidden) return;
+  button.hidden = true;
+  const table = byId("pairs");
+  const body = table.tBodies[0];
+  const { fields, rows } = report.comparison.pairs;
+  body.append(...rows.slice(body.rows.length).map((row) => pairRow(Object.fromEntries(fields.map((name, at) => [name, row[at]])))));
+  labelCells(table);
+  for (const row of body.rows) row.setAttribute("role", "row");
+}
+
+function pairRow(pair) {
+  const p = (value) => (value === null ? "–" : value < 0.001 ? value.toExponential(1).replace(/e-(\d)$/, "e-0$1") : value.toFixed(4));
+  const cell = (text, sort, ...more) => make("td", { class: "number", "data-sort": sort ?? "" }, make("span", { class: "value" }, text), " ", ...more);
+  const known = pair.low !== null && pair.high !== null;
+  const tone = pair.better_run === pair.run ? " good" : pair.better_run === pair.other ? " bad" : "";
+  const alone = pair.judged ?? null;
+  const labels = `${(pair.labels ?? 0).toLocaleString("en")} labels${(pair.gain ?? null) === null ? "" : `, worth ${pair.gain.toFixed(0)}`}`;
+  const people = alone === null ? [] : [make("small", { class: "bounds" }, `judge alone ${plus(alone)}`), " ", make("small", { class: "bounds" }, labels)];
+  const small = [pair.why, pair.every_completion && `under every completion: ${pair.every_completion}`].filter(Boolean);
+  return make("tr", {},
+    make("td", {}, visible(pair.measure)), make("th", { scope: "row" }, visible(pair.run)), make("td", {}, visible(pair.other)),
+    cell(pair.difference === null ? "–" : plus(pair.difference), pair.difference, known ? make("small", { class: "interval" }, `[${number(pair.low)}, ${number(pair.high)}]`) : "", " ", ...people),
+    cell(p(pair.p), pair.p), cell(p(pair.adjusted), pair.adjusted),
+    cell(pair.effect === null ? "–" : plus(pair.effect, 2), pair.effect),
+    make("td", { class: "number" }, `${pair.wins} · ${pair.ties} · ${pair.losses}`),
+    cell(number(pair.detectable), pair.detectable),
+    make("td", {}, make("span", { class: `verdict${tone}` }, visible(pair.verdict)), " ", ...small.map((text) => make("small", {}, visible(text)))));
+}
+
+// A number with its sign, as Python writes it.
+function plus(value, digits = places) {
+  return (value < 0 || Object.is(value, -0) ? "" : "+") + value.toFixed(digits);
+}
+
 function sortTable(table, heading, isNumber) {
+  if (table.id === "pairs") showAllPairs();
   const at = [...heading.parentElement.children].indexOf(heading);
   const direction = nextDirection(heading, isNumber);
   const body = table.tBodies[0];
@@ -56,11 +94,13 @@ function setUpTables() {
     const table = heading.closest("table");
     button.addEventListener("click", () => sortTable(table, heading, button.dataset.kind === "number"));
   }
+  document.getElementById("pairs-more")?.addEventListener("click", showAllPairs);
   for (const field of document.querySelectorAll("input[data-filter]")) {
-    const rows = [...byId(field.dataset.filter).tBodies[0].rows];
+    const table = byId(field.dataset.filter);
     field.addEventListener("input", () => {
       const wanted = field.value.toLowerCase();
-      for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+      if (field.dataset.filter === "pairs") showAllPairs();
+      for (const row of table.tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
     });
   }
 }
