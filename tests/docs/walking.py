@@ -60,6 +60,7 @@ class Walk:
             (folder / "bin" / name).chmod(0o755)
         self.environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(map(str, (installed, ROOT))),
+            "COLUMNS": "80",
             "RAGEVAL_STORE": str(folder / "store.sqlite"),
             "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
             **(more or {}),
@@ -71,9 +72,10 @@ class Walk:
             if file is not None:
                 (self.folder / file).write_text(text, encoding="utf-8")
             elif kind == "text":
-                assert self.err + self.out == text or self.out == text
+                printed = self.err + self.out
+                assert text in (printed, self.out), f"shown:\n{text}\nprinted:\n{printed}"
             elif kind == "sh":
-                for line in text.splitlines():
+                for line in text.replace("\\\n", "").splitlines():
                     self.type(line)
             elif kind == "python":
                 self.apart([sys.executable, "-c", text])
