@@ -25,7 +25,6 @@ PAGE = (ROOT / "docs/road.md").read_text(encoding="utf-8")
 
 
 def test_step_by_step(tmp_path: Path) -> None:
-    (tmp_path / "results.json").write_bytes((ROOT / "tests/golden/logs/promptfoo/results.json").read_bytes())
     (tmp_path / ".git").mkdir()
     walk = Walk(tmp_path, {"SOURCE_DATE_EPOCH": "1767225600"})
     walk.along(PAGE)

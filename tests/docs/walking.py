@@ -46,7 +46,8 @@ class Walk:
         self.folder, self.plugin = folder, plugin
         self.commands = 0
         self.out = self.err = ""
-        (folder / "examples").symlink_to(ROOT / "examples")
+        for name in ("examples", "tests"):
+            (folder / name).symlink_to(ROOT / name)
         installed = folder / "installed"
         for name, words in {
             "python": (),
