@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import MissingPackage, UsageError
@@ -137,6 +138,16 @@ def latex_table(tabular: Iterable[str], caption: str, label: str, notes: Iterabl
         yield "\\end{table}"
 
 
+def label_of(usual: str, label: str | None, caption: str | None) -> str:
+    """Return what a table is labelled: what was said, or the usual."""
+    if label is not None and caption == "":
+        raise UsageError(
+            f"label {visible(label)!r}: an empty caption leaves the tabular alone, which has no label; leave"
+            " out one of the two"
+        )
+    return usual if label is None else label
+
+
 def latex_typeset(text: str) -> Latex:
     r"""Return text with formulas between dollar signs as LaTeX prints it.
 
@@ -144,7 +155,17 @@ def latex_typeset(text: str) -> Latex:
     $\alpha$-nDCG of a\_b, 5 \$
     """
     parts = parted_at_formulas(text)
-    return Latex("".join(f"${part}$" if at % 2 else latex_text(part) for at, part in enumerate(parts)))
+    return Latex("".join(_formula(part) if at % 2 else latex_text(part) for at, part in enumerate(parts)))
+
+
+def _formula(part: str) -> str:
+    """Return a formula; as text, where its braces would end what it stands in, or swallow it."""
+    depths = list(accumulate((brace == "{") - (brace == "}") for brace in re.sub(r"\\[{}]", "", part)))
+    if not part.strip() or min(depths) < 0 or depths[-1]:
+        return latex_text(f"${part}$")
+    # What is written out elsewhere would be a command here.
+    shown = "".join(character if visible(character) == character else " " for character in part)
+    return "$" + re.sub(r"(?<!\\)[%#&]", r"\\\g<0>", shown) + "$"
 
 
 def latex_text(cell: str) -> str:
@@ -220,7 +241,7 @@ class Displayed:
             latex_table(
                 tabular,
                 self._title().replace("$", r"\$") if caption is None else caption,
-                label or f"tab:{type(self).__name__.lower()}",
+                label_of(f"tab:{type(self).__name__.lower()}", label, caption),
             )
         )
 

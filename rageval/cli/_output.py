@@ -13,7 +13,7 @@ import click
 
 from rageval.errors import OutputError, UsageError
 from rageval.scoring.scores import BY_PEOPLE
-from rageval.showing import Grid, latex_lines, latex_table, latex_text, latex_typeset
+from rageval.showing import Grid, label_of, latex_lines, latex_table, latex_text, latex_typeset
 from rageval.showing import table_lines as drawn
 from rageval.text import visible
 from rageval.version import __version__
@@ -300,9 +300,10 @@ def _captioned(
     least, most = (end(score.queries for score in scores) for end in (min, max))
     usual = f"{what} over {f'{least:,} to ' * (least < most)}{most:,} queries (rageval {__version__})."
     caption = usual if layout.caption is None else layout.caption
+    label = label_of("tab:scores", layout.label, layout.caption)
     yield r"% needs \usepackage{booktabs}"
     yield from (f"% {visible(signature)}" for signature in dict.fromkeys(each.signature for each in scores))
-    yield from latex_table(latex_lines(grid, labels), caption, layout.label or "tab:scores", notes)
+    yield from latex_table(latex_lines(grid, labels), caption, label, notes)
 
 
 def table(results: list[Scores], layout: Layout) -> Iterator[str]:

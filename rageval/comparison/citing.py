@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rageval.comparison.marks import untested
 from rageval.comparison.results import BEST, Comparison, Settings
 from rageval.errors import UsageError
 from rageval.measures.papers import bibliography, entries
@@ -169,8 +169,8 @@ def _said_of_judges(bases: Mapping[str, str]) -> Iterator[str]:
 def _said_of_tests(found: Comparison) -> Iterator[str]:
     """Say how intervals and tests were made, or that nothing was tested."""
     settings, bases = found.settings, set(found.bases.values())
-    if all(math.isnan(pair.p) for pair in found.pairs):
-        yield " ".join(["Nothing was tested.", *(f"{latex_text(said)}." for said in found.remarks[:1])])
+    if said := untested(found):
+        yield latex_text(said)
         return
     if settings.all_pairs:
         against = "between all pairs of runs"

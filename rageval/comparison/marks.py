@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rageval.measures.base import LOWER, NEITHER
 from rageval.scoring.scores import BY_PEOPLE, BY_THIS_JUDGE, NOT_IN_IT
+from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.comparison.results import Cell, Comparison
@@ -45,6 +47,13 @@ def rests_on(cell: Cell, found: Comparison) -> str:
     # Said only where it differs: the usual n stands once beneath the table.
     beside |= {each.queries for each in found.cells if each.measure == cell.measure}
     return f" (n={cell.queries:,})" if cell.undefined or beside - {cell.queries} else ""
+
+
+def untested(found: Comparison) -> str:
+    """Say that no pair was tested, and why; nothing, where some pair was."""
+    if not all(math.isnan(pair.p) for pair in found.pairs):
+        return ""
+    return " ".join(["Nothing was tested.", *(f"{visible(said)}." for said in found.remarks[:1])])
 
 
 def shown_p(value: float) -> str:

@@ -15,10 +15,11 @@ from rageval.comparison.marks import (
     letters_of,
     rests_on,
     said_of_judges,
+    untested,
 )
 from rageval.errors import UsageError
 from rageval.scoring.scores import BY_PEOPLE, BY_THIS_JUDGE
-from rageval.showing import Latex, latex_lines, latex_table, latex_typeset
+from rageval.showing import Latex, label_of, latex_lines, latex_table, latex_typeset
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def latex_of(
         raise UsageError(
             "the p of all pairs have no place in a table of runs; leave out all_pairs, or take csv or json"
         )
+    label = label_of("tab:comparison", label, caption)
     notes = [gold_legend(found)] if found.gold else []
     notes += filter(None, [said_of_judges(found.bases)])
     said = list(_explained(found, show))
@@ -50,7 +52,7 @@ def latex_of(
     yield from (f"% {visible(line)}" for line in legend(found))
     yield r"% needs \usepackage{booktabs}"
     tabular = latex_lines(_grid(found, show, places), 2)
-    yield from latex_table(tabular, caption, label or "tab:comparison", notes)
+    yield from latex_table(tabular, caption, label, notes)
 
 
 def _grid(found: Comparison, show: str, places: int) -> list[list[str]]:
@@ -100,8 +102,10 @@ def _explained(found: Comparison, show: str) -> Iterator[str]:
     """Say what superscripts, brackets and arrows mean, in sentences with formulas."""
     settings = found.settings
     marked = [cell for cell in found.cells if beaten_by(cell, found)]
+    if said := untested(found):
+        yield _plain(said)
     # Of corrected measures the legend of people's labels says it.
-    if any(cell.basis != BY_PEOPLE for cell in (marked or found.cells)):
+    elif any(cell.basis != BY_PEOPLE for cell in (marked or found.cells)):
         whose = f" {BY_THIS_JUDGE}" if all(found.bases.values()) else ""
         test = f"({TESTS[settings.test]}, {ADJUSTMENTS[settings.adjust]}, $p<{1 - settings.level:.3g}$)"
         if marked:

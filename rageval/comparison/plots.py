@@ -98,7 +98,7 @@ def checked_size(size: SizeLike) -> Size:
     if isinstance(size, str):
         if size in _WIDTHS:
             return Size(_WIDTHS[size])
-        found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)x(\d{1,3}(?:\.\d+)?)", size)
+        found = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)x(\d{1,3}(?:\.\d+)?)", size, re.ASCII)
         width, height = map(float, found.groups()) if found else (math.nan, math.nan)
     else:
         width, height = size if len(size) == 2 else (math.nan, math.nan)

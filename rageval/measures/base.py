@@ -486,12 +486,12 @@ class Measure:
         return hash(self._identity())
 
 
-_GREEK = ("alpha", "beta")  # parameters that papers write as letters
+_GREEK = ("alpha", "beta", "gamma")  # parameters that papers write as letters
 
 
 def _typeset_parameter(name: str, value: object) -> str:
     """Return `name=value` as papers write it; nothing in it may begin a formula that is none."""
-    shown = str(value).replace("$", r"\$")
+    shown = str(value).removesuffix(".0" if isinstance(value, float) else "").replace("$", r"\$")
     return f"$\\{name}={shown}$" if name in _GREEK and isinstance(value, int | float) else f"{name}={shown}"
 
 

@@ -41,6 +41,21 @@ LINES: dict[str, tuple[str, ...]] = {
     "anchor quotes": ("anchor", "qrels", *CUT, "--quotes", "quotes.jsonl", "-o", "out/x"),
     "score names": (*RUNS, "-m", "recall@5", "--names", "mine=runs/one", "--sort", "recall@5"),
     "compare": ("compare", *RUNS, "-m", "recall@5", "--cluster", "groups", "--baseline", "one"),
+    "compare latex": (
+        *(
+            "compare",
+            *RUNS,
+            "-m",
+            "recall@5",
+            "--format",
+            "latex",
+            "--caption",
+            "$k$ of 5",
+            "--label",
+            "tab:a",
+        ),
+        *("--plot", "out/p.svg", "--size", "5x3"),
+    ),
     "gate": (
         *("gate", *RUNS[1:], "-m", "recall@5", "--baseline", "held.jsonl", "--margin", "0.1"),
         *("--by", "question", "--questions", "questions.jsonl"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,7 +55,7 @@ def test_measures_have_the_names_that_papers_use() -> None:
         "recall@50": "Recall@50",
         "err_ia@20": "ERR-IA@20",
         "token_f1": "Token $F_1$",
-        "nugget_f(beta=3)": r"Nugget $F$ ($\beta=3.0$)",
+        "nugget_f(beta=3)": r"Nugget $F$ ($\beta=3$)",
         "citation_precision(citations=micro)": "Citation precision (citations=micro)",
         "Rprec": "Rprec",
         "grade(aspect=a$b)": r"Grade (aspect=a\$b)",
@@ -92,6 +94,15 @@ def test_the_table_says_what_it_rests_on() -> None:
     assert r"\label{tab:comparison}" in text
     none = latex("--draws", "100", "--level", "0.99999", "--test", "t", "--adjust", "none")
     assert "No difference is significant (paired t-test, not adjusted, $p<1e-05$)." in none
+
+
+def test_no_test_is_named_where_nothing_was_tested() -> None:
+    run = {"q1": {"a": 1.0}, "q2": {"a": 1.0}}
+    found = rageval.compare("rr", {"a": run, "b": {"q1": {"b": 1.0}}}, {"q1": {"a": 1}, "q2": {"a": 1}})
+    pairs = [replace(pair, p=math.nan, adjusted=math.nan) for pair in found.pairs]
+    text = replace(found, pairs=pairs, remarks=["stopped at $x & y"]).to_latex(show="p")
+    assert r"Nothing was tested. stopped at \$x \& y." in text
+    assert "randomisation" not in text.partition("\\begin{table}")[2]
 
 
 def test_the_words_of_the_author_are_printed_and_the_marks_still_explained() -> None:
@@ -136,6 +147,18 @@ def test_names_are_text_and_never_commands(tmp_path: Path) -> None:
     assert "pdfLaTeX may lack" in rageval.compare("rr", {"模型": run, "b": run}, {"q1": {"a": 1}}).to_latex()
 
 
+@pytest.mark.parametrize(
+    "caption", ["$50%$ & more", "$\\frac{$", "a $}$ b", "$x\x1b$", "$", "$$", "a\n$b\n$", "$a\\\\$", r"\$5 #"]
+)
+def test_captions_end_whatever_stands_in_them(caption: str) -> None:
+    text = latex("--caption", caption)
+    assert is_balanced(text)
+    assert "\x1b" not in text
+    assert not re.search(r"\$[^$]*\\x[^$]*\$", text)  # a command that nobody knows
+    assert "$$" not in text  # which would begin a display
+    assert text.count("\n") == latex("--caption", "x").count("\n")
+
+
 def test_slices_and_queries_have_captions_too() -> None:
     text = command(*FILES, "-m", "alpha_ndcg@10", "--format", "latex", "-q").stdout
     assert r"\caption{Values of each query over 12 queries (rageval" in text
@@ -149,6 +172,8 @@ def test_slices_and_queries_have_captions_too() -> None:
         (["--caption", "x"], "--caption is about tables in LaTeX; expected --format latex"),
         (["--label", "x", "--format", "csv"], "--label is about tables in LaTeX"),
         (["--format", "latex", "--label", "a}b"], "expected letters, digits and any of"),
+        (["--format", "latex", "--label", ""], "expected letters, digits and any of"),
+        (["--format", "latex", "--label", "a", "--caption", ""], "leave out one of the two"),
     ],
 )
 def test_mistakes_are_explained(words: list[str], message: str) -> None:
