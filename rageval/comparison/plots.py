@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -54,11 +55,13 @@ _NARROWEST = 0.7  # of a panel
 _NUMBERS = 0.3  # what the numbers of an axis take
 _NAMED = 0.28  # of the width, at most, for the names of runs; what is longer is cut in the middle
 _ROW, _AROUND, _LOWEST, _CURVES = 0.16, 0.55, 0.7, 1.9  # heights: of a run, around a panel, of a panel
-_LEAST, _MOST = 1.0, 40.0  # of a figure
+_LEAST, _MOST = 1.0, 40.0  # of a figure, where somebody says it
+_HIGHEST = 300.0  # else: matplotlib draws no more than 2^16 dots
 # Points.
 _FONT, _SMALLEST = 7.0, 4.0
 _LETTER = 0.58 / 72  # inches that a letter is wide, a point of its font
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000", "#999999")
+_FLATTEST = 0.1  # of the height that panels want: with less they collapse
 _GRID = "#BBBBBB"
 _LINES, _MARKERS = ("-", "--", ":", "-."), "os^vDP*X"
 
@@ -144,16 +147,17 @@ class _Sheet:
         rows = [math.ceil(block.panels / self.columns) for block in blocks]
         heights = [block.height for block, count in zip(blocks, rows, strict=True) for _ in range(count)]
         usual = sum(heights) + _AROUND * len(heights)
-        self.height = wanted.height or min(usual, _MOST)
+        self.height = wanted.height or min(usual, _HIGHEST)
         # What is left for the panels; the runs' names shrink with it.
-        self.scale = (self.height - _AROUND * len(heights)) / sum(heights)
-        self.font = min(_FONT, 72 * _ROW * self.scale / 1.15)
+        scale = (self.height - _AROUND * len(heights)) / sum(heights)
+        self.font = min(_FONT, 72 * _ROW * scale / 1.15)
         if self.font < _SMALLEST:
-            least = sum(heights) * _SMALLEST * 1.15 / (72 * _ROW) + _AROUND * len(heights)
-            raise UsageError(
-                f"size {self.width:g}x{self.height:g}: so many runs and panels need {least:.1f} inches of"
-                " height at least; expected a higher figure, or only a width (column, page)"
+            named = (
+                f"{self.width:g}x{self.height:g}: so many runs and panels need {usual:.1f} inches of height"
             )
+            if scale < _FLATTEST:
+                raise UsageError(f"size {named}; expected a higher figure, or only a width (column, page)")
+            warnings.warn(f"{named}; names of runs are {self.font:.1f} points high", stacklevel=2)
         self.figure = _figure(self.width, self.height)
         self._grid = self.figure.add_gridspec(len(heights), self.columns, height_ratios=heights)
         self._rows, self._blocks = rows, blocks

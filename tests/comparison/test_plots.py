@@ -130,8 +130,12 @@ def test_mistakes_are_explained(tmp_path: Path) -> None:
     assert "ends in .png, .svg, .pdf" in command(*words, str(tmp_path / "a.gif"), code=2).stderr
     assert "ends in .png, .svg, .pdf" in command(*FILES, "-m", "rr", "--plot", "a", code=2).stderr
     pytest.importorskip("matplotlib")
-    with pytest.raises(rageval.RagevalError, match="so many runs and panels need"):
-        many().plot((7, 1.2))
+    with pytest.warns(
+        UserWarning, match=r"7x1.5: so many runs and panels need 3.8 inches .* 3.0 points high"
+    ):
+        many().plot((7, 1.5))
+    with pytest.raises(rageval.RagevalError, match="expected a higher figure, or only a width"):
+        rageval.evaluate("rr@5,10,20, ndcg@5,10,20", {"q": {"a": 1.0}}, {"q": {"a": 1}}).plot((1.0, 1.0))
     assert "cannot be written" in command(*words, str(tmp_path / "no" / "a.png"), code=2).stderr
 
 
