@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
+import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -88,6 +91,16 @@ SCORING = {
 }
 
 
+SLOW_FILE = re.compile(r"(?m)^pytestmark = (?:\[)?pytest\.mark\.slow\b")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what is slow as a file, where nothing slow is asked for: it holds a third of the tests."""
+    if "not slow" not in config.option.markexpr or collection_path.suffix != ".py":
+        return None
+    return True if SLOW_FILE.search(collection_path.read_text(encoding="utf-8")) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem in SCORING:
@@ -106,6 +119,8 @@ def pytest_runtest_call() -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        if sys.platform == "win32" and isinstance(error, AttributeError) and error.obj in (os, signal):
+            pytest.skip(f"Windows has no {error.name}")
         is_absent = isinstance(error, ModuleNotFoundError) and error.name in LACKING
         if is_absent or (LACKING and "needs the package" in str(error)):
             pytest.skip(str(error)[:200])

@@ -12,7 +12,6 @@ import gzip
 import itertools
 import json
 import random
-import resource
 import sys
 import tempfile
 import threading
@@ -445,6 +444,8 @@ def mixed(provider: str, count: int, share: float = 0.3, seed: int = 1) -> Count
 
 def peak() -> float:
     """The most memory this process has held, in MiB."""
+    import resource
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

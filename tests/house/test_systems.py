@@ -92,6 +92,28 @@ def test_what_a_system_may_lack_stands_behind_a_guard() -> None:
     assert callers == GUARDED_BY_CALLER
 
 
+def at_import(tree: ast.AST) -> Iterator[ast.AST]:
+    """What runs when a module is imported: all but the bodies of functions."""
+    yield tree
+    for name, child in ast.iter_fields(tree):
+        if not (isinstance(tree, ast.FunctionDef | ast.Lambda) and name == "body"):
+            for node in child if isinstance(child, list) else [child]:
+                if isinstance(node, ast.AST):
+                    yield from at_import(node)
+
+
+def test_a_file_of_tests_can_be_imported_everywhere() -> None:
+    found = []
+    for path in TESTS:
+        if "faults" in path.parts or not re.search(rf"\b(?:{'|'.join(WORDS)})\b", text_of(path)):
+            continue
+        for node in at_import(functions(path)[-1][1]):
+            if isinstance(node, ast.Import | ast.ImportFrom | ast.Attribute):
+                found += [(path.name, use) for use in uses(node)]
+    # those ask for the system first
+    assert [each for each in found if each[1] not in ("os.geteuid", "os.getuid")] == []
+
+
 def mode_of(call: ast.Call, name: str) -> str:
     """The mode in which a call opens a file; "b" where it opens something else."""
     plain = name in ("open", "io.open", "os.fdopen")

@@ -214,7 +214,7 @@ with Store(sys.argv[1]) as store:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [getattr(signal, "SIGKILL", 9), signal.SIGINT])
 def test_a_batch_is_picked_up_by_a_later_process(tmp_path: Path, how: signal.Signals) -> None:
     path = tmp_path / "store.sqlite"
     command = [sys.executable, "-c", WAITING, path, tmp_path]

@@ -34,7 +34,8 @@ CRAG = ("judge", "crag-auto", "answers", "--questions", "questions", "--canaries
 CALLS = 4  # two of the six answers are decided by their form
 RAGEVAL = (sys.executable, "-m", "rageval")
 MODELS = ("openai:m", "anthropic:m")
-STOPPING = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+HANGUP = getattr(signal, "SIGHUP", 1)  # Windows has none
+STOPPING = [signal.SIGINT, signal.SIGTERM, HANGUP]
 
 
 @pytest.fixture(autouse=True)
@@ -253,7 +254,7 @@ def test_calls_under_way_land_when_the_job_is_left(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, HANGUP])
 def test_a_signal_while_a_batch_is_worked_on_loses_nothing(server: LlmServer, number: signal.Signals) -> None:
     server.batches.polls = 10**9
     words = (*CRAG, "--judge", "openai:m", "--batch", "--poll-every", "0.02")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -171,6 +170,8 @@ def test_the_command_says_what_workers_did_not_find(address: str, tmp_path: Path
     (tmp_path / "qrels").write_text("q0 n d0 1\n")
     (tmp_path / "run").write_text("".join(lines(60)))
     with (tmp_path / "run").open("rb") as file:
+        import fcntl
+
         number = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD, 500)  # the workers have files of low numbers
         here = f"/proc/self/fd/{number}"
         words = [sys.executable, "-m", "rageval", here, here, "qrels", "-m", MEASURES, "-q"]
