@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -30,3 +32,28 @@ def test_every_dependency_has_a_lowest_version_that_is_tried() -> None:
 def test_other_pythons_are_tried_where_they_are() -> None:
     script = (ROOT / ".ci/run").read_text()
     assert "for version in 3.11 3.12 3.13 3.14" in script
+
+
+def test_a_file_of_tests_needs_no_more_than_dev_brings() -> None:
+    """One that cannot be imported ends `make quick` before its first test."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    known = {*sys.stdlib_module_names, "rageval", "setuptools", "markdown_it", "yaml"}
+    known |= {"pytrec_eval", "a_package_that_is_not_there"}  # of ir_measures, and in a text
+    for requirement in map(Requirement, [*project["dependencies"], *extras["dev"]]):
+        of = [Requirement(each) for extra in requirement.extras for each in extras[extra]]
+        known |= {each.name.replace("-", "_") for each in (requirement, *of)}
+    files = [path for path in (ROOT / "tests").rglob("*.py") if not {"golden", "faults"} & {*path.parts}]
+    known |= (
+        {path.stem for path in files}
+        | {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
+        | {"benchmarks"}
+    )
+    lacking = []
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        tested = set(re.findall(r"importorskip\([\"']([\w]+)", text))  # skipped where it is not there
+        for name in re.findall(r"(?m)^(?:import (\w+)|from (\w+)[\w.]* import)", text):
+            if (found := name[0] or name[1]) not in known | tested:
+                lacking.append(f"{path.relative_to(ROOT)}: {found}")
+    assert lacking == []
