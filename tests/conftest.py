@@ -95,10 +95,17 @@ SLOW_FILE = re.compile(r"(?m)^pytestmark = (?:\[)?pytest\.mark\.slow\b")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what is slow as a file, where nothing slow is asked for: it holds a third of the tests."""
-    if "not slow" not in config.option.markexpr or collection_path.suffix != ".py":
+    """Leave out what would be read for nothing.
+
+    That is a file of which all is slow, where nothing slow is asked for (they hold a third of the tests), and
+    what several tests share, unless it has examples.
+    """
+    if collection_path.suffix != ".py":
         return None
-    return True if SLOW_FILE.search(collection_path.read_text(encoding="utf-8")) else None
+    text = collection_path.read_text(encoding="utf-8")
+    is_slow = "not slow" in config.option.markexpr and SLOW_FILE.search(text)
+    is_shared = not collection_path.name.startswith("test_") and ">>>" not in text
+    return True if is_slow or is_shared else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
