@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rageval.judges.rubric import Rubric
 
 
-def until_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --until and what belongs to it."""
+def claim_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --until and what the claim is."""
     for option in (
         click.option(
             "--alpha", type=float, default=0.05, show_default=True, help="How often a claim may be false."
@@ -45,15 +45,20 @@ def until_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Judge only until it is decided, by -m MEASURE: 'A>B' (or the other way round), 'A within"
             " 0.02 of B' (or apart), or 'best', with names of systems.",
         ),
-        click.option(
-            "--pilot",
-            metavar="FILE",
-            help="Judgements of some systems, from which --dry-run draws questions to say how many calls"
-            " --until would need.",
-        ),
     ):
         command = option(command)
     return command
+
+
+def until_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --until and what belongs to it."""
+    pilot = click.option(
+        "--pilot",
+        metavar="FILE",
+        help="Judgements of some systems, from which --dry-run draws questions to say how many calls"
+        " --until would need.",
+    )
+    return claim_options(pilot(command))
 
 
 def wanted_of(options: dict[str, Any]) -> Until | None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from rageval.cli._options import METAVAR, QRELS, Group, output_option, shared
 from rageval.cli._output import print_lines
+from rageval.cli._until import claim_options, pools_of
 from rageval.errors import UsageError
+
+if TYPE_CHECKING:
+    from rageval.comparison.turning import Pools
+    from rageval.measures.base import Measure
 
 
 @click.group(no_args_is_help=True, cls=Group)
@@ -49,15 +55,19 @@ def _check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None
 @shared("--measure", multiple=False, required=True, help="By which runs are compared, such as ap or p@10.")
 @click.option("-n", "--number", type=click.IntRange(1), default=100, show_default=True, help="Of documents.")
 @shared("--depth", help="Only documents above this rank (default: above the measure's cut-off).")
+@claim_options
+@shared("--seed", default=0, help="Of the order of questions, with --until.")
+@shared("--store", help="Where the claim of --until is kept (default: the user's cache).")
 @output_option("-o", "--output", metavar="FILE", help="The documents, as a pool (default: standard output).")
-def _next(
-    runs: tuple[str, ...], judged: Any, measures: str, number: int, depth: int | None, output: Path | None
-) -> None:
+def _next(runs: tuple[str, ...], judged: Any, output: Path | None, **options: Any) -> None:
     """Show which unjudged documents can still change which RUN is better, the weightiest first.
 
     Between what bounds two runs differ, whatever the unjudged documents are, is printed for each pair; where
     these leave out 0 it is decided, and asks for nothing more. Judge what is listed, add it to the file of
     the judgements, and ask again, until every pair is decided or nothing that is left matters.
+
+    A claim (--until) of these questions, or of their kind, is decided from some of them, as by rageval judge:
+    question by question, in an order that is drawn before, looked at only where it was planned to.
 
     What is listed is noted beside the judgements, in FILE.adaptive.jsonl. A mean over documents that were
     chosen so is no estimate: rageval then prints bounds with every number, says pool:adaptive in its
@@ -65,28 +75,79 @@ def _next(
 
     \b
     rageval pool next a.trec b.trec --judged qrels.txt -m ap -n 100 -o more.jsonl
+    rageval pool next a.trec b.trec --judged qrels.txt -m ndcg@10 --until 'a.trec>b.trec' -o more.jsonl
     rageval build support more.jsonl --questions … --nuggets … --corpus … --judge openai:MODEL -o judged.jsonl
     rageval build qrels judged.jsonl >> qrels.txt
     """
-    from rageval.building.adaptive import next_batch
-    from rageval.files.adaptive import note_asked
     from rageval.files.writing import write_lines
     from rageval.measures.base import Measure
     from rageval.measures.parsing import parse_measures
+
+    found = parse_measures(options["measures"])
+    if len(found) != 1 or not isinstance(found[0], Measure):
+        raise UsageError(f"-m {options['measures']}: expected one measure of rageval's, such as ap")
+    make = _by_bounds if options["until"] is None else _by_claim
+    documents, said = make(found[0], runs, judged, options)
+    if output is not None:
+        write_lines(output, documents)
+        print_lines(said)
+        return
+    for line in said:
+        click.echo(f"rageval: {line}", err=True)
+    print_lines(documents)
+
+
+_Listed = tuple[Iterable[str], list[str]]  # documents as lines of a pool, and what is said of them
+
+
+def _by_bounds(measure: Measure, runs: tuple[str, ...], judged: Any, options: dict[str, Any]) -> _Listed:
+    """Return what can turn a pair round, whatever all others are."""
+    from rageval.building.adaptive import next_batch
+    from rageval.files.adaptive import note_asked
     from rageval.scoring.evaluation import Evaluator
     from rageval.scoring.sources import run_name, run_source
 
-    found = parse_measures(measures)
-    if len(found) != 1 or not isinstance(found[0], Measure):
-        raise UsageError(f"-m {measures}: expected one measure of rageval's, such as ap")
-    evaluator = Evaluator(found, judged, nothing_judged="zero", bounds=True)
-    batch = next_batch(found[0], list(map(run_source, runs)), evaluator, number, depth)
+    for name, usual in (("claim", "kind"), ("looks", None), ("alpha", 0.05), ("seed", 0), ("store", None)):
+        if options[name] != usual:
+            raise UsageError(f"--{name} is about a claim: expected --until, too")
+    evaluator = Evaluator([measure], judged, nothing_judged="zero", bounds=True)
+    sources = list(map(run_source, runs))
+    batch = next_batch(measure, sources, evaluator, options["number"], options["depth"])
     asked = {(query, doc): ranks for query, docs in batch.pool.items() for doc, ranks in docs.items()}
-    note_asked(judged, asked, f"{found[0]} of {', '.join(map(run_name, runs))}")
-    if output is not None:
-        write_lines(output, batch.pool_lines())
-        print_lines(batch.lines())
-        return
-    for line in batch.lines():
-        click.echo(f"rageval: {line}", err=True)
-    print_lines(batch.pool_lines())
+    note_asked(judged, asked, f"{measure} of {', '.join(map(run_name, runs))}")
+    return batch.pool_lines(), list(batch.lines())
+
+
+def _by_claim(measure: Measure, runs: tuple[str, ...], judged: Any, options: dict[str, Any]) -> _Listed:
+    """Return what is to be judged until the next look at a claim."""
+    from rageval.building import pool_lines
+    from rageval.comparison.next_documents import next_until
+    from rageval.comparison.until import until_of
+    from rageval.files.adaptive import note_asked, note_claim
+    from rageval.scoring.sources import as_qrels
+
+    depth = options["depth"] or measure.k
+    if depth is None:
+        raise UsageError(f"-m {measure}: looks at whole rankings; expected --depth, down to which is judged")
+    until = until_of(
+        options["until"], [measure], *(options[name] for name in ("claim", "looks", "alpha", "seed"))
+    )
+    pools = pools_of(runs, depth) or {}
+    found = next_until(until, pools, as_qrels(judged), options["store"])
+    places = [(query, doc) for query, docs in found.documents.items() for doc in docs][: options["number"]]
+    asked = {place: _ranks(place, pools) for place in places}
+    what = f"{measure} until {options['until']}, claim {found.ledger.plan.key}"
+    note_asked(judged, asked, what)
+    if not found.documents:
+        note_claim(judged, what, found.ledger.sentence())
+    pool: dict[str, dict[str, dict[str, int]]] = {}
+    for (query, doc), ranks in asked.items():
+        pool.setdefault(query, {})[doc] = ranks
+    return pool_lines(pool), list(found.lines(len(asked)))
+
+
+def _ranks(place: tuple[str, str], pools: Pools) -> dict[str, int]:
+    """Return at which rank each run has a document."""
+    query, doc = place
+    docs = {run: ranked.get(query, ()) for run, ranked in pools.items()}
+    return {run: found.index(doc) + 1 for run, found in docs.items() if doc in found}

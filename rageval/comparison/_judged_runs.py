@@ -10,17 +10,13 @@ nor what is below the first relevant document of both rankings, for a reciprocal
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 from typing import Any, Literal
 
-from rageval.comparison._verdicts import SLACK
-from rageval.comparison.turning import Grades, Pools, apart, moved
+from rageval.comparison.turning import Grades, Pools, open_documents, run_values
 from rageval.errors import UsageError
 from rageval.judges.rubric import Rubric
 from rageval.judges.voting import GRADED
 from rageval.measures.base import Measure
-from rageval.scoring.evaluation import evaluate
-from rageval.scoring.qrels import Qrels
 
 Rows = Sequence[Mapping[str, Any]]
 Wanted = dict[str, list[str]]  # by query the documents to judge next
@@ -49,37 +45,9 @@ class JudgedRuns:
         """Return the documents to judge after these judgements (None: nobody was asked), if any."""
         if not self.is_one_by_one:
             return self.pooled(block, systems) if rows is None else {}
-        grades, tried = self._grades(rows or (), block), {_place(row) for row in rows or ()}
-        rankings = {system: {query: self.pools[system][query] for query in block} for system in systems}
-        qrels = Qrels.from_dict(grades)
-        qrels.highest = self._highest
-        topics = {topic.query_id: topic for topic in qrels.topics}
-        values = {system: self._values(system, grades) for system in systems}
-        pairs = list(combinations(systems, 2))
-        found: Wanted = {}
-        for pair in pairs:
-            one, other = pair
-            docs_of, values_of = (rankings[one], rankings[other]), (values[one], values[other])
-            for query in apart(self.measure, topics, pair, docs_of, values_of).open:
-                docs = found.setdefault(query, [])
-                docs += [doc for run in pair for doc in rankings[run][query] if (query, doc) not in tried]
-        left = {query: list(dict.fromkeys(found[query])) for query in block if found.get(query)}
-        return self._first(left, rankings, grades, pairs) if left else {}
-
-    def _first(
-        self,
-        left: Wanted,
-        rankings: Mapping[str, Mapping[str, Sequence[str]]],
-        grades: Grades,
-        pairs: Sequence[tuple[str, str]],
-    ) -> Wanted:
-        """Return of each question what moves it whatever the others are, or else what may move it most."""
-        much = moved(self.measure, rankings, grades, left, pairs, self._highest)
-        found: Wanted = {}
-        for query, docs in left.items():
-            sure = [doc for doc in docs if much[query, doc].least > SLACK]
-            found[query] = sure or [max(docs, key=lambda doc: much[query, doc].most)]
-        return found
+        pools = {system: {query: self.pools[system][query] for query in block} for system in systems}
+        tried = {(str(row["query_id"]), str(row["item_id"])) for row in rows or ()}
+        return open_documents(self.measure, pools, self._grades(rows or (), block), self._highest, tried)
 
     def values(
         self, rows: Rows, block: Sequence[str], systems: Sequence[str], end: End
@@ -93,16 +61,11 @@ class JudgedRuns:
         return {
             system: {
                 query: value
-                for query, value in self._values(system, grades).items()
+                for query, value in run_values(self.measure, self.pools[system], grades).items()
                 if end == "worst" or query not in failed
             }
             for system in systems
         }
-
-    def _values(self, system: str, grades: Grades) -> dict[str, float]:
-        docs = self.pools[system]
-        run = {query: {doc: -float(at) for at, doc in enumerate(docs[query])} for query in grades}
-        return evaluate([self.measure], run, grades, nothing_judged="zero").scores[0].by_query
 
     def _grades(self, rows: Rows, block: Sequence[str]) -> Grades:
         found: Grades = {query: {} for query in block}
@@ -117,7 +80,3 @@ class JudgedRuns:
                 )
             by_doc[str(row["item_id"])] = int(grade)
         return {query: by_aspect or {"0": {}} for query, by_aspect in found.items()}
-
-
-def _place(row: Mapping[str, Any]) -> tuple[str, str]:
-    return str(row["query_id"]), str(row["item_id"])

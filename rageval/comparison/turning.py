@@ -11,7 +11,8 @@ unjudged documents not relevant, once with all relevant.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from rageval.comparison._verdicts import SLACK
@@ -19,6 +20,7 @@ from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Document
 from rageval.measures.ranking import Topic
 from rageval.scoring.evaluation import bounds_of, evaluate
+from rageval.scoring.qrels import Qrels
 
 _Rankings = Mapping[str, Sequence[str]]
 Pools = Mapping[str, _Rankings]  # what each run retrieved first for each query
@@ -153,3 +155,55 @@ def _with(
     """Return a topic's judgements with these documents supporting every nugget, as well as can be."""
     more = dict.fromkeys(docs, highest)
     return {nugget: {**graded, **more} for nugget, graded in judged.items()}
+
+
+def open_documents(
+    measure: Measure,
+    pools: Pools,
+    grades: Grades,
+    highest: int,
+    tried: Collection[tuple[str, str]] = (),
+) -> dict[str, list[str]]:
+    """Return by query the documents to judge next, until all differences of these runs are known.
+
+    Those that move the difference of two runs whatever the others are; where there is none, the one that may
+    move it most. A query where all differences are known is not there.
+
+    Parameters
+    ----------
+    measure
+        By which runs are compared; its bounds have to be known.
+    pools
+        What each run retrieved, best first.
+    grades
+        What is known, of every query that is looked at.
+    highest
+        The grade of a document that is as good as can be.
+    tried
+        Documents of which nobody will say a grade.
+    """
+    qrels = Qrels.from_dict(grades)
+    qrels.highest = highest
+    topics = {topic.query_id: topic for topic in qrels.topics}
+    values = {run: run_values(measure, ranking, grades) for run, ranking in pools.items()}
+    pairs = list(combinations(pools, 2))
+    found: dict[str, list[str]] = {}
+    for one, other in pairs:
+        docs_of, values_of = (pools[one], pools[other]), (values[one], values[other])
+        for query in apart(measure, topics, (one, other), docs_of, values_of).open:
+            known = topics[query].numbers
+            docs = dict.fromkeys(doc for run in docs_of for doc in run[query])
+            left = [doc for doc in docs if doc not in known and (query, doc) not in tried]
+            found[query] = list(dict.fromkeys([*found.get(query, ()), *left]))
+    found = {query: found[query] for query in grades if found.get(query)}
+    much = moved(measure, pools, grades, found, pairs, highest) if found else {}
+    for query, open_ in found.items():
+        sure = [doc for doc in open_ if much[query, doc].least > SLACK]
+        found[query] = sure or [max(open_, key=lambda doc: much[query, doc].most)]
+    return found
+
+
+def run_values(measure: Measure, ranking: _Rankings, grades: Grades) -> dict[str, float]:
+    """Return the value of every query that has grades; what is not judged counts as not relevant."""
+    run = {query: {doc: -float(at) for at, doc in enumerate(ranking[query])} for query in grades}
+    return evaluate([measure], run, grades, nothing_judged="zero").scores[0].by_query

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -60,6 +60,7 @@ _REPLAYS = 100
 Pilot = Mapping[str, Sequence[float]]  # a system's values, by the same questions
 _Draw = Callable[[np.random.Generator, int], Float]
 _ENDS: tuple[End, End] = ("worst", "best")
+_Part = TypeVar("_Part")
 Say = Callable[[str], None]
 
 
@@ -173,7 +174,8 @@ def until_of(
 class ClaimPlan:
     """Everything that is fixed before the first question is judged; a claim with other parts is another.
 
-    `order` is the digest of the questions' ids, whose hashes with the `seed` are the order of judging.
+    `order` is the digest of the questions' ids, whose hashes with the `seed` are the order of judging;
+    `material` that of what is judged of each system. Without `judges` somebody judges documents by and by.
     """
 
     systems: tuple[str, ...]
@@ -189,6 +191,7 @@ class ClaimPlan:
     order: str
     rubric: str
     judges: tuple[str, ...]
+    material: str = ""
 
     @property
     def key(self) -> str:
@@ -235,12 +238,13 @@ class Ledger:
         """Return the claim in words, or that there is none."""
         plan = self.plan
         where = f"these {plan.questions:,} questions" if plan.claim == "set" else "questions like these"
+        who, what = (BY_THIS_JUDGE, "calls") if plan.judges else ("by these judgements", "documents")
         when = f"after {self.judged:,} of {plan.questions:,} questions"
-        calls = f"{self.calls:,} of {self.calls_at_most:,} calls"
+        calls = f"{self.calls:,} of {self.calls_at_most:,} {what}"
         lost = f", {self.valueless:,} without a value" if self.valueless else ""
         said = self._best() if plan.of_several else self._pair()
         proof = f"{self._proof()}α {plan.alpha:g}"
-        return f"{plan.measure}, on {where}, {BY_THIS_JUDGE}: {said} ({when}{lost}; {calls}; {proof})"
+        return f"{plan.measure}, on {where}, {who}: {said} ({when}{lost}; {calls}; {proof})"
 
     def _best(self) -> str:
         left = ", ".join(map(visible, self.left))
@@ -329,7 +333,12 @@ def judged_until(
     with Store(settings.store) as store:
         before = store.ledgers(plan.topic, but=plan.key)
         store.keep_ledger(plan.key, plan.topic, Ledger(plan).as_record())
-    ledger, rows = _decide(job, plan, judges, settings, say)
+    budget = settings.budget()
+
+    def ask(part: Material) -> Iterable[dict[str, Any]]:
+        return voted(_asked(judges, rubric, part, settings, budget), settings.vote)
+
+    ledger, rows = decide(job, plan, ask, say)
     with Store(settings.store) as store:
         store.keep_ledger(plan.key, plan.topic, ledger.as_record())
     for at, row in enumerate(rows):
@@ -428,10 +437,35 @@ def _of_pilot(pilot: Pilot, span: float) -> dict[str, _Draw]:
     return {"as the pilot": draw}
 
 
-def _decide(
-    job: _Job, plan: ClaimPlan, judges: Sequence[str | Model], settings: Settings, say: Say
+class Questions(Protocol[_Part]):
+    """Questions of which more and more is judged, and what is to be judged of them."""
+
+    order: list[str]
+
+    def whole(self, block: Sequence[str], systems: Sequence[str]) -> _Part:
+        """Return all that there is to be judged of some questions."""
+
+    def part(
+        self, rows: Sequence[dict[str, Any]] | None, block: Sequence[str], systems: Sequence[str]
+    ) -> _Part | None:
+        """Return what is to be judged after these judgements, if anything; None of rows: at first."""
+
+    def calls(self, part: _Part) -> int:
+        """Return how many things there are to be asked."""
+
+    def values(
+        self, rows: Sequence[dict[str, Any]], block: Sequence[str], systems: Sequence[str]
+    ) -> dict[str, list[float]]:
+        """Return each system's value of each question, so turned that more is better; NaN for none."""
+
+
+def decide(
+    job: Questions[_Part],
+    plan: ClaimPlan,
+    ask: Callable[[_Part], Iterable[dict[str, Any]] | None],
+    say: Say,
 ) -> tuple[Ledger, list[dict[str, Any]]]:
-    budget = settings.budget()
+    """Ask block by block, and look what is decided; end where it is, or where nobody answers (None)."""
     systems = list(plan.systems)
     values = {system: list[float]() for system in systems}
     rows: list[dict[str, Any]] = []
@@ -439,7 +473,8 @@ def _decide(
     for block in _blocks(job.order, plan):
         found, calls = list[dict[str, Any]](), 0
         while (part := job.part(found if calls else None, block, ledger.left)) is not None:
-            said = voted(_asked(judges, job.rubric, part, settings, budget), settings.vote)
+            if (said := ask(part)) is None:
+                return ledger, [*rows, *found]
             found += _without_attacks(said) if rows or calls else said
             calls += job.calls(part)
         rows += found
@@ -463,6 +498,42 @@ def _without_attacks(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]
     for row in rows:
         row.pop("canaries", None)
         yield row
+
+
+def order_of(until: Until, known: Sequence[Iterable[str]]) -> list[str]:
+    """Return the questions that all systems share, in the order that the seed draws."""
+    shared = set.intersection(*map(set, known))
+    if len(shared) < 2:
+        raise UsageError(f"until: the systems share {len(shared)} questions; expected two or more")
+    return sorted(shared, key=lambda query: (_digest([until.seed, query]), query))
+
+
+def plan_of(
+    until: Until,
+    systems: tuple[str, ...],
+    margin: float | None,
+    order: Sequence[str],
+    material: Sequence[Sequence[Sequence[str]]],
+    rubric: str,
+    judges: tuple[str, ...],
+) -> ClaimPlan:
+    """Return what is fixed before the first question is judged; `material` is what is judged of them."""
+    return ClaimPlan(
+        systems=systems,
+        words=BEST if until.of_several else "within" if margin is not None else ">",
+        measure=str(until.measure),
+        claim=until.claim,
+        looks=until.looks,
+        alpha=until.alpha,
+        span=until.span,
+        margin=margin,
+        seed=until.seed,
+        questions=len(order),
+        order=_digest(sorted(order)),
+        rubric=rubric,
+        judges=judges,
+        material=_digest(material),
+    )
 
 
 def _asked(
@@ -513,30 +584,24 @@ class _Job:
         self.systems, self.margin = until.of(list(known))
         if until.of_several and rubric.file.unit in ("pair", "list"):
             raise UsageError(f"until=best: {rubric.name} compares answers; expected two systems, as 'A>B'")
-        shared = set.intersection(*(set(known[system]) for system in self.systems))
-        if len(shared) < 2:
-            raise UsageError(f"until: the systems share {len(shared)} questions; expected two or more")
-        self.digest = _digest(sorted(shared))
-        self.order = sorted(shared, key=lambda query: (_digest([until.seed, query]), query))
+        self.order = order_of(until, [known[system] for system in self.systems])
 
     def plan(self, judges: Sequence[str | Model]) -> ClaimPlan:
         """Return what is fixed before anybody is asked."""
-        until = self.until
-        return ClaimPlan(
-            systems=self.systems,
-            words=BEST if until.of_several else "within" if self.margin is not None else ">",
-            measure=str(until.measure),
-            claim=until.claim,
-            looks=until.looks,
-            alpha=until.alpha,
-            span=until.span,
-            margin=self.margin,
-            seed=until.seed,
-            questions=len(self.order),
-            order=self.digest,
+        return plan_of(
+            self.until,
+            self.systems,
+            self.margin,
+            self.order,
+            [[self._judged_of(system, query) for query in self.order] for system in self.systems],
             rubric=f"{self.rubric.judged_as}@{self.rubric.version}",
             judges=tuple(judge if isinstance(judge, str) else judge.name for judge in judges),
         )
+
+    def _judged_of(self, system: str, query: str) -> Sequence[str]:
+        if self.runs is not None:
+            return self.runs.pools[system][query]
+        return [answer.text for answer in self.answers[system][query]]
 
     def whole(self, block: Sequence[str], systems: Sequence[str]) -> Material:
         """Return all that there is to be judged of some questions."""

@@ -49,6 +49,15 @@ def read_asked(path: str, limits: Limits = DEFAULT) -> dict[Place, AskedFor]:
     return found
 
 
+def note_claim(judged: Source, what: str, said: str) -> None:
+    """Note what became of a claim for which documents were asked."""
+    path = f"{judged}{ADAPTIVE}"
+    if is_local_file(path):
+        asked = read_asked(path).values()
+        told = [msgspec.structs.replace(each, what=said) if each.what == what else each for each in asked]
+        write_lines(Path(path), map(as_line, told))
+
+
 def note_asked(judged: Source, asked: Mapping[Place, Mapping[str, int]], what: str) -> None:
     """Note beside judgements which documents are asked for next, with the runs they stand in.
 

@@ -500,6 +500,95 @@ def test_documents_that_cannot_turn_a_question_are_not_judged_and_nothing_else_c
         }
 
 
+@pytest.mark.parametrize(
+    ("measure", "words", "claim"),
+    [("rr@5", "good>bad", "kind"), ("ndcg@5", "bad>good", "set"), ("success@2", "best", "kind")],
+)
+def test_who_judges_batch_by_batch_ends_where_a_judge_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: str, words: str, claim: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    known, pools = runs_of(tmp_path, 7)
+    for name, docs in pools.items():
+        rows = [f"{q} Q0 {d} {at} {-at} x\n" for q, found in docs.items() for at, d in enumerate(found, 1)]
+        Path(name).write_text("".join(rows))
+    grades = {"unrelated": 0, "related": 1, "relevant": 2, "perfectly_relevant": 3}
+    truth = {
+        (row["query_id"], row["item_id"]): grades[row["label"]]
+        for row in map(json.loads, Path("all.jsonl").read_text().splitlines())
+    }
+    kind: Any = claim
+    depth = int(measure[-1])
+    cut = {run: {query: docs[:depth] for query, docs in ranked.items()} for run, ranked in pools.items()}
+    until = until_of(words, parse_measures(measure), kind)
+    where = Settings(store=str(tmp_path / "judge.sqlite"), canaries=0)
+    rubric = rubric_named("relevance")
+    _, expected, _ = judged_until(until, ["frozen:all.jsonl"], rubric, known, where, pools=cut)
+    # the scale is known from the judgements: a query of no run has the highest grade
+    Path("qrels").write_text("other 0 d 3\n")
+    next_ = (
+        "pool",
+        "next",
+        "good",
+        "bad",
+        "third",
+        "--judged",
+        "qrels",
+        "-m",
+        measure,
+        "--store",
+        "s.sqlite",
+    )
+    for _ in range(99):
+        done = run(*next_, "--until", words, "--claim", claim, "-n", 40)
+        listed = [json.loads(line) for line in done.stdout.splitlines()]
+        if not listed:
+            break
+        assert "come before the next look" in done.stderr
+        with Path("qrels").open("a") as file:
+            for row in listed:
+                place = row["query_id"], row["doc_id"]
+                assert all(pools[name][place[0]][at - 1] == place[1] for name, at in row["from"].items())
+                file.write(f"{place[0]} 0 {place[1]} {truth[place]}\n")
+    said = done.stderr.splitlines()[0].removeprefix("rageval: ")
+    assert said.startswith(expected.sentence().partition("by this judge")[0] + "by these judgements: ")
+    assert f"(after {expected.judged} of 60 questions; {expected.calls} of " in said
+    assert f"{expected.sentence().partition('judge: ')[2].partition(' (')[0]} (after" in said
+    assert "no more has to be judged" in done.stderr
+    # whoever compares by these judgements is told the claim, and no other
+    shown = run("compare", "good", "bad", "qrels", "-m", measure, "--format", "json")
+    (pair,) = json.loads(shown.stdout)["pairs"]
+    assert pair["verdict"] == "refused"
+    assert said in pair["why"]
+    again = run(*next_, "--until", words, "--claim", claim, "--alpha", 0.01)
+    assert f"claimed before of the same: {said}" in again.stderr
+
+
+def test_a_claim_of_documents_needs_a_depth_and_bounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "s.sqlite"))
+    for name in "ab":
+        Path(name).write_text("p Q0 d 1 1 x\nq Q0 d 1 1 x\n")
+    Path("qrels").write_text("p 0 d 1\n")
+    words = ("pool", "next", "a", "b", "--judged", "qrels")
+    for more, said in (
+        (("-m", "ap", "--until", "a>b"), "expected --depth"),
+        (("-m", "err_ia@5", "--until", "a>b"), "no bounds are known"),
+        (("-m", "ap@5", "--until", "a>c"), "no system 'c'"),
+        (("-m", "ap@5", "--until", "a>b", "--looks", "often"), "from 1 to 20"),
+        (("-m", "ap@5", "--looks", "5"), "expected --until, too"),
+        (("-m", "ap@5", "--alpha", "0.1"), "expected --until, too"),
+    ):
+        assert said in run(*words, *more, code=2).output
+    assert not Path("s.sqlite").exists()
+    # the same documents in the same order: no difference, and nobody is asked
+    done = run(*words, "-m", "p@1", "--until", "a>b", "--claim", "set")
+    assert "a and b are equal (after 2 of 2 questions; 1 of 2 documents; certain" in done.stderr
+    assert done.stdout == ""
+
+
 def test_runs_are_compared_by_one_grade_a_document(tmp_path: Path) -> None:
     known, pools = runs_of(tmp_path, 1)
     until = until_of("good>bad", parse_measures("p@5"))
