@@ -1,7 +1,7 @@
-"""Makes the pictures of labels and of a leaderboard: `python docs/pictures.py`, with Chromium and Playwright.
+"""Makes the pictures of reports, labels and a leaderboard: `python docs/pictures.py`, with Playwright.
 
-They are taken of what the commands on docs/labelling.md make (two pages to label on, and the report), and of
-the forty runs on docs/track.md.
+They are taken of what the commands on docs/report.md and docs/labelling.md make (two pages to label on, and
+reports), and of the forty runs on docs/track.md.
 """
 
 from __future__ import annotations
@@ -12,15 +12,19 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from rageval.cli import main
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT / "examples/data/labelling"
+TRACE = ROOT / "examples/data/trace"
 IMAGES = ROOT / "docs/images"
+COLOURS = 96
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SHOWN = {"width": 1000, "height": 700}
 REPORTED = {"width": 1000, "height": 1000}
@@ -81,6 +85,51 @@ def leaderboard(folder: Path) -> Path:
     return folder / "board/pages/index.html"
 
 
+def trace_of(folder: Path) -> Path:
+    """Make the report with traces, with the prompts that the judge by rule was asked."""
+    store = folder / "replies.sqlite"
+    words = [sys.executable, str(TRACE / "generate.py"), "--store", str(store)]
+    subprocess.run(words, check=True)
+    files = ("answers", "questions", "nuggets")
+    options = [word for name in files for word in (f"--{name}", TRACE / f"{name}.jsonl")]
+    page = folder / "trace.html"
+    run("report", TRACE / "judged.jsonl", "-m", "nugget_recall", *options, "--store", store, "-o", page)
+    return page
+
+
+def smaller(name: str) -> None:
+    """Keep as many colours of a picture as are seen."""
+    path = IMAGES / name
+    Image.open(path).convert("RGB").quantize(COLOURS).save(path, optimize=True)
+
+
+def take_reports(browser: Any, page: Path) -> None:
+    """Take the verdict and a trace in both schemes, the queries, and a trace on a phone."""
+    address = f"{page.as_uri()}#q=why-05"
+    for name, scheme in (("report.png", "light"), ("report-dark.png", "dark")):
+        tab = browser.new_context(viewport=REPORTED, color_scheme=scheme).new_page()
+        tab.goto(address)
+        # What comes first and what is special about it: the sections between them are left out.
+        for left_out in ("nav", ".note", ".controls", "#runs .scroll", ".save", "#comparisons", "#queries"):
+            for element in tab.locator(left_out).all():
+                element.evaluate("element => element.style.display = 'none'")
+        tab.evaluate("document.activeElement.blur()")
+        tab.evaluate("window.scrollTo(0, 0)")
+        end = tab.locator(".trace").nth(1).bounding_box()
+        clip = {"x": 0, "y": 0, "width": REPORTED["width"], "height": end["y"] + end["height"]}
+        tab.screenshot(path=IMAGES / name, clip=clip, full_page=True)
+    tab = browser.new_context(viewport=REPORTED).new_page()
+    tab.goto(page.as_uri())
+    place = tab.locator("#queries").bounding_box()
+    tab.screenshot(path=IMAGES / "report-queries.png", clip={**place, "height": 900}, full_page=True)
+    tab = browser.new_context(viewport=NARROW).new_page()
+    tab.goto(address)
+    tab.evaluate("document.activeElement.blur()")
+    tab.screenshot(path=IMAGES / "report-narrow.png")
+    for name in ("report.png", "report-dark.png", "report-queries.png", "report-narrow.png"):
+        smaller(name)
+
+
 def take() -> None:
     """Label a little by keyboard, and take the pictures."""
     path = next(filter(None, map(shutil.which, BROWSERS)))
@@ -88,6 +137,7 @@ def take() -> None:
         label, pair = pages(Path(folder))
         report, board = report_of(Path(folder)), leaderboard(Path(folder))
         browser = started.chromium.launch(executable_path=path)
+        take_reports(browser, trace_of(Path(folder)))
         for page, name, keys, size, scheme in (
             (label, "label.png", "14114", SHOWN, "light"),
             (pair, "label-narrow.png", "1213", NARROW, "dark"),

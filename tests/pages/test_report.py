@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from hashlib import sha256
@@ -314,6 +315,25 @@ def _redrawn(scores: rageval.Scores, run: str, rng: np.random.Generator) -> rage
         replace(score, numbers=rng.random(len(score.query_ids)).tolist()) for score in scores.scores
     )
     return replace(scores, run=run, scores=drawn)
+
+
+def test_the_program_on_the_page_about_reports_makes_the_page_of_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAGEVAL_STORE", "nowhere")
+    (program,), (expected,) = blocks("py", PAGE), blocks("text", PAGE)
+    exec(compile(program, "report.md", "exec"), {})
+    assert capsys.readouterr().out == expected
+    by_python = read_report("trace.html")
+    command = next(
+        line for block in blocks("sh", PAGE) for line in block.splitlines() if "trace.html" in line
+    )
+    rageval_(*shlex.split(command)[1:])
+    by_command = read_report("trace.html")
+    kept = by_python.keys() - {"provenance"}
+    assert {name: by_python[name] for name in kept} == {name: by_command[name] for name in kept}
 
 
 @pytest.mark.slow

@@ -27,7 +27,9 @@ function showQuery(at, go) {
   );
   byId("query-before").disabled = placeOf(at) <= 0;
   byId("query-after").disabled = placeOf(at) >= differing.rows.length - 1;
-  if (go) byId("query-title").focus();
+  if (!go) return;
+  byId("query-title").focus({ preventScroll: true });
+  byId("query").scrollIntoView();
 }
 
 function placeOf(at) {
