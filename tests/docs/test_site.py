@@ -115,11 +115,9 @@ def test_no_page_is_wider_than_a_phone_or_asks_for_anything(site: Path, browser:
         tab.on("request", lambda request: asked.append(request.url))
         for name in names:
             tab.goto((site / f"{name}.html").as_uri())
-            assert tab.evaluate("document.documentElement.scrollWidth") <= 400, name
-        drawn, written = tab.evaluate(
-            "[...document.querySelectorAll('math mfrac')].map(f => f.getBoundingClientRect().height)"
-            ".concat(parseFloat(getComputedStyle(document.body).fontSize))"
-        )
+            assert tab.eval_on_selector("html", "page => page.scrollWidth") <= 400, name
+        drawn = tab.eval_on_selector("math mfrac", "found => found.getBoundingClientRect().height")
+        written = tab.eval_on_selector("body", "found => parseFloat(getComputedStyle(found).fontSize)")
         assert drawn > 1.5 * written  # a fraction, and not its parts in a row
     assert [address for address in asked if not address.startswith("file:")] == []
 
