@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rageval.comparison.marks import (
     ADJUSTMENTS,
     TESTS,
     beaten_by,
-    gold_legend,
     legend,
     letters_of,
     rests_on,
-    said_of_judges,
     untested,
 )
 from rageval.errors import UsageError
-from rageval.scoring.scores import BY_PEOPLE, BY_THIS_JUDGE
+from rageval.scoring.scores import BY_PEOPLE, BY_THIS_JUDGE, NOT_IN_IT
 from rageval.showing import Latex, label_of, latex_lines, latex_table, latex_typeset
 from rageval.text import visible
 
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
     from rageval.comparison.results import Cell, Comparison
 
 SHOWN = ("interval", "p")  # what may stand beside the values
+_BASES = (BY_THIS_JUDGE, BY_PEOPLE)
+_STUDENT = "Student's $t$"
 _LEAST_P = 0.001  # what is smaller is said to be so
 
 
@@ -40,8 +40,7 @@ def latex_of(
             "the p of all pairs have no place in a table of runs; leave out all_pairs, or take csv or json"
         )
     label = label_of("tab:comparison", label, caption)
-    notes = [gold_legend(found)] if found.gold else []
-    notes += filter(None, [said_of_judges(found.bases)])
+    notes = list(_said_of_bases(found))
     said = list(_explained(found, show))
     if caption is None:
         caption = " ".join([_counted(found), *said])
@@ -101,17 +100,13 @@ def _counted(found: Comparison) -> str:
 def _explained(found: Comparison, show: str) -> Iterator[str]:
     """Say what superscripts, brackets and arrows mean, in sentences with formulas."""
     settings = found.settings
-    marked = [cell for cell in found.cells if beaten_by(cell, found)]
     if said := untested(found):
         yield _plain(said)
-    # Of corrected measures the legend of people's labels says it.
-    elif any(cell.basis != BY_PEOPLE for cell in (marked or found.cells)):
-        whose = f" {BY_THIS_JUDGE}" if all(found.bases.values()) else ""
-        test = f"({TESTS[settings.test]}, {ADJUSTMENTS[settings.adjust]}, $p<{1 - settings.level:.3g}$)"
-        if marked:
-            yield f"Superscripts name the runs that are significantly worse{whose} {test}."
-        else:
-            yield f"No difference is significant{whose} {test}."
+    # Of corrected measures another test holds, which is said with them.
+    elif set(found.bases.values()) != {BY_PEOPLE}:
+        cells = [cell for cell in found.cells if cell.basis != BY_PEOPLE]
+        whose = f" {BY_THIS_JUDGE}" if all(cell.basis for cell in cells) else ""
+        yield f"{_significant(cells, found, whose)} {_test(found, TESTS[settings.test])}."
     if show == "interval":
         yield f"In brackets: {100 * settings.level:.4g}% intervals."
     if show == "p":
@@ -120,6 +115,37 @@ def _explained(found: Comparison, show: str) -> Iterator[str]:
         )
     if any(map(found.lower_is_better, found.measures)):
         yield r"$\downarrow$: low values are good."
+
+
+def _said_of_bases(found: Comparison) -> Iterator[str]:
+    """Say of which measures all rests on a judge alone, or on people's labels as well."""
+    settings = found.settings
+    names = {basis: ", ".join(found.typeset(name) for name in _by(basis, found)) for basis in _BASES}
+    if names[BY_THIS_JUDGE]:
+        yield f"Values {BY_THIS_JUDGE}: {names[BY_THIS_JUDGE]} ({NOT_IN_IT})."
+    if names[BY_PEOPLE]:
+        labels = [cell.labels or 0 for cell in found.cells if cell.basis == BY_PEOPLE]
+        of = f"{f'{min(labels):,} to ' * (min(labels) < max(labels))}{max(labels):,} queries"
+        what = "queries of this kind" if settings.population == "kind" else "this very set of queries"
+        yield f"Corrected by {BY_PEOPLE} of {of}, for {what}: {names[BY_PEOPLE]}."
+        if not untested(found):
+            cells = [cell for cell in found.cells if cell.basis == BY_PEOPLE]
+            yield f"{_significant(cells, found)} {_test(found, _STUDENT)}."
+
+
+def _significant(cells: Sequence[Cell], found: Comparison, whose: str = "") -> str:
+    """Say what the superscripts of these cells mean, or that there are none."""
+    if any(beaten_by(cell, found) for cell in cells):
+        return f"Superscripts name the runs that are significantly worse{whose}"
+    return f"No difference is significant{whose}"
+
+
+def _test(found: Comparison, name: str) -> str:
+    return f"({name}, {ADJUSTMENTS[found.settings.adjust]}, $p<{1 - found.settings.level:.3g}$)"
+
+
+def _by(basis: str, found: Comparison) -> list[str]:
+    return [name for name, each in found.bases.items() if each == basis]
 
 
 def _plain(text: str) -> str:

@@ -105,6 +105,29 @@ def test_no_test_is_named_where_nothing_was_tested() -> None:
     assert "randomisation" not in text.partition("\\begin{table}")[2]
 
 
+def test_whose_word_it_is_stands_beneath_in_the_names_of_the_table() -> None:
+    rows = [
+        {"query_id": str(query), "run_id": run, "label": label, "judge": judge}
+        for query in range(60)
+        for run, label in (("one", "perfect"), ("two", "missing" if query % 3 else "perfect"))
+        for judge in ("openai:m", *["person:ann"] * (query < 30))
+    ]
+    judged, people = ([row for row in rows if str(row["judge"])[0] == first] for first in "op")
+    alone = rageval.compare(rageval.evaluate_answers("hallucination, crag_score", judged)).to_latex()
+    assert "Superscripts name the runs that are significantly worse by this judge (sign-flip" in alone
+    names = "CRAG share (label=incorrect), CRAG score"
+    assert rf"\par{{\footnotesize Values by this judge: {names} (the judge's error is not in it).}}" in alone
+    both = rageval.compare(rageval.evaluate_answers("crag_score", judged, gold=people)).to_latex()
+    assert "by this judge" not in both
+    assert "Corrected by people's labels of 30 queries, for queries of this kind: CRAG score." in both
+    assert (
+        r"{\footnotesize Superscripts name the runs that are significantly worse (Student's $t$, Holm" in both
+    )
+    assert "randomisation" not in both.partition("begin{table}")[2]
+    assert is_balanced(alone)
+    assert is_balanced(both)
+
+
 def test_the_words_of_the_author_are_printed_and_the_marks_still_explained() -> None:
     text = latex("--caption", r"50% of a_b by $\alpha$ & co", "--label", "tab:mine", "--names", "tag")
     assert is_balanced(text)
