@@ -111,7 +111,8 @@ def cite(
         f"We report {_listed(named)} over {_counted(queries)}{on}, computed with"
         rf" rageval~{latex_text(__version__)}~\cite{{rageval}}."
     )
-    return Citation(" ".join([words, *said]), tuple(dict.fromkeys(signed)), tuple(papers.values()))
+    # A sentence a line, as texts are kept whose versions are compared.
+    return Citation("\n".join([words, *said]), tuple(dict.fromkeys(signed)), tuple(papers.values()))
 
 
 def software() -> str:
