@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def blocks(language: str, text: str) -> list[str]:
-    found = re.findall(r"^```([^\n]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    found = re.findall(r"^```([^\n`]*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     return [block for named, block in found if named == language]
 
 
