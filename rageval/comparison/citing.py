@@ -182,7 +182,7 @@ def _said_of_tests(found: Comparison) -> Iterator[str]:
     level = f"at the level {1 - settings.level:.3g}"
     if bases != {BY_PEOPLE}:
         test = _TESTS[settings.test].format(draws=settings.draws)
-        adjusted = f"{_ADJUSTED[settings.adjust]}, {level}{_units(settings)}"
+        adjusted = f"{_ADJUSTED[settings.adjust]}{_family(found)}, {level}{_units(settings)}"
         yield f"Differences {against} were tested by {test}, {adjusted}."
         yield (
             rf"The {100 * settings.level:.4g}\% intervals are {_way(settings)} bootstrap intervals"
@@ -195,6 +195,15 @@ def _said_of_tests(found: Comparison) -> Iterator[str]:
             f"Differences by {names} {against} are a judge's, corrected by people's labels of {labels}"
             rf"~\cite{{{_BY_LABELS}}}, and tested by Student's $t$, {_ADJUSTED[settings.adjust]}, {level}."
         )
+
+
+def _family(found: Comparison) -> str:
+    """Say for which comparisons p is adjusted, where there are several."""
+    if len(found.runs) == 2 or found.settings.adjust == "none":
+        return ""
+    # Who picks the best run has looked at all pairs.
+    is_all = found.settings.all_pairs or found.settings.baseline == BEST
+    return f" over {'all pairs of runs' if is_all else 'all comparisons with it'} by a measure"
 
 
 def _way(settings: Settings) -> str:

@@ -57,7 +57,7 @@ def test_the_sentence_says_measures_with_parameters_queries_test_and_correction(
         "over 8 queries, computed",
         rf"computed with rageval~{rageval.__version__}~\cite{{rageval}}.",
         r"Differences from a\_b\% were tested by two-sided sign-flip randomisation",
-        "(max-T), at the level 0.1, with clusters of queries (clusters) as units.",
+        "(max-T) over all comparisons with it by a measure, at the level 0.1, with clusters of queries",
         r"The 90\% intervals are BCa bootstrap intervals",
     ):
         assert said in text
@@ -80,6 +80,8 @@ def test_what_rests_on_a_judge_or_on_no_test_says_so() -> None:
     ]
     text = cite(rageval.evaluate_answers("crag_score", rows)).text
     assert "All values rest on the word of a judge that is no person" in text
+    best = rageval.compare("rr", {"a": GOOD, "b": BAD, "c": BAD | {"0": {"b": 1.0}}}, QRELS)
+    assert "Holm's method over all pairs of runs by a measure, at" in cite(best).text
     found = rageval.compare("rr, ndcg@5", {"good": GOOD, "bad": BAD}, QRELS)
     assert "no person" not in cite(found).text
     cells = [replace(cell, basis="by this judge" * (cell.measure == "ndcg@5")) for cell in found.cells]
