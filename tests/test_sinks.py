@@ -22,6 +22,7 @@ from markdown_it import MarkdownIt
 
 from rageval.cli._output import csv_line, md_code, md_line, md_lines, table_lines
 from rageval.measures.parsing import parse_measure
+from rageval.pages.page import read_report
 from rageval.scoring.scores import Score, Scores
 from rageval.showing import latex_lines, latex_text
 from rageval.text import visible
@@ -293,6 +294,40 @@ def test_a_page_shows_every_text(alphabet: str, share: int, tmp_path: Path) -> N
     expected = [visible(text) for text in texts]
     heads = [text for text in found.text if text.count("§") == len(texts) - 1]
     assert [head.split("§") for head in heads[:2]] == [expected, expected], "the title, and the heading"
+
+
+@every_share
+@alphabets("html")
+def test_a_trace_holds_every_text(
+    alphabet: str, share: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Questions, gold, answers, quotes and raw replies: none becomes markup, and each is read back."""
+    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "none.sqlite"))
+    said = "§".join(strings(alphabet, share))
+    place = {"query_id": "q", "run_id": "r"}
+    pages = []
+    for name, text in (("usual", "x"), ("hostile", said)):
+        verdict = {"status": "ok", "evidence": text, "reason": text, "raw": text, "key": "0" * 16}
+        records = {
+            "judged": {**place, "aspect": "0", "label": "perfect", "judge": "j", **verdict},
+            "answers": {**place, "answer": text},
+            "questions": {"query_id": "q", "question": text, "answer": text},
+        }
+        files = {}
+        for file, record in records.items():
+            files[file] = tmp_path / f"{file}.jsonl"
+            files[file].write_text(json.dumps(record) + "\n")
+        options = [word for file in ("answers", "questions") for word in (f"--{file}", files[file])]
+        pages.append(tmp_path / f"{name}.html")
+        assert command("report", files["judged"], "-m", "crag_score", *options, "-o", pages[-1]).code == 0
+    usual, found = (read_html(page.read_text(encoding="utf-8")) for page in pages)
+    assert (found.tags, found.named) == (usual.tags, usual.named)
+    report = read_report(pages[1])
+    trace = report["traces"]["queries"]["q"]
+    assert (trace["question"], trace["gold"], trace["calls"][0]["reply"]) == (said, [said], said)
+    assert trace["answers"][0]["sentences"] == [[said, []]]
+    cell = report["matrices"]["q"]["cells"][0]
+    assert (cell["evidence"], cell["reason"]) == (said, said)
 
 
 # --- the terminal
