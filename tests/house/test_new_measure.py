@@ -58,6 +58,7 @@ HOLDING = [
         "tests/measures/test_oracle.py",
         "tests/testing/test_check_measure.py",
         "tests/docs/test_docstrings.py",
+        "tests/docs/test_formulas.py",
     ),
     *(
         "tests/measures/test_direction.py",
