@@ -13,7 +13,7 @@ import click
 
 from rageval.errors import OutputError, UsageError
 from rageval.scoring.scores import BY_PEOPLE
-from rageval.showing import Grid, label_of, latex_lines, latex_table, latex_text, latex_typeset
+from rageval.showing import Grid, Latex, label_of, latex_lines, latex_table, latex_text, latex_typeset
 from rageval.showing import table_lines as drawn
 from rageval.text import visible
 from rageval.version import __version__
@@ -279,26 +279,52 @@ def csv(results: list[Scores], layout: Layout) -> Iterator[str]:
 def md(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Write a Markdown table, a column a measure."""
 
-    yield from md_lines(_grid_of_means(results, layout, _rests_on), _label_columns(layout))
+    def shown(scores: Scores, score: Score) -> str:
+        return layout.number(score.value) + _rests_on(scores, score)
+
+    yield from md_lines(_grid_of_means(results, layout, shown), _label_columns(layout))
 
 
 def latex(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Write a LaTeX table for booktabs, a column a measure."""
 
-    (head, *rows) = _grid_of_means(results, layout, _rests_on)
+    from rageval.comparison.comparing import best_runs
+    from rageval.comparison.paper import LOW_IS_GOOD
+    from rageval.measures.base import LOWER
+
+    best = best_runs(results) if len(results) > 1 and layout.summary else {}
+
+    def shown(scores: Scores, score: Score) -> str:
+        value = layout.number(score.value)
+        is_best = scores.run in best.get(str(score.measure), ())
+        return Latex((f"\\textbf{{{value}}}" if is_best else value) + _rests_on(scores, score))
+
+    (head, *rows) = _grid_of_means(results, layout, shown)
     labels = _label_columns(layout)
-    names = [latex_typeset(score.measure.typeset) for score in results[0].scores]
+    measures = [score.measure for score in results[0].scores]
+    low = [measure.better == LOWER for measure in measures]
+    names = [
+        latex_typeset(measure.typeset + f" {LOW_IS_GOOD}" * is_low)
+        for measure, is_low in zip(measures, low, strict=True)
+    ]
     what = "Values of each query" if layout.by_query else "Values"
-    yield from _captioned([[*head[:labels], *names], *rows], labels, results, layout, what)
+    said = "; the best in bold" * any(best.values()) + f"; {LOW_IS_GOOD}: low values are good" * any(low)
+    yield from _captioned([[*head[:labels], *names], *rows], labels, results, layout, what, said=said)
 
 
 def _captioned(
-    grid: Grid, labels: int, results: Sequence[Scores], layout: Layout, what: str, notes: Sequence[str] = ()
+    grid: Grid,
+    labels: int,
+    results: Sequence[Scores],
+    layout: Layout,
+    what: str,
+    notes: Sequence[str] = (),
+    said: str = "",
 ) -> Iterator[str]:
     """Write a table with its caption: what it says, or else over how many queries these values are."""
     scores = [score for each in results for score in each.scores]
     least, most = (end(score.queries for score in scores) for end in (min, max))
-    usual = f"{what} over {f'{least:,} to ' * (least < most)}{most:,} queries (rageval {__version__})."
+    usual = f"{what} over {f'{least:,} to ' * (least < most)}{most:,} queries{said} (rageval {__version__})."
     caption = usual if layout.caption is None else layout.caption
     label = label_of("tab:scores", layout.label, layout.caption)
     yield r"% needs \usepackage{booktabs}"
@@ -385,7 +411,7 @@ def _label_columns(layout: Layout) -> int:
 
 
 def _grid_of_means(
-    results: list[Scores], layout: Layout, beside: Callable[[Scores, Score], str] = lambda *_: ""
+    results: list[Scores], layout: Layout, shown: Callable[[Scores, Score], str] | None = None
 ) -> list[list[str]]:
     """Rows of cells: a run (and query) and its value by each measure, with a header."""
     names = [str(score.measure) for score in results[0].scores]
@@ -396,7 +422,7 @@ def _grid_of_means(
                 grid.append([scores.run, query, *(layout.number(s.numbers[at]) for s in scores.scores)])
         if layout.summary:
             label = ["all"] if layout.by_query else []
-            means = (layout.number(score.value) + beside(scores, score) for score in scores.scores)
+            means = (shown(scores, each) if shown else layout.number(each.value) for each in scores.scores)
             grid.append([scores.run, *label, *means])
     return grid
 

@@ -136,7 +136,7 @@ def _tested(
     elif settings.adjust == "max_t":
         tested = max_t(*_flipped(values, pairs), settings.draws, settings.seed)
         adjusted = tested.p
-    best, base = _best(scores[0].measure.better, values, able)
+    best, base = best_among(scores[0].measure.better, values, able)
     return Table(scores, values, best, base, pairs, len(pairs), p, adjusted, tested.at_floor, tested.draws)
 
 
@@ -182,7 +182,7 @@ def _family(runs: list[str], settings: Settings) -> Int:
     return np.array([(run, base) for run in range(len(runs)) if run != base])
 
 
-def _best(better: str, values: Sample, able: Sequence[int]) -> tuple[frozenset[int], int]:
+def best_among(better: str, values: Sample, able: Sequence[int]) -> tuple[frozenset[int], int]:
     """Return the best of the runs that are able to be it, and the run that the others are compared with.
 
     Runs that share the best value are all best; if that is every run, or no way is better, none is, and the

@@ -24,7 +24,7 @@ from rageval.comparison._corrected import (
     is_corrected,
     said_of_gold,
 )
-from rageval.comparison._pairs import ALONE, KnownOfRuns, Table, pairs_of, tables
+from rageval.comparison._pairs import ALONE, KnownOfRuns, Table, best_among, pairs_of, tables
 from rageval.comparison._verdicts import SLACK, failures
 from rageval.comparison.intervals import _has_interval, _sample
 from rageval.comparison.results import (
@@ -41,7 +41,7 @@ from rageval.comparison.results import (
 )
 from rageval.comparison.sensitivity import under_every_completion
 from rageval.errors import MeasureError, UsageError
-from rageval.measures.base import MEAN, NEITHER, POOL, SUM, Measure
+from rageval.measures.base import LOWER, MEAN, NEITHER, POOL, SUM, Measure
 from rageval.names import suggestion
 from rageval.scoring.evaluation import Evaluator
 from rageval.scoring.gold import beside_runs, drawn, gold_of_documents
@@ -187,6 +187,28 @@ def why_not(score: Score) -> str:
     if aggregate != MEAN:
         return "is what a function makes of the queries' values, and no test of that is known"
     return "is a mean of means over groups" if score.groups is not None else ""
+
+
+def best_runs(results: Sequence[Scores]) -> dict[str, frozenset[str]]:
+    """Return the best runs by each measure, of plain means; none where a comparison would call none so.
+
+    >>> import rageval
+    >>> runs = {"good": {"q": {"a": 1.0}}, "bad": {"q": {"b": 2.0, "a": 1.0}}}
+    >>> best_runs([rageval.evaluate("rr, success", rageval.Run.from_dict(run, name), {"q": {"a": 1}})
+    ...            for name, run in runs.items()])
+    {'rr': frozenset({'good'}), 'success': frozenset()}
+    """
+    failed = failures(results)
+    able = [at for at, scores in enumerate(results) if scores.run not in failed]
+    whole = [at for at in able if (notes := results[at].notes) is None or not notes.queries_missing]
+    found = {}
+    for at, first in enumerate(results[0].scores):
+        scores = [each.scores[at] for each in results]
+        if not any(map(why_not, scores)):
+            chosen = whole if whole and first.measure.better == LOWER else able
+            best, _ = best_among(first.measure.better, _sample(scores), chosen)
+            found[str(first.measure)] = frozenset(results[number].run for number in best)
+    return found
 
 
 def cell_of(run: str, score: Score, settings: Settings) -> Cell:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rageval.comparison.results import Cell, Comparison
 
 SHOWN = ("interval", "p")  # what may stand beside the values
+LOW_IS_GOOD = r"$\downarrow$"  # what stands behind the name of a measure
 _BASES = (BY_THIS_JUDGE, BY_PEOPLE)
 _STUDENT = "Student's $t$"
 _LEAST_P = 0.001  # what is smaller is said to be so
@@ -57,7 +58,7 @@ def latex_of(
 def _grid(found: Comparison, show: str, places: int) -> list[list[str]]:
     """Return a row a run and a column a measure, with a letter for each run."""
     heads = [
-        latex_typeset(found.typeset(name) + r" $\downarrow$" * found.lower_is_better(name))
+        latex_typeset(found.typeset(name) + f" {LOW_IS_GOOD}" * found.lower_is_better(name))
         for name in found.measures
     ]
     grid = [["", "run", *heads]]
@@ -114,7 +115,7 @@ def _explained(found: Comparison, show: str) -> Iterator[str]:
             "the best run by the measure." if settings.baseline == "best" else f"{_plain(settings.baseline)}."
         )
     if any(map(found.lower_is_better, found.measures)):
-        yield r"$\downarrow$: low values are good."
+        yield f"{LOW_IS_GOOD}: low values are good."
 
 
 def _said_of_bases(found: Comparison) -> Iterator[str]:

@@ -182,9 +182,23 @@ def test_captions_end_whatever_stands_in_them(caption: str) -> None:
     assert text.count("\n") == latex("--caption", "x").count("\n")
 
 
+def test_the_best_of_several_runs_is_bold_where_a_comparison_would_say_so(tmp_path: Path) -> None:
+    text = command(*FILES, "-m", "alpha_ndcg@10,hole@5,judged@1000", "--format", "latex").stdout
+    assert r"run & $\alpha$-nDCG@10 & Hole@5 $\downarrow$ & Judged@1000 \\" in text
+    assert r"run.trec & \textbf{0.5283} & \textbf{0.2667} & " in text
+    assert "; the best in bold; $\\downarrow$: low values are good (rageval" in text
+    silent = tmp_path / "silent"  # nothing retrieved is no hole; silence must not win
+    silent.write_text("\n".join(Path(FILES[1]).read_text().splitlines()[:1]) + "\n")
+    lacking = command(str(silent), *FILES, "-m", "hole@5", "--format", "latex").stdout
+    assert re.search(r"(?m)^silent & 0\.\d+ ", lacking)
+    assert r"run.trec & \textbf{0.2667}" in lacking
+    alone = command(FILES[0], FILES[2], "-m", "rr", "--format", "latex").stdout
+    assert "bold" not in alone + command(FILES[0], FILES[2], "-m", "rr", "--format", "latex", "-q").stdout
+
+
 def test_slices_and_queries_have_captions_too() -> None:
     text = command(*FILES, "-m", "alpha_ndcg@10", "--format", "latex", "-q").stdout
-    assert r"\caption{Values of each query over 12 queries (rageval" in text
+    assert r"\caption{Values of each query over 12 queries; the best in bold (rageval" in text
     assert "% alpha_ndcg@10|alpha:0.5|" in text
     assert is_balanced(text)
 
