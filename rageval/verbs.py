@@ -191,13 +191,15 @@ def report(
     passages: FileLike | None = None,
     store: str | os.PathLike[str] | None = None,
     texts: int | Literal["all"] = 50,
+    runs: Mapping[str, RunLike] | Iterable[RunLike] | None = None,
+    qrels: QrelsLike | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> Path:
     """Write a page with everything there is to say of scores.
 
     The page needs no network. With `judgements` of answers it shows what was judged, with the quotes, what
-    judges cost, and how they agree; with `answers`, too, each text beside what it cites. What runs found
-    where is shown by the command `rageval report`, which takes the files themselves.
+    judges cost, and how they agree; with `answers`, too, each text beside what it cites. With
+    `runs` and `qrels` it shows what was found where.
 
     Parameters
     ----------
@@ -223,6 +225,8 @@ def report(
         The store of replies, for the prompts; the usual one by default, if it is there.
     texts
         Of how many queries the texts are shown in full, the worst first; `"all"` for all.
+    runs, qrels
+        What `evaluate` made the scores from, with no other rules: `{name: run}`, or runs that have names.
     **options
         Those of `rageval.comparison.Settings`.
 
@@ -242,14 +246,14 @@ def report(
 
     from rageval.comparison import Settings
     from rageval.files.writing import whole_file
-    from rageval.pages.gathering import Beside, provenance, report_of_scores
+    from rageval.pages.gathering import Beside, provenance, report_of_scored_runs, report_of_scores
     from rageval.pages.page import page
 
     _refuse(options, Settings.__dataclass_fields__)
-    if judgements is None and any(each is not None for each in (answers, nuggets, passages, store)):
-        raise UsageError(
-            "report: answers, nuggets, passages and store go with judgements; expected these, too"
-        )
+    if judgements is None and any(each is not None for each in (answers, passages, store)):
+        raise UsageError("report: answers, passages and store go with judgements; expected these, too")
+    if (runs is None) != (qrels is None) or (runs is not None and judgements is not None):
+        raise UsageError("report: expected runs and qrels together, or judgements of answers")
     if texts != "all" and (not isinstance(texts, int) or texts < 0):
         raise UsageError(f"report: texts={texts!r}: expected a whole number from 0, or 'all'")
     extra = Beside(
@@ -261,7 +265,11 @@ def report(
         store=None if store is None else os.fspath(store),
         texts=None if texts == "all" else texts,
     )
-    found = report_of_scores(_several(scores), Settings(**options), extra, judgements, answers)
+    results, settings = _several(scores), Settings(**options)
+    if runs is not None:
+        found = report_of_scored_runs(results, settings, extra, runs, qrels)
+    else:
+        found = report_of_scores(results, settings, extra, judgements, answers)
     found["provenance"] = provenance(["rageval.report(…)"], ())
     with whole_file(Path(path)) as stream:
         stream.write(page(found).encode())

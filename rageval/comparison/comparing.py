@@ -48,7 +48,7 @@ from rageval.scoring.gold import beside_runs, drawn, gold_of_documents
 from rageval.scoring.ordering import Order
 from rageval.scoring.runs import Run
 from rageval.scoring.scores import Score, Scores
-from rageval.scoring.sources import RunSource, run_source
+from rageval.scoring.sources import RunSource, named_sources
 from rageval.statistics.bootstrap import FEW, intervals, is_coarse, ranges_of
 from rageval.statistics.power import fewest
 from rageval.statistics.significance import skewness
@@ -384,17 +384,7 @@ def compare_runs(
     >>> compare_runs("rr", {"one": run, "other": run}, qrels).pairs[0].verdict
     'identical'
     """
-    named: Iterable[tuple[str | None, Any]]
-    named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
-    sources = []
-    for name, run in named:
-        # A copy, so that the name given here stays here.
-        source = replace(run_source(run))
-        source.name = source.name if name is None else name
-        # A stream can be read once, and both scoring and looking for likeness read it.
-        if source.is_stream:
-            source.run()
-        sources.append(source)
+    sources = named_sources(runs)
     evaluator = Evaluator(measures, qrels, **rules)
     results = [evaluator.evaluate(source) for source in sources]
     said: list[str] = []

@@ -50,18 +50,19 @@ from rageval.pages._sentence import ranked
 from rageval.pages._traces import TEXTS, Texts, traces
 from rageval.records import Question
 from rageval.scoring.answers import read_judgements
+from rageval.scoring.evaluation import Evaluator
 from rageval.scoring.gold import Draw, gold_of_documents
 from rageval.scoring.ordering import Order
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Score, Scores
-from rageval.scoring.sources import RunSource, whole_qrels
+from rageval.scoring.sources import RunSource, named_sources, whole_qrels
 from rageval.text import visible
 from rageval.version import __version__
 
 Report = dict[str, Any]
 _DETAILS = 100  # queries
 _ASKED = 240  # characters of a question in a table
-_PAGE, _LEAST = 1_350_000, 100_000  # bytes of a whole page without its scripts, and for details at least
+_PAGE, _LEAST = 1_300_000, 100_000  # bytes of a whole page without its scripts, and for details at least
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,9 @@ def report_of_runs(
     notes = read_notes(extra.evidence, lambda key: key[0] in set(queries), extra.limits)
     matrices = of_documents(queries, qrels, ranked, _bank(extra), notes)
     report["judging"] = judging(_beside_people(qrels, extra), notes)
-    report["matrices"] = _kept(matrices, report, extra)
     report["topics"] = [_topics(scores) for scores in results if scores.notes is not None]
-    return finished(report, results, extra)
+    whole = finished(report, results, extra)
+    return {**whole, "matrices": _kept(matrices, whole, extra)}
 
 
 def report_of_answers(
@@ -151,8 +152,8 @@ def report_of_answers(
     if any(known["queries"].values()):
         report["traces"] = {**known, "of": len(order)}
     matrices = of_answers(queries, grades, _bank(extra), notes)
-    report["matrices"] = _kept(matrices, report, extra, len(traced))
-    return finished(report, results, extra)
+    whole = finished(report, results, extra)
+    return {**whole, "matrices": _kept(matrices, whole, extra, len(traced))}
 
 
 def report_of_scores(
@@ -171,6 +172,29 @@ def report_of_scores(
         if unknown:
             raise UsageError(f"report: the judgements know no run {', '.join(map(visible, unknown))!s:.200}")
         return report_of_answers(results, settings, grades, files, extra)
+
+
+def report_of_scored_runs(
+    results: Sequence[Scores], settings: Settings, extra: Beside, runs: Any, qrels: Any
+) -> Report:
+    """Return the report on scores, with what the runs found; `UsageError` if the scores are not theirs."""
+    evaluator = Evaluator([score.measure for score in results[0].scores], qrels)
+    sources = named_sources(runs)
+    again = {source.name: evaluator.evaluate(source) for source in sources}
+    for scores in results:
+        found = again.get(scores.run)
+        # What was found is ranked by the usual rules; beside scores by others it would explain nothing.
+        if found is None or not all(map(_is_same, scores.scores, found.scores)):
+            raise UsageError(
+                f"report: the scores of {visible(scores.run)} are not those of these runs and judgements by"
+                " the usual rules; the command rageval report takes rules, too"
+            )
+    return report_of_runs(results, settings, sources, evaluator.qrels, evaluator.orders, extra)
+
+
+def _is_same(one: Score, other: Score) -> bool:
+    same = (one.signature, [*one.query_ids]) == (other.signature, [*other.query_ids])
+    return same and np.array_equal(one.values, other.values, equal_nan=True)
 
 
 def _as_files(given: Any, place: Path) -> list[Source]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -361,6 +361,22 @@ def run_source(run: Any) -> RunSource:
         return source_of_run(run_name(run), run)
     table = _run_table(run)
     return RunSource(table.name, table)
+
+
+def named_sources(runs: Mapping[str, Any] | Iterable[Any]) -> list[RunSource]:
+    """Return runs that are read more than once: `{name: run}`, or runs that have names, such as paths."""
+    named: Iterable[tuple[str | None, Any]]
+    named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
+    sources = []
+    for name, run in named:
+        # A copy, so that the name given here stays here.
+        source = replace(run_source(run))
+        source.name = source.name if name is None else name
+        # A stream can be read once, and both scoring and looking for likeness read it.
+        if source.is_stream:
+            source.run()
+        sources.append(source)
+    return sources
 
 
 def _is_retrieved(source: Any, reading: Reading) -> bool:

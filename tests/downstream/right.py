@@ -55,7 +55,7 @@ def which_is_better(runs: dict[str, Path]) -> Comparison:
     )
     rageval.compare(answers, test="wilcoxon")
     rageval.compare(list(answers.values()), level=0.99)
-    rageval.report(answers, "report.html", title="Answers", level=0.9)
+    rageval.report(answers, "report.html", title="Answers", level=0.9, judgements="judged.jsonl", texts="all")
     return rageval.compare("recall@10", runs, "qrels.nugget", rel=1, test="t", baseline="bm25")
 
 

@@ -230,6 +230,24 @@ def test_from_python_it_is_the_same_page(tmp_path: Path) -> None:
         rageval.report(scores, place, judgements=[judgement("q", "other", "perfect")])
 
 
+def test_from_python_runs_show_what_they_found(tmp_path: Path) -> None:
+    by_command = reported(tmp_path, *RUNS, "-m", "recall@10,rr")
+    scores = [rageval.evaluate("recall@10,rr", run, RUNS[2]) for run in RUNS[:2]]
+    place = rageval.report(scores, tmp_path / "python.html", runs=RUNS[:2], qrels=RUNS[2])
+    found = read_report(place)
+    for name in ("runs", "cells", "comparison", "matrices", "topics"):
+        assert found[name] == by_command[name], name
+    others = [rageval.evaluate("recall@10,rr", run, RUNS[2], ties="docid_asc") for run in RUNS[:2]]
+    for wrong, given in (
+        (others, {"runs": RUNS[:2], "qrels": RUNS[2]}),
+        (scores, {"runs": RUNS[:1], "qrels": RUNS[2]}),
+        (scores, {"runs": RUNS[:1]}),
+        (scores, {"runs": RUNS[:2], "qrels": RUNS[2], "judgements": CRAG}),
+    ):
+        with pytest.raises(RagevalError, match=r"report: (the scores of|expected runs and qrels)"):
+            rageval.report(wrong, place, **given)
+
+
 # --- in a browser
 
 
