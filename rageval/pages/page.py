@@ -176,7 +176,7 @@ def require_engine() -> None:
     try:
         import jinja2  # noqa: F401
     except ImportError:
-        raise MissingPackage("jinja2", "rageval report", extra="report") from None
+        raise MissingPackage("jinja2", "a page of a report or a track", extra="report") from None
 
 
 _SHADES = 8  # of the heat map

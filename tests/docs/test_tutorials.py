@@ -17,15 +17,15 @@ def page(name: str) -> str:
 
 
 def test_researchers(tmp_path: Path) -> None:
-    walk = Walk(tmp_path)
-    walk.along(page("researcher"))
+    pytest.importorskip("jinja2")
+    Walk(tmp_path).along(page("researcher"))
     assert (tmp_path / "report.html").stat().st_size
     assert len((tmp_path / "more.jsonl").read_text().splitlines()) == 49
 
 
 def test_organisers(tmp_path: Path) -> None:
-    walk = Walk(tmp_path)
-    walk.along(page("track"))
+    pytest.importorskip("jinja2")
+    Walk(tmp_path).along(page("track"))
     assert (tmp_path / "published" / "track.tar.gz").stat().st_size
     assert (tmp_path / "label.html").stat().st_size
 
@@ -33,8 +33,7 @@ def test_organisers(tmp_path: Path) -> None:
 def test_authors(tmp_path: Path) -> None:
     pytest.importorskip("setuptools")
     pytest.importorskip("pip")
-    walk = Walk(tmp_path, plugin=True)
-    walk.along(page("author"))
+    Walk(tmp_path, plugin=True).along(page("author"))
     assert (tmp_path / "installed" / "patience.py").is_file()
 
 
