@@ -55,8 +55,8 @@ def until_options(command: Callable[..., Any]) -> Callable[..., Any]:
     pilot = click.option(
         "--pilot",
         metavar="FILE",
-        help="Judgements of some systems, from which --dry-run draws questions to say how many calls"
-        " --until would need.",
+        help="Judgements of some systems (of the runs' documents: qrels), from which --dry-run draws"
+        " questions to say how many calls --until would need.",
     )
     return claim_options(pilot(command))
 
@@ -113,7 +113,9 @@ def forecast_lines(
     from rageval.comparison.until import expected
     from rageval.showing import table_lines
 
-    values = _values(until, pilot) if pilot is not None else None
+    values = None
+    if pilot is not None:
+        values = _values(until, pilot) if pools is None else _values_of_runs(until, pilot, pools)
     grid = expected(until, rubric, material, pools, values)
     yield ""
     yield "Simulated share of the calls that each rule makes, and how often it decides:"
@@ -126,7 +128,24 @@ def _values(until: Until, pilot: str) -> dict[str, list[float]]:
     from rageval.scoring.answers import evaluate_answers
 
     found = evaluate_answers([until.measure], pilot, on_missing="skip")
-    by_query = {run: scores.scores[0].by_query for run, scores in found.items()}
+    return _shared({run: scores.scores[0].by_query for run, scores in found.items()}, pilot)
+
+
+def _values_of_runs(until: Until, pilot: str, pools: Pools) -> dict[str, list[float]]:
+    """Return each run's values of the questions whose documents were judged before."""
+    from rageval.scoring.evaluation import evaluate
+    from rageval.scoring.sources import read_qrels
+
+    found = {}
+    qrels = read_qrels(pilot)
+    for run, ranked in pools.items():
+        scored = {query: {doc: -float(at) for at, doc in enumerate(docs)} for query, docs in ranked.items()}
+        scores = evaluate([until.measure], scored, qrels, nothing_judged="zero", intersection=True)
+        found[run] = scores.scores[0].by_query
+    return _shared(found, pilot)
+
+
+def _shared(by_query: dict[str, dict[str, float]], pilot: str) -> dict[str, list[float]]:
     shared = [
         q
         for q in next(iter(by_query.values()))

@@ -129,7 +129,7 @@ def next_until(until: Until, pools: Pools, qrels: Qrels, store: str | None = Non
     with Store(store) as kept:
         kept.keep_ledger(plan.key, plan.topic, ledger.as_record())
     is_over = ledger.is_decided or ledger.judged == plan.questions
-    said = [str(record.get("said")) for record in before]
+    said = list(dict.fromkeys(str(record.get("said")) for record in before))
     return NextOfClaim({} if is_over else job.wanted, ledger, said)
 
 

@@ -144,7 +144,7 @@ class Until:
                 raise UsageError(f"until: there is no system {visible(name)!r}{hint}")
         if one.strip() == other.strip():
             raise UsageError(f"until={self.words!r}: expected two systems")
-        return one.strip(), other.strip()
+        return tuple(sorted((one.strip(), other.strip())))  # either may be better, whoever is named first
 
 
 def until_of(
@@ -345,7 +345,7 @@ def judged_until(
         row["claim"] = plan.key
         if not at:
             row["ledger"] = ledger.as_record()
-    return rows, ledger, [str(record.get("said")) for record in before]
+    return rows, ledger, list(dict.fromkeys(str(record.get("said")) for record in before))
 
 
 def _said_of_share(settings: Settings) -> str:

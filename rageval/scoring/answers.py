@@ -463,7 +463,7 @@ def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRul
         grades.queries.words,
         _over_judges(found),
         found.lost.total(),
-        _signature(measure, rules, list(values)),
+        _signature(measure, rules, list(values), is_stopped=bool(grades.claims)),
         rules.groups,
         weights=rules.weights,
         bounds=bounds,
@@ -510,8 +510,8 @@ def _complaint(run: str, score: Score) -> str:
     )
 
 
-def _signature(measure: Measure, rules: AnswerRules, judges: list[str]) -> str:
-    context: dict[str, object] = {}
+def _signature(measure: Measure, rules: AnswerRules, judges: list[str], is_stopped: bool) -> str:
+    context: dict[str, object] = {"stopped": "at-a-claim"} if is_stopped else {}
     if rules.on_missing != "error":
         context["on_missing"] = rules.on_missing
     if rules.intersection:
