@@ -435,6 +435,7 @@ _SECTIONS = {
             "by",
             "title",
             "details",
+            "texts",
             "style",
             "show",
             "caption",

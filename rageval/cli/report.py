@@ -123,12 +123,14 @@ def report(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> Non
     """Write a page with everything: one file that needs no network.
 
     Made from runs and judgements, from judged answers, or from what earlier commands printed (score -q,
-    compare, agree, each with --format json). It shows means with intervals and tests, differences by query,
-    slices, what was found where with the evidence, how far judges agree, cost, failures, and where it all
-    comes from. The other options are those of rageval compare.
+    compare, agree, each with --format json). It begins with the verdict, and shows means with intervals and
+    tests, differences by query, slices, what was found where with the evidence, how far judges agree, cost,
+    failures, and where it all comes from. With --answers the worst answers are lit by what the judge quoted,
+    beside gold, passages, prompt and reply. The other options are those of rageval compare.
 
     \b
     rageval report a.run b.run qrels.nugget -m alpha_ndcg@10,recall@50 -o report.html
+    rageval report judged.jsonl -m crag_score --answers a.jsonl --questions q.jsonl -o report.html
     rageval report judged.jsonl -m crag_score --by domain --gold human.jsonl -o report.html
     rageval report scores.json agreement.json -o report.html
     rageval report show report.html --format json

@@ -139,7 +139,7 @@ def test_a_query_shows_its_nuggets_what_is_vital_and_the_quotes(pages: dict[str,
     assert texts(tab, ".matrix tbody tr.vital th") == ["vitalIt rains. 0"]
     marks = {"support": "✓", "partial_support": "◐", "not_support": "–"}
     said = {(cell["row"], cell["column"]): cell for cell in matrix["cells"]}
-    cells = [said[row, matrix["columns"].index(run)] for row in range(2) for run in matrix["columns"]]
+    cells = [said[row, matrix["columns"].index(run)] for row in range(2) for run in report["runs"]]
     assert texts(tab, ".matrix tbody td") == [marks[cell["label"]] for cell in cells]
     tab.click(".matrix tbody td >> nth=0 >> button")
     for key in ("evidence", "reason"):

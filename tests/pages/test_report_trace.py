@@ -280,6 +280,22 @@ def test_quotes_are_lit_or_said_not_to_be_found_and_prompts_are_one_click_away(
     assert texts(tab, "details.call[open] pre") == ["Judge well.", call["user"], call["reply"]]
 
 
+def test_a_citation_is_lit_in_the_passage_it_was_judged_by(tmp_path: Path, opened: Open) -> None:
+    place = {"query_id": "q", "run_id": "r", "item_id": "d1", "status": "ok", "judge": "j"}
+    judged = [{**place, "aspect": "0", "label": "full_support", "evidence": "Rain falls"}]
+    judged.append({**place, "item_id": "d2", "aspect": "1", "label": "no_support"})
+    lines(tmp_path, "answers.jsonl", answered(["q"], ["r"]))
+    words = (lines(tmp_path, "judged.jsonl", judged), "-m", "citation_precision")
+    reported(tmp_path, *words, "--answers", str(tmp_path / "answers.jsonl"), "--on-missing", "skip")
+    tab = opened(tmp_path / "report.html")
+    assert texts(tab, ".passages mark") == ["Rain fallsa"]
+    assert texts(tab, ".row > div:first-child mark") == []
+    said = " ".join(texts(tab, ".verdicts li"))
+    assert "sentence 1 by passage 1" in said
+    assert "quoted from passage 1" in said
+    assert "sentence 2 by passage 2" in said
+
+
 ODD = ["100% a/b?c#d", "%41", "A", "é 漢", "q=1&x", "__proto__", "0", "12"]
 
 

@@ -66,7 +66,9 @@ function matrixOf(matrix) {
   const holder = make("div", {});
   const evidence = make("div", { class: "evidence", "aria-live": "polite", hidden: true });
   if (matrix.kind === "answers") {
-    holder.append(matrixTable(matrix, matrix.columns.map((_, at) => at), "What was judged, by run", evidence));
+    // Runs as everywhere, the best first; those of judgements alone, such as of gold, behind them.
+    const order = [...new Set([...report.runs, ...matrix.columns])].map((run) => matrix.columns.indexOf(run)).filter((at) => at >= 0);
+    holder.append(matrixTable(matrix, order, "What was judged, by run", evidence));
     return [holder, evidence, legend(matrix)];
   }
   const runs = Object.keys(matrix.rankings);
@@ -109,7 +111,7 @@ function matrixTable(matrix, shown, caption, evidence) {
 function nuggetHeading(row) {
   const item = row.item ? make("small", {}, visible(row.item) + " ") : null;
   const vital = row.importance === "vital" ? make("span", { class: "vital-mark" }, "vital") : null;
-  const name = row.text ? [visible(row.text), make("small", {}, " " + visible(row.id))] : [row.id === "0" ? "answer" : visible(row.id)];
+  const name = row.text ? [visible(row.text), make("small", {}, " " + visible(row.id))] : [row.id === "0" && !row.item ? "answer" : visible(row.id)];
   return make("th", { scope: "row" }, vital, item, ...name);
 }
 

@@ -45,7 +45,7 @@ function answerOf(at, trace, matrix, answer) {
     make("h3", {}, visible(answer.run), repeat, " ", valuesText(at, answer.run)),
     make("div", { class: "row" },
       make("div", {}, make("h4", {}, "Answer"), answerText(answer, verdicts, passages)),
-      verdicts.length ? make("div", {}, make("h4", {}, "Judged"), verdictList(verdicts, matrix)) : null,
+      verdicts.length ? make("div", {}, make("h4", {}, "Judged"), verdictList(verdicts, matrix, passages)) : null,
       passages.length ? make("div", {}, make("h4", {}, cited ? "Passages and citations" : "Passages"), passageList(passages, verdicts)) : null),
     ...callList(trace, answer.run));
 }
@@ -173,10 +173,18 @@ function answerText(answer, verdicts, passages) {
 
 // --- beside the answer
 
-function verdictList(verdicts, matrix) {
+// What was judged: a nugget, a sentence beside a passage that it cites, or whatever it is called.
+function aboutOf(row, passages) {
+  const passage = passages.find((one) => one.id === row.item);
+  if (passage && /^\d{1,6}$/.test(row.id)) return `sentence ${Number(row.id) + 1} by passage ${passage.name}`;
+  const name = row.text || (row.id === "0" && !row.item ? "" : row.id);
+  return [row.item, name].filter(Boolean).map(visible).join(" · ");
+}
+
+function verdictList(verdicts, matrix, passages) {
   return make("ul", { class: "verdicts" }, ...verdicts.map(({ cell, row, tag, spot }) => {
     const [kind, sign, word] = lookOf(cell, row.fault);
-    const about = [row.item ? visible(row.item) : "", row.text ? visible(row.text) : row.id === "0" ? "" : visible(row.id)].filter(Boolean).join(" · ");
+    const about = aboutOf(row, passages);
     const who = matrix.judges.length > 1 && matrix.judges[cell.judge] ? `${visible(matrix.judges[cell.judge])}: ` : "";
     const lost = spot.startsWith("its quote");
     return make("li", {},
@@ -216,7 +224,8 @@ function callsWithoutAnswer(trace, answers) {
 }
 
 function callOf(call, isNamed = false) {
-  const about = [isNamed === true ? call.run : "", call.item === "answer" ? "" : call.item, call.aspect === "0" ? "" : call.aspect].filter(Boolean);
+  const isWhole = (call.item || "answer") === "answer" && call.aspect === "0";
+  const about = [isNamed === true ? call.run : "", isWhole || call.item === "answer" ? "" : call.item, isWhole ? "" : call.aspect].filter(Boolean);
   const title = `${call.user === undefined ? "Raw reply" : "Prompt and raw reply"} of ${visible(call.judge || "the judge")}${about.length ? ", " + about.map(visible).join(" · ") : ""}`;
   const details = make("details", { class: "call" }, make("summary", {}, title));
   // Prompts are long, and few are read: they are put into the page when asked for.
