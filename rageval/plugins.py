@@ -41,7 +41,16 @@ def plugin(group: str, name: str) -> Any:
     """Return the object that a package offers under this name, or None."""
     for entry in _entries(group):
         if entry.name.lower().replace("-", "_") == name:
-            return entry.load()
+            try:
+                return entry.load()
+            except Exception as error:  # importing somebody's module may fail in any way
+                from rageval.errors import UsageError
+
+                package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist else ""
+                raise UsageError(
+                    f"the plug-in {entry.name!r}{package} cannot be loaded from {entry.value}"
+                    f" ({type(error).__name__}: {error!s:.200})"
+                ) from error
     return None
 
 

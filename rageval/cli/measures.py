@@ -31,7 +31,7 @@ def _listing() -> str:
     lines += ["", "Of judged answers (JUDGED.jsonl...):"]
     lines += [f"{name:<{width}}{measure.summary}" for name, measure in answer_measures().items()]
     lines += [f"{name:<{width}}{meant}" for name, meant in SHORT.items()]
-    lines += [f"{name:<{width}}(plug-in)" for name in plugin_names("measures")]
+    lines += [f"{name:<{width}}{_of_plugin(name)}" for name in plugin_names("measures")]
     lines += ["", "Named sets:"]
     lines += [f"official:{name}  {_shortened(' '.join(found))}" for name, found in OFFICIAL.items()]
     lines += ["", "Every other measure of ir_measures works, too, such as Rprec, Bpref or IPrec@0.1."]
@@ -41,6 +41,14 @@ def _listing() -> str:
     ]
     lines += ["A cut-off follows @, parameters stand in parentheses: alpha_ndcg(alpha=0.7,rel=2)@20."]
     return "\n".join(lines)
+
+
+def _of_plugin(name: str) -> str:
+    from rageval.measures import known
+    from rageval.measures.parsing import ALIASES, SHORT
+
+    hidden = known(name) or name in {**ALIASES, **SHORT}
+    return "(plug-in; cannot be asked for, as rageval has this name)" if hidden else "(plug-in)"
 
 
 def _shortened(text: str, width: int = 88) -> str:

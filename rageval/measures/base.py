@@ -23,6 +23,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from importlib import import_module
 from itertools import starmap
+from os.path import basename
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, Unpack
 
@@ -230,8 +231,8 @@ class Measure:
         except RagevalError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            what = f"{type(error).__name__}: {error}"
-            raise MeasureError(f"{self}: failed on the query {query.query_id!r} ({what:.200})") from error
+            what = f"{type(error).__name__}: {error!s:.200}{_place(error)}"
+            raise MeasureError(f"{self}: failed on the query {query.query_id!r} ({what})") from error
         if type(value) is not self._kind:
             value = self._number(value, query)
         if not -_MOST <= value <= _MOST and value == value:
@@ -253,7 +254,8 @@ class Measure:
         """Return what a function of somebody else's returned as a number."""
         expected = f"a {self._returns}, as it is annotated, or NaN" if self.gives_shares else "a number"
         try:
-            if getattr(value, "shape", ()) == ():  # an array of one element would pass for a number
+            # An array of one element would pass for a number, and so would the text of one.
+            if getattr(value, "shape", ()) == () and not isinstance(value, str | bytes):
                 number = float(value)
                 if not self.gives_shares or number != number:
                     return number
@@ -615,6 +617,16 @@ def _name_of(parameter: inspect.Parameter) -> str:
     return str(getattr(annotation, "__name__", annotation)).rpartition(".")[2]
 
 
+def _place(error: Exception) -> str:
+    """Return where somebody's function failed, ` at FILE:LINE`: the traceback is not shown."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or trace.tb_frame.f_code is Measure.value.__code__:  # it could not even be called
+        return ""
+    return f" at {basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+
+
 def checked_direction(better: Any, name: str) -> str:
     """One of the three words for which way is better."""
     if better not in _DIRECTIONS:
@@ -637,7 +649,13 @@ def _checked_cutoff(k: Any, name: str) -> int:
 def _declared(function: Callable[..., Any]) -> dict[str, Parameter]:
     """Return the keyword-only parameters; other annotations may name what only type checkers import."""
     declared = {}
-    for name, parameter in inspect.signature(function).parameters.items():
+    for at, (name, parameter) in enumerate(inspect.signature(function).parameters.items()):
+        if at and name != "k" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            # It would be at its default for ever, and no signature would name it.
+            raise MeasureError(
+                f"{function.__name__}: {name!r} stands before the star, where it is no parameter; write"
+                f" def {function.__name__}(ranking, *, {name}=…)"
+            )
         if parameter.kind is not parameter.KEYWORD_ONLY or name == "k":
             continue
         hint = _evaluated(name, function)
@@ -668,4 +686,9 @@ def _parameter(name: str, hint: Any, default: Any, measure: str) -> Parameter:
     if typing.get_origin(hint) is Annotated:
         hint, *extras = typing.get_args(hint)
         limits = next((extra for extra in extras if isinstance(extra, Between)), None)
+    if not isinstance(default, int | float | str | None):
+        raise MeasureError(
+            f"{measure}: {name}={default!r:.80} is no parameter; expected a number or a word as default, or"
+            " Literal as its type: it is named as one types it, and in signatures"
+        )
     return Parameter(name, hint or type(default), default, limits=limits)

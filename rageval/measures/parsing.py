@@ -99,7 +99,9 @@ def parse_measure(text: str) -> AnyMeasure:
 
 def parse_measures(measures: object) -> list[AnyMeasure]:
     """Measures from one, from text with commas or blanks between, or from any collection of these."""
-    if isinstance(measures, Measure | ForeignMeasure):
+    if isinstance(measures, Measure):
+        return [_nobody_elses(measures)]
+    if isinstance(measures, ForeignMeasure):
         return [measures]
     if isinstance(measures, str):
         return [measure for _, measure in spelled(measures)]
@@ -113,6 +115,8 @@ def parse_measures(measures: object) -> list[AnyMeasure]:
 
 def spelled(text: str) -> list[tuple[str, AnyMeasure]]:
     """(spelling, measure) of all measures in the text; a bare number is one more cut-off of the last."""
+    if "|" in text:
+        raise _of_signature(text.strip())
     found: list[tuple[str, AnyMeasure]] = []
     for part in _parts(text):
         cut = re.fullmatch(_CUT, found[-1][0]) if found and _CUTOFF.fullmatch(part) else None
@@ -210,11 +214,23 @@ def _own(text: str) -> Measure | None:
         return None
     if not isinstance(found, Measure):
         raise MeasureError(
-            f"the plug-in measure {name!r} is a {type(found).__name__}, expected a rageval Measure"
+            f"the plug-in measure {name!r} is a {type(found).__name__}, expected a rageval Measure, as"
+            " @rageval.measure makes of a function"
         )
     if part["parameters"] is not None:
         found = found(**_parameters(part["parameters"], text))
     return found if part["k"] is None else found @ _checked_cutoff(part["k"], name)
+
+
+def _nobody_elses(measure: Measure) -> Measure:
+    """Return the measure, if its name does not stand for another one: a value says only what it is called."""
+    ours = known(measure.name)
+    if (ours and ours.function is not measure.function) or {measure.name} & {*ALIASES, *SHORT}:
+        raise MeasureError(
+            f"{measure.name}: rageval has a measure of this name (rageval measures {measure.name});"
+            " give yours another one"
+        )
+    return measure
 
 
 def _folded(name: str) -> str:
@@ -239,6 +255,30 @@ def _parameters(text: str, whole: str) -> Mapping[str, Any]:
         )
         parameters[name] = value.strip().strip("'\"")
     return parameters
+
+
+def _of_signature(text: str) -> MeasureError:
+    """Return what to ask for instead of the signature of a number that somebody wants again."""
+    from rageval.version import __version__
+
+    name, *parts = text.split("|")
+    rules = dict(part.partition(":")[::2] for part in parts)
+    made = rules.pop("v", __version__)
+    older = "" if made == __version__ else f"; it was made by rageval {made:.40}, and this is {__version__}"
+    if name in ("compare", "gate"):
+        how = f"its parts are options of rageval {name}"
+    else:
+        measure = _parsed(name)
+        if isinstance(measure, Measure):
+            measure = measure(**{rule: rules.pop(rule) for rule in measure.declared if rule in rules})
+        if rules.get("ties") == "trec":
+            del rules["ties"]
+        how = f"ask for {measure}"
+        how += f" under the rules that it names ({', '.join(rules)})" if rules else ""
+    return MeasureError(
+        f"{text:.200} is a signature, expected a measure; {how}, and compare the signatures (--format cite)"
+        f"{older}"
+    )
 
 
 def _unknown(text: str) -> MeasureError:

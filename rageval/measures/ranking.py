@@ -301,7 +301,7 @@ class Ranking:
     >>> topic = Topic.of({"n1": {"a": 1, "b": 1}, "n2": {"a": 1}})
     >>> ranking = Ranking.of(["a", "x", "b"], topic)
     >>> ranking.hits()
-    [Hit(rank=1, document=0, grade=1, nuggets=(0, 1)), Hit(rank=3, document=1, grade=1, nuggets=(0,))]
+    (Hit(rank=1, document=0, grade=1, nuggets=(0, 1)), Hit(rank=3, document=1, grade=1, nuggets=(0,)))
     >>> ranking.gains(k=10, alpha=0.5)
     [(1, 2.0), (3, 0.5)]
     """
@@ -312,7 +312,7 @@ class Ranking:
         self.retrieved = retrieved
         self.ranks = ranks
         self.documents = documents
-        self._hits: dict[int | None, list[Hit]] = {}
+        self._hits: dict[int | None, tuple[Hit, ...]] = {}
 
     @property
     def query_id(self) -> str:
@@ -326,10 +326,11 @@ class Ranking:
         judged = [(rank, document) for rank, document in found if document is not None]
         return cls(topic, [rank for rank, _ in judged], [document for _, document in judged], len(ids))
 
-    def hits(self, k: int | None = None, rel: int | None = 1) -> Sequence[Hit]:
+    def hits(self, k: int | None = None, rel: int | None = 1) -> tuple[Hit, ...]:
         """Return the relevant documents among the top k, best first; with `rel=None` all judged ones."""
+        # All measures of a query share them: a tuple, so that none can change what the others see.
         if rel not in self._hits:
-            self._hits[rel] = list(self._all_hits(rel))
+            self._hits[rel] = tuple(self._all_hits(rel))
         hits = self._hits[rel]
         # Usually the run is no deeper than the cut-off, and nothing has to be copied.
         if k is None or not hits or hits[-1].rank <= k:
@@ -348,7 +349,7 @@ class Ranking:
 
     def ideal(self, k: int | None, alpha: float, rel: int = 1) -> Gains:
         """Return (rank, gain) of the greedy ideal ranking of the query, to rank k."""
-        return self.topic.ideal(k, alpha, rel)
+        return self.topic.ideal(k, alpha, rel)[:]  # other measures of the query are given the same list
 
     def nuggets(self, rel: int | None = None) -> int:
         """Return how many nuggets the query has; with `rel`, how many of them some document supports."""

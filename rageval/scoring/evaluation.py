@@ -103,7 +103,7 @@ class Rules:
             expected = ", ".join(_NOTHING_JUDGED)
             raise UsageError(f"nothing_judged={self.nothing_judged!r}: expected one of {expected}")
         if self.ties not in (*TIES, EXPECTED):
-            raise UsageError(f"ties={self.ties!r}: expected one of {', '.join(TIES)}")
+            raise UsageError(f"ties={self.ties!r}: expected one of {', '.join((*TIES, EXPECTED))}")
         if self.compat is not None:
             _compat.check(self.compat)
         if self.zero_rel not in _ZERO_REL:

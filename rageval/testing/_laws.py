@@ -29,6 +29,7 @@ SLACK = 1e-12
 K = 3
 _MOST_ORDERS = 120
 _COMPLETIONS = 3
+_WITNESSES = ("alpha_ndcg", "ndcg", "hole", "p")  # they ask for nuggets, grades, what is judged, the depth
 _QUIET: dict[str, Any] = {"nothing_judged": "zero"}
 
 
@@ -402,6 +403,16 @@ def is_the_same_beside_other_measures(measure: Measure, case: Case, rng: random.
     others = [other for other in run_measures().values() if other.sees_all]
     together = evaluate([wanted, *others], case.run, case.qrels, **_QUIET)[wanted].by_query
     return _comparable(together) == by_query(wanted, case)
+
+
+@law
+def leaves_other_measures_as_they_are(measure: Measure, case: Case, rng: random.Random) -> bool:
+    """Leave all that it is given as it was: the other measures of the query are given the same."""
+    wanted = cut(measure)
+    others = [other for other in run_measures().values() if other != measure and other.name in _WITNESSES]
+    alone = evaluate(others, case.run, case.qrels, **_QUIET)
+    beside = evaluate([wanted, *others], case.run, case.qrels, **_QUIET)
+    return all(_comparable(alone[o].by_query) == _comparable(beside[o].by_query) for o in others)
 
 
 @law

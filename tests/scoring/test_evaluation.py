@@ -248,6 +248,30 @@ def test_a_measure_from_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     assert rageval.evaluate("half_recall@5", RUN, QRELS)["half_recall@5"].by_query["q1"] == 0.5
 
 
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("no_such_module:x", r"'Broken' cannot be loaded from no_such_module:x \(ModuleNotFoundError: "),
+        ("test_evaluation:nothing", "AttributeError: module 'test_evaluation' has no attribute 'nothing'"),
+        (
+            "test_evaluation:test_a_measure_from_an_entry_point",
+            "is a function, expected a rageval Measure, as @",
+        ),
+    ],
+)
+def test_a_plug_in_that_cannot_be_had_says_why(
+    value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from importlib.metadata import EntryPoint, EntryPoints
+
+    from rageval import plugins
+
+    entries = EntryPoints([EntryPoint("Broken", value, "rageval.measures")])
+    monkeypatch.setattr(plugins, "_entries", lambda group: entries)
+    with pytest.raises(rageval.RagevalError, match=said):
+        rageval.evaluate("broken@5", RUN, QRELS)
+
+
 @rageval.measure
 def half_recall(ranking, *, k=None):
     """Half of recall, as a plug-in would bring it."""

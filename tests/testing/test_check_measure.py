@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,6 +99,11 @@ def upside_down(ranking: Ranking) -> float:
     return next((float(hit.rank) for hit in ranking.hits()), 99.0)
 
 
+def reorders(ranking: Ranking) -> float:
+    ranking.topic.grades.sort()
+    return 0.0
+
+
 def fails(ranking: Ranking) -> float:
     return 1 / len(ranking.hits())
 
@@ -119,6 +125,7 @@ FAULTS: dict[str, tuple[Callable[..., float], dict[str, Any], str]] = {
     "a state": (remembers, {}, "each query is scored alone|row order|other measures|only in the run"),
     "names of documents": (knows_names, {}, "renaming documents in order changes no digit"),
     "a nugget's number": (counts_nuggets_by_number, {}, "nugget names|row order|each query is scored alone"),
+    "grades that others need": (reorders, {}, "leaves other measures as they are"),
     "the depth of the run": (looks_deeper, {}, "nothing below k matters"),
     "what it does not declare to see": (
         sees_more_than_it_says,
@@ -170,20 +177,64 @@ def test_what_the_function_raises_is_an_error_of_the_measure(
     assert "\nrun = {" in str(caught.value)
 
 
+def test_the_hits_that_all_measures_share_cannot_be_changed() -> None:
+    def takes_one(ranking: Ranking) -> float:
+        ranking.hits().pop()  # type: ignore[attr-defined]
+        return 0.0
+
+    measures = [rageval.measure(takes_one), rageval.recall]
+    with pytest.raises(MeasureError, match=r"'pop' at test_check_measure\.py:\d+\)"):
+        rageval.evaluate(measures, {"q": {"a": 1.0}}, {"q": {"a": 1}})
+
+
+def positional(ranking: Ranking, rel: int = 1) -> float:
+    return 0.0
+
+
+def of_a_list(ranking: Ranking, *, weights: list[int] = [1, 2]) -> float:  # noqa: B006
+    return 0.0
+
+
+def of_a_flag(ranking: Ranking, *, log: Path = Path()) -> float:
+    return 0.0
+
+
+def text(ranking: Ranking) -> str:
+    return "0.5"
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (positional, r"'rel' stands before the star, .* write def positional\(ranking, \*, rel=…\)"),
+        (of_a_list, r"weights=\[1, 2\] is no parameter; expected a number or a word"),
+        (of_a_flag, r"log=.* is no parameter; expected a number or a word"),
+        (text, "returned '0.5' for the query 'q', expected a number"),
+    ],
+)
+def test_what_is_declared_wrong_is_said(function: Callable[..., float], words: str) -> None:
+    with pytest.raises(MeasureError, match=words):
+        rageval.evaluate([rageval.measure(function)], {"q": {"a": 1.0}}, {"q": {"a": 1}})
+
+
 def test_what_is_no_measure_of_ours_is_refused() -> None:
     for what in ("recall", rageval.parse_measure("Rprec")):
         with pytest.raises(MeasureError, match="expected a measure, made with @rageval"):
             check_measure(what)  # type: ignore[arg-type]
 
 
-def test_a_name_that_is_taken_breaks_a_law_without_any_topic() -> None:
-    @rageval.measure
-    def recall(ranking: Ranking) -> float:
-        """Not the one that is known."""
+@pytest.mark.parametrize("name", ["recall", "crag_score", "hits", "accuracy"])
+def test_a_name_that_is_taken_is_refused(name: str) -> None:
+    def another(ranking: Ranking) -> float:
         return float(len(ranking.hits()) > 0)
 
-    with pytest.raises(AssertionError, match=r"recall breaks a law: parses back\nrun = \{\}\nqrels = \{\}"):
-        check_measure(recall)
+    another.__name__ = name
+    measure = rageval.measure(another)
+    said = f"{name}: rageval has a measure of this name"
+    with pytest.raises(MeasureError, match=said):
+        check_measure(measure)
+    with pytest.raises(MeasureError, match=said):
+        rageval.evaluate([measure], {"q": {"a": 1.0}}, {"q": {"a": 1}})
 
 
 @pytest.mark.slow
