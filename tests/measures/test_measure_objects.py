@@ -11,7 +11,7 @@ import pytest
 
 import rageval
 from rageval.errors import MeasureError
-from rageval.measures import Measure, measure, ndcg, recall
+from rageval.measures import Measure, alpha_ndcg, measure, ndcg, recall
 from rageval.measures.foreign import _foreign_measure
 from rageval.measures.parsing import parse_measures
 
@@ -180,3 +180,27 @@ def test_a_measure_that_cannot_be_found_again_says_where_to_define_it() -> None:
 
     with pytest.raises(rageval.MeasureError, match="inner: no measure of this name stands in"):
         pickle.loads(pickle.dumps(inner))
+
+
+@pytest.mark.parametrize(
+    ("signature", "said"),
+    [
+        (
+            (alpha_ndcg(alpha=0.7) @ 10).signature(ties="trec"),
+            r"ask for alpha_ndcg\(alpha=0\.7\)@10, and compare",
+        ),
+        ("recall|rel:2|over:pool|ties:rank|depth:20|v:0.0.9", r"recall\(rel=2,over=pool\) .*\(ties, depth\)"),
+        ("recall@10|ties:trec|v:0.0.9", "was made by rageval 0.0.9, and this is"),
+        (
+            "crag_share|label:incorrect|judge:openai:m, x@1a2b|v:0",
+            r"crag_share\(label=incorrect\) .*\(judge\)",
+        ),
+        ("compare|test:randomisation|draws:10000|v:0.1.0", "its parts are options of rageval compare"),
+        ("nonesuch@3|ties:trec", "unknown measure"),
+        ("recall|rel:x", "expected a whole number"),
+        ("|", "unknown measure"),
+    ],
+)
+def test_a_signature_in_place_of_a_measure_says_what_to_ask_for(signature: str, said: str) -> None:
+    with pytest.raises(rageval.MeasureError, match=said):
+        rageval.parse_measure(signature)
