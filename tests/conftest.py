@@ -118,7 +118,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 # Packages of extras that are not here: with `dev` alone, what needs one of them is skipped. CI has all.
-LACKING = {name for name in ("pyarrow", "ir_datasets") if find_spec(name) is None}
+EXTRAS = ("distributed", "fsspec", "ir_datasets", "matplotlib", "pyarrow")
+LACKING = {name for name in EXTRAS if find_spec(name) is None}
 
 
 @pytest.hookimpl(wrapper=True)

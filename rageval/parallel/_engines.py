@@ -84,6 +84,16 @@ def processes(jobs: int) -> Iterator[Engine]:
     """Yield processes of this machine: forked, or begun afresh where that cannot be done, or is not safe.
 
     On a Mac the system's libraries have threads of their own, which a fork would leave half way.
+
+    Parameters
+    ----------
+    jobs
+        How many.
+
+    Yields
+    ------
+    Engine
+        The processes, which end with the block.
     """
     import multiprocessing
     import sys
