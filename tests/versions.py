@@ -18,17 +18,37 @@ NUMBER, DAY = r"\d+\.\d+\.\d+", r"\d{4}-\d\d-\d\d"
 PLACES = {
     "rageval/version.py": rf'(?m)(?<=^__version__ = "){NUMBER}(?="$)',
     "CITATION.cff": rf"(?m)(?<=^version: ){NUMBER}$|(?<=pypi\.org/project/rageval/){NUMBER}(?=/)",
-    "README.md": rf"(?<=\|v:){NUMBER}(?=')",
     "CHANGELOG.md": rf"(?m)(?<=^## ){NUMBER}(?= \({DAY}\)$)",
 }
+# What is printed, as pages and tests show it: signatures, files, how to cite.
+PRINTED = (
+    "README.md",
+    "docs/*.md",
+    "tests/golden/*.txt",
+    "tests/golden/gate/*",
+    "examples/data/gate/*.jsonl",
+)
+_PRINTED = rf'(?:(?<=\|v:)|(?<=\brageval[ ~])|(?<="version":")|(?<=\bversion = \{{)){NUMBER}'
 RELEASED = rf"(?m)(?<=^date-released: ){DAY}$"
-UNRELEASED = r"(?m)^## Unreleased$"
+UNRELEASED = r"(?m)^## Unreleased(?: \(.*\))?$"
+
+
+def places(root: Path) -> dict[str, str]:
+    """Return each file that names the version, with the pattern by which it does."""
+    printed = {path.relative_to(root).as_posix() for pattern in PRINTED for path in root.glob(pattern)}
+    return PLACES | {
+        name: _PRINTED for name in sorted(printed - PLACES.keys()) if re.search(_PRINTED, _text(root, name))
+    }
+
+
+def _text(root: Path, name: str) -> str:
+    return (root / name).read_text(encoding="utf-8")
 
 
 def problems(root: Path = ROOT, tag: str = "") -> Iterator[str]:
     """Yield what is wrong with the versions that are named, and with the day of the newest."""
-    texts = {name: (root / name).read_text(encoding="utf-8") for name in PLACES}
-    found = {name: re.findall(pattern, texts[name]) for name, pattern in PLACES.items()}
+    texts = {name: _text(root, name) for name in PLACES}
+    found = {name: re.findall(pattern, _text(root, name)) for name, pattern in places(root).items()}
     version = (found["rageval/version.py"] or ["none"])[0]
     for name, versions in found.items():
         newest = versions[:1] if name == "CHANGELOG.md" else versions  # older ones stay there
@@ -49,8 +69,8 @@ def write(version: str, day: str, root: Path = ROOT) -> None:
     """Name this version, of this day, in all places; what was unreleased is of it."""
     if not re.fullmatch(NUMBER, version) or not re.fullmatch(DAY, day):
         raise SystemExit(f"expected a version such as 0.2.0 and a day such as 2026-12-01: {version} {day}")
-    for name, pattern in PLACES.items():
-        text = (root / name).read_text(encoding="utf-8")
+    for name, pattern in places(root).items():
+        text = _text(root, name)
         if name == "CHANGELOG.md":
             text = re.sub(UNRELEASED, f"## {version} ({day})", text)
         else:

@@ -18,13 +18,14 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(name="tree")
 def tree_(tmp_path: Path) -> Path:
-    for name in versions.PLACES:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    for name in versions.places(ROOT):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 
 
 def test_all_places_name_the_version() -> None:
+    assert len(versions.places(ROOT)) > len(versions.PLACES) + 5
     assert list(versions.problems()) == []
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["dynamic"] == ["version"]
@@ -34,7 +35,7 @@ def test_all_places_name_the_version() -> None:
     assert named == [ROOT / "rageval" / "version.py"]
 
 
-@pytest.mark.parametrize("name", versions.PLACES)
+@pytest.mark.parametrize("name", [*versions.PLACES, "README.md", "docs/gate.md", "tests/golden/json.txt"])
 def test_a_place_that_is_forgotten_is_found(tree: Path, name: str) -> None:
     before = (tree / name).read_text(encoding="utf-8")
     versions.write("7.8.9", "2031-02-03", tree)
