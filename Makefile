@@ -9,7 +9,7 @@ PYTEST = python -m pytest -q -n 2
 
 .PHONY: quick test check release-check two-readers machine faults fuzz fuzz-tools fuzz-readers hostile sanitize docs vectors
 
-# For who mends a typo: about a minute, with the packages of the extra `dev`.
+# For who mends a typo: a minute on two idle cores, with the packages of the extra `dev`.
 quick:
 	$(PYTEST) -m 'not slow'
 

@@ -57,3 +57,16 @@ def test_a_file_of_tests_needs_no_more_than_dev_brings() -> None:
             if (found := name[0] or name[1]) not in known | tested:
                 lacking.append(f"{path.relative_to(ROOT)}: {found}")
     assert lacking == []
+
+
+def test_what_each_extra_weighs_is_said() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    said = re.findall(
+        r"(?m)^\| `?([\w ]+?)`? \| (\d+) \| (\d+) \|", (ROOT / "docs/installing.md").read_text("utf-8")
+    )
+    assert [name for name, *_ in said] == [
+        "the core",
+        *sorted(project["optional-dependencies"].keys() - BUILT_WITH),
+    ]
+    # ours, what we ask for, and pytrec_eval, which ir_measures asks for
+    assert int(said[0][1]) == len(project["dependencies"]) + 2
