@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rageval.comparison.marks import untested
 from rageval.comparison.results import BEST, Comparison, Settings
@@ -83,18 +83,8 @@ def cite(
     >>> [entry.partition(",")[0] for entry in found.bibtex]
     ['@software{rageval', '@inproceedings{clarke2008novelty']
     """
-    measures: dict[str, AnyMeasure | None]
-    if isinstance(found, Comparison):
-        measures = {name: found.definitions.get(name) for name in found.measures}
-        queries = [cell.queries for cell in found.cells]
-        signed = [found.signature, *(cell.signature for cell in found.cells)]
-        said = [*_said_of_judges(found.bases), *_said_of_tests(found)]
-    else:
-        scores = [score for each in _several(found) for score in each.scores]
-        measures = {str(score.measure): score.measure for score in scores}
-        queries = [score.queries for score in scores]
-        signed = [score.signature for score in scores]
-        said = list(_said_of_judges({str(score.measure): score.basis for score in scores}))
+    numbers = _numbers_of(found)
+    measures = {number.name: number.measure for number in numbers}
     papers, sets = {"rageval": software()}, []
     for measure in measures.values():
         papers |= entries(measure.about.papers if measure is not None else ())
@@ -103,16 +93,60 @@ def cite(
         # A paper that proposes both measures and data is there already.
         papers |= {key: entry for key, entry in told.items() if key not in papers}
         sets.append(rf"\texttt{{{latex_text(dataset)}}}{_cited(told)}")
-    if isinstance(found, Comparison) and found.gold:
-        papers[_BY_LABELS] = bibliography()[_BY_LABELS]
-    named = [_named(name, measure) for name, measure in measures.items()]
+    most = max(number.queries + number.undefined for number in numbers)
+    named = [_named(name, measure) + _resting(name, numbers, most) for name, measure in measures.items()]
     on = f" of {_listed(sets)}" if sets else ""
-    words = (
-        f"We report {_listed(named)} over {_counted(queries)}{on}, computed with"
+    said = [
+        f"We report {_listed(named)} over {_counted([most])}{on}, computed with"
         rf" rageval~{latex_text(__version__)}~\cite{{rageval}}."
-    )
+    ]
+    said += _said_of_judges({number.name: number.basis for number in numbers})
+    signed = [number.signature for number in numbers]
+    if isinstance(found, Comparison):
+        said += _said_of_tests(found)
+        signed = [found.signature, *signed]
+        papers |= {_BY_LABELS: bibliography()[_BY_LABELS]} if found.gold else {}
     # A sentence a line, as texts are kept whose versions are compared.
-    return Citation("\n".join([words, *said]), tuple(dict.fromkeys(signed)), tuple(papers.values()))
+    return Citation("\n".join(said), tuple(dict.fromkeys(signed)), tuple(papers.values()))
+
+
+class _Number(NamedTuple):
+    """What is reported of a run by a measure, but for its value."""
+
+    name: str
+    measure: AnyMeasure | None
+    queries: int
+    undefined: int
+    signature: str
+    basis: str
+
+
+def _numbers_of(found: Comparison | Scores | Mapping[str, Scores] | Iterable[Scores]) -> list[_Number]:
+    if isinstance(found, Comparison):
+        known = found.definitions
+        return [
+            _Number(
+                each.measure,
+                known.get(each.measure),
+                each.queries,
+                each.undefined,
+                each.signature,
+                each.basis,
+            )
+            for each in found.cells
+        ]
+    scores = [score for each in _several(found) for score in each.scores]
+    return [
+        _Number(str(each.measure), each.measure, each.queries, each.undefined, each.signature, each.basis)
+        for each in scores
+    ]
+
+
+def _resting(name: str, numbers: Sequence[_Number], most: int) -> str:
+    """Say on how many queries the numbers by a measure rest, where that is not all of them."""
+    queries = [number.queries for number in numbers if number.name == name]
+    least, largest = min(queries), max(queries)
+    return f" (n={f'{least:,} to ' * (least < largest)}{largest:,})" if least < most else ""
 
 
 def software() -> str:
