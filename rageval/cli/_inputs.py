@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ from rageval.files.trec import RUN, Reading, kind_of_line
 from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
 from rageval.text import visible
 
+_DIGIT = re.compile(rb"\d")
 _EITHER = "numbers"  # a run or judgements: rageval.files.retrieved
 
 
@@ -289,7 +291,10 @@ def _kind_of(start: bytes, name: str, reading: Reading) -> str:
             return "spans"
         return "umbrela" if b'"judgment"' in lines[0] else "json"
     kind = kind_of_line(lines[0])
-    return _odd(lines[0], name, start) if kind is None else kind.name
+    # A line of runs and judgements has a number; what has tabs and none is the header of some table.
+    if kind is None or (b"\t" in lines[0] and not _DIGIT.search(lines[0])):
+        return _odd(lines[0], name, start)
+    return kind.name
 
 
 def _may_be_judged(line: bytes) -> bool:
@@ -310,7 +315,31 @@ def _odd(line: bytes, name: str, start: bytes) -> str:
         raise InputError(f"{name}:1: looks like a JSON array; expected JSON lines, one object a line")
     if line.startswith(b"#"):
         raise InputError(f"{name}:1: begins with '#': say --comments skip if this is a comment; {expected}")
-    raise InputError(f"{name}:1: found {len(line.split())} columns: {quoted(line)}; {expected}")
+    noun = "column" if len(line.split()) == 1 else "columns"
+    found = f"{name}:1: found {len(line.split())} {noun}: {quoted(line)}"
+    raise InputError(f"{found}; {expected}{_way_out(line, name)}")
+
+
+_OF_BEIR = ["query-id", "corpus-id", "score"]
+_OF_RUNS = re.compile("q(uery)?_?id|q0|doc(_?id|no)", re.IGNORECASE)  # as columns of runs and judgements
+
+
+def _way_out(line: bytes, name: str) -> str:
+    """Return how a table becomes a file that is read, by its first line; nothing of anything else."""
+    from rageval.files.jsonl import table_columns
+
+    columns = table_columns(line)
+    if columns == _OF_BEIR:
+        return f". Judgements of BEIR become lines by: awk 'NR > 1 {{print $1, 0, $2, $3}}' {name}"
+    if columns and not any(map(_OF_RUNS.fullmatch, columns)):
+        return f". If it is a table of questions and answers: rageval import {name} -o DIR"
+    for mark in (b",", b";"):
+        # The header shows the columns as well as a row does.
+        row = line.strip().replace(mark, b" ")
+        if mark in line and (kind_of_line(row) or columns):
+            first = "sed 1d" if columns else "cat"
+            return f". With blanks between the columns it is read: {first} {name} | tr '{mark.decode()}' ' '"
+    return ""
 
 
 def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Sequence[Any]) -> dict[str, str]:

@@ -62,12 +62,13 @@ def import_(logs: tuple[str, ...], **options: Any) -> None:
     """Part another tool's log into answers, questions, run and judgements.
 
     Knows logs of promptfoo, inspect_ai, ragas, deepeval, lm-eval, OpenTelemetry (GenAI), MLflow, langfuse,
-    LangSmith, AutoRAG and open-rag-eval by their content, and any other by --map. What failed there is
-    missing here, never 0. Nothing of a log is run, and no network is used.
+    LangSmith, AutoRAG and open-rag-eval by their content, and any other (JSON, a table as CSV) by --map. What
+    failed there is missing here, never 0. Nothing of a log is run, and no network is used.
 
     \b
     rageval import results.json -o prod
     rageval import log.jsonl --map question=input,answer=output,contexts=docs[].text -o prod
+    rageval import old.csv new.csv --map 'question=question,answer=our_answer,gold=expected' -o both
     rageval import traces.jsonl --only run -o - | rageval - qrels -m recall@10
     """
     from rageval.logs.outputs import counts_of, manifest, outputs

@@ -117,6 +117,12 @@ def _one_by_one(
         try:
             record = decode(line)
         except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+            if number == 1 and (columns := table_columns(line)):
+                raise InputError(
+                    f"{name}:1: expected JSON lines, found a table with the columns"
+                    f" {', '.join(columns):.120}; part it into answers and questions first: rageval import"
+                    f" {name} -o DIR"
+                ) from None
             if line.strip():
                 findings.add(f"{name}:{number}: {explain(error, line)}")
             continue
@@ -229,6 +235,22 @@ def stretches(source: Source, limits: Limits, expected: str = "JSON lines") -> I
         line += text.count(b"\n")
     if empty:
         raise InputError(f"{name}: is empty, expected {expected}")
+
+
+_MARKS = (b",", b";", b"\t")
+_COLUMN = re.compile(r"[^\W\d][\w .#/-]{0,59}")
+
+
+def table_columns(line: bytes) -> list[str]:
+    """Return the names of columns, if a line is the header of a table (CSV); none if it looks otherwise.
+
+    >>> table_columns(b"question;our answer\\r"), table_columns(b'{"question": "a, b"}')
+    (['question', 'our answer'], [])
+    """
+    text = line.decode("utf-8", "replace")
+    cells = max((text.split(mark.decode()) for mark in _MARKS), key=len)
+    names = [cell.strip().strip('"') for cell in cells if cell.strip()]
+    return names if len(names) > 1 and all(map(_COLUMN.fullmatch, names)) else []
 
 
 def explained(error: Exception, line: bytes, expected: str) -> str:

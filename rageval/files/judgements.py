@@ -399,9 +399,14 @@ class JudgementTable:
         query, run, item, aspect = (
             visible(str(word)) for word in (line.query_id, line.run_id, line.item_id, line.aspect)
         )
+        # Two files that a tool wrote of two systems call them by one name.
+        same_file = self._stretch(first)[1] == self._stretch(second)[1]
+        hint = (
+            "" if same_file else "; two systems need names of their own as run_id (rageval import --run NAME)"
+        )
         return (
             f"{self.where(second)}: query {query}, run {run}{repeat}, item {item[:80]}, aspect {aspect[:80]}"
-            f" was judged before, in {self.where(first)}; expected one judgement by each judge"
+            f" was judged before, in {self.where(first)}; expected one judgement by each judge{hint}"
         )
 
     def position(self, row: int) -> int:

@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import IO, Any, cast
 
 import msgspec
@@ -30,6 +31,7 @@ _ZIP = b"PK\x03\x04"
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
 _LOCAL = struct.Struct("<4s22xHH")  # of a member: signature, lengths of its name and of what else is said
 _ENCRYPTED = 1
+_MARKS = {",": "commas", ";": "semicolons", "\t": "tabs"}  # between the cells of a table
 _LOOK = 2**10  # bytes in which a value begins
 _LENIENT = 2**20  # bytes that a member may unpack to whatever its ratio
 _levels = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -213,24 +215,35 @@ def _table(name: str, form: str, rows: Callable[[], Iterator[tuple[int, dict[str
 
 
 def _csv_rows(source: Source, name: str, limits: Limits) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line, row) of a CSV file with a header."""
+    """Yield (line, row) of a CSV file with a header; rows without anything in them are none."""
     csv.field_size_limit(limits.record)
-    reader = csv.reader(_text_lines(source, name, limits), strict=True)
+    lines = _text_lines(source, name, limits)
+    first = next(lines, "")
+    mark = _mark_of(first)
+    reader = csv.reader(chain([first], lines), delimiter=mark, strict=True)
     try:
         header = [cell.strip() for cell in next(reader, [])]
-        if len(set(header)) < len(header):
+        named = [cell for cell in header if cell]
+        if len(set(named)) < len(named):
             raise InputError(f"{name}:1: a column stands twice in the header: {', '.join(header)[:200]}")
         line = reader.line_num + 1
         for row in reader:
             if row and len(row) != len(header):
-                raise InputError(f"{name}:{line}: expected {len(header)} cells, found {len(row)}")
-            if row:
+                between = f"(cells are parted by {_MARKS[mark]}, as in the header)"
+                raise InputError(f"{name}:{line}: expected {len(header)} cells, found {len(row)} {between}")
+            if any(map(str.strip, row)):
                 yield line, dict(zip(header, row, strict=True))
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(
             f"{name}:{reader.line_num}: is no CSV ({error}), and no other log is known"
         ) from None
+
+
+def _mark_of(header: str) -> str:
+    """Return what parts the cells: where Excel writes decimal commas it parts cells by semicolons."""
+    found = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in _MARKS}
+    return max(found, key=lambda mark: found[mark])  # the first of equal ones
 
 
 def _text_lines(source: Source, name: str, limits: Limits) -> Iterator[str]:
@@ -243,7 +256,7 @@ def _text_lines(source: Source, name: str, limits: Limits) -> Iterator[str]:
             line = number + part.count(b"\n", 0, error.start)
             raise InputError(
                 f"{name}:{line}: is neither JSON nor text in UTF-8; expected a log (JSON, JSON lines, CSV,"
-                " Parquet or .eval)"
+                " Parquet or .eval); of a table, save it as CSV in UTF-8, or convert it (iconv -t UTF-8)"
             ) from None
         number += part.count(b"\n")
 

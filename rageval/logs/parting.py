@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 from rageval.errors import InputError, UsageError
-from rageval.logs.paths import Path, fields_of, found_at
+from rageval.logs.paths import Path, fields_of, found_at, list_in
 from rageval.logs.rows import Grade, LogReading, Passage, Row, folded, graded, number_of
 from rageval.records import Answer, Qrel, Question, ScoredDoc, Sentence
 from rageval.text import mended, visible
@@ -49,13 +49,21 @@ class Log:
 
 
 def parted(
-    tool: str, rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReading, run: str = ""
+    tool: str,
+    rows: Iterable[Row],
+    mapping: Mapping[str, Path],
+    reading: LogReading,
+    run: str = "",
+    otherwise: str = "",
 ) -> Log:
-    """Return the rows parted; `mapping` says where fields stand that the reader does not know."""
+    """Return the rows parted; `mapping` says where fields stand that the reader does not know.
+
+    `run` is what the run shall be called, `otherwise` what it is called if the log does not say.
+    """
     kept = list(_mapped(rows, mapping, reading))
     if not kept:
         raise InputError(f"{tool}: the log holds no answers and no questions")
-    _name_runs(kept, tool, run)
+    _name_runs(kept, otherwise or tool, run)
     queries = _query_ids(kept, reading)
     _number_repeats(kept, queries)
     log = Log(tool, reading.version)
@@ -67,6 +75,7 @@ def parted(
 
 def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReading) -> Iterator[Row]:
     fits = dict.fromkeys(mapping, 0)
+    lists: dict[str, str] = {}  # what would read the text of a field as the list that it is
     number, first = 0, None
     for row in rows:
         number += 1
@@ -74,6 +83,8 @@ def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReadin
         values = {name: found_at(row.record, path, row.where) for name, path in mapping.items()}
         for name, value in values.items():
             fits[name] += value is not None
+            if name in ("contexts", "context_ids") and isinstance(value, str) and name not in lists:
+                lists |= {name: how} if (how := list_in(value)) and name not in reading.split else {}
         _take_mapped(row, values, reading)
         row.record = None  # a record may be much larger than what is kept of it
         yield row
@@ -86,6 +97,11 @@ def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReadin
             )
         if fits[name] < number:
             reading.remarks.append(f"{name}={visible(path.text)} fits {fits[name]:,} of {number:,} records")
+        if name in lists:
+            reading.remarks.append(
+                f"{name}={visible(path.text)}: a list that is written as text was taken for one passage; to"
+                f" read it: --map '{name}={visible(path.text)}{lists[name]}'"
+            )
 
 
 def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> None:
@@ -130,6 +146,8 @@ def _mapped_contexts(row: Row, values: Mapping[str, Any], reading: LogReading) -
         value = values[name]
         if isinstance(value, str) and (mark := reading.split.get(name)):
             value = [part for part in value.split(mark) if part.strip()]
+        elif isinstance(value, str) and not value.strip():
+            value = None  # an empty cell of a table
         columns[name] = _listed(value)
     most = max(map(len, columns.values()))
     for name, column in columns.items():
@@ -171,10 +189,10 @@ def word(text: str) -> str:
     return _BLANK.sub(lambda match: f"%{ord(match[0]):02X}", text.strip())
 
 
-def _name_runs(rows: list[Row], tool: str, run: str) -> None:
+def _name_runs(rows: list[Row], otherwise: str, run: str) -> None:
     several = len({row.variant for row in rows}) > 1
     for row in rows:
-        row.run = word(f"{row.run or tool}/{row.variant}" if several and row.variant else row.run)
+        row.run = word(f"{row.run or otherwise}/{row.variant}" if several and row.variant else row.run)
     named = dict.fromkeys(row.run for row in rows)
     if run and len(named) > 1:
         raise UsageError(
@@ -182,7 +200,7 @@ def _name_runs(rows: list[Row], tool: str, run: str) -> None:
         )
     name = word(mended(run))  # what is typed may be no text that a file holds
     for row in rows:
-        row.run = name or row.run or tool
+        row.run = name or row.run or otherwise
 
 
 def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -177,6 +178,8 @@ def _filtered(value: Any, how: Filter, where: str) -> Any:
         return [_filtered(item, how, where) for item in value]
     if value is None or (not isinstance(value, str) and how.name != "split"):
         return value  # was read already
+    if isinstance(value, str) and not value.strip():
+        return None  # an empty cell of a table
     if not isinstance(value, str):
         raise InputError(f"{where}: expected a text to split, found {_said(value)}")
     if how.name == "split":
@@ -246,6 +249,26 @@ def literal(text: str, where: str) -> Any:
     )
 
 
+def list_in(text: str) -> str:
+    """Return what reads a text as the list that is written in it: as JSON, or as Python does; else nothing.
+
+    >>> list_in('["a", "b"]'), list_in("['it\\'s']"), list_in('[{"text": "a"}]'), list_in("[1] is cited.")
+    ('|json[]', '|literal[]', '|json[].text', '')
+    """
+    if not text.strip().startswith("["):
+        return ""
+    for way, read in (("|json[]", parsed_json), ("|literal[]", literal)):
+        try:
+            found = read(text.strip(), "")
+        except InputError:
+            continue
+        if found and isinstance(found, list) and all(isinstance(item, str) for item in found):
+            return way
+        if found and isinstance(found, list) and all(isinstance(item, dict) for item in found):
+            return next((f"{way}.{name}" for name in LIKELY["contexts"] if name in found[0]), "")
+    return ""
+
+
 def _value_of(found: re.Match[str], where: str) -> Any:
     if found["word"]:
         return _WORDS[found["word"]]
@@ -270,15 +293,35 @@ def _said(value: Any) -> str:
 class FieldLook:
     """How a field looks over all records: how many have it, of what kind, and one of its values."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str) -> None:
         """Begin with nothing."""
+        self.path = path
         self.records: set[int] = set()
         self.kinds: dict[str, None] = {}
         self.example = ""
+        self._shares: set[str] = set()  # texts that are numbers from 0 to 1
+        self._others = 0
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a column of a table that holds numbers from 0 to 1 alone, as metrics are."""
+        return len(self._shares) > 1 and not self._others
+
+    def take(self, value: Any, number: int) -> None:
+        """Look at the value of a record."""
+        self.records.add(number)
+        self.kinds[_kind(value)] = None
+        self.example = self.example or (value if isinstance(value, str) else json.dumps(value, default=str))
+        if isinstance(value, str) and _SHARE.fullmatch(value.strip()):
+            self._shares.add(value.strip())
+        elif value not in ("", "nan", "NaN"):
+            self._others += 1
 
 
 _MOST_RECORDS, _MOST_FIELDS, _DEEP = 200, 400, 8
 _SIMPLE = re.compile(r"[A-Za-z_][\w-]*")
+_SHARE = re.compile(r"[01]|[01]?\.\d+|1\.0*", re.ASCII)
+_PLAIN_WORDS = re.compile(r"[\w\[\].,=:-]+", re.ASCII)  # which every shell takes as they are
 
 
 def fields_of(records: Iterable[Any]) -> tuple[dict[str, FieldLook], int]:
@@ -295,6 +338,8 @@ def fields_of(records: Iterable[Any]) -> tuple[dict[str, FieldLook], int]:
 def _look(value: Any, path: str, number: int, found: dict[str, FieldLook], depth: int) -> None:
     if isinstance(value, dict) and depth < _DEEP:
         for name, inner in value.items():
+            if not name:
+                continue  # a column without a name, such as the numbers of rows
             step = name if _SIMPLE.fullmatch(name) else f"[{json.dumps(name, ensure_ascii=False)}]"
             between = "." if path and not step.startswith("[") else ""
             _look(inner, f"{path}{between}{step}", number, found, depth + 1)
@@ -302,10 +347,7 @@ def _look(value: Any, path: str, number: int, found: dict[str, FieldLook], depth
         for inner in value[:20]:
             _look(inner, f"{path}[]", number, found, depth + 1)
     elif value is not None and path and (path in found or len(found) < _MOST_FIELDS):
-        seen = found.setdefault(path, FieldLook())
-        seen.records.add(number)
-        seen.kinds[_kind(value)] = None
-        seen.example = seen.example or (value if isinstance(value, str) else json.dumps(value, default=str))
+        found.setdefault(path, FieldLook(path)).take(value, number)
 
 
 def _kind(value: Any) -> str:
@@ -323,11 +365,26 @@ LIKELY: dict[str, tuple[str, ...]] = {
         "generated_answer",
         "prediction",
     ),
-    "gold": ("gold", "reference", "expected_output", "ground_truth", "target", "expected"),
+    "gold": (
+        *("gold", "reference", "expected_output", "expected_answer", "ground_truth", "target", "expected"),
+        *("gold_answer", "reference_answer", "correct_answer"),
+    ),
     "query_id": ("query_id", "question_id", "qid"),
     "contexts": ("text", "page_content", "content", "passage", "contexts", "context", "retrieved_contexts"),
     "context_ids": ("id", "doc_id", "docid", "chunk_id"),
 }
+
+
+# What a name says that is none of those: `expected_answer`, `Bot Answer`. The right answer first, so that
+# what is left to call an answer is the system's.
+_HINTS: dict[str, frozenset[str]] = {
+    "question": frozenset(("question", "query", "prompt")),
+    "gold": frozenset(("gold", "golden", "reference", "expected", "truth", "target", "correct", "ideal")),
+    "answer": frozenset(("answer", "response", "output", "completion", "prediction", "generated", "reply")),
+    "contexts": frozenset(("contexts", "context", "passages", "retrieved", "chunks", "documents", "docs")),
+}
+_OF_SYSTEMS = _HINTS["answer"] - {"answer"}
+_NO_HINT = frozenset(("id", "ids", "type", "score", "scores", "count", "number", "time"))
 
 
 def suggested(found: Mapping[str, FieldLook]) -> str:
@@ -335,27 +392,64 @@ def suggested(found: Mapping[str, FieldLook]) -> str:
     said: dict[str, str] = {}
     for field, names in LIKELY.items():
         for name in names:
-            # Passages are many, and one of each of the others is wanted.
-            fits = [
-                path
-                for path, seen in found.items()
-                if _last(path) == name
-                and "text" in seen.kinds
-                and path not in said.values()
-                and ("[]" in path) == field.startswith("context")
-            ]
-            if fits:
-                said[field] = max(fits, key=lambda path: (len(found[path].records), -len(path)))
+            if best := _best(found, said, field, {path for path in found if _last(path) == name}):
+                said[field] = best
                 break
+    # Beside `prediction`, `answer` is the right one.
+    of_systems = {path for path in found if _hints_at(path, _OF_SYSTEMS)}
+    other = _best(found, said, "answer", of_systems) if "gold" not in said else ""
+    if other and _last(said.get("answer", "")) == "answer":
+        said |= {"gold": said["answer"], "answer": other}
+    for field, hints in _HINTS.items():
+        if field not in said:
+            best = _best(found, said, field, {path for path in found if _hints_at(path, hints)})
+            said |= {field: best} if best else {}
     if "contexts" not in said:
         said.pop("context_ids", None)
-    return (
-        "--map " + ",".join(f"{f}={p}" for f, p in said.items())
-        if said.keys() & {"question", "answer"}
-        else ""
-    )
+    if not said.keys() & {"question", "answer"}:
+        return ""
+    paths = [
+        f"{field}={said[field]}{_list_at(found[said[field]], field)}" for field in LIKELY if field in said
+    ]
+    taken = set(said.values())
+    paths += [f"grade:{path}={path}" for path, seen in found.items() if seen.is_share and path not in taken]
+    words = ",".join(paths)
+    return f"--map {words}" if _PLAIN_WORDS.fullmatch(words) else f"--map {shlex.quote(words)}"
+
+
+def _best(found: Mapping[str, FieldLook], said: Mapping[str, str], field: str, paths: set[str]) -> str:
+    """Return the path that most records have, of several the shortest; none if none can be the field."""
+    is_many = field.startswith("context")
+    fit = [
+        path
+        for path, seen in found.items()
+        if path in paths
+        and "text" in seen.kinds
+        and not seen.is_share
+        and path not in said.values()
+        # Passages are many, or a cell that is called so; one of each of the others is wanted.
+        and ("[]" in path or (field == "contexts" and _hints_at(path, _HINTS["contexts"]))) == is_many
+    ]
+    return max(fit, key=lambda path: (len(found[path].records), -len(path)), default="")
+
+
+def _list_at(seen: FieldLook, field: str) -> str:
+    """Return what reads passages that stand in one text, as far as its example shows it."""
+    if field != "contexts" or "[]" in seen.path:
+        return ""
+    marks = (mark for mark in ("||", "|") if mark in seen.example)
+    return list_in(seen.example) or next((f'|split("{mark}")' for mark in marks), "")
+
+
+def _hints_at(path: str, hints: frozenset[str]) -> bool:
+    words = set(re.findall("[a-z]+", re.sub("(?<=[a-z])(?=[A-Z])", " ", _last_as_is(path)).lower()))
+    return bool(words & hints) and not words & _NO_HINT
 
 
 def _last(path: str) -> str:
+    return re.sub(r"[\s-]+", "_", _last_as_is(path).strip().lower())
+
+
+def _last_as_is(path: str) -> str:
     names = [step for step in _steps(path, path) if isinstance(step, str)]
-    return names[-1].lower() if names else ""
+    return names[-1] if names else ""

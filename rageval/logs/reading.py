@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
@@ -10,14 +12,14 @@ from typing import Any
 
 from rageval.errors import InputError, UsageError
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Source
+from rageval.files.opening import STDIN, Source
 from rageval.logs._content import Content, Record, opened
 from rageval.logs.parting import Log, parted
 from rageval.logs.paths import LIKELY, FieldLook, Path, fields_of, mapping_of, path_of, suggested
 from rageval.logs.rows import LogReader, LogReading, Row
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
-from rageval.text import visible
+from rageval.text import mended, visible
 
 # Each tool's module and the name of its reader there.
 _READERS = {
@@ -35,6 +37,7 @@ _READERS = {
 }
 TOOLS = tuple(_READERS)
 GENERIC = "records"  # a log that no reader knows, of which `--map` says where everything stands
+_ENDING = re.compile(r"(?<=.)(\.(csv|tsv|txt|json|jsonl|ndjson|parquet))?(\.(gz|bz2|xz|zst))?$", re.I)
 _LISTED = 24  # fields in an error
 _DEEP = 4  # levels in which a list of records is looked for
 _ASKED = {"question", "query_id", "answer"}
@@ -66,7 +69,8 @@ def read(
     records
         The path of the list of records in one that no reader knows.
     run
-        What to call the run, instead of what the log calls it.
+        What to call the run, instead of what the log calls it. One that no reader knows is called as its
+        file, without the ending.
     hop
         Of several retrievals in a trace: `first`, `last` or `union`.
     split
@@ -101,7 +105,17 @@ def read(
     # Only lines can be of several tools; what is generic is whatever `map` says it is.
     if content.form == "lines" and reader.tool != GENERIC:
         content = replace(content, records=lambda of=content: _of_one_tool(of, reader))  # type: ignore[misc]
-    return parted(reader.tool, reader.rows(content, reading), mapping, reading, run)
+    # Two tables of two systems have nothing else by which they are told apart.
+    otherwise = _stem(path) if reader.tool == GENERIC else ""
+    return parted(reader.tool, reader.rows(content, reading), mapping, reading, run, otherwise)
+
+
+def _stem(path: Source) -> str:
+    """Return the name of a file without what is said of its form; nothing of a stream."""
+    if not isinstance(path, str | os.PathLike) or path == STDIN:
+        return ""
+    name = re.split(r"[/\\]", os.fspath(path))[-1]
+    return mended(_ENDING.sub("", name))
 
 
 def _of_one_tool(content: Content, reader: LogReader) -> Iterator[Record]:

@@ -1,0 +1,178 @@
+"""Tables of questions and answers (CSV): whatever parts the cells, whatever the columns are called."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from rageval import logs
+from rageval.cli import main
+from rageval.errors import InputError
+from snippets import ROOT, blocks
+
+PAGE = (ROOT / "docs/import.md").read_text(encoding="utf-8").partition("## A table: CSV\n")[2]
+HEADER = ["question", "expected_answer", "our_answer", "contexts"]
+TEXTS = ["Returns are for 30 days.", 'He said "no",\nand left.']
+ROWS = [
+    ['How "long"; really?', "30 days", "Within\n30 days, | I think.", json.dumps(TEXTS)],
+    ["Who, then?", "Luxor", "", ""],
+]
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, list(map(str, words)), prog_name="rageval")
+
+
+def table(path: Path, header: list[str] = HEADER, rows: list[list[str]] = ROWS, **how: str) -> Path:
+    with path.open("w", encoding=how.pop("encoding", "utf-8"), newline="") as file:
+        writer = csv.writer(file, **how)  # type: ignore[arg-type]
+        writer.writerows([header, *rows])
+    return path
+
+
+def guess(path: Path) -> str:
+    """The `--map` that an error suggests."""
+    result = run("import", path, "--dry-run")
+    assert result.exit_code == 2
+    words = shlex.split(result.stderr.partition("Say for instance ")[2])
+    return words[1] if words else ""
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_cells_are_parted_as_the_header_shows(mark: str, encoding: str, tmp_path: Path) -> None:
+    path = table(tmp_path / "new.v2.csv", delimiter=mark, encoding=encoding)
+    log = logs.read(path, guess(path))
+    assert [answer.text for answer in log.answers] == ["Within\n30 days, | I think.", ""]
+    assert [question.text for question in log.questions] == ['How "long"; really?', "Who, then?"]
+    assert [question.gold for question in log.questions] == [("30 days",), ("Luxor",)]
+    assert list(log.passages.values()) == TEXTS
+    assert list(log.run) == ["new.v2"]
+
+
+def test_rows_and_columns_without_anything_are_none(tmp_path: Path) -> None:
+    path = table(tmp_path / "t.csv", ["question", "answer", "", ""], [["a?", "b", "", ""], ["", "", "", ""]])
+    assert [each.text for each in logs.read(path, "question=question,answer=answer").answers] == ["b"]
+
+
+def test_a_row_of_another_length_is_told_with_its_line(tmp_path: Path) -> None:
+    path = table(tmp_path / "t.csv", HEADER, [ROWS[0], ["a?", "b"]], delimiter=";")
+    with pytest.raises(
+        InputError, match=r"t\.csv:4: expected 4 cells, found 2 \(cells are parted by semicol"
+    ):
+        logs.read(path, "question=question,answer=our_answer")
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "said", "passages"),
+    [
+        (
+            "Question,Ground Truth,Bot Answer,Retrieved",
+            ["a", "b", "c", "['d', 'e']"],
+            'question=Question,answer=["Bot Answer"],gold=["Ground Truth"],contexts=Retrieved|literal[]',
+            ["d", "e"],
+        ),
+        (
+            "question,answer,prediction",
+            ["a", "b", "c"],
+            "question=question,answer=prediction,gold=answer",
+            [],
+        ),
+        (
+            "userQuestion,botReply,docs,question_id",
+            ["a", "b", "c|d", "7"],
+            'query_id=question_id,question=userQuestion,answer=botReply,contexts=docs|split("|")',
+            ["c", "d"],
+        ),
+        ("query,response,context", ["a", "b", "c"], "question=query,answer=response,contexts=context", ["c"]),
+        (
+            "query,response,contexts",
+            ["a", "b", '[{"text": "c"}]'],
+            "question=query,answer=response,contexts=contexts|json[].text",
+            ["c"],
+        ),
+        ("q,a", ["a", "b"], "", []),
+    ],
+)
+def test_columns_are_guessed_by_their_names(
+    header: str, cells: list[str], said: str, passages: list[str], tmp_path: Path
+) -> None:
+    found = guess(table(tmp_path / "t.csv", header.split(","), [cells]))
+    assert sorted(found.split(",")) == sorted(said.split(","))
+    if passages:
+        assert list(logs.read(tmp_path / "t.csv", found).passages.values()) == passages
+
+
+def test_a_column_of_shares_is_a_metric(tmp_path: Path) -> None:
+    rows = [["a?", "b", "0.25", "5", "1"], ["c?", "d", "", "0.5", "1"], ["e?", "f", "1.0", "7", "1"]]
+    path = table(tmp_path / "t.csv", ["question", "answer", "faithfulness", "latency", "top_k"], rows)
+    assert guess(path) == "question=question,answer=answer,grade:faithfulness=faithfulness"
+    said = [(each.get("grade"), each["status"]) for each in logs.read(path, guess(path)).judgements]
+    assert said == [(0.25, "ok"), (None, "error"), (1.0, "ok")]
+
+
+def test_a_list_that_was_taken_for_one_passage_is_told(tmp_path: Path) -> None:
+    path = table(tmp_path / "t.csv")
+    log = logs.read(path, "question=question,answer=our_answer,contexts=contexts")
+    assert len(log.passages) == 1
+    assert any("--map 'contexts=contexts|json[]'" in remark for remark in log.remarks)
+    log = logs.read(path, "question=question,answer=our_answer,contexts=contexts|json[]")
+    assert not any("taken for one" in remark for remark in log.remarks)
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_every_door_names_the_way(mark: str, tmp_path: Path) -> None:
+    path = table(tmp_path / "t.csv", delimiter=mark)
+    for words in (
+        (path,),
+        ("judge", "crag", path, "--judge", "contains"),
+        ("compare", path, "-m", "crag_score"),
+    ):
+        result = run(*words)
+        assert result.exit_code == 2
+        assert len(result.stderr.splitlines()) == 1
+        assert f"rageval import {path} -o DIR" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "way"),
+    [
+        ("query-id\tcorpus-id\tscore", "awk 'NR > 1 {print $1, 0, $2, $3}' "),
+        ("q1,Q0,d1,1,2.5,tag", "cat FILE | tr ',' ' '"),
+        ("qid;Q0;docid;rank;score;tag", "sed 1d FILE | tr ';' ' '"),
+        ("q1,0,d1,1", "cat FILE | tr ',' ' '"),
+    ],
+)
+def test_runs_and_judgements_as_tables_become_lines(line: str, way: str, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    path.write_text(f"{line}\n", encoding="utf-8")
+    result = run(path, "-m", "ndcg@10")
+    assert result.exit_code == 2
+    assert way.replace("FILE", str(path)) in result.stderr
+
+
+def test_two_systems_of_one_name_are_told_what_to_do(tmp_path: Path) -> None:
+    line = {"query_id": "q", "run_id": "ragas", "item_id": "answer", "aspect": "0", "label": "perfect"}
+    line |= {"rubric": "crag", "judge": "person:x", "status": "ok"}
+    for name in ("a", "b"):
+        (tmp_path / name).write_text(json.dumps(line) + "\n", encoding="utf-8")
+    result = run("compare", tmp_path / "a", tmp_path / "b", "-m", "crag_score")
+    assert result.exit_code == 2
+    assert "need names of their own as run_id (rageval import --run NAME)" in result.stderr
+
+
+def test_the_page_leads_from_two_tables_to_a_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
+    asked, shown = blocks("text", PAGE)[:2]
+    command, _, said = asked.partition("\n")
+    assert run(*shlex.split(command)[2:]).stderr == said
+    for line in blocks("sh", PAGE)[0].splitlines():
+        result = run(*shlex.split(line)[1:])
+        assert result.exit_code == 0, result.output
+    assert shown in result.stdout
