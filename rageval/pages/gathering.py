@@ -127,6 +127,9 @@ def report_of_answers(
     """Return the report on judged answers that were just scored."""
     report = measured(results, settings)
     order = _worst(results)
+    kept = [source for source in extra.answers if can_read_again(source)]
+    gone = [name_of(source) for source in extra.answers if not can_read_again(source)]
+    extra = replace(extra, answers=kept)
     texts = Texts(extra.texts, extra.answers, extra.passages, files, extra.store, extra.limits)
     traced = texts.some(order)
     queries = order[: max(len(traced), _DETAILS if extra.details is None else extra.details)]
@@ -146,6 +149,8 @@ def report_of_answers(
         said = [f"{judge['judge'] or 'the judge'}: {text}" for judge in found for text in said_of(judge)]
     if len(pairs) == MOST_PAIRS:
         said.append(f"judges are compared with one another in {MOST_PAIRS} pairs, and in no more")
+    # Scoring has read it to its end.
+    said += [f"{visible(name)}: texts are not shown of what was read as a stream" for name in gone]
     report["remarks"] = [*report.get("remarks", ()), *said, *without_fence(grades, notes)]
     known = traces(traced, texts, _questions(extra), notes.calls)
     # Judgements alone, of people for instance, have no texts to be shown.

@@ -9,8 +9,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from click.testing import CliRunner
 
 import rageval
+from rageval.cli import main
 from rageval.errors import RagevalError
 from rageval.pages._sentence import first_sentence
 from rageval.pages.page import read_report
@@ -202,6 +204,16 @@ def test_assignments_bring_their_own_answers(tmp_path: Path) -> None:
     found = reported(tmp_path, str(folder / "assignments.jsonl"), "-m", "v_strict")["traces"]["queries"]
     said = found["2024-901"]["answers"][0]["sentences"][0][0]
     assert said.startswith("Chlorophyll breaks down")
+
+
+def test_answers_that_came_as_a_stream_are_scored_but_not_shown(tmp_path: Path) -> None:
+    judged = [judgement("q", "r", "perfect", evidence="x")]
+    files = [lines(tmp_path, "judged.jsonl", judged), lines(tmp_path, "a.jsonl", answered(["q"], ["r"]))]
+    words = ["report", files[0], "-m", "crag_score", "--answers", "-", "-o", str(tmp_path / "r.html")]
+    done = CliRunner().invoke(main, words, input=Path(files[1]).read_bytes())
+    assert done.exit_code == 0, done.output
+    assert "<stdin>: texts are not shown of what was read as a stream" in done.stderr
+    assert not read_report(tmp_path / "r.html").get("traces")
 
 
 def test_from_python_it_is_the_same_page(tmp_path: Path) -> None:
