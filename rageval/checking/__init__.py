@@ -50,7 +50,7 @@ def validate(
 def validation(
     source: FileLike,
     track: str | Track,
-    topics: FileLike | Mapping[str, str] | None = None,
+    topics: FileLike | Mapping[str, str | Question] | None = None,
     reading: Reading | None = None,
     strict_length: bool = False,
 ) -> Validation:
@@ -71,13 +71,14 @@ def validation(
     return validate_answers(source, rules, known, how.limits, strict_length)
 
 
-def _by_id(topics: FileLike | Mapping[str, str], reading: Reading) -> dict[str, Question]:
+def _by_id(topics: FileLike | Mapping[str, str | Question], reading: Reading) -> dict[str, Question]:
     """Return topics by their ids, with their limits where a file says them."""
     from rageval.files.questions import read_questions
     from rageval.records import Question
 
     if isinstance(topics, Mapping):
-        return {name: Question(name, text) for name, text in topics.items()}
+        known = topics.items()
+        return {name: Question(name, it) if isinstance(it, str) else it for name, it in known}
     return {question.query_id: question for question in read_questions(topics, reading.limits)}
 
 

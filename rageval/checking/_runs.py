@@ -145,7 +145,12 @@ class _Book:
                 topics = f"{counted(len(found), 'topic')}, first in {quoted(found[0].name)}"
                 yield Finding(found[0].line, *warning(what.format(topics)))
         missing = [topic for topic in self.topics or () if topic.encode() not in self.first]
-        if missing:
+        if self.topics and self.first and len(missing) == len(self.topics):
+            # One that is unknown may be a topic too many; where all are, nothing of the run can be scored.
+            theirs, asked = quoted(next(iter(self.first))), quoted(missing[0].encode())
+            message = f"none of {counted(len(self.first), 'topic')}, such as {theirs}, is among those asked"
+            yield Finding(line, *error(f"{message}; expected some such as {asked}"))
+        elif missing:
             message = (
                 f"no documents for {counted(len(missing), 'topic')}, such as {quoted(missing[0].encode())}"
             )

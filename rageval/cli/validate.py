@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,13 @@ import click
 
 from rageval.cli._options import Command, output_option, reading_of, shared
 from rageval.cli._output import print_lines
-from rageval.errors import FAULTS, UsageError
+from rageval.errors import FAULTS, WRONG, InputError, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.checking.findings import Finding
     from rageval.files.trec import Reading
+    from rageval.records import Question
 
 _ANSWERS = (
     *("rag24", "rag25", "rag26", "liverag", "report", "ragtime25", "dragun25", "dragun25-questions"),
@@ -26,7 +27,7 @@ TRACKS = (*_ANSWERS, "run")
 
 
 @click.command(cls=Command)
-@click.argument("file", metavar="FILE")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
     "--track",
     type=click.Choice(TRACKS),
@@ -45,31 +46,63 @@ TRACKS = (*_ANSWERS, "run")
 @shared("--limit", help="Raise a safety limit: line, record, id, grade, ratio, unpacked (as in record=128M).")
 @click.pass_context
 def validate(
-    ctx: click.Context, /, file: str, track: str, topics: str | None, out: Path | None, **options: Any
+    ctx: click.Context,
+    /,
+    files: tuple[str, ...],
+    track: str,
+    topics: str | None,
+    out: Path | None,
+    **options: Any,
 ) -> None:
-    """Check FILE against the rules of a track, and say line by line what is wrong.
+    """Check files against the rules of a track, and say line by line what is wrong.
 
-    Exit codes: 0 no errors (there may be warnings); 1 errors; 2 the file or the command cannot be read.
+    Exit codes: 0 no errors (there may be warnings); 1 errors; 2 a file or the command cannot be read.
 
     \b
     rageval validate answers.jsonl --track rag25 --topics topics.jsonl
     rageval validate answers.jsonl --track rag24 --fix repaired.jsonl
     rageval validate reports.jsonl --track ragtime25 --topics topics.jsonl
-    rageval validate run.trec --track run
+    rageval validate runs/* --track run --topics topics.tsv
     """
-
-    from rageval.checking import validation
 
     reading = reading_of(options["comments"], options["limits"])
     if out is not None:
-        _fix(file, out, track, reading)
-        file = str(out)
-    found = validation(file, track, topics or None, reading, options["strict_length"])
+        if len(files) > 1:
+            raise UsageError(f"--fix: repairs one file, found {len(files)}")
+        _fix(files[0], out, track, reading)
+        files = (str(out),)
+    known = None
+    if topics:  # read once, and what is wrong with them is said once
+        from rageval.files.questions import read_questions
+
+        known = {each.query_id: each for each in read_questions(topics, reading.limits)}
+    codes = []
+    for file in files:
+        try:
+            codes.append(_validated(file, track, known, reading, options["strict_length"]))
+        except InputError as error:
+            if len(files) == 1:
+                raise
+            for line in str(error).splitlines():
+                click.echo(f"rageval: {visible(line)}", err=True)
+            codes.append(WRONG)
+    if len(codes) > 1:
+        print_lines([f"{codes.count(0):,} of {len(codes):,} files have no errors"])
+    ctx.exit(max(codes))
+
+
+def _validated(
+    file: str, track: str, topics: Mapping[str, Question] | None, reading: Reading, strict_length: bool
+) -> int:
+    """Print what is found in a file, and return the exit code."""
+    from rageval.checking import validation
+
+    found = validation(file, track, topics, reading, strict_length)
     print_lines(_lines(found, file))
     for _ in found:  # whoever reads the lines may have had enough; the exit code is of all
         pass
     print_lines([f"{visible(_name(file))}: {found.summary}"])
-    ctx.exit(FAULTS if found.errors else 0)
+    return FAULTS if found.errors else 0
 
 
 def _fix(file: str, out: Path, track: str, reading: Reading) -> None:

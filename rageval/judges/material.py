@@ -61,7 +61,9 @@ class Material:
     def bank(self, query: str) -> Sequence[Nugget]:
         """Return the nuggets of a query."""
         if not self.nuggets.get(query):
-            raise InputError(f"query {visible(query)!r}: has no nuggets; expected them in --nuggets FILE")
+            runs = dict.fromkeys(visible(each.run_id) for each in self.answers if each.query_id == query)
+            of = f", and {', '.join(list(runs)[:3])} answered it" if runs else ""
+            raise InputError(f"query {visible(query)!r}: has no nuggets{of}; expected them in --nuggets FILE")
         return self.nuggets[query]
 
     def claims_of(self, query: str, run: str) -> Sequence[str]:

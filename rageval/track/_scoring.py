@@ -22,6 +22,7 @@ from rageval.track._ledger import source_of
 from rageval.track._submissions import Submission
 
 if TYPE_CHECKING:
+    from rageval.scoring.evaluation import Evaluator
     from rageval.track.organising import TrackPlan
 
 STANDINGS, TABLE, VALUES = "leaderboard.jsonl", "leaderboard.tsv", "scores.jsonl"
@@ -77,7 +78,7 @@ def _of_answers(plan: TrackPlan, submissions: Sequence[Submission], files: Seque
 def _of_runs(plan: TrackPlan, submissions: Sequence[Submission], files: Sequence[Path]) -> list[Scores]:
     from rageval.scoring.evaluation import Evaluator
     from rageval.scoring.qrels import Qrels
-    from rageval.scoring.sources import read_qrels, source_of_run
+    from rageval.scoring.sources import read_qrels
 
     if files:
         qrels: Any = Qrels.from_records(_judged(files), ", ".join(path.name for path in files))
@@ -85,7 +86,17 @@ def _of_runs(plan: TrackPlan, submissions: Sequence[Submission], files: Sequence
         source = source_of(plan, "qrels")
         qrels = source if hasattr(source, "qrels_iter") else read_qrels(source)
     evaluator = Evaluator(parsed(plan), qrels)
-    return [evaluator.evaluate(source_of_run(each.run, str(plan.folder / each.file))) for each in submissions]
+    return [_scores_of(each, evaluator, plan) for each in submissions]
+
+
+def _scores_of(one: Submission, evaluator: Evaluator, plan: TrackPlan) -> Scores:
+    from rageval.scoring.sources import source_of_run
+
+    try:
+        return evaluator.evaluate(source_of_run(one.run, str(plan.folder / one.file)))
+    except InputError as error:
+        known = "" if plan.topics else ", or name --topics FILE, by which a run of other topics is not valid"
+        raise InputError(f"{error}; take {visible(one.file)} out of the folder{known}") from error
 
 
 def _judged(files: Sequence[Path]) -> Iterator[Qrel]:

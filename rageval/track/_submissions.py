@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +15,9 @@ from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import as_line
 from rageval.files.opening import BOM, head
+from rageval.files.questions import read_questions
 from rageval.files.trec import RUN
+from rageval.records import Question
 from rageval.text import problem_of_id, visible
 from rageval.track._ledger import digest
 
@@ -61,12 +63,14 @@ def files_in(folder: Path) -> list[Path]:
 
 def checked(folder: Path, track: str, topics: Any) -> tuple[list[Submission], list[_Said]]:
     """Return every file with whether it is valid, and what was found in it."""
+    # Once, and not while a run is read: what is wrong with the topics is no participant's fault.
+    known = None if topics is None else {each.query_id: each for each in read_questions(topics)}
     found: list[Submission] = []
     said: list[_Said] = []
     owners: dict[str, str] = {}
     for path in files_in(folder):
         name = path.relative_to(folder).as_posix()
-        one, findings = _checked(path, name, track, topics)
+        one, findings = _checked(path, name, track, known)
         # Scores are kept by the run's name; the second would take the place of the first.
         if one.valid and one.run in owners:
             message = f"a second run called {visible(one.run)}, the first is {visible(owners[one.run])}"
@@ -79,7 +83,9 @@ def checked(folder: Path, track: str, topics: Any) -> tuple[list[Submission], li
     return found, said
 
 
-def _checked(path: Path, name: str, track: str, topics: Any) -> tuple[Submission, list[_Said]]:
+def _checked(
+    path: Path, name: str, track: str, topics: Mapping[str, Question] | None
+) -> tuple[Submission, list[_Said]]:
     said: list[_Said] = []
     errors = warnings = 0
     run, number = "", 0

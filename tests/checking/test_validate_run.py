@@ -150,6 +150,35 @@ def test_topics(check: Checker) -> None:
     assert outcome.code == 0
 
 
+def test_a_run_of_other_topics_is_refused(check: Checker) -> None:
+    Path("topics").write_text("2024-1\tone\n2024-2\ttwo\n")
+    outcome = check(GOOD, "--topics", "topics")
+    last = "error: none of 2 topics, such as '1', is among those asked; expected some such as '2024-1'"
+    assert outcome.out.splitlines()[-2] == f"file:3: {last}"
+    assert outcome.code == 1
+
+
+def test_several_files_are_checked_whatever_one_of_them_is(check: Checker) -> None:
+    Path("topics").write_text("1\tone\n2\ttwo\n")
+    Path("bad run").write_bytes(GOOD + b"1 Q0 x 5\n")
+    outcome = check(GOOD, "bad run", "--topics", "topics")
+    assert outcome.out.splitlines() == [
+        "file: 3 rows, fine",
+        "bad run:4: error: expected 6 columns (qid Q0 docid rank score tag), found 4: '1 Q0 x 5'",
+        "bad run: 1 error and 0 warnings in 4 rows",
+        "1 of 2 files have no errors",
+    ]
+    assert outcome.code == 1
+    Path("empty").write_bytes(b"")
+    outcome = check(GOOD, "empty", "nowhere", "bad run")
+    assert outcome.code == 2
+    assert [line.split(":")[1] for line in outcome.err.splitlines()] == [" empty", " nowhere"]
+    assert outcome.out.endswith("1 of 4 files have no errors\n")
+    assert "--fix: repairs one file, found 2" in check(GOOD, "bad run", "--fix", "out").err
+    Path("topics").write_text("{")
+    assert check(GOOD, "bad run", "--topics", "topics").err.count("topics") == 1
+
+
 def test_comments(check: Checker) -> None:
     assert "file:1: error: begins with '#': say --comments skip" in check(b"#1 Q0 a 1 1 t\n").out
     assert check(b"#1 Q0 a 1 1 t\n", "--comments", "data").out == "file: 1 row, fine\n"

@@ -110,6 +110,22 @@ def contents(path: Path) -> dict[str, bytes]:
 
 
 class TestRuns:
+    def test_a_run_of_other_topics_does_not_stop_the_others(self, runs: TrackPlan) -> None:
+        Path("runs/odd.run").write_text("x1 Q0 d 1 1 odd\nx2 Q0 d 1 1 odd\n")
+        found = organise(runs)
+        assert [(each.run, each.valid) for each in found.submissions if each.file == "odd.run"] == [
+            ("", False)
+        ]
+        assert len(leaderboard_of(runs)) == 6
+        unasked = changed(runs, topics=None, out=Path("unasked"))
+        with pytest.raises(InputError, match=r"odd: none of its 2 .*; take odd\.run out .* or name --topics"):
+            organise(unasked)
+
+    def test_what_is_wrong_with_the_topics_is_no_fault_of_the_runs(self, runs: TrackPlan) -> None:
+        Path("topics").write_text('{"qid": "1", "nuggets": []}\n')
+        with pytest.raises(InputError, match=r"^topics:1: expected questions"):
+            organise(runs)
+
     def test_from_files_to_an_archive(self, runs: TrackPlan) -> None:
         Path("runs/broken.run").write_text("1 Q0 d 1\n")
         Path("runs/.hidden").write_text("")
