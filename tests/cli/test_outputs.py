@@ -111,7 +111,9 @@ NO_FILES = {
     *(
         "--baseline",
         "--until",
-        "--until-labelled",
+        "--caption",
+        "--label",
+        "--size",
         "--looks",
         "--overlap",
         "--by",
