@@ -93,3 +93,17 @@ def test_every_python_that_is_promised_is_tried() -> None:
     tried = matrix["jobs"]["systems"]["strategy"]["matrix"]
     assert tried["python"] == ["3.11", "3.12", "3.13", "3.14"]
     assert {name.partition("-")[0] for name in tried["os"]} == {"ubuntu", "macos", "windows"}
+
+
+def test_the_container_is_made_of_what_a_wheel_is_made_of_in_ten_lines() -> None:
+    """And of nothing else that lies in a checkout; `test_packages.py` installs from just these files."""
+    lines = (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 10
+    copied = {name for line in lines if line.startswith("COPY ") for name in line.split()[1:-1]}
+    assert copied == {"rageval", "pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (extras,) = re.findall(r'"/src\[([\w,]+)\]"', "\n".join(lines))
+    assert set(extras.split(",")) <= project["optional-dependencies"].keys()
+    (python,) = re.findall(r"python:(\d\.\d+)-slim", lines[1])
+    assert python in ("3.11", "3.12", "3.13", "3.14")
+    assert "USER nobody" in lines  # and not root
