@@ -11,6 +11,7 @@ from rageval.errors import MeasureError
 
 Nuggets = tuple[int, ...]
 Gains = list[tuple[int, float]]  # (rank, gain), best first
+Discount = Callable[[int], float]  # what a rank is worth
 
 
 def gained(documents: Sequence[Nuggets], alpha: float, weights: Sequence[float] | None = None) -> list[float]:
@@ -86,6 +87,19 @@ def graded_gains(documents: Iterable[tuple[int, int]], dcg: str) -> Gains:
 def graded_gain(grade: int, dcg: str) -> float:
     """Return what a grade gains: itself, or 2^grade − 1 with `exp_log2`; nothing below 1."""
     return float(max(grade, 0)) if dcg == "log2" else 2.0 ** max(grade, 0) - 1
+
+
+@lru_cache(maxsize=4096)
+def always_there(depth: int, alpha: float, discount: Discount) -> float:
+    """Return Σ (1−α)^(i−1) · discount(i): the gain of a nugget that every document supports."""
+    terms = []
+    worth = 1.0
+    for rank in range(1, depth + 1):
+        if not worth:
+            break
+        terms.append(worth * discount(rank))
+        worth *= 1 - alpha
+    return math.fsum(terms)
 
 
 class Share(float):

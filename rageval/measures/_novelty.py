@@ -6,18 +6,22 @@ All are sums of gains times discounts. What a document gains is said once, in `r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import lru_cache
 from typing import Literal
 
 from rageval.errors import MeasureError
 from rageval.measures import bounds, ties
-from rageval.measures._gains import discounted, geometric, logarithmic, ratio, reciprocal
+from rageval.measures._gains import (
+    Discount,
+    always_there,
+    discounted,
+    geometric,
+    logarithmic,
+    ratio,
+    reciprocal,
+)
 from rageval.measures.base import Alpha, Grade, measure
 from rageval.measures.exact_ideal import exact_ideal
 from rageval.measures.ranking import Ranking
-
-Discount = Callable[[int], float]  # what a rank is worth
 
 _DEEPEST_INDEPENDENT = 10**7  # nothing is sized by a number that somebody typed
 _GREEDY = "greedy is not the best ideal there"
@@ -132,6 +136,7 @@ def alpha_ndcg(
     sees="nuggets",
     intents=True,
     ties=ties.RECIPROCAL_GAINS,
+    bounds=bounds.ERR_IA,
     peers={"ir_measures": "ERR_IA", "ndeval": "ERR-IA"},
     typeset="ERR-IA",
     papers=("chapelle2009expected",),
@@ -171,6 +176,7 @@ def err_ia(
     sees="nuggets",
     intents=True,
     ties=ties.RECIPROCAL_GAINS,
+    bounds=bounds.NERR_IA,
     peers={"ir_measures": "nERR_IA", "ndeval": "nERR-IA"},
     above_1=_GREEDY,
     typeset="nERR-IA",
@@ -198,6 +204,7 @@ def nerr_ia(ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, rel: 
     sees="nuggets",
     intents=True,
     ties=ties.GEOMETRIC_GAINS,
+    bounds=bounds.NRBP,
     peers={"ir_measures": "NRBP", "ndeval": "NRBP"},
     typeset="NRBP",
     papers=("clarke2009effectiveness",),
@@ -232,6 +239,7 @@ def nrbp(
     sees="nuggets",
     intents=True,
     ties=ties.GEOMETRIC_GAINS,
+    bounds=bounds.NNRBP,
     peers={"ir_measures": "nNRBP", "ndeval": "nNRBP"},
     above_1=_GREEDY,
     typeset="nNRBP",
@@ -274,17 +282,4 @@ def _independently(
             f"normalise={normalise}: expected a cut-off of at most {_DEEPEST_INDEPENDENT:,}, found {k:,}"
         )
     depth = ranking.retrieved if k is None else k
-    return ratio(gained, ranking.weight(rel) * _always_there(depth, alpha, discount))
-
-
-@lru_cache(maxsize=4096)
-def _always_there(depth: int, alpha: float, discount: Discount) -> float:
-    """Return Σ (1−α)^(i−1) · discount(i): the gain of a nugget that every document supports."""
-    terms = []
-    worth = 1.0
-    for rank in range(1, depth + 1):
-        if not worth:
-            break
-        terms.append(worth * discount(rank))
-        worth *= 1 - alpha
-    return math.fsum(terms)
+    return ratio(gained, ranking.weight(rel) * always_there(depth, alpha, discount))

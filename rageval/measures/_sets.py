@@ -158,6 +158,7 @@ def success(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     sees="nuggets",
     intents=True,
     ties=ties.P_IA,
+    bounds=bounds.P_IA,
     peers={"ir_measures": "P_IA", "ndeval": "P-IA"},
     typeset="P-IA",
     papers=("agrawal2009diversifying",),

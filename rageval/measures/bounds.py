@@ -9,13 +9,15 @@ the top k and v below it, c of N nuggets covered, h of R relevant documents foun
     alpha_ndcg  min Σ_n f_n(s_n) / Σ_n U_n(s_n + v), where the s_n deepest unjudged documents of the top k
                 support nugget n, f_n is its gain, and U_n its gain had it the first ranks for itself; and the
                 largest numerator over the smallest ideal, at most 1 (for the greedy ideal, at most its cap)
+    err_ia, nrbp, p_ia      as alpha_dcg, over the nuggets that some document supports: those that none does
+                yet all stay without, or all get one, at the deepest place or at every open one
     ndcg        grade by grade: of the documents with grade l or better the run's discounts, over those of as
                 many first ranks; m_1 ≥ m_2 ≥ … of the unjudged documents have these grades, no higher ones
                 than the highest of all judgements
 
-All but those of alpha_ndcg are reached by some completion; there numerator and ideal move together, and
-neither of the two obvious completions is an end. Beside another run, unjudged documents that only that run
-retrieves may be relevant as well.
+All but those of alpha_ndcg (and nerr_ia, nnrbp, which are like it) are reached by some completion; there
+numerator and ideal move together, and neither of the two obvious completions is an end. Beside another run,
+unjudged documents that only that run retrieves may be relevant as well.
 """
 
 from __future__ import annotations
@@ -23,9 +25,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, product
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from rageval.measures._gains import Nuggets, discounted, graded_gain, logarithmic, novelty, ratio
+from rageval.measures._gains import (
+    Discount,
+    Nuggets,
+    always_there,
+    discounted,
+    geometric,
+    graded_gain,
+    logarithmic,
+    novelty,
+    ratio,
+    reciprocal,
+)
 from rageval.measures.ranking import Ranking, Share, Topic
 
 _Parameters = Mapping[str, Any]
@@ -81,16 +95,17 @@ class Bounds(NamedTuple):
 
     `ends` are its ends for one ranking; `least` is the least that one ranking can be above another, where
     more is known of this than the difference of their ends. They are `graded` where it matters what the
-    highest grade is that an unjudged document may have.
+    highest grade is that an unjudged document may have, and hold `only` with these values of parameters.
     """
 
     ends: Callable[[_Top, _Parameters], Ends]
     least: Callable[[Topic, int, int | None, Both, _Parameters], float] | None = None
     graded: bool = False
+    only: Mapping[str, tuple[str, ...]] = MappingProxyType({"normalise": ("none",)})
 
     def known_for(self, parameters: _Parameters) -> bool:
-        """Return whether they hold with these parameters: not where a sum is divided by another."""
-        return bool(parameters.get("normalise", "none") == "none")
+        """Return whether they hold with these parameters."""
+        return all(parameters.get(name, known[0]) in known for name, known in self.only.items())
 
     def difference(
         self,
@@ -215,11 +230,14 @@ def _average_precision(places: list[int], total: int) -> float:
     return ratio(math.fsum(at / (place + 1) for at, place in enumerate(sorted(places), 1)), total)
 
 
-def _alpha_dcg_ends(query: _Top, parameters: _Parameters) -> Ends:
-    """Return the ends of alpha-DCG."""
+def _gain_ends(query: _Top, parameters: _Parameters, discount: Discount = logarithmic) -> Ends:
+    """Return the ends of a sum of gains, such as alpha-DCG."""
     alpha, open_ = parameters["alpha"], query.unjudged
     low, high = (
-        math.fsum(_nugget_gain(_places(query, nugget, more), alpha) for nugget in range(query.topic.listed))
+        math.fsum(
+            _nugget_gain(_places(query, nugget, more), alpha, discount)
+            for nugget in range(query.topic.listed)
+        )
         # A supporting document adds gain, and takes a share of it from those below; the sum grows all the
         # same.
         for more in ([], open_)
@@ -227,15 +245,74 @@ def _alpha_dcg_ends(query: _Top, parameters: _Parameters) -> Ends:
     return Ends(low, high)
 
 
+def _attainable_ends(query: _Top, alpha: float, discount: Discount, whole: float) -> Ends:
+    """Return the ends of Σ gain / (attainable nuggets · whole), where each nugget gains by itself.
+
+    A nugget that no judged document supports may be attained, or not: all of these are alike, so that the
+    ends are where none of them is, or all are.
+    """
+    documents_of, listed = query.topic.documents_of(query.rel), query.topic.listed
+    attained, open_ = [nugget for nugget in range(listed) if nugget in documents_of], query.unjudged
+    new = listed - len(attained) if open_ or query.others else 0
+    # Least: a new one is supported below the cut-off, or by the deepest open document; most: by all of them.
+    deepest = [] if query.others else open_[-1:]
+    ends = []
+    for more, of_new, end in (([], deepest, min), (open_, open_, max)):
+        gained = [_nugget_gain(_places(query, nugget, more), alpha, discount) for nugget in attained]
+        alone = _nugget_gain(of_new, alpha, discount)
+        ends.append(
+            end(
+                ratio(math.fsum([*gained, number * alone]), whole * (len(attained) + number))
+                for number in (0, new)
+            )
+        )
+    return Ends(*ends)
+
+
+def _err_ia_ends(query: _Top, parameters: _Parameters) -> Ends:
+    """Return the ends of ERR-IA."""
+    if parameters["normalise"] == "none":
+        return _gain_ends(query, parameters, reciprocal)
+    whole = always_there(query.k or query.retrieved, parameters["alpha"], reciprocal)
+    return _attainable_ends(query, parameters["alpha"], reciprocal, whole)
+
+
+def _nrbp_ends(query: _Top, parameters: _Parameters) -> Ends:
+    """Return the ends of NRBP."""
+    alpha, beta = parameters["alpha"], parameters["beta"]
+    scale = 1 - (1 - alpha) * beta
+    return Ends(*(scale * end for end in _attainable_ends(query, alpha, geometric(beta), 1.0)))
+
+
+def _p_ia_ends(query: _Top, _: _Parameters) -> Ends:
+    """Return the ends of intent-aware precision, of which seeing a nugget again gains as much."""
+    return _attainable_ends(query, 0.0, lambda rank: 1.0, query.k or query.retrieved)
+
+
 def _alpha_ndcg_ends(query: _Top, parameters: _Parameters) -> Ends:
     """Return the ends of alpha-nDCG."""
+    return _ideal_ends(query, parameters, logarithmic)
+
+
+def _nerr_ia_ends(query: _Top, parameters: _Parameters) -> Ends:
+    """Return the ends of nERR-IA."""
+    return _ideal_ends(query, parameters, reciprocal)
+
+
+def _nnrbp_ends(query: _Top, parameters: _Parameters) -> Ends:
+    """Return the ends of nNRBP."""
+    return _ideal_ends(query, parameters, geometric(parameters["beta"]))
+
+
+def _ideal_ends(query: _Top, parameters: _Parameters, discount: Discount) -> Ends:
+    """Return the ends of a sum of gains over that of an ideal ranking."""
     alpha, k = parameters["alpha"], query.k
-    _, high = _alpha_dcg_ends(query, parameters)
-    ideal = discounted(query.topic.ideal(k, alpha, query.rel), logarithmic)
-    least_ideal, cap = (ideal, 1.0) if parameters["ideal"] == "exact" else _greedily(ideal, k)
+    _, high = _gain_ends(query, parameters, discount)
+    ideal = discounted(query.topic.ideal(k, alpha, query.rel), discount)
+    least_ideal, cap = (ideal, 1.0) if parameters.get("ideal") == "exact" else _greedily(ideal, k)
     # More judgements never make the ideal smaller: the present one is the least.
     most = min(cap, high / least_ideal) if least_ideal else (cap if high else 0.0)
-    low = _least_ratio(query, alpha, k) if query.total else 0.0  # nothing to find scores 0
+    low = _least_ratio(query, alpha, k, discount) if query.total else 0.0  # nothing to find scores 0
     return Ends(low, most)
 
 
@@ -246,7 +323,7 @@ def _greedily(ideal: float, k: int | None) -> tuple[float, float]:
     return share * ideal, 1 / share
 
 
-def _least_ratio(query: _Top, alpha: float, k: int | None) -> float:
+def _least_ratio(query: _Top, alpha: float, k: int | None, discount: Discount) -> float:
     """Return min Σ f_n(s_n) / Σ U_n(s_n) by Dinkelbach: at each ratio every nugget decides alone."""
     open_, documents_of = query.unjudged, query.topic.documents_of(query.rel)
     # A pair (gain in the run, most gain in an ideal) for each number s of unjudged documents that support the
@@ -255,10 +332,10 @@ def _least_ratio(query: _Top, alpha: float, k: int | None) -> float:
     for nugget in range(query.topic.listed):
         there = documents_of.get(nugget, 0) + query.others
         gains = [
-            _nugget_gain(_places(query, nugget, open_[len(open_) - s :]), alpha)
+            _nugget_gain(_places(query, nugget, open_[len(open_) - s :]), alpha, discount)
             for s in range(len(open_) + 1)
         ]
-        best = [_first_ranks_gain(there + s, alpha, k) for s in range(len(open_) + 1)]
+        best = [_first_ranks_gain(there + s, alpha, k, discount) for s in range(len(open_) + 1)]
         choices.append(list(zip(gains, best, strict=True)))
     reached = math.inf
     while True:
@@ -279,14 +356,14 @@ def _places(query: _Top, nugget: int, more: Sequence[int]) -> list[int]:
     return sorted([place for place, has in enumerate(query.found) if has and nugget in has] + list(more))
 
 
-def _nugget_gain(places: Sequence[int], alpha: float) -> float:
-    """Return Σ (1−α)^c / log2(2 + place) over the documents that support one nugget."""
-    return math.fsum(novelty(c, alpha) * logarithmic(1 + place) for c, place in enumerate(places))
+def _nugget_gain(places: Sequence[int], alpha: float, discount: Discount = logarithmic) -> float:
+    """Return Σ (1−α)^c · discount over the documents, at places from 0, that support one nugget."""
+    return math.fsum(novelty(c, alpha) * discount(1 + place) for c, place in enumerate(places))
 
 
-def _first_ranks_gain(documents: int, alpha: float, k: int | None) -> float:
+def _first_ranks_gain(documents: int, alpha: float, k: int | None, discount: Discount = logarithmic) -> float:
     """Return the gain of a nugget whose documents have the first ranks: no ideal has more of it."""
-    return _nugget_gain(range(documents if k is None else min(documents, k)), alpha)
+    return _nugget_gain(range(documents if k is None else min(documents, k)), alpha, discount)
 
 
 class _Level(NamedTuple):
@@ -517,5 +594,8 @@ ALL_GOLD, RR, AP = map(Bounds, (_all_gold_ends, _rr_ends, _ap_ends))
 P = Bounds(_p_ends, _least_p)
 SUCCESS = Bounds(_success_ends, _least_success)
 NDCG = Bounds(_ndcg_ends, _least_ndcg, graded=True)
-ALPHA_DCG = Bounds(_alpha_dcg_ends, _least_alpha_dcg)
+ALPHA_DCG = Bounds(_gain_ends, _least_alpha_dcg)
 ALPHA_NDCG = Bounds(_alpha_ndcg_ends, _least_alpha_ndcg)
+NERR_IA, NNRBP, NRBP = map(Bounds, (_nerr_ia_ends, _nnrbp_ends, _nrbp_ends))
+P_IA = Bounds(_p_ia_ends, only={"over": ("topics",)})  # of sums over topics, least shares are not the least
+ERR_IA = Bounds(_err_ia_ends, only={"normalise": ("none", "independent")})

@@ -122,7 +122,7 @@ def test_the_command_lists_documents_until_pairs_are_decided(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [(("-m", "err_ia@10"), "no bounds are known"), (("-m", "p@2 ap"), "one measure"), ((), "Missing option")],
+    [(("-m", "map_ia@10"), "no bounds are known"), (("-m", "p@2 ap"), "one measure"), ((), "Missing option")],
 )
 def test_what_cannot_be_bounded_is_refused(tmp_path: Path, more: tuple[str, ...], said: str) -> None:
     for name in "ab":
@@ -216,7 +216,7 @@ def test_nothing_is_tested_on_them_and_bounds_alone_decide(chosen: Path) -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("{0}/a.trec {0}/j.qrels -m err_ia", "no bounds are known"),
+        ("{0}/a.trec {0}/j.qrels -m map_ia", "no bounds are known"),
         ("{0}/a.trec {0}/j.qrels -m p@2 --ties expected", "leave out ties"),
         ("{0}/a.trec {0}/j.qrels -m p@2 --judged-only", "leave out ties='expected', judged_only"),
         ("{0}/a.trec {0}/j.qrels -m p@2 --compat trec_eval", "bounds alone hold"),

@@ -593,7 +593,7 @@ def test_a_claim_of_documents_needs_a_depth_and_bounds(
     words = ("pool", "next", "a", "b", "--judged", "qrels")
     for more, said in (
         (("-m", "ap", "--until", "a>b"), "expected --depth"),
-        (("-m", "err_ia@5", "--until", "a>b"), "no bounds are known"),
+        (("-m", "map_ia@5", "--until", "a>b"), "no bounds are known"),
         (("-m", "ap@5", "--until", "a>c"), "no system 'c'"),
         (("-m", "ap@5", "--until", "a>b", "--looks", "often"), "from 1 to 20"),
         (("-m", "ap@5", "--looks", "5"), "expected --until, too"),

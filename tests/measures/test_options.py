@@ -149,7 +149,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 OF_THE_RUN = {"pyndeval", "ndeval", "ndeval-traditional", "trec_eval"}
 BOUNDED = {
     *("alpha_ndcg", "alpha_dcg", "coverage", "strec", "recall", "all_gold", "p", "success", "rr", "ap"),
-    "ndcg",
+    *("ndcg", "err_ia", "nerr_ia", "nrbp", "nnrbp", "p_ia"),
 }
 
 
@@ -171,7 +171,8 @@ def why_refused(case: Case, options: dict[str, Any]) -> tuple[str, ...] | None:
     }
     if options.get("ties") == "expected" and not (own or case.plugin):
         return case.name, "choose another rule for ties"
-    if options.get("bounds") and (not own or plain_name(case) not in BOUNDED):
+    pooled = case.name.startswith("p_ia(over=pool)")  # of which least shares have not the least sum
+    if options.get("bounds") and (not own or pooled or plain_name(case) not in BOUNDED):
         return case.name, "leave out bounds"
     return None
 

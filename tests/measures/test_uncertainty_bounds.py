@@ -36,8 +36,12 @@ REACHED = [
     "ndcg",
     "alpha_dcg",
     "alpha_dcg(alpha=1)",
+    "err_ia",
+    "err_ia(normalise=none)",
+    "nrbp",
+    "p_ia",
 ]
-HELD = ["alpha_ndcg", "alpha_ndcg(ideal=exact)", "alpha_ndcg(alpha=0.9)"]
+HELD = ["alpha_ndcg", "alpha_ndcg(ideal=exact)", "alpha_ndcg(alpha=0.9)", "nerr_ia", "nnrbp"]
 SLACK = 1e-9
 
 
@@ -201,7 +205,7 @@ def _open(runs: list[dict[str, list[str]]], query: str) -> set[str]:
 def test_other_measures_and_rules_are_refused() -> None:
     run, qrels = {"q": {"a": 1.0}}, {"q": {"a": 1}}
     with pytest.raises(MeasureError, match="no bounds are known; they are for alpha_ndcg"):
-        rageval.evaluate("err_ia", run, qrels, bounds=True)
+        rageval.evaluate("map_ia", run, qrels, bounds=True)
     with pytest.raises(MeasureError, match="no bounds are known"):
         rageval.evaluate("alpha_dcg(normalise=independent)", run, qrels, bounds=True)
     for rules in ({"ties": "expected"}, {"judged_only": True}, {"compat": "ndeval"}):
