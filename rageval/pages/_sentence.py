@@ -115,11 +115,7 @@ def _of_many(report: _Record, measure: str, pairs: Sequence[_Record], places: in
             f"not to be told from {_listed(open_)}" if open_ else "",
         ]
         said = " and ".join(filter(None, claims))
-        said = f"; it is {said}" if said else ""
-        return (
-            f"{chosen} is the {_extreme(report, measure)} of {len(report['runs']):,} runs by {measure},"
-            f" {_value_with_interval(report, chosen, measure, places)}{said}{unsaid}."
-        )
+        return f"{_leading(report, chosen, measure, places)}{f'; it is {said}' if said else ''}{unsaid}."
     top = next((pair for pair in with_it if order[0] in (pair["run"], pair["other"])), None)
     ahead = f", {_gap(report, top, turned=top['other'] == order[0], places=places)}" if top else ""
     return (
@@ -129,18 +125,28 @@ def _of_many(report: _Record, measure: str, pairs: Sequence[_Record], places: in
     )
 
 
+def _leading(report: _Record, run: str, measure: str, places: int) -> str:
+    """Return that the run is the best, alone or with others, and with what value."""
+    values = {name: cell["value"] for name, cell in _cells_by(report, measure).items()}
+    alike = list(values.values()).count(values[run]) - 1
+    shared = f" with {_count(alike, 'other')}" if alike else ""
+    return (
+        f"{run} is{shared} the {_extreme(report, measure)} of {len(report['runs']):,} runs by {measure},"
+        f" {_value_with_interval(report, run, measure, places)}"
+    )
+
+
 def _of_values(report: _Record, measure: str, places: int) -> str:
-    order = ranked(report["runs"], [measure], report)
+    # Files of earlier commands may know other measures of other runs.
+    order = ranked(list(_cells_by(report, measure)), [measure], report)
     first = _value_with_interval(report, order[0], measure, places)
     if len(order) == 1:
         cell = _cells_by(report, measure)[order[0]]
         if cell["value"] is None:
             return f"{order[0]} has no value by {measure}{': ' + cell['why'] if cell.get('why') else ''}."
         return f"{order[0]} reaches {first.replace('at ', '', 1)}."
-    return (
-        f"{order[0]} is the {_extreme(report, measure)} of {len(order):,} runs by {measure}, {first}; whether"
-        " that is more than chance is not known here."
-    )
+    unknown = "whether that is more than chance is not known here"
+    return f"{_leading(report, order[0], measure, places)}; {unknown}."
 
 
 def _value_with_interval(report: _Record, run: str, measure: str, places: int) -> str:

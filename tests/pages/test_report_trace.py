@@ -63,6 +63,8 @@ def test_of_many_runs_the_first_sentence_counts() -> None:
         "a is the highest of 6 runs by rr, at 0.90 (95 % interval 0.80 to 1.00, 8 queries); it is better than"
         " 4 others and not to be told from f."
     )
+    shared = sentence(*pairs, values=values | {"b": 0.9})
+    assert shared.startswith("a is with 1 other the highest of 6 runs by rr, at 0.90 ")
     pairs = [pair(run=name, other="f") for name in "ab"]
     pairs += [pair(run="c", other="f", better_run="f", verdict="lower")]
     pairs += [pair(run="d", other="f", better_run=None, verdict="undecided")]
@@ -72,6 +74,15 @@ def test_of_many_runs_the_first_sentence_counts() -> None:
         "Of 5 runs 2 are better than f by rr, 1 worse, and 1 cannot be told from it; nothing is claimed of 1"
         " pair. The highest is a, a difference of +0.25 "
     )
+
+
+def test_of_runs_with_other_measures_each_the_first_sentence_names_one_that_has_a_value() -> None:
+    cells = [
+        {"run": run, "measure": measure, "value": value, "low": None, "high": None, "queries": 1}
+        for run, measure, value in (("a", "rr", None), ("b", "ap", 0.5))
+    ]
+    report = {"runs": ["b", "a"], "measures": ["rr", "ap"], "cells": cells}
+    assert first_sentence(report) == "a has no value by rr."
 
 
 def test_of_one_run_the_first_sentence_says_what_is_missing(tmp_path: Path) -> None:
