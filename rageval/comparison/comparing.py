@@ -395,7 +395,17 @@ def compare_runs(
     found = compare(results, settings, absent=lacking, alike=alike(sources, evaluator.orders))
     if evaluator.qrels.adaptive:
         found = under_every_completion(found, evaluator, results, sources)
+        said += _said_of_bounds(results)
     return replace(found, remarks=[*said, *found.remarks])
+
+
+def _said_of_bounds(results: Sequence[Scores]) -> Iterator[str]:
+    """Yield between what values means lie: where nothing else holds, they are no means without."""
+    for scores in results:
+        for score in scores.scores:
+            low, high = score.bounds or (score.value, score.value)
+            ends = f"from {low:.4f} to {high:.4f} whatever the unjudged documents are"
+            yield f"{visible(scores.run)}: {score.measure}: {ends}"
 
 
 def absent(sources: Sequence[RunSource], queries: Collection[str]) -> dict[str, set[str]]:

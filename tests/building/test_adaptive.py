@@ -203,7 +203,9 @@ def test_nothing_is_tested_on_them_and_bounds_alone_decide(chosen: Path) -> None
             file.write(f"{row['query_id']} 0 {row['doc_id']} {int(row['doc_id'] == 'a')}\n")
     (pair,) = json.loads(run(*words, "--format", "json").stdout)["pairs"]
     assert (pair["verdict"], pair["every_completion"]) == ("refused", "lower")  # b.trec, of the two
-    (found,) = compare("p@2", [chosen / "a.trec", chosen / "b.trec"], chosen / "j.qrels").pairs
+    compared = compare("p@2", [chosen / "a.trec", chosen / "b.trec"], chosen / "j.qrels")
+    assert "a.trec: p@2: from 0.5000 to 1.0000 whatever the unjudged documents are" in compared.remarks
+    (found,) = compared.pairs
     assert (found.verdict, found.every_completion) == ("refused", "lower")
     done = run("pool", "next", *words[1:3], "--judged", words[3], "-m", "p@2")
     assert "1 of 1 pairs are decided" in done.stderr
