@@ -76,7 +76,7 @@ def test_of_many_runs_the_first_sentence_counts() -> None:
     )
 
 
-def test_of_runs_with_other_measures_each_the_first_sentence_names_one_that_has_a_value() -> None:
+def test_where_runs_have_other_measures_the_first_sentence_is_of_those_that_have_the_first() -> None:
     cells = [
         {"run": run, "measure": measure, "value": value, "low": None, "high": None, "queries": 1}
         for run, measure, value in (("a", "rr", None), ("b", "ap", 0.5))
