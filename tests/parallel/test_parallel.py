@@ -230,13 +230,13 @@ def test_judgements_are_prepared_once_a_worker_and_rows_stay_where_they_are(tmp_
 
 def test_a_measure_that_workers_do_not_know_is_computed_here(tmp_path: Path) -> None:
     @rageval.measure
-    def recall(ranking: rageval.Ranking, *, k: int | None = None) -> float:
-        """How many, and not the share that goes by this name elsewhere."""
+    def recalled(ranking: rageval.Ranking, *, k: int | None = None) -> float:
+        """How many; no worker has heard of it."""
         return len(ranking.hits(k))
 
     path = tmp_path / "run"
     path.write_text("".join(lines(60)))
-    evaluator = rageval.Evaluator(recall, QRELS)
+    evaluator = rageval.Evaluator(recalled, QRELS)
     with ProcessPoolExecutor(2, mp_context=get_context("fork")) as pool:
         found = [evaluator.evaluate(divided(path, OnExecutor(pool)))]
         found += scored(evaluator, [path, path], OnExecutor(pool))
