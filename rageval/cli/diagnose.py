@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._options import ANSWERS, METAVAR, QRELS, Command, reading_of, shared
+from rageval.cli._options import ANSWERS, DOCUMENTS, METAVAR, QRELS, Command, reading_of, shared
 from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines, wrapped
+from rageval.errors import UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -30,8 +31,14 @@ _NUGGETS = 3  # of a question
     "--qrels",
     type=QRELS,
     metavar=METAVAR,
-    required=True,
-    help="Which documents support which nuggets, or spans.",
+    help="Which documents support which nuggets, or spans (default: those that hold the words of the right"
+    " answer; needs --questions and --passages).",
+)
+@click.option(
+    "--passages",
+    type=DOCUMENTS,
+    metavar=METAVAR,
+    help="Without --qrels: texts of what was retrieved, JSON lines with an id and a text.",
 )
 @shared("--depth", help="How many passages an answer was made from (default: all that were retrieved).")
 @click.option("-l", "--rel", type=int, default=1, show_default=True, help="The lowest grade that is support.")
@@ -41,7 +48,10 @@ _NUGGETS = 3  # of a question
 @shared("--overlap")
 @shared("--stale")
 @shared("--nuggets", help="The nuggets: their texts, and which of them are vital.")
-@shared("--questions", help="What knows the fields for --by, and which questions can be answered.")
+@shared(
+    "--questions",
+    help="What knows the fields for --by, which questions can be answered, and right answers.",
+)
 @shared("--by", help="A row for each value of a field, such as domain,question_type.")
 @shared("--on-missing")
 @shared("--level", help="Of the intervals.")
@@ -52,16 +62,17 @@ _NUGGETS = 3  # of a question
 )
 @shared("--comments")
 @shared("--limit")
-def diagnose(judged: tuple[str, ...], runs: str, qrels: str, **options: Any) -> None:
+def diagnose(judged: tuple[str, ...], runs: str, qrels: str | None, **options: Any) -> None:
     """Say where the nuggets that answers lack were lost: by the retriever, or by the generator.
 
     Prints six shares of the nuggets that add up to 1 (used, lost by the generator, from memory, cut, missed,
     gap), each with what unjudged passages may change; what a perfect retriever and a perfect generator would
-    add; and the ten questions of which most was lost.
+    add; and the ten questions of which most was lost. Without --qrels the right answer is the one nugget.
 
     \b
     rageval diagnose judged.jsonl --run run.trec --qrels qrels.nugget --depth 10
     rageval diagnose judged.jsonl --run run.trec --qrels spans.jsonl --chunks new.jsonl --sources docs
+    rageval diagnose crag.jsonl --run run.trec --questions questions.jsonl --passages passages.jsonl
     """
     from rageval.comparison import diagnose as diagnosed
     from rageval.scoring.answers import read_judgements
@@ -74,7 +85,7 @@ def diagnose(judged: tuple[str, ...], runs: str, qrels: str, **options: Any) -> 
         run,
         gold,
         groups=_groups(options, list(map(str, table.queries.words)), list(judged)),
-        **{name: options[name] for name in ("depth", "rel", "system", "nuggets", "questions")},
+        **{name: options[name] for name in ("depth", "rel", "system", "nuggets", "questions", "passages")},
         **{name: options[name] for name in ("on_missing", "level", "resamples", "seed")},
     )
     for remark in found.remarks:
@@ -86,15 +97,30 @@ def diagnose(judged: tuple[str, ...], runs: str, qrels: str, **options: Any) -> 
         print_lines(_lines(found, md_lines if style == "md" else table_lines))
 
 
-def _read(run: str, qrels: str, options: dict[str, Any], reading: Reading) -> tuple[Any, Qrels]:
+def _read(run: str, qrels: str | None, options: dict[str, Any], reading: Reading) -> tuple[Any, Qrels | None]:
     """Return the run and the judgements, or what the spans come to."""
     from rageval.cli._inputs import judgements, run_sources, sorted_out
     from rageval.scoring.ordering import EVERYTHING
 
+    _refuse_unused(qrels, options)
+    if qrels is None:
+        inputs = sorted_out((run,), reading)
+        if not inputs.runs:
+            raise UsageError(f"--run {visible(run)}: expected a run")
+        return run_sources(inputs.runs, reading, None)[0], None
     inputs = sorted_out((run, qrels), reading)
     gold = judgements(inputs, reading, EVERYTHING, options)
     (source,) = run_sources(inputs.runs, reading, None)
     return source, gold
+
+
+def _refuse_unused(qrels: str | None, options: dict[str, Any]) -> None:
+    """Refuse what is about judgements of documents where there are none, and the other way round."""
+    given = ("passages",) if qrels is not None else ("nuggets", "chunks", "sources", "overlap", "stale")
+    for name in given:
+        if options[name] is not None:
+            other = "without" if qrels is not None else "with"
+            raise UsageError(f"--{name} has a meaning only {other} --qrels")
 
 
 def _groups(options: dict[str, Any], queries: list[str], sources: list[Any]) -> dict[str, dict[str, str]]:

@@ -36,6 +36,7 @@ from rageval.comparison._fates import (
     Evidence,
     NuggetFate,
 )
+from rageval.comparison._right_answers import by_right_answers
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.judgements import JudgementTable
 from rageval.measures import family
@@ -47,7 +48,14 @@ from rageval.version import __version__
 
 if TYPE_CHECKING:
     from rageval.records import Nugget
-    from rageval.typing import JudgementsLike, NuggetsLike, QrelsLike, QuestionsLike, RunLike
+    from rageval.typing import (
+        JudgementsLike,
+        NuggetsLike,
+        QrelsLike,
+        QuestionsLike,
+        RecordsLike,
+        RunLike,
+    )
 
 ON_MISSING = ("error", "skip", "worst", "best")
 FEWEST = 20  # nuggets that a share among them rests on, at least
@@ -166,8 +174,9 @@ def _plain(numbers: Mapping[str, float]) -> dict[str, float | None]:
 def diagnose(
     judgements: JudgementsLike,
     run: RunLike,
-    qrels: QrelsLike,
+    qrels: QrelsLike | None = None,
     *,
+    passages: RecordsLike | None = None,
     depth: int | None = None,
     rel: int = 1,
     system: str | None = None,
@@ -189,7 +198,10 @@ def diagnose(
         What was retrieved for them.
     qrels
         Which documents support which nuggets, as for `evaluate`; of spans what `rageval.spans.project`
-        returns.
+        returns. Without, the right answer of each of the `questions` is its one nugget: an answer has it if
+        its label of CRAG says so, a passage if it holds its words.
+    passages
+        The texts of passages, where there are no `qrels`: JSON lines with an id and a text.
     depth
         How many passages an answer was made from (default: all that were retrieved).
     rel
@@ -199,7 +211,7 @@ def diagnose(
     nuggets
         The nuggets, for their texts and importance.
     questions
-        The questions, for their field `answerable`.
+        The questions, for their field `answerable`, and for right answers where there are no `qrels`.
     groups
         Slices: `{field: {query: value}}`.
     on_missing
@@ -231,12 +243,17 @@ def diagnose(
         raise UsageError(f"on_missing={on_missing!r}: expected one of {', '.join(ON_MISSING)}")
     if depth is not None and (type(depth) is not int or depth < 1):
         raise UsageError(f"depth={depth!r}: expected a whole number from 1")
-    judged = as_qrels(qrels)
     table = read_judgements(judgements, nuggets=nuggets, questions=questions)
-    known = _bank(nuggets)
-    evidence = Evidence(run_source(run).run(), judged, depth, rel)
-    answered = Answered(table, system, {(n.query_id, n.text): n.nugget_id for n in known})
-    remarks = list(_left_out(answered, evidence, judged.name))
+    retrieved = run_source(run).run()
+    if qrels is None:
+        by_gold = by_right_answers(table, retrieved, questions, passages)
+        judged, known, said_first = by_gold.qrels, by_gold.nuggets, by_gold.remarks
+        answers = read_judgements(by_gold.judgements)
+    else:
+        judged, known, said_first, answers = as_qrels(qrels), _bank(nuggets), [], table
+    evidence = Evidence(retrieved, judged, depth, rel)
+    answered = Answered(answers, system, {(n.query_id, n.text): n.nugget_id for n in known})
+    remarks = [*said_first, *_left_out(answered, evidence, judged.name)]
     of_query: dict[str, list[list[NuggetFate]]] = {
         query: [_fates(answered, evidence, query, repeat) for repeat in repeats]
         for query, repeats in answered.queries.items()
@@ -250,6 +267,7 @@ def diagnose(
     counts = _counts(of_query, on_missing)
     made = judged.spans.signature if judged.spans is not None else {}
     made |= {"pool": "adaptive"} if judged.adaptive else {}
+    made |= {"gold": "right-answer"} if qrels is None else {}
     said = {"depth": evidence.depth, "rel": rel, "on_missing": on_missing, **made, "v": __version__}
     return Diagnosis(
         answered.run,

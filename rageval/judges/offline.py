@@ -118,6 +118,15 @@ def gold_in_top(
     return [GoldInTop(k, found, len(first), found / len(first) if first else math.nan) for k, found in counts]
 
 
+def holding_gold(question: Question, texts: Mapping[str, str]) -> set[str]:
+    """Return which texts hold a gold answer, as whole words.
+
+    >>> sorted(holding_gold(Question("q", "Where?", ("Oslo",)), {"a": "In Oslo.", "b": "Oslofjord"}))
+    ['a']
+    """
+    return {name for name, text in texts.items() if contains(_without_tags(text), question.gold)}
+
+
 def _without_tags(text: str) -> str:
     return unescape(_TAG.sub(" ", text)) if "<" in text else text
 

@@ -330,3 +330,88 @@ def test_the_command_prints_the_same(tmp_path: Path) -> None:
     (tmp_path / "spans").write_text('{"query_id": "0", "nugget_id": "0"}')
     done = command(tmp_path, "--qrels", str(tmp_path / "spans"))
     assert (done.exit_code, "expected --chunks FILE and --sources DIR" in done.stderr) == (2, True)
+
+
+class TestRightAnswers:
+    """Without judgements of documents the right answer is the one nugget of its question."""
+
+    # label of the answer, the passages that it was made from, what became of the right answer
+    CASES = (
+        ("perfect", ("It is <b>Oslo</b>.", "Bergen."), "used"),
+        ("acceptable", ("Oslo", "x"), "used"),
+        ("incorrect", ("x", "In OSLO."), "lost_by_generator"),
+        ("missing", ("x", "Oslo is it."), "lost_by_generator"),
+        ("accurate", ("Oslofjord.", "x"), "from_memory"),
+        ("incorrect", ("Oslofjord.",), "gap"),
+        ("incorrect", (), "gap"),
+    )
+
+    def files(self, gold: str = "Oslo") -> dict[str, Any]:
+        rows = [
+            {"query_id": f"q{at}", "run_id": "ours", "label": label, "rubric": "crag", "judge": "contains"}
+            for at, (label, _, _) in enumerate(self.CASES)
+        ]
+        passages = {
+            f"d{at}-{number}": text
+            for at, (_, texts, _) in enumerate(self.CASES)
+            for number, text in enumerate(texts)
+        }
+        run = {
+            f"q{at}": ranked(*(doc for doc in passages if doc.startswith(f"d{at}-")))
+            for at, (_, texts, _) in enumerate(self.CASES)
+            if texts
+        }
+        questions = [
+            {"query_id": f"q{at}", "question": "Where?", "answer": gold} for at in range(len(self.CASES))
+        ]
+        texts = [{"id": doc, "text": text} for doc, text in passages.items()]
+        return {"judgements": rows, "run": run, "questions": questions, "passages": texts}
+
+    def test_every_kind(self) -> None:
+        found = diagnose(**self.files())
+        kinds = Counter(kind for _, _, kind in self.CASES)
+        assert {kind: number for kind, number in found.counts.items() if number} == kinds
+        lost = {each.query_id: each.lost for each in found.worst()}
+        assert lost == {
+            f"q{at}": [("answer", kind)]
+            for at, (label, _, kind) in enumerate(self.CASES)
+            if label in ("incorrect", "missing")
+        }
+        assert found.texts["q0", "answer"] == "Oslo"
+        assert "|gold:right-answer|" in found.signature
+        assert found.abstention["refused_with_evidence"] == pytest.approx(1 / len(self.CASES))
+
+    def test_a_passage_without_a_text_is_unknown_and_a_failed_judgement_is_missing(self) -> None:
+        given = self.files()
+        given["passages"] = [each for each in given["passages"] if each["id"] != "d5-0"]
+        given["judgements"][5] |= {"label": "perfect"}
+        found = diagnose(**given)
+        assert found.shares["used"].high > found.shares["used"].value
+        assert any("1 of the passages of 1 questions are unjudged" in remark for remark in found.remarks)
+        given["judgements"][0] = {**given["judgements"][0], "status": "error"}
+        del given["judgements"][0]["label"]
+        with pytest.raises(MissingJudgements):
+            diagnose(**given)
+
+    def test_right_answers_that_words_do_not_show_are_left_out(self) -> None:
+        with pytest.raises(InputError, match="none of its questions has a right answer"):
+            diagnose(**self.files(gold="Yes."))
+        given = self.files()
+        given["questions"][1]["answer"] = "no"
+        assert any("1 of 7 questions have no right answer" in remark for remark in diagnose(**given).remarks)
+
+    def test_what_is_lacking_is_said(self, tmp_path: Path) -> None:
+        given = self.files()
+        with pytest.raises(UsageError, match=r"--questions\).*--passages\)"):
+            diagnose(given["judgements"], given["run"], questions=given["questions"])
+        nuggets = [said("q0", "n", "support")]
+        with pytest.raises(UsageError, match=r"diagnose without --qrels: .* holds no judgements of CRAG"):
+            diagnose(nuggets, given["run"], questions=given["questions"], passages=given["passages"])
+        run = tmp_path / "run"
+        run.write_text("q0 Q0 d0-0 1 1.0 t\n", encoding="utf-8")
+        judged = tmp_path / "judged.jsonl"
+        judged.write_text("\n".join(map(json.dumps, given["judgements"])), encoding="utf-8")
+        for option in ("--nuggets", "--sources"):
+            words = ["diagnose", str(judged), "--run", str(run), option, str(tmp_path)]
+            done = CliRunner().invoke(main, words)
+            assert (done.exit_code, option in done.stderr) == (2, True), done.output
