@@ -607,6 +607,44 @@ def test_a_claim_of_documents_needs_a_depth_and_bounds(
     assert done.stdout == ""
 
 
+class Grading(Paid):
+    """Grades documents, and counts what it was paid for."""
+
+    def __init__(self, judged: Path) -> None:
+        super().__init__()
+        rows = map(json.loads, judged.read_text().splitlines())
+        self.labels = {(row["query_id"], row["item_id"].replace("d", "text ")): row["label"] for row in rows}
+
+    async def ask(self, request: Request) -> Reply:
+        said = json.loads(request.user.splitlines()[1])
+        place = said["question"], said["passage"]
+        with self._lock:
+            self.paid[" ".join(place)] += 1
+        return Reply("ok", json.dumps({"evidence": place[1], "reason": "", "label": self.labels[place]}))
+
+
+def test_runs_that_are_stopped_and_shared_end_alike_having_judged_the_same_documents(tmp_path: Path) -> None:
+    known, pools = runs_of(tmp_path, 3)
+    until = until_of("good>bad", parse_measures("p@5"), "set")
+    rubric = rubric_named("relevance")
+
+    def judged(store: str, model: Paid, **options: Any) -> Any:
+        where = Settings(store=str(tmp_path / store), canaries=0, **options)
+        return judged_until(until, [model], rubric, known, where, pools=pools)[:2]
+
+    whole, parts = Grading(tmp_path / "all.jsonl"), Grading(tmp_path / "all.jsonl")
+    expected = judged("whole", whole)
+    assert expected[1].is_decided
+    for calls, shard in ((5, None), (30, "2/2"), (1, "1/2"), (60, "1/2"), (40, "2/2")):
+        with pytest.raises(BudgetReached):
+            judged("parts", parts, max_calls=calls, shard=shard)
+    assert judged("parts", parts, shard="1/2") == expected
+    assert judged("parts", parts) == expected
+    assert parts.paid == whole.paid
+    assert set(whole.paid.values()) == {1}
+    assert whole.paid.total() == expected[1].calls < 0.6 * expected[1].calls_at_most
+
+
 def test_runs_are_compared_by_one_grade_a_document(tmp_path: Path) -> None:
     known, pools = runs_of(tmp_path, 1)
     until = until_of("good>bad", parse_measures("p@5"))
