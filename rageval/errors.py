@@ -20,6 +20,22 @@ raised is a bug of rageval's and stays a traceback.
 
 from __future__ import annotations
 
+__all__ = [
+    "BudgetReached",
+    "InputError",
+    "JudgeFailed",
+    "MeasureError",
+    "MissingJudgements",
+    "MissingPackage",
+    "NothingJudged",
+    "OutputError",
+    "RagevalError",
+    "StoreLost",
+    "TooFewLabels",
+    "UnknownParameter",
+    "UsageError",
+]
+
 # What every command ends with, and what that says; `--help` and the manual print it from here.
 _FINE, FAULTS, WRONG, _MISSING, _BUDGET, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 EXIT_CODES = {

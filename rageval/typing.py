@@ -203,7 +203,7 @@ class JudgeOptions(TypedDict, total=False):
     batch: bool
     poll_every: float
     dask: str | None
-    price: Sequence[str]
+    price: Sequence[str] | float
     rebuy: bool
     timeout: float | None
     patience: float | None

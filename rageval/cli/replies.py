@@ -100,7 +100,10 @@ def _show(key: str, store: str | None) -> None:
     with Store(_existing(store), read_only=True) as source:
         found = source.show(key)
     if found is None:
-        raise InputError(f"no reply, or more than one, whose key begins with {visible(key)}; see: export")
+        raise InputError(
+            f"{visible(str(_existing(store)))}: no reply, or more than one, whose key begins with"
+            f" {visible(key)}; expected the key of a judgement that was made with this store (--store FILE)"
+        )
     print_lines(_shown(found))
 
 

@@ -55,7 +55,8 @@ class Settings:
     dask
         The address of a cluster whose workers ask.
     price
-        What models cost: `openai:MODEL=0.5,2` (dollars per million tokens), or `0` for those in no table.
+        What models cost: `"openai:MODEL=0.5,2"` (dollars per million tokens), or `0` for those in no table;
+        or several of these.
     rebuy
         Hand over again what may be in a batch whose id never came back and which cannot be found.
     timeout
@@ -77,7 +78,7 @@ class Settings:
     batch: bool = False
     poll_every: float = 60.0
     dask: str | None = None
-    price: Sequence[str] = ()
+    price: Sequence[str] | float = ()
     rebuy: bool = False
     timeout: float | None = None
     patience: float | None = None
@@ -198,7 +199,7 @@ def claims_by(
 
 
 def forecast(
-    rubric: Rubric, material: Material, judges: Sequence[str], price: Sequence[str] = ()
+    rubric: Rubric, material: Material, judges: Sequence[str], price: Sequence[str] | float = ()
 ) -> Iterator[str]:
     """Say what judging would take, without asking anybody."""
     _require_tasks(rubric, material)
@@ -307,7 +308,7 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     return int(part) - 1, int(whole)
 
 
-def _price(requests: Sequence[Request], spec: str, price: Sequence[str]) -> str:
+def _price(requests: Sequence[Request], spec: str, price: Sequence[str] | float) -> str:
     cost = estimate(requests, spec, price)
     return "price unknown" if cost is None else f"at most {cost:,.2f} USD"
 

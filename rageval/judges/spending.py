@@ -75,7 +75,7 @@ class _Prices:
 _Stated = Mapping[str, _Price]  # what somebody says that models cost; under "" those whose price is not known
 
 
-def _stated(texts: Iterable[str]) -> _Stated:
+def _stated(texts: Iterable[str] | float) -> _Stated:
     """Read prices as people state them: dollars per million tokens, of input and output where they differ.
 
     >>> _stated(["0"])
@@ -84,7 +84,7 @@ def _stated(texts: Iterable[str]) -> _Stated:
     {'openai:mine': _Price(input=1.0, cached=1.0, output=4.0)}
     """
     found = {}
-    for text in texts:
+    for text in [str(texts)] if isinstance(texts, str | int | float) else map(str, texts):
         model, _, price = text.strip().rpartition("=")
         try:
             numbers = [float(number) for number in price.split(",")]
@@ -164,7 +164,7 @@ def _at_most(usage: Usage, request: Request, said_anything: bool = True) -> Usag
     )
 
 
-def estimate(requests: Iterable[Request], spec: str, prices: Iterable[str] = ()) -> float | None:
+def estimate(requests: Iterable[Request], spec: str, prices: Iterable[str] | float = ()) -> float | None:
     """Return about the most US dollars that asking all of this once can cost; None without a price.
 
     `prices` are what somebody says that models cost, before our table.
@@ -317,7 +317,7 @@ class Budget:
         self,
         max_cost: float | None = None,
         max_calls: int | None = None,
-        prices: Iterable[str] = (),
+        prices: Iterable[str] | float = (),
         alone: bool = False,
     ) -> None:
         self.max_cost = _limit(max_cost, "max_cost")

@@ -365,6 +365,8 @@ def run_source(run: Any) -> RunSource:
 
 def named_sources(runs: Mapping[str, Any] | Iterable[Any]) -> list[RunSource]:
     """Return runs that are read more than once: `{name: run}`, or runs that have names, such as paths."""
+    if isinstance(runs, str | os.PathLike):  # one path, and not a run for each of its characters
+        runs = [runs]
     named: Iterable[tuple[str | None, Any]]
     named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
     sources = []

@@ -321,3 +321,9 @@ def test_in_python_runs_are_compared_as_on_the_command_line() -> None:
     assert verdicts["whole", "half"] == "refused"
     assert verdicts["whole", "longer"] == "identical"
     assert verdicts["longer", "level"] == "ties only"
+
+
+@pytest.mark.parametrize("run", [FILES[0], Path(FILES[0])])
+def test_one_path_is_one_run_and_not_its_characters(run: str | Path) -> None:
+    with pytest.raises(UsageError, match="expected two or more runs to compare, found 1"):
+        rageval.compare("rr", run, FILES[2])

@@ -101,7 +101,7 @@ OPTIONS = {
 PAGE = Path(__file__).parents[2] / "docs" / "promises.md"
 ROOMS = (
     *("measures", "comparison", "judges", "datasets", "building", "checking", "testing", "parallel"),
-    *("conformance", "logs", "spans", "track"),
+    *("conformance", "errors", "logs", "spans", "track"),
 )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 import rageval
 from rageval.datasets import loading
 from rageval.datasets.loading import Dataset
-from rageval.errors import MissingJudgements
+from rageval.errors import MissingJudgements, UsageError
 from rageval.judges.base import Request
 from rageval.records import Question
 from rageval.testing import ScriptedModel
@@ -188,3 +190,27 @@ class TestCommand:
         said = command(*words, "-m", "v_strict")
         assert said.code == 2
         assert "nuggetize writes a list" in said.err
+
+
+@pytest.mark.parametrize("price", [0, 0.5, "0", ["0"], "scripted=1,2"])
+def test_a_price_is_a_number_or_what_the_command_takes(price: Any, tmp_path: Path) -> None:
+    model = ScriptedModel(lambda request: '{"evidence": "", "reason": "", "label": "missing"}')
+    options: Any = {"questions": GOLD, "store": str(tmp_path / "store"), "price": price}
+    assert len(rageval.judge("crag-auto", ANSWERS, model, **options)) == len(ANSWERS)
+    with pytest.raises(UsageError, match=r"the price '-1'"):
+        rageval.judge("crag-auto", ANSWERS, model, **{**options, "price": -1})
+
+
+def test_four_threads_and_a_running_loop_judge_and_score_alike(tmp_path: Path) -> None:
+    def judged() -> dict[str, float]:
+        model = ScriptedModel(lambda request: '{"evidence": "", "reason": "", "label": "incorrect"}')
+        options: Any = {"questions": GOLD, "store": str(tmp_path / "store")}
+        found = rageval.judge("crag-auto", ANSWERS, model, "crag_score", **options)
+        return {run: scores["crag_score"].value for run, scores in found.scores.items()}
+
+    async def within() -> dict[str, float]:
+        return judged()
+
+    alone = asyncio.run(within())
+    with ThreadPoolExecutor(4) as pool:
+        assert [done.result() for done in [pool.submit(judged) for _ in range(4)]] == [alone] * 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -370,3 +371,22 @@ def test_interop_with_ir_measures() -> None:
         == rageval.evaluate("alpha_ndcg(alpha=0.7)@2", RUN, QRELS)["alpha_ndcg(alpha=0.7)@2"].value
     )
     assert found[wanted[2]] == pytest.approx(1 / 3)
+
+
+def test_an_evaluator_may_be_used_by_several_threads_at_once() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    data = Path(__file__).parents[2] / "examples/data"
+    wanted = "alpha_ndcg@10, alpha_ndcg(ideal=exact)@5, coverage@20, ndcg@10, nrbp, d_sharp@10, hole@10"
+    runs = [data / "run.trec", data / "baseline.trec"] * 10
+    alone = [rageval.evaluate(wanted, run, data / "qrels.nugget") for run in runs[:2]] * 10
+    evaluator = rageval.Evaluator(wanted, data / "qrels.nugget")  # knows no ideal yet
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            together = list(pool.map(evaluator.evaluate, runs))
+    finally:
+        sys.setswitchinterval(before)
+    for one, other in zip(alone, together, strict=True):
+        assert [score.by_query for score in one.values()] == [score.by_query for score in other.values()]
