@@ -17,6 +17,7 @@ positions         a record a judge that compared answers: what the place is wort
 diagnoses         a record a system: where what its answers lack was lost, by retriever or generator
 spending          a record a judge: judgements, failures, tokens, cost
 topics            a record a run: queries it lacks, ties at the cut-off
+citing            what a paper should say of these numbers: words, signatures, BibTeX
 provenance        versions, hashes of the inputs, the command
 remarks           what else should be known
 """

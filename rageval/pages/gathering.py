@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rageval.comparison import Comparison, Settings, compare
+from rageval.comparison import Comparison, Settings, cite, compare
 from rageval.comparison.comparing import absent, alike, cell_of, why_not
 from rageval.comparison.intervals import slices
 from rageval.comparison.passport import Judged
@@ -320,6 +320,7 @@ def measured(
         "cells": list(_cells(results, settings, found)),
         "level": settings.level,
         "queries": _columns(results),
+        "citing": str(cite(results if found is None else found)),
     }
     if found is not None:
         report["comparison"] = comparison_record(found.as_dict(), settings)

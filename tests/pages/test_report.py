@@ -74,6 +74,8 @@ def test_a_report_holds_the_very_numbers_of_score_and_compare(tmp_path: Path) ->
     assert found["comparison"]["pairs"] == compared["pairs"]
     assert found["comparison"]["signature"] == compared["signature"]
     assert cells["run.trec", "recall@10"]["better_than"] == ["baseline.trec"]
+    cited = rageval_("compare", *RUNS, "-m", MEASURES, "--format", "cite").stdout
+    assert found["citing"].strip() == cited.strip()
 
 
 def test_the_documents_of_a_query_are_those_of_the_run_and_support_what_the_judgements_say(
