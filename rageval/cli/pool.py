@@ -26,6 +26,7 @@ def pool() -> None:
     rageval pool check new.run --against collection
     rageval pool check new.run --against qrels.nugget --depth 20 -o more.jsonl
     rageval pool next a.trec b.trec --judged qrels.txt -m ap -n 100 -o more.jsonl
+    rageval pool next a.trec b.trec --judged qrels.txt -m rr@10 --until 'a.trec>b.trec' -o more.jsonl
     """
 
 

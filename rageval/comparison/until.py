@@ -334,9 +334,12 @@ def judged_until(
         before = store.ledgers(plan.topic, but=plan.key)
         store.keep_ledger(plan.key, plan.topic, Ledger(plan).as_record())
     budget = settings.budget()
+    # Attacks are planted among what is judged, so that each part would pay for others: one time will do.
+    how = iter([settings])
+    later = replace(settings, canaries=0)
 
     def ask(part: Material) -> Iterable[dict[str, Any]]:
-        return voted(_asked(judges, rubric, part, settings, budget), settings.vote)
+        return voted(_asked(judges, rubric, part, next(how, later), budget), settings.vote)
 
     ledger, rows = decide(job, plan, ask, say)
     with Store(settings.store) as store:
@@ -475,7 +478,7 @@ def decide(
         while (part := job.part(found if calls else None, block, ledger.left)) is not None:
             if (said := ask(part)) is None:
                 return ledger, [*rows, *found]
-            found += _without_attacks(said) if rows or calls else said
+            found += said
             calls += job.calls(part)
         rows += found
         judged = job.values(found, block, ledger.left)
@@ -491,13 +494,6 @@ def decide(
         if ledger.is_decided:
             break
     return ledger, rows
-
-
-def _without_attacks(rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield rows that do not tell of attacks: these were the same ones, and count once a job."""
-    for row in rows:
-        row.pop("canaries", None)
-        yield row
 
 
 def order_of(until: Until, known: Sequence[Iterable[str]]) -> list[str]:

@@ -153,6 +153,17 @@ def test_what_does_not_differ_is_judged_to_the_end_and_not_claimed(tmp_path: Pat
     assert "certain" in ledger.sentence()
 
 
+def test_attacks_are_paid_for_once_a_job(material: Any, tmp_path: Path) -> None:
+    model = Paid()
+    rows, ledger, _ = job(material, model, tmp_path, canaries=3)
+    real = [f'"answer": "{answer["answer"]}"' for answer in material[0]]
+    attacks = [asked for asked in model.paid if not any(each in asked for each in real)]
+    assert len(attacks) == 3
+    told = [row["query_id"] for row in rows if "canaries" in row]
+    assert 0 < len(told) < len(rows)
+    assert ledger.judged > ledger.plan.questions // 5
+
+
 def test_either_may_be_named_first(material: Any, tmp_path: Path) -> None:
     _, first, _ = job(material, Paid(), tmp_path)
     _, ledger, before = job(material, Paid(), tmp_path, "theirs>ours")
