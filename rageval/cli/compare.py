@@ -69,6 +69,12 @@ def _with_options_of_score(command: click.Command) -> click.Command:
 )
 @click.option("--all-pairs", is_flag=True, help="Compare every run with every other.")
 @click.option(
+    "-q",
+    "--by-query",
+    is_flag=True,
+    help="Also print the values of every query, those that the run lost most first (as CSV these alone).",
+)
+@click.option(
     "--test",
     type=click.Choice(("randomisation", "t", "wilcoxon")),
     default="randomisation",
@@ -130,6 +136,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     \b
     rageval compare a.run b.run c.run qrels -m alpha_ndcg@10
     rageval compare a.run b.run qrels -m 'nDCG@10 AP' --baseline a.run --format latex
+    rageval compare a.run b.run qrels -m nDCG@10 --baseline a.run -q
     rageval compare judged.jsonl -m crag_score --all-pairs --adjust max_t --cluster domain
     """
     from rageval.cli._inputs import ids_of_datasets, sorted_out
@@ -148,6 +155,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     compared = _answers_compared if inputs.answers else _runs_compared
     style = options["style"] or ("table" if on_terminal() else "csv")
     refuse_without_latex(style, options)
+    _refuse_by_query(style, options)
     plot = checked_plot(options)
     found, results, remarks, refused = compared(inputs, measures, options, reading)
     if options["sort"]:
@@ -164,9 +172,20 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
         print_lines(latex_of(found, options["caption"], options["label"], options["show"] or "", places))
     elif style == "cite":
         print_lines([str(cite(found, ids_of_datasets(inputs, options)))])
+    elif options["by_query"]:
+        print_lines(_with_queries(found, results, style, places))
     else:
         print_lines(_DRAWN[style](found, places))
     refuse(refused)
+
+
+def _refuse_by_query(style: str, options: dict[str, Any]) -> None:
+    if options["by_query"] and style in ("latex", "cite"):
+        raise UsageError(f"--by-query is no part of --format {style}; expected table, md, csv or json")
+    if options["by_query"] and options["gold"]:
+        raise UsageError(
+            "--by-query shows the judge's values of each query, and --gold corrects means; leave one out"
+        )
 
 
 def _by_people(found: Comparison, runs: list[str], wanted: str) -> list[str]:
@@ -286,6 +305,49 @@ def _csv(found: Comparison, places: int) -> Iterator[str]:
 def _json(found: Comparison, places: int) -> Iterator[str]:
     """One object with everything, at full precision."""
     yield json.dumps(found.as_dict(), indent=2, ensure_ascii=True, allow_nan=False)
+
+
+def _lost_first(
+    found: Comparison, results: Sequence[Scores]
+) -> Iterator[tuple[Pair, list[tuple[str, float, float]]]]:
+    """Yield the values of each query for each pair, those first that its run lost most."""
+    of_run = {scores.run: scores for scores in results}
+    for pair in found.pairs:
+        ours, theirs = (of_run[run][pair.measure].by_query for run in (pair.run, pair.other))
+        both = [(query, ours[query], theirs[query]) for query in ours if query in theirs]
+        defined = [row for row in both if not math.isnan(row[1] - row[2])]
+        sign = -1 if found.lower_is_better(pair.measure) else 1
+        yield pair, sorted(defined, key=lambda row: sign * (row[1] - row[2]))
+
+
+def _with_queries(found: Comparison, results: Sequence[Scores], style: str, places: int) -> Iterator[str]:
+    """Yield the comparison and each query's values; as CSV these alone, as their columns are others."""
+    pairs = _lost_first(found, results)
+    if style == "json":
+        queries = [
+            {"run": pair.run, "other": pair.other, "measure": pair.measure}
+            | {"query_id": query, "value": value, "other_value": other, "difference": value - other}
+            for pair, rows in pairs
+            for query, value, other in rows
+        ]
+        whole = found.as_dict() | {"by_query": queries}
+        yield json.dumps(whole, indent=2, ensure_ascii=True, allow_nan=False)
+    elif style == "csv":
+        yield "run,other,measure,query_id,value,other_value,difference"
+        for pair, rows in pairs:
+            for query, *values in rows:
+                numbers = [f"{number:.{places}f}" for number in (*values, values[0] - values[1])]
+                yield csv_line([pair.run, pair.other, pair.measure, query], numbers)
+    else:
+        yield from _DRAWN[style](found, places)
+        for pair, rows in pairs:
+            yield ""
+            head = [pair.measure, pair.run, pair.other, "difference"]
+            lines = [
+                [query, f"{value:.{places}f}", f"{other:.{places}f}", f"{value - other:+.{places}f}"]
+                for query, value, other in rows
+            ]
+            yield from (md_lines if style == "md" else table_lines)([head, *lines], 1)
 
 
 _DRAWN: dict[str, Callable[[Comparison, int], Iterator[str]]] = {
