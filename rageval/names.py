@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
+from string import ascii_letters
 
 _MARKS = "#_/:."
 _SLIGHT = "case, leading zeros, %-escapes or Unicode composition"
+_LETTERS = "but for letters in front,"
 _FEW = 0.05  # of the ids: fewer that would agree are chance
 
 
@@ -24,10 +26,12 @@ def suggestion(typed: str, known: Iterable[object]) -> str:
 
 
 def near_misses(ids: Iterable[str], known: Iterable[str]) -> str:
-    """Return a hint at ids that differ only in case, composed characters, escapes or leading zeros.
+    """Return a hint at ids that differ only in case, composed characters, escapes, zeros or letters in front.
 
     >>> near_misses(["Q01"], ["q1"])
     "; 'Q01' would be 'q1' but for case, leading zeros, %-escapes or Unicode composition"
+    >>> near_misses(["1", "2"], ["q1", "q3"])
+    "; but for letters in front, '1' would be 'q1'"
     """
     folded = {_folded(name): name for name in known}
     for name in ids:
@@ -35,9 +39,11 @@ def near_misses(ids: Iterable[str], known: Iterable[str]) -> str:
         if other is not None and other != name:
             return f"; {name!r} would be {other!r} but for {_SLIGHT}"
     ids, known = dict.fromkeys(ids), dict.fromkeys(known)
-    for words, cut in _cuts():
+    for words, cut in (*_cuts(), (_LETTERS, _without_letters)):
         ours, theirs = ({cut(name): name for name in names} for names in (ids, known))
         both = [name for name in ours if name in theirs]
+        if words == _LETTERS:  # p1 is no misspelt q1, but 1 may be
+            both = [name for name in both if name in (ours[name], theirs[name])]
         if len(ours) == len(ids) and len(theirs) == len(known) and both:
             return f"; {words} {ours[both[0]]!r} would be {theirs[both[0]]!r}"
     return ""
@@ -114,6 +120,11 @@ def _cuts() -> Iterator[tuple[str, Callable[[str], str]]]:
         yield f'without "{mark}…" at the end', partial(_part, mark, str.rpartition, 0)
         yield f'cut at the first "{mark}"', partial(_part, mark, str.partition, 0)
         yield f'without "…{mark}" at the beginning', partial(_part, mark, str.rpartition, 2)
+
+
+def _without_letters(name: str) -> str:
+    number = name.lstrip(ascii_letters)
+    return number if number.isascii() and number.isdigit() else name
 
 
 def _part(mark: str, parted: Callable[[str, str], tuple[str, str, str]], which: int, name: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
-from rageval.errors import UsageError
+from rageval.errors import InputError, UsageError
 from rageval.names import suggestion
 from rageval.scoring.scores import Scores
 from rageval.showing import Displayed, Grid
@@ -91,6 +91,11 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
     if runs is not None or qrels is not None:
         from rageval.scoring.evaluation import Rules
 
+        if qrels is None:
+            raise UsageError(
+                "compare: expected judgements of documents (qrels) behind the runs; judged answers are"
+                " compared by their scores: compare(evaluate_answers(measures, judgements))"
+            )
         _refuse(options, [*Rules.__dataclass_fields__, *fields, "gold", "gold_chosen"])
         return comparison.compare_runs(measures, runs, qrels, settings, **options)
     _refuse(options, fields)
@@ -478,7 +483,7 @@ def _file(source: Any, what: str) -> Any:
     if hasattr(source, "columns"):
         from rageval.files.objects import records_of_frame
 
-        return in_memory(records_of_frame(source), what)
+        return in_memory(_with_answers(records_of_frame(source), what), what)
     if source is None or not isinstance(source, Iterable) or hasattr(source, "read"):
         return source
     found = list(source)
@@ -486,6 +491,18 @@ def _file(source: Any, what: str) -> Any:
     if any(isinstance(item, Mapping) for item in found):
         return in_memory(found, what)
     return [_file(item, what) for item in found]
+
+
+def _with_answers(records: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
+    """Refuse a frame of answers in which some are missing, which pandas makes of empty cells."""
+    lacking = [at for at, record in enumerate(records, 1) if "answer" not in record]
+    if what == "answers" and 0 < len(lacking) < len(records):
+        raise InputError(
+            f"{what}:{lacking[0]}: expected an answer, found a gap (NaN), in {len(lacking):,} of"
+            f" {len(records):,} rows; where the answer is empty, say so: frame.fillna({{'answer': ''}}), and"
+            " leave out rows without one"
+        )
+    return records
 
 
 def _refuse(options: Mapping[str, Any], known: Iterable[str]) -> None:

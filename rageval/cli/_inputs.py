@@ -25,6 +25,8 @@ from rageval.files.trec import RUN, Reading, kind_of_line
 from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
 from rageval.text import visible
 
+_ROW_OF_RUN = re.compile(rb'"(doc_?id|docno|document_id|corpus_id)"\s*:\s*["\d]')
+_JUDGED = re.compile(rb'"(label|grade|status|run_id|answer|judgment)"')
 _DIGIT = re.compile(rb"\d")
 _EITHER = "numbers"  # a run or judgements: rageval.files.retrieved
 
@@ -289,6 +291,11 @@ def _kind_of(start: bytes, name: str, reading: Reading) -> str:
             return found
         if is_gold(start):
             return "spans"
+        if _ROW_OF_RUN.search(lines[0]) and b'"score"' in lines[0] and not _JUDGED.search(lines[0]):
+            raise InputError(
+                f"{name}:1: looks like a run with a record a document: {quoted(lines[0])}; expected lines of"
+                " 6 columns (qid Q0 docid rank score tag), or one object {query: {docid: score}}"
+            )
         return "umbrela" if b'"judgment"' in lines[0] else "json"
     kind = kind_of_line(lines[0])
     # A line of runs and judgements has a number; what has tabs and none is the header of some table.

@@ -150,7 +150,9 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     inputs = sorted_out(words, reading)
     measures = parse_measures([*options["measures"], *inputs.measures])
     if not measures:
-        raise UsageError("no measure named; say -m alpha_ndcg@10 (see: rageval measures)")
+        raise UsageError(
+            "no measure named; say -m ndcg@10, with nuggets -m alpha_ndcg@10 (see: rageval measures)"
+        )
     options |= _UNSAID
     compared = _answers_compared if inputs.answers else _runs_compared
     style = options["style"] or ("table" if on_terminal() else "csv")

@@ -206,7 +206,9 @@ def _measures(options: dict[str, Any], inputs: Inputs) -> list[Any]:
 
     measures = list(dict.fromkeys(parse_measures([*options["measures"], *inputs.measures])))
     if not measures:
-        raise UsageError("no measure named; say -m alpha_ndcg@10 (see: rageval measures)")
+        raise UsageError(
+            "no measure named; say -m ndcg@10, with nuggets -m alpha_ndcg@10 (see: rageval measures)"
+        )
     return measures
 
 

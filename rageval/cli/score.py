@@ -242,7 +242,7 @@ def _measures(typed: list[str], gated: list[Any]) -> list[Any]:
 
     if not typed and not gated:
         raise UsageError(
-            "no measure named; say -m alpha_ndcg@10, or -m official:freshstack (see: rageval measures)"
+            "no measure named; say -m ndcg@10, with nuggets -m alpha_ndcg@10 (see: rageval measures)"
         )
     return list(dict.fromkeys([*parse_measures(typed), *gated]))
 

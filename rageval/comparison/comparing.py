@@ -154,7 +154,9 @@ def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> No
     # Everything below knows runs by their names.
     twice = next((run for at, run in enumerate(runs) if run in runs[:at]), None)
     if twice is not None:
-        raise UsageError(f"{visible(twice)}: two runs have this name; expected a name for each")
+        raise UsageError(
+            f"{visible(twice)}: two runs have this name; expected a name for each, as in {{name: run}}"
+        )
     if settings.baseline not in (BEST, *runs):
         known = ", ".join(map(visible, runs))
         raise UsageError(

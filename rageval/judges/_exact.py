@@ -39,14 +39,23 @@ _OF_WHAT = (
     r"the|that|this|these|your|any|anything|enough|sufficient|about|of|on|in|for|to|from|with|based|who|whose"
     r"|what|when|where|which|why|whether|if|how (?:many|much|old|long|often|far|tall|big|high)|you|it|at"
 )
+_APOLOGY = r"(?:,? (?:so |very )?(?:sorry|unfortunately|i'm afraid|i am afraid))?"
 _TO_THE_END = rf"\b(?!.*(?:\b(?:{_TURN})\b|:)).*"
 _REST = rf"(?:,? (?:{_OF_WHAT}){_TO_THE_END})?"
+_SOURCE = (
+    r"(?:the |these |those )?(?:provided |given |available |retrieved )?"
+    r"(?:context|passages?|documents?|search results?|sources?|texts?|information)(?: provided| given)?"
+)
+_HOLDS_NOT = r"(?:does|do|did)(?:n't| not) (?:contain|include|provide|have|hold|give|specify|state)"
+_NOTHING = r"(?:(?:the|an|any) answer|(?:any |enough |sufficient |relevant )+information)"
+_NOT_FOUND = r"(?:(?:the )?answer (?:is|was|could|can)(?:n't| ?not)(?: be)?|not) found"
 _ABSTENTION = re.compile(
     rf"{_ASIDE}(?:i {_REALLY}{_NEGATED} {_KNOWING}{_REST}|i ?{_UNABLE} {_SAYING}{_REST}"
+    rf"|{_SOURCE} {_HOLDS_NOT} {_NOTHING}{_REST}|{_NOT_FOUND}{_REST}"
     rf"|(?:i have |i've )?no (?:idea|clue)|idk|i dunno|dunno|i(?:'m| am) not (?:sure|certain)|not sure"
     rf"|unknown|no answer|n/a|no (?:relevant )?information(?: (?:was )?(?:available|found|provided))?"
     rf"|there (?:is|was) (?:no|not enough|insufficient) (?:information|evidence|data|context){_REST}"
-    rf"|(?:insufficient|not enough) (?:information|evidence|data|context){_REST})"
+    rf"|(?:insufficient|not enough) (?:information|evidence|data|context){_REST}){_APOLOGY}"
 )
 _EXPLAINING = re.compile(  # behind an abstention: why there is no answer, or what to do about it
     rf"{_ASIDE}(?:(?:the |these |those |your |my |any )?(?:provided |given |available |retrieved |search )*"
@@ -107,7 +116,7 @@ def abstains(answer: str, by: str = "rageval") -> bool:
         return "i don't know" in answer.strip().lower()
     if len(answer) > _LONGEST_ABSTENTION:
         return not folded(answer)
-    sentences = [said for text in _SENTENCES.split(answer) if (said := folded(text.rstrip(";")))]
+    sentences = [said for text in _SENTENCES.split(answer) if (said := folded(text.strip().rstrip(";,")))]
     if not sentences:
         return True
     others = [text for text in sentences if not _ABSTENTION.fullmatch(text)]

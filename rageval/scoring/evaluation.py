@@ -445,7 +445,7 @@ class Evaluator:
                 f"{visible(source.name)}: none of its {notes.queries_in_run:,} queries is judged in"
                 f" {visible(self.qrels.name)} ({len(ids):,} queries, such as"
                 f" {visible(ids[0])!r}); expected a run and judgements of the same topics"
-                + near_misses(source.query_ids, ids)
+                + (near_misses(source.query_ids, ids) or _such_as(source.query_ids))
             )
 
     def _mind_nothing_judged(self, source: RunSource, notes: Notes) -> None:
@@ -813,3 +813,7 @@ def _nothing_judged(
     """Say that no document of a run is judged, with a cause, if there seems to be one, and the way on."""
     said = unlike(run, retrieved, ours, theirs)
     return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
+
+
+def _such_as(queries: Sequence[str]) -> str:
+    return f"; the run's queries are such as {visible(queries[0])!r}" if queries else ""

@@ -189,7 +189,18 @@ def test_equal_judgements_are_one(score: Scorer) -> None:
 
 def test_no_query_in_common(score: Scorer) -> None:
     outcome = score(qrels=b"p1 n1 d1 1\n")
-    assert_refused(outcome, "run: none of its 2 queries is judged in qrels (1 queries, such as 'p1')")
+    said = "run: none of its 2 queries is judged in qrels (1 queries, such as 'p1')"
+    assert_refused(outcome, said, "; the run's queries are such as 'q1'")
+    outcome = score(qrels=b"1 n1 d1 1\n2 n1 d1 1\n")
+    assert_refused(outcome, "; but for letters in front, 'q1' would be '1'")
+
+
+def test_a_run_with_a_record_a_document(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_bytes(b"q 0 d 1\n")
+    for name in ("doc_id", "docid", "docno"):
+        (tmp_path / "run").write_text(json.dumps({"query_id": "q", name: "d", "score": 1.0}) + "\n")
+        outcome = command(tmp_path / "run", tmp_path / "qrels", "-m", "rr")
+        assert_refused(outcome, "run:1: looks like a run with a record a document", "{query: {docid: score}}")
 
 
 @pytest.mark.parametrize("codec", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
@@ -334,7 +345,7 @@ class TestMeasuresAndOptions:
 
     def test_no_measure(self, score: Scorer) -> None:
         score()
-        assert_refused(command("run", "qrels"), "no measure named; say -m alpha_ndcg@10")
+        assert_refused(command("run", "qrels"), "no measure named; say -m ndcg@10")
 
     @pytest.mark.parametrize(
         "options",

@@ -327,3 +327,52 @@ def test_in_python_runs_are_compared_as_on_the_command_line() -> None:
 def test_one_path_is_one_run_and_not_its_characters(run: str | Path) -> None:
     with pytest.raises(UsageError, match="expected two or more runs to compare, found 1"):
         rageval.compare("rr", run, FILES[2])
+
+
+class TestByQuery:
+    """`-q` prints every query of each pair, what the run lost most first."""
+
+    def given(self, folder: Path) -> list[str]:
+        runs = {
+            "old": {"q00": ranked("good"), "q01": ranked("bad", "good"), "q02": ranked("bad")},
+            "new": {"q00": ranked("bad", "bad2", "good"), "q01": ranked("good"), "q02": ranked("bad")},
+        }
+        paths = [write(folder, name, run) for name, run in runs.items()]
+        return [*paths, write_qrels(folder), "--intersection", "--baseline", "old"]
+
+    def test_as_csv(self, tmp_path: Path) -> None:
+        done = command(*self.given(tmp_path), "-q", "-m", "rr", "--format", "csv")
+        assert [list(row.values()) for row in csv.DictReader(io.StringIO(done.stdout))] == [
+            ["new", "old", "rr", "q00", "0.3333", "1.0000", "-0.6667"],
+            ["new", "old", "rr", "q02", "0.0000", "0.0000", "0.0000"],
+            ["new", "old", "rr", "q01", "1.0000", "0.5000", "0.5000"],
+        ]
+
+    def test_where_low_is_good(self, tmp_path: Path) -> None:
+        done = command(*self.given(tmp_path), "-q", "-m", "hole@1", "--format", "csv")
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        assert [(row["query_id"], float(row["difference"])) for row in rows] == [
+            ("q00", 1),
+            ("q02", 0),
+            ("q01", -1),
+        ]
+
+    def test_behind_tables_and_in_json(self, tmp_path: Path) -> None:
+        words = [*self.given(tmp_path), "-m", "rr"]
+        for style in ("table", "md"):
+            whole = command(*words, "-q", "--format", style).stdout
+            assert whole.startswith(command(*words, "--format", style).stdout)
+            assert [line.strip("| ").split()[0] for line in whole.splitlines()[-3:]] == ["q00", "q02", "q01"]
+        found = json.loads(command(*words, "-q", "--format", "json").stdout)
+        assert [row["query_id"] for row in found.pop("by_query")] == ["q00", "q02", "q01"]
+        assert found == json.loads(command(*words, "--format", "json").stdout)
+
+    def test_where_it_has_no_place(self, tmp_path: Path) -> None:
+        words = [*self.given(tmp_path), "-q", "-m", "rr"]
+        for more in (["--format", "latex"], ["--format", "cite"], ["--gold", words[2]]):
+            assert "--by-query" in command(*words, *more, code=2).stderr
+
+
+def test_judged_answers_have_another_door_in_python() -> None:
+    with pytest.raises(UsageError, match=r"compare\(evaluate_answers\(measures, judgements\)\)"):
+        rageval.compare("crag_score", CRAG)  # type: ignore[call-overload]

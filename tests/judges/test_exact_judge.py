@@ -209,6 +209,13 @@ class TestJudgements:
 
 
 ABSTAIN = (
+    "I do not know, sorry.",
+    "I don't know,\nsorry!",
+    "The provided context does not contain the answer.",
+    "The context doesn't contain any relevant information about this.",
+    "The retrieved documents do not provide enough information to answer the question.",
+    "Sorry, the answer could not be found in the documents.",
+    "Not found in the context.",
     "I don't know. The search results do not say.",
     "idk",
     "Unfortunately, I don't know",
@@ -221,6 +228,12 @@ ABSTAIN = (
     "There is not enough information in the provided documents to answer the question.",
 )
 ANSWER = (
+    "The documents do not mention a penalty.",
+    "The context does not contain sugar.",
+    "Not found guilty.",
+    "The answer is not found on Earth but on Mars.",
+    "The provided context does not contain the answer, but it is Rome.",
+    "I do not know, Sorry is a game.",
     "The search results do not say.",
     "I don't know, but it may be Rome.",
     "I don't know. It was Germany.",

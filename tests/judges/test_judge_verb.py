@@ -13,7 +13,7 @@ import pytest
 import rageval
 from rageval.datasets import loading
 from rageval.datasets.loading import Dataset
-from rageval.errors import MissingJudgements, UsageError
+from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.judges.base import Request
 from rageval.records import Question
 from rageval.testing import ScriptedModel
@@ -214,3 +214,16 @@ def test_four_threads_and_a_running_loop_judge_and_score_alike(tmp_path: Path) -
     alone = asyncio.run(within())
     with ThreadPoolExecutor(4) as pool:
         assert [done.result() for done in [pool.submit(judged) for _ in range(4)]] == [alone] * 4
+
+
+def test_a_gap_in_a_frame_is_told_from_an_empty_answer() -> None:
+    import pandas
+
+    frame = pandas.DataFrame(ANSWERS)
+    frame.loc[1, "answer"] = float("nan")
+    with pytest.raises(
+        InputError, match=r"answers:2: expected an answer, found a gap \(NaN\), in 1 of 4 rows"
+    ):
+        rageval.judge("crag", frame, "contains", questions=GOLD)
+    judged = rageval.judge("crag", frame.fillna({"answer": ""}), "contains", questions=GOLD)
+    assert judged[1]["label"] == "missing"
