@@ -237,6 +237,7 @@ def stretches(source: Source, limits: Limits, expected: str = "JSON lines") -> I
         raise InputError(f"{name}: is empty, expected {expected}")
 
 
+_OPENED = (b"{", b"[", b"[{")  # a line of a list, or of one record over many lines
 _MARKS = (b",", b";", b"\t")
 _COLUMN = re.compile(r"[^\W\d][\w .#/-]{0,59}")
 
@@ -269,7 +270,13 @@ def explained(error: Exception, line: bytes, expected: str) -> str:
         what, _, where = message.partition(" - at `$")
         place = f" in {where.rstrip('`').lstrip('.')}" if where.rstrip("`") else ""
         return f"expected {expected}; {_lower(what)}{place}: {quoted(line)}"
-    return f"expected {expected}, found no valid JSON ({_lower(message)}): {quoted(line)}"
+    # What a pretty printer made; each of its lines is told, and the first one says why.
+    whole = (
+        "; expected a record a line, and neither a list nor one over several lines"
+        if line.strip() in _OPENED
+        else ""
+    )
+    return f"expected {expected}, found no valid JSON ({_lower(message)}): {quoted(line)}{whole}"
 
 
 def _not_utf8(line: bytes) -> str:

@@ -217,6 +217,11 @@ def _own(text: str) -> Measure | None:
             f"the plug-in measure {name!r} is a {type(found).__name__}, expected a rageval Measure, as"
             " @rageval.measure makes of a function"
         )
+    if _folded(found.name) != name:
+        raise MeasureError(
+            f"the plug-in {name!r} is the measure {found.name}, and would print as that; expected an entry"
+            f" point called {found.name}"
+        )
     if part["parameters"] is not None:
         found = found(**_parameters(part["parameters"], text))
     return found if part["k"] is None else found @ _checked_cutoff(part["k"], name)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 STANDINGS, TABLE, VALUES = "leaderboard.jsonl", "leaderboard.tsv", "scores.jsonl"
 _FINE = ("ok", "repaired")
+_NAMED = 5  # runs in a remark
 
 
 def parsed(plan: TrackPlan) -> list[Any]:
@@ -52,7 +53,17 @@ def score(
     write_lines(plan.out / TABLE, _table(rows))
     write_lines(plan.out / VALUES, write_leaderboard(rows_of_scores(results), "jsonl"))
     say(f"score: {len(results):,} runs by {', '.join(map(str, results[0]))}")
+    if lacking := _lacking(results):
+        say(f"score: topics that a run lacks count as 0: {lacking}")
     return [STANDINGS, TABLE, VALUES]
+
+
+def _lacking(results: Sequence[Scores]) -> str:
+    """Return which runs lack judged topics, and how many: the leaderboard counts these for all runs."""
+    counts = [(visible(scores.run), scores.notes.queries_missing) for scores in results if scores.notes]
+    found = [f"{run} ({count:,})" for run, count in counts if count]
+    more = f" and {len(found) - _NAMED:,} more runs" if len(found) > _NAMED else ""
+    return ", ".join(found[:_NAMED]) + more
 
 
 def _of_answers(plan: TrackPlan, submissions: Sequence[Submission], files: Sequence[Path]) -> list[Scores]:

@@ -171,6 +171,8 @@ def test_reading_is_lazy() -> None:
 
 BAD = {
     "no JSON": (b"{", "file.jsonl:1: expected answers, found no valid JSON"),
+    "a list over many lines": (b"[\n", "'['; expected a record a line, and neither a list"),
+    "a record over many lines": (b'{\n"query_id": "q"}', "'{'; expected a record a line, and neither a list"),
     "text after the object": (b'{"query_id": "q", "answer": "a"} x', "file.jsonl:1: expected"),
     "no object": ([1], "file.jsonl:1: expected answers, one of: plain answers"),
     "unknown keys": ({"x": 1}, "file.jsonl:1: expected answers, one of: plain answers"),

@@ -253,6 +253,7 @@ def test_a_measure_from_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     ("value", "said"),
     [
         ("no_such_module:x", r"'Broken' cannot be loaded from no_such_module:x \(ModuleNotFoundError: "),
+        ("test_evaluation:half_recall", "is the measure half_recall, .* entry point called half_recall"),
         ("test_evaluation:nothing", "AttributeError: module 'test_evaluation' has no attribute 'nothing'"),
         (
             "test_evaluation:test_a_measure_from_an_entry_point",

@@ -121,6 +121,16 @@ class TestRuns:
         with pytest.raises(InputError, match=r"odd: none of its 2 .*; take odd\.run out .* or name --topics"):
             organise(unasked)
 
+    def test_topics_that_a_run_lacks_are_said(self, runs: TrackPlan) -> None:
+        for at in range(7):
+            Path(f"runs/short{at}.run").write_text(f"{TOPICS[0]} Q0 rel{TOPICS[0]} 1 1 short{at}\n")
+        said: list[str] = []
+        organise(runs, said.append)
+        assert said[-1] == (
+            "score: topics that a run lacks count as 0: short0 (3), short1 (3), short2 (3), short3 (3),"
+            " short4 (3) and 2 more runs"
+        )
+
     def test_what_is_wrong_with_the_topics_is_no_fault_of_the_runs(self, runs: TrackPlan) -> None:
         Path("topics").write_text('{"qid": "1", "nuggets": []}\n')
         with pytest.raises(InputError, match=r"^topics:1: expected questions"):
