@@ -194,7 +194,7 @@ class Layout(NamedTuple):
 
 
 class _Printed(NamedTuple):
-    """A value of a query, or a mean, and on how many queries it rests."""
+    """A value of a query, or a mean; on how many queries it rests, between what it lies if that is known."""
 
     run: str
     measure: str
@@ -202,6 +202,7 @@ class _Printed(NamedTuple):
     value: float
     queries: int
     undefined: int
+    bounds: tuple[float, ...] | None = None
 
 
 def _rests_on(scores: Scores, score: Score) -> str:
@@ -212,6 +213,15 @@ def _rests_on(scores: Scores, score: Score) -> str:
         # All judged queries: those that the run has, and those that it lacks.
         total = notes.queries_in_run - notes.queries_only_in_run + notes.queries_missing
     return f" (n={score.queries:,})" if score.queries < total else ""
+
+
+def _mean(score: Score | _Printed, layout: Layout) -> str:
+    """Return a mean, and between what it lies where that is known."""
+    return layout.number(score.value) + _between(score, layout)
+
+
+def _between(score: Score | _Printed, layout: Layout) -> str:
+    return f" ({' to '.join(map(layout.number, score.bounds))})" if score.bounds else ""
 
 
 def trec(results: list[Scores], layout: Layout) -> Iterator[str]:
@@ -270,17 +280,19 @@ def jsonl(results: list[Scores], layout: Layout) -> Iterator[str]:
 def csv(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Write a row a value, with how many queries it rests on; quote what a spreadsheet would compute."""
 
-    yield "run,query_id,measure,value,queries,undefined"
+    bounded = any(score.bounds for scores in results for score in scores.scores)
+    yield "run,query_id,measure,value,queries,undefined" + ",least,most" * bounded
     for row in _values(results, layout):
         numbers = [layout.number(row.value), str(row.queries), str(row.undefined)]
-        yield csv_line([row.run, row.query, row.measure], numbers)
+        ends = list(map(layout.number, row.bounds or ())) or ["", ""]
+        yield csv_line([row.run, row.query, row.measure], numbers + ends * bounded)
 
 
 def md(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Write a Markdown table, a column a measure."""
 
     def shown(scores: Scores, score: Score) -> str:
-        return layout.number(score.value) + _rests_on(scores, score)
+        return _mean(score, layout) + _rests_on(scores, score)
 
     yield from md_lines(_grid_of_means(results, layout, shown), _label_columns(layout))
 
@@ -296,8 +308,9 @@ def latex(results: list[Scores], layout: Layout) -> Iterator[str]:
 
     def shown(scores: Scores, score: Score) -> str:
         value = layout.number(score.value)
-        is_best = scores.run in best.get(str(score.measure), ())
-        return Latex((f"\\textbf{{{value}}}" if is_best else value) + _rests_on(scores, score))
+        if scores.run in best.get(str(score.measure), ()):
+            value = f"\\textbf{{{value}}}"
+        return Latex(value + _between(score, layout) + _rests_on(scores, score))
 
     (head, *rows) = _grid_of_means(results, layout, shown)
     labels = _label_columns(layout)
@@ -309,6 +322,9 @@ def latex(results: list[Scores], layout: Layout) -> Iterator[str]:
     ]
     what = "Values of each query" if layout.by_query else "Values"
     said = "; the best in bold" * any(best.values()) + f"; {LOW_IS_GOOD}: low values are good" * any(low)
+    said += "; in parentheses, between what they lie" * any(
+        score.bounds for scores in results for score in scores.scores
+    )
     yield from _captioned([[*head[:labels], *names], *rows], labels, results, layout, what, said=said)
 
 
@@ -337,7 +353,7 @@ def table(results: list[Scores], layout: Layout) -> Iterator[str]:
     grid = _grid_of_means(results, layout)
     if table_width(grid) > (terminal_width() or _USUAL_WIDTH):
         rows = _values(results, layout)
-        grid = [[row.run, row.measure, row.query, layout.number(row.value)] for row in rows]
+        grid = [[row.run, row.measure, row.query, _mean(row, layout)] for row in rows]
         yield from table_lines([["run", "measure", "query", "value"], *grid], 3)
     else:
         yield from table_lines(grid, _label_columns(layout))
@@ -402,7 +418,7 @@ def _values(results: list[Scores], layout: Layout) -> Iterator[_Printed]:
                     yield _Printed(scores.run, str(score.measure), query, value, 1 - undefined, undefined)
             if layout.summary:
                 value, counts = score.value, (score.queries, score.undefined)
-                yield _Printed(scores.run, str(score.measure), "all", value, *counts)
+                yield _Printed(scores.run, str(score.measure), "all", value, *counts, score.bounds)
 
 
 def _label_columns(layout: Layout) -> int:
@@ -422,7 +438,7 @@ def _grid_of_means(
                 grid.append([scores.run, query, *(layout.number(s.numbers[at]) for s in scores.scores)])
         if layout.summary:
             label = ["all"] if layout.by_query else []
-            means = (shown(scores, each) if shown else layout.number(each.value) for each in scores.scores)
+            means = (shown(scores, each) if shown else _mean(each, layout) for each in scores.scores)
             grid.append([scores.run, *label, *means])
     return grid
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,20 @@ def test_a_judgement_that_failed_is_exit_3(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, [str(path), "-m", "crag_score"], prog_name="rageval")
     assert (done.exit_code, done.stdout) == (3, "")
     assert "1 refused" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("style", "means", "of_query"),
+    [
+        ("table", "0.7803 (0.7803 to 0.8974)", r"run\.trec +7640 +\S+$"),
+        ("md", "0.7803 (0.7803 to 0.8974) |", r"\| run\.trec \| 7640 \| \S+ \|$"),
+        ("latex", "0.7803 (0.7803 to 0.8974) \\\\", r"run\.trec & 7640 & \S+ \\\\$"),
+        ("csv", "0.7803,12,0,0.7803,0.8974", r"run\.trec,7640,recall@50,\S+,1,0,,$"),
+    ],
+)
+def test_a_mean_stands_beside_what_it_lies_between(style: str, means: str, of_query: str) -> None:
+    words = [RUN, QRELS, "-m", "recall@50", "--format", style, "-q"]
+    done = CliRunner().invoke(main, [*words, "--bounds"])
+    assert means in done.stdout
+    assert re.search(of_query, done.stdout, re.MULTILINE)
+    assert not re.search(r" to |least|parenth", CliRunner().invoke(main, words).stdout)
