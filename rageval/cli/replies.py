@@ -108,11 +108,15 @@ def _show(key: str, store: str | None) -> None:
 
 
 def _shown(stored: StoredReply) -> Iterator[str]:
+    from rageval.judges.base import FENCE
+
     reply = stored.reply
     yield f"key      {stored.key}"
     yield f"model    {visible(stored.model)} at {visible(stored.endpoint)}, {stored.created}"
     yield f"status   {reply.status}" + (f": {visible(reply.detail)}" if reply.detail else "")
     yield f"tokens   {reply.usage.input:,} in, {reply.usage.output:,} out"
+    if FENCE in stored.request.user:
+        yield f"fence    {FENCE} stands where random digits were sent"
     for title, text in (
         ("system", stored.request.system),
         ("user", stored.request.user),

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypedDict, Unpack
 
 from rageval.errors import UsageError
-from rageval.judges._prompts import FENCE, Fences, Mark, Part, Prompt, stored
+from rageval.judges._prompts import FENCE as FENCE
+from rageval.judges._prompts import Fences, Mark, Part, Prompt, stored
 from rageval.text import mended
 
 # What may become of a judgement; only the first two carry a grade.

@@ -351,6 +351,7 @@ def test_the_store_is_shown_exported_and_imported(server: LlmServer) -> None:
     shown = command("replies", "show", json.loads(lines[0])["key"][:12]).out
     assert "--- system\nYou decide whether an answer agrees" in shown
     assert "--- reply\n{" in shown
+    assert "\nfence    {{fence}} stands where random digits were sent\n\n--- system" in shown
     assert command("replies", "import", "replies", "--store", "other.sqlite").code == 0
     assert_fine(command(*CRAG, "--judge", "openai:m", "-o", "again", "--store", "other.sqlite"))
     assert len(server.requests) == CALLS
@@ -361,7 +362,8 @@ def test_the_store_is_shown_exported_and_imported(server: LlmServer) -> None:
     assert outcome.code == 3
     assert "is there with another reply, which was kept" in outcome.err
     assert "the last line is cut off" in outcome.err
-    assert_refused(command("replies", "show", "zz"), "no reply, or more than one")
+    refused = command("replies", "show", "zz", "--store", "other.sqlite")
+    assert_refused(refused, "other.sqlite: no reply, or more than one")
     assert_refused(command("replies", "stats", "--store", "nowhere"), "nowhere: no such store")
     assert_refused(command("replies", "merge", "nowhere", "-o", "x"), "nowhere: no such store")
 
