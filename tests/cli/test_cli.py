@@ -291,3 +291,18 @@ def test_the_command_looks_for_garbage_rarely_and_the_library_leaves_that_to_its
 def test_the_installed_command_is_the_one_of_the_module() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert project["project"]["scripts"] == {"rageval": "rageval.__main__:main"}
+
+
+def test_a_plug_in_under_a_name_of_ours_is_listed_as_one_that_nobody_can_ask_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from importlib.metadata import EntryPoint, EntryPoints
+
+    named = [EntryPoint(name, "nowhere:x", "rageval.measures") for name in ("ndcg", "accuracy", "mine")]
+    monkeypatch.setattr("rageval.plugins._entries", lambda group: EntryPoints(named))
+    listed = CliRunner().invoke(main, ["measures"]).stdout
+    said = dict(re.findall(r"^(\w+) +(\(plug-in.*)$", listed, re.MULTILINE))
+    assert said.pop("mine") == "(plug-in)"
+    assert set(said.items()) == {
+        (name, "(plug-in; cannot be asked for, as rageval has this name)") for name in ("ndcg", "accuracy")
+    }
