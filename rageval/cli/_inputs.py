@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rageval.errors import InputError, UsageError
+from rageval.files.beir import is_beir
 from rageval.files.opening import (
     BOM,
     STDIN,
@@ -297,6 +298,8 @@ def _kind_of(start: bytes, name: str, reading: Reading) -> str:
                 " 6 columns (qid Q0 docid rank score tag), or one object {query: {docid: score}}"
             )
         return "umbrela" if b'"judgment"' in lines[0] else "json"
+    if is_beir(lines[0]):
+        return "qrels"
     kind = kind_of_line(lines[0])
     # A line of runs and judgements has a number; what has tabs and none is the header of some table.
     if kind is None or (b"\t" in lines[0] and not _DIGIT.search(lines[0])):
@@ -327,7 +330,6 @@ def _odd(line: bytes, name: str, start: bytes) -> str:
     raise InputError(f"{found}; {expected}{_way_out(line, name)}")
 
 
-_OF_BEIR = ["query-id", "corpus-id", "score"]
 _OF_RUNS = re.compile("q(uery)?_?id|q0|doc(_?id|no)", re.IGNORECASE)  # as columns of runs and judgements
 
 
@@ -336,8 +338,6 @@ def _way_out(line: bytes, name: str) -> str:
     from rageval.files.jsonl import table_columns
 
     columns = table_columns(line)
-    if columns == _OF_BEIR:
-        return f". Judgements of BEIR become lines by: awk 'NR > 1 {{print $1, 0, $2, $3}}' {name}"
     if columns and not any(map(_OF_RUNS.fullmatch, columns)):
         return f". If it is a table of questions and answers: rageval import {name} -o DIR"
     for mark in (b",", b";"):

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
+from rageval.files.beir import is_beir, read_beir
 from rageval.files.limits import Limits
 from rageval.files.opening import (
     ADAPTIVE,
@@ -243,6 +244,8 @@ def read_qrels(
             for _, query, doc, number in retrieved.numbers(source, reading.limits)
         ]
         return _with_asked(source, Qrels.from_records(records, name_of(source)))
+    if _is_beir(source, reading):
+        return _with_asked(source, Qrels.from_records(read_beir(source, reading.limits), name_of(source)))
     if _is_gold(source, reading):
         raise InputError(
             f"{name_of(source)}: holds spans of sources; which chunks hold them is told by --chunks FILE and"
@@ -379,6 +382,13 @@ def named_sources(runs: Mapping[str, Any] | Iterable[Any]) -> list[RunSource]:
             source.run()
         sources.append(source)
     return sources
+
+
+def _is_beir(source: Any, reading: Reading) -> bool:
+    """Return whether the file holds judgements as BEIR has them; one far away is told by its name first."""
+    if is_columnar(source) or (is_remote(source) and ".tsv" not in str(source)):
+        return False
+    return is_beir(start_of(source, reading.limits))
 
 
 def _is_retrieved(source: Any, reading: Reading) -> bool:

@@ -142,7 +142,6 @@ def test_every_door_names_the_way(mark: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "way"),
     [
-        ("query-id\tcorpus-id\tscore", "awk 'NR > 1 {print $1, 0, $2, $3}' "),
         ("q1,Q0,d1,1,2.5,tag", "cat FILE | tr ',' ' '"),
         ("qid;Q0;docid;rank;score;tag", "sed 1d FILE | tr ';' ' '"),
         ("q1,0,d1,1", "cat FILE | tr ',' ' '"),

@@ -1,0 +1,42 @@
+"""Judgements as BEIR's data sets have them: a table with the header `query-id corpus-id score`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rageval.errors import InputError
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import BOM, Source, name_of
+from rageval.records import Qrel
+from rageval.text import visible
+
+_HEADER = ["query-id", "corpus-id", "score"]
+_GRADE = re.compile(r"-?\d{1,9}", re.ASCII)
+
+
+def is_beir(start: bytes) -> bool:
+    r"""Return whether a file begins with that header.
+
+    >>> is_beir(b"query-id\tcorpus-id\tscore\n1\td\t1\n"), is_beir(b"1\t0\td\t1\n")
+    (True, False)
+    """
+    line = start.removeprefix(BOM).lstrip().partition(b"\n")[0]
+    return line.decode("ascii", "replace").split() == _HEADER
+
+
+def read_beir(source: Source, limits: Limits = DEFAULT) -> Iterator[Qrel]:
+    """Read the judgements; `InputError` names the line that holds none."""
+    from rageval.files.questions import read_table
+
+    name = name_of(source)
+    for line, words in read_table(source, " ".join(_HEADER), limits):
+        if words == _HEADER:
+            continue
+        query, doc, grade = words
+        if not _GRADE.fullmatch(grade) or abs(int(grade)) > limits.grade:
+            raise InputError(
+                f"{name}:{line}: expected a whole number from -{limits.grade:,} to {limits.grade:,} as score,"
+                f" found {visible(grade)[:80]!r}"
+            )
+        yield Qrel(query, doc, int(grade))

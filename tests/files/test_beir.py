@@ -1,0 +1,59 @@
+"""Judgements as BEIR's data sets have them are read wherever judgements are."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import rageval
+from rageval.cli import main
+from rageval.errors import InputError
+
+HEADER = "query-id\tcorpus-id\tscore\n"
+ROWS = "1\td1\t2\n1\td 2\t0\n2\td3\t1\n"
+RUN = "1\tQ0\td 2\t1\t2.0\tt\n1\tQ0\td1\t2\t1.0\tt\n2\tQ0\td3\t1\t1.0\tt\n"
+
+
+def given(folder: Path, text: str = HEADER + ROWS, name: str = "test.tsv") -> tuple[str, str]:
+    (folder / "run").write_text(RUN, encoding="utf-8")
+    content = text.encode()
+    (folder / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    return str(folder / "run"), str(folder / name)
+
+
+@pytest.mark.parametrize("name", ["test.tsv", "test", "test.gz"])
+@pytest.mark.parametrize("text", [HEADER + ROWS, "\ufeff" + (HEADER + ROWS).replace("\n", "\r\n")])
+def test_it_is_read_in_any_place(name: str, text: str, tmp_path: Path) -> None:
+    run, qrels = given(tmp_path, text, name)
+    for words in ((run, qrels), (qrels, run)):
+        done = CliRunner().invoke(main, [*words, "-m", "rr,recall@1", "--format", "csv"])
+        assert (done.exit_code, "0.7500" in done.stdout, "0.5000" in done.stdout) == (0, True, True), (
+            done.output
+        )
+    assert rageval.evaluate("rr", run, qrels)["rr"].by_query == {"1": 0.5, "2": 1.0}
+    assert rageval.evaluate("rr(rel=2)", run, qrels)["rr(rel=2)"].by_query == {"1": 0.5, "2": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (
+            "1\td1\t1.0\n",
+            "test.tsv:2: expected a whole number from -1,000,000 to 1,000,000 as score, found '1.0'",
+        ),
+        ("1\td1\t9999999\n", "test.tsv:2: expected a whole number"),
+        ("1\td1\n", "test.tsv:2: expected 3 columns"),
+        ("1\td1\t1\n1\td1\t0\n", "d1"),
+        ("1\td1\t1\n\t\t1\n", "test.tsv"),
+        ("", "test.tsv"),
+    ],
+)
+def test_what_is_none_is_told(rows: str, said: str, tmp_path: Path) -> None:
+    run, qrels = given(tmp_path, HEADER + rows)
+    with pytest.raises(InputError) as caught:
+        rageval.evaluate("rr", run, qrels)
+    assert said in str(caught.value)
+    assert CliRunner().invoke(main, [run, qrels, "-m", "rr"]).exit_code == 2
