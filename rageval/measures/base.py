@@ -642,7 +642,10 @@ def _checked_cutoff(k: Any, name: str) -> int:
     if isinstance(k, str) and k.isascii() and k.isdigit() and len(k) < 20:
         k = int(k)
     if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1 or k >= 2**31:
-        raise MeasureError(f"{name}@{k!s:.80}: expected a whole number from 1 as cut-off, as in {name}@10")
+        of_ranx = "; ranx's -l2 is -l 2, or (rel=2)" if "-l" in str(k) else ""
+        raise MeasureError(
+            f"{name}@{k!s:.80}: expected a whole number from 1 as cut-off, as in {name}@10{of_ranx}"
+        )
     return int(k)
 
 

@@ -44,7 +44,16 @@ ALIASES = {
     "factscore": "claim_faithfulness",
     "noise_sensitivity_in_relevant": "noise_relevant",
     "noise_sensitivity_in_irrelevant": "noise_irrelevant",
-    "hits": "success",
+    "hit_rate": "success",
+}
+# Names of ranx that mean something else than the nearest of ours.
+OF_RANX = {
+    "hits": "ranx counts the relevant documents by it; success@10 (hit_rate@10) says whether there is one,"
+    " precision@10 is the count by 10",
+    "f1": "of documents it is not offered; precision and recall are",
+    "ndcg_burges": "ask for nDCG(dcg=exp-log2)@10",
+    "dcg_burges": "it is not offered; nDCG(dcg=exp-log2)@10 is",
+    "dcg": "it is not offered; nDCG@10 is",
 }
 SETS = {"official": "trec_eval", "all_trec": "all_trec"}  # trec_eval's, without 'official:' before them
 # Short names for measures with parameters.
@@ -194,7 +203,10 @@ def _of_others(text: str) -> ForeignMeasure:
     why = why_not(text)
     if why is not None:
         raise MeasureError(f"{text}: this measure of trec_eval's is not offered; {why}")
-    found = _foreign_measure(text)
+    name = _folded(text.partition("@")[0].partition("(")[0])
+    if name in OF_RANX:
+        raise MeasureError(f"{text}: {OF_RANX[name]}")
+    found = _foreign_measure(re.sub(r"(?i)^\s*r[-_]precision", "Rprec", text))
     if found is None:
         raise _unknown(text)
     return found

@@ -126,7 +126,13 @@ def test_the_spellings_and_options_side_by_side_are_read() -> None:
     table = {you: said for you, *_, said in rows(page("from-trec-eval"), "Commands side by side")}
     assert {value(*files, "-m", spelt) for spelt in ("map", "AP", "ap")} == {"0.1785"}
     assert {value(*files, "-m", spelt) for spelt in ("P.10", "P_10", "P@10", "precision@10")} == {"0.3000"}
-    assert {value(*files, "-m", spelt) for spelt in ("hits@10", "mrr@10")} == {"0.6667", "0.3889"}
+    assert {value(*files, "-m", spelt) for spelt in ("hit_rate@10", "mrr@10")} == {"0.6667", "0.3889"}
+    for spelt, said in {"hits@10": "hit_rate@10", "f1@10": "not offered", "P@10-l2": "(rel=2)"}.items():
+        done = CliRunner().invoke(main, [str(files[0]), str(files[1]), "-m", spelt])
+        assert (done.exit_code, said in done.stderr) == (2, True), done.output
+    of_ranx = RANX["results.test"]
+    for spelt in ("map", "mrr", "hit_rate@10", "ndcg@10", "precision@10", "recall@100", "r-precision"):
+        assert value(*files, "-m", spelt) == f"{of_ranx[spelt]:.4f}"
     assert value(*files, "-m", "P@10", "-l", "2") == value(*files, "-m", "P(rel=2)@10")
     for option in re.findall(r"`(-\w)\b", " ".join(table.values())):
         more = {"-l": ["2"], "-M": ["100"]}.get(option, [])

@@ -223,7 +223,7 @@ def test_what_is_no_measure_of_ours_is_refused() -> None:
             check_measure(what)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["recall", "crag_score", "hits", "accuracy"])
+@pytest.mark.parametrize("name", ["recall", "crag_score", "hit_rate", "accuracy"])
 def test_a_name_that_is_taken_is_refused(name: str) -> None:
     def another(ranking: Ranking) -> float:
         return float(len(ranking.hits()) > 0)
