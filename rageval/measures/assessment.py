@@ -171,7 +171,7 @@ class Assessment:
             for status, number in seen.lost.items():
                 self.lost[status] = self.lost.get(status, 0) + number
         if failed or not seen.lost or not self.skips:
-            return seen.judgements
+            return seen.judgements[:]  # a list of one's own: the other measures look at the same
         return [judgement for judgement in seen.judgements if judgement.grade == judgement.grade]
 
     def knows(self, scale: Scale) -> bool:

@@ -189,6 +189,8 @@ class Measure:
         self.about = about or About()
         if not callable(self.about.better):
             checked_direction(self.about.better, self.name)
+        if not self.name.isidentifier():
+            raise MeasureError(f"{self.name}: expected a function with a name, by which it is asked for")
         if self.about.aggregate not in (MEAN, SUM) and not callable(self.about.aggregate):
             raise MeasureError(
                 f"{self.name}: aggregate={self.about.aggregate!r:.80}, expected {MEAN!r}, {SUM!r}, or a"

@@ -15,6 +15,7 @@ from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.objects import records_of_frame
+from rageval.measures import known
 from rageval.measures.assessment import Assessment
 from rageval.measures.base import POOL, Measure
 from rageval.measures.parsing import parse_measures
@@ -307,7 +308,9 @@ def measures_of_answers(measures: object) -> list[Measure]:
         raise MeasureError("no measure named; expected something like v_strict or crag_score")
     for measure in found:
         if not isinstance(measure, Measure) or not measure.of_answers:
-            raise MeasureError(f"{measure} scores runs; give a run and judgements of documents")
+            own = not isinstance(measure, Measure) or known(measure.name) is not None
+            way = "" if own else ", or annotate its first argument as rageval.Assessment"
+            raise MeasureError(f"{measure} scores runs; give a run and judgements of documents{way}")
     return [measure for measure in found if isinstance(measure, Measure)]
 
 

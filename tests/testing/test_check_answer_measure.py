@@ -180,6 +180,33 @@ def test_what_the_function_raises_is_an_error_of_the_measure() -> None:
     assert "\njudged = [" in str(caught.value)
 
 
+def test_judgements_that_another_measure_looks_at_cannot_be_changed() -> None:
+    @rageval.measure
+    def clears(answer: Assessment) -> float:
+        answer.judged("correctness").clear()
+        return 0.0
+
+    judged = [{"query_id": "q", "run_id": "r", "aspect": "correctness", "grade": 2}]
+    found = rageval.evaluate_answers([clears, "correctness"], judged)["r"]
+    assert found["correctness"].value == 2.0
+
+
+def test_a_measure_of_answers_that_does_not_say_so_is_told_how() -> None:
+    @rageval.measure
+    def unsaid(answer) -> float:  # type: ignore[no-untyped-def]
+        return 0.0
+
+    judged = [{"query_id": "q", "run_id": "r", "aspect": "correctness", "grade": 2}]
+    with pytest.raises(
+        MeasureError, match=r"unsaid scores runs; .* its first argument as rageval\.Assessment"
+    ):
+        rageval.evaluate_answers([unsaid], judged)
+    with pytest.raises(MeasureError, match=r"judgements of documents$"):
+        rageval.evaluate_answers("recall", judged)
+    with pytest.raises(MeasureError, match="<lambda>: expected a function with a name"):
+        rageval.measure(lambda answer: 0.0)
+
+
 def test_a_name_that_is_taken_is_refused() -> None:
     @rageval.measure
     def crag_score(answer: Assessment) -> float:
