@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from rageval.errors import InputError, UsageError
 from rageval.names import suggestion
+from rageval.records import Answer, Question
 from rageval.scoring.scores import Scores
 from rageval.showing import Displayed, Grid
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from rageval.comparison import Comparison, GateReport
     from rageval.judges import Model, Rubric
-    from rageval.records import Answer
     from rageval.typing import (
         AnswerOptions,
         ChosenLike,
@@ -362,11 +362,11 @@ class Judged(Displayed, list[dict[str, Any]]):
 
 def judge(
     rubric: str | Rubric,
-    answers: RecordsLike | Frame | Iterable[FileLike] | None,
+    answers: RecordsLike | Frame | Iterable[FileLike] | Iterable[Answer] | None,
     judges: str | Model | Iterable[str | Model],
     measures: MeasuresLike = (),
     *,
-    questions: RecordsLike | Frame | None = None,
+    questions: RecordsLike | Frame | Iterable[Question] | None = None,
     nuggets: RecordsLike | Frame | None = None,
     passages: RecordsLike | Frame | None = None,
     claims: RecordsLike | Frame | None = None,
@@ -490,7 +490,21 @@ def _file(source: Any, what: str) -> Any:
     # Records go the way of a file, with the same checks and messages.
     if any(isinstance(item, Mapping) for item in found):
         return in_memory(found, what)
+    if found and all(isinstance(item, Answer | Question) for item in found):
+        return in_memory(_lines_of(found), what)
     return [_file(item, what) for item in found]
+
+
+def _lines_of(records: Sequence[Answer | Question]) -> list[Any]:
+    """Return answers and questions, such as a log's, as what their lines hold."""
+    import json
+
+    from rageval.files.answers import write_answers
+    from rageval.files.questions import write_questions
+
+    answers = write_answers((each for each in records if isinstance(each, Answer)), "plain")
+    questions = write_questions(each for each in records if isinstance(each, Question))
+    return [json.loads(line) for line in (*answers, *questions)]
 
 
 def _with_answers(records: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:

@@ -6,20 +6,38 @@ What is known of queries besides their text may also stand in judgements, or in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from rageval.errors import InputError
-from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms, read_records
+from rageval.files.jsonl import (
+    Id,
+    RecordForm,
+    Unfit,
+    as_line,
+    has,
+    identifier,
+    once,
+    read_forms,
+    read_records,
+)
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import BOM, Source, _bad_bytes, _refuse_bom, chunks, name_of, quoted
 from rageval.files.retrieved import QUESTIONS as CANDIDATES
 from rageval.records import Question
 from rageval.text import problem_of_id, visible
 
-__all__ = ["Question", "fields_of", "read_facts", "read_groups", "read_questions", "read_weights"]
+__all__ = [
+    "Question",
+    "fields_of",
+    "read_facts",
+    "read_groups",
+    "read_questions",
+    "read_weights",
+    "write_questions",
+]
 
 
 def _from_topic(line: bytes, limits: Limits) -> Question:
@@ -260,6 +278,21 @@ def read_questions(source: Source, limits: Limits = DEFAULT) -> Iterator[Questio
     records = read_forms(source, _FORMS, "questions", limits)
     for _, question in once(records, source, lambda question: f"question {question.query_id}"):
         yield question
+
+
+_OWN = ("query_id", "question", "answer", "id", "title", "interaction_id", "query")
+
+
+def write_questions(questions: Iterable[Question]) -> Iterator[str]:
+    """Yield a line for each question, with its right answers and facts.
+
+    >>> list(write_questions([Question("q", "Where?", ("Oslo",))]))
+    ['{"answer":["Oslo"],"query_id":"q","question":"Where?"}']
+    """
+    for question in questions:
+        facts = {name: value for name, value in question.facts if value and name not in _OWN}
+        gold = {"answer": list(question.gold)} if question.gold else {}
+        yield as_line(facts | {"query_id": question.query_id, "question": question.text} | gold)
 
 
 def _value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:

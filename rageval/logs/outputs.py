@@ -11,13 +11,12 @@ from typing import Any
 from rageval.files.answers import write_answers
 from rageval.files.jsonl import as_line
 from rageval.files.opening import STDIN
+from rageval.files.questions import write_questions
 from rageval.files.writing import file_names
 from rageval.logs.parting import PERSON, Log
-from rageval.records import Question
 from rageval.version import __version__
 
 Lines = Callable[[], Iterator[str]]
-_OWN = ("query_id", "question", "answer", "id", "title", "interaction_id", "query")
 
 
 def outputs(log: Log) -> dict[str, Lines]:
@@ -26,7 +25,7 @@ def outputs(log: Log) -> dict[str, Lines]:
     if log.answers:
         files["answers.jsonl"] = lambda: _answers(log)
     if log.questions:
-        files["questions.jsonl"] = lambda: map(_question, log.questions)
+        files["questions.jsonl"] = lambda: write_questions(log.questions)
     for name, plain in file_names(log.run).items():
         # One run is run.trec; of several each bears its name.
         file = "run.trec" if len(log.run) == 1 else f"run.{plain}.trec"
@@ -94,12 +93,6 @@ def _answers(log: Log) -> Iterator[str]:
     for answer in log.answers:
         trace = log.traces.get((answer.run_id, answer.query_id, answer.repeat))
         yield next(write_answers([answer], "plain", **({"trace_id": trace} if trace else {})))
-
-
-def _question(question: Question) -> str:
-    facts = {name: value for name, value in question.facts if value and name not in _OWN}
-    gold = {"answer": list(question.gold)} if question.gold else {}
-    return as_line(facts | {"query_id": question.query_id, "question": question.text} | gold)
 
 
 def _run(log: Log, name: str) -> Iterator[str]:

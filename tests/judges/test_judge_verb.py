@@ -15,7 +15,7 @@ from rageval.datasets import loading
 from rageval.datasets.loading import Dataset
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.judges.base import Request
-from rageval.records import Question
+from rageval.records import Answer, Question, Sentence
 from rageval.testing import ScriptedModel
 from test_bad_input import command
 
@@ -227,3 +227,13 @@ def test_a_gap_in_a_frame_is_told_from_an_empty_answer() -> None:
         rageval.judge("crag", frame, "contains", questions=GOLD)
     judged = rageval.judge("crag", frame.fillna({"answer": ""}), "contains", questions=GOLD)
     assert judged[1]["label"] == "missing"
+
+
+def test_records_of_answers_and_questions_are_taken_as_their_files() -> None:
+    answers = [
+        Answer("q1", "ours", (Sentence("In Oslo."),), repeat="1"),
+        Answer("q1", "ours", (Sentence("In Rome."),), repeat="2"),
+    ]
+    questions = [Question("q1", "Where?", ("Oslo",), (("domain", "geo"),))]
+    judged = rageval.judge("crag", answers, "contains", questions=iter(questions))
+    assert [(each["repeat"], each["label"]) for each in judged] == [("1", "perfect"), ("2", "incorrect")]

@@ -175,3 +175,8 @@ def test_the_page_leads_from_two_tables_to_a_claim(tmp_path: Path, monkeypatch: 
         result = run(*shlex.split(line)[1:])
         assert result.exit_code == 0, result.output
     assert shown in result.stdout
+
+
+def test_the_page_does_the_same_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    exec(blocks("python", PAGE)[0], {})
