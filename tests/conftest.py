@@ -55,6 +55,7 @@ subprocess.Popen.__exit__ = _ended_for_good  # type: ignore[method-assign, assig
 SCORING = {
     *(
         "test_bad_input",
+        "test_beir",
         "test_beside_ir_measures",
         "test_check_measure",
         "test_cli",

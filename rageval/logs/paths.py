@@ -252,7 +252,7 @@ def literal(text: str, where: str) -> Any:
 def list_in(text: str) -> str:
     """Return what reads a text as the list that is written in it: as JSON, or as Python does; else nothing.
 
-    >>> list_in('["a", "b"]'), list_in("['it\\'s']"), list_in('[{"text": "a"}]'), list_in("[1] is cited.")
+    >>> list_in('["a", "b"]'), list_in("['a', 'b']"), list_in('[{"text": "a"}]'), list_in("[1] is cited.")
     ('|json[]', '|literal[]', '|json[].text', '')
     """
     if not text.strip().startswith("["):
