@@ -25,7 +25,9 @@ from rageval.errors import InputError
 from rageval.files import retrieved
 from rageval.files.answers import is_report
 from rageval.files.banks import is_older_bank
+from rageval.files.beir import is_beir
 from rageval.files.foreign_judgements import is_judged
+from rageval.files.jsonl import table_columns
 from rageval.files.leaderboards import ALL, UntoldForm, is_leaderboard, read_leaderboard
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import BOM, head, name_of
@@ -343,9 +345,11 @@ def _kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
     else:
         kind = LEADERBOARD if _is_leaderboard(lines) else _kind_of(line)
     if kind is None:
+        is_table = bool(table_columns(line)) and not is_beir(start)
+        way = f"; a table of answers is parted by: rageval import {path} -o DIR" if is_table else ""
         raise InputError(
             f"{path}:1: cannot tell what this is; expected a run, qrels, spans, nuggets, answers,"
-            " judgements, claims, topics (--topics FILE), chunks or a corpus (--corpus FILE)"
+            f" judgements, claims, topics (--topics FILE), chunks or a corpus (--corpus FILE){way}"
         )
     return kind
 

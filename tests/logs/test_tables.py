@@ -132,6 +132,7 @@ def test_every_door_names_the_way(mark: str, tmp_path: Path) -> None:
         (path,),
         ("judge", "crag", path, "--judge", "contains"),
         ("compare", path, "-m", "crag_score"),
+        *([("doctor", path)] if mark != "\t" else []),  # which takes four columns for judgements
     ):
         result = run(*words)
         assert result.exit_code == 2
