@@ -228,8 +228,12 @@ class Topic:
         [(1, 2.0), (2, 1.0), (3, 0.5)]
         """
         if self._all.order is None or self.weights is not None:  # the compiled part knows no weights
-            greedy = self.keep(("greedy", alpha, rel), lambda: _Greedy(self.kinds(rel), alpha, self.weights))
-            return greedy.gains(k)
+            # Taken out while it goes deeper: another thread that wants it meanwhile begins one of its own.
+            key = "greedy", alpha, rel
+            greedy = self._kept.pop(key, None) or _Greedy(self.kinds(rel), alpha, self.weights)
+            gains = greedy.gains(k)
+            self._kept[key] = greedy
+            return gains
         depth, gains = self._ideals.get((alpha, rel), (0.0, []))
         # The compiled part orders to a depth; a deeper question asks again, a shallower one is a prefix.
         if depth < (math.inf if k is None else k):

@@ -374,20 +374,49 @@ def test_interop_with_ir_measures() -> None:
     assert found[wanted[2]] == pytest.approx(1 / 3)
 
 
-def test_an_evaluator_may_be_used_by_several_threads_at_once() -> None:
+@pytest.mark.parametrize("weigh", [False, True])
+def test_an_evaluator_may_be_used_by_several_threads_at_once(weigh: bool) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     data = Path(__file__).parents[2] / "examples/data"
-    wanted = "alpha_ndcg@10, alpha_ndcg(ideal=exact)@5, coverage@20, ndcg@10, nrbp, d_sharp@10, hole@10"
-    runs = [data / "run.trec", data / "baseline.trec"] * 10
-    alone = [rageval.evaluate(wanted, run, data / "qrels.nugget") for run in runs[:2]] * 10
-    evaluator = rageval.Evaluator(wanted, data / "qrels.nugget")  # knows no ideal yet
+    runs = [data / "run.trec", data / "baseline.trec"]
+    rows = [line.split() for line in (data / "qrels.nugget").read_text().splitlines()]
+    weights: dict[str, dict[str, float]] = {}
+    for at, (query, nugget, *_) in enumerate(rows):
+        weights.setdefault(query, {}).setdefault(nugget, 1.0 + at % 3)
+    # The greedy ideal goes deeper with each of them, and remembers how far it is.
+    wanted = "alpha_ndcg@3, nnrbp, alpha_ndcg@20, nerr_ia@10"
+    rules = {"intent_weights": weights} if weigh else {}
+    alone = [rageval.evaluate(wanted, run, data / "qrels.nugget", **rules) for run in runs] * 4
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(8) as pool:
-            together = list(pool.map(evaluator.evaluate, runs))
+            for _ in range(6):
+                evaluator = rageval.Evaluator(wanted, data / "qrels.nugget", **rules)
+                for one, other in zip(alone, pool.map(evaluator.evaluate, runs * 4), strict=True):
+                    assert [each.by_query for each in one.values()] == [
+                        each.by_query for each in other.values()
+                    ]
     finally:
         sys.setswitchinterval(before)
-    for one, other in zip(alone, together, strict=True):
-        assert [score.by_query for score in one.values()] == [score.by_query for score in other.values()]
+
+
+def test_who_wants_an_ideal_while_another_thread_makes_it_deeper_begins_one_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from rageval.measures import ranking
+
+    nuggets = {"n1": {"a": 1, "b": 1}, "n2": {"a": 1}, "n3": {"c": 1}}
+    topic, within = ranking.Topic.of(nuggets), []
+    take = ranking._Greedy._take
+
+    def interrupted(greedy, *words):
+        if not within:
+            within.append([])
+            within.append(topic.ideal(None, alpha=0.5))
+        take(greedy, *words)
+
+    monkeypatch.setattr(ranking._Greedy, "_take", interrupted)
+    assert topic.ideal(None, alpha=0.5) == within[1] == [(1, 2.0), (2, 1.0), (3, 0.5)]
+    assert topic.ideal(2, alpha=0.5) == [(1, 2.0), (2, 1.0)]
