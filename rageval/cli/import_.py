@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rageval.logs import Log
 
 _STDOUT = "-"
+_TO_JUDGE = ("answers.jsonl", "questions.jsonl")
 _KINDS = ("answers", "questions", "run", "judged")
 _SETTINGS = ("tool", "records", "run", "hop", "split")  # of a policy's [logs.NAME], beside fields
 
@@ -89,6 +91,19 @@ def import_(logs: tuple[str, ...], **options: Any) -> None:
         click.echo("\n".join(_summary(log, counts_of(log))), err=True)
     for remark in log.remarks:
         click.echo(f"rageval: {visible(remark)}", err=True)
+    if options["output"] and not options["only"] and not options["dry_run"]:
+        _say_next(log, options["output"])
+
+
+def _say_next(log: Log, folder: str) -> None:
+    """Say how answers that nobody judged become a number, where there are right answers for it."""
+    if log.answers and not log.judgements and any(question.gold for question in log.questions):
+        answers, questions = (shlex.quote(visible(os.path.join(folder, name))) for name in _TO_JUDGE)
+        click.echo(
+            f"next, for instance: rageval judge crag {answers} --questions {questions} --judge contains"
+            " -o judged.jsonl -m crag_score",
+            err=True,
+        )
 
 
 def _settings(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -181,3 +181,14 @@ def test_the_page_leads_from_two_tables_to_a_claim(tmp_path: Path, monkeypatch: 
 def test_the_page_does_the_same_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     exec(blocks("python", PAGE)[0], {})
+
+
+def test_the_next_command_is_said_and_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = table(tmp_path / "t.csv")
+    said = run("import", path, "--map", guess(path), "-o", "a folder").stderr
+    command = said.partition("next, for instance: rageval ")[2]
+    assert "crag_score" in run(*shlex.split(command)).stdout
+    for words in (["--dry-run"], ["--only", "answers"], ["--map", "grade:x=our_answer", "-o", "judged"]):
+        assert "next" not in run("import", path, "--map", guess(path), *words).stderr
+    assert "next" not in run("import", path, "--map", "question=question,answer=our_answer", "-o", "b").stderr
