@@ -49,7 +49,7 @@ ALIASES = {
 # Names of ranx that mean something else than the nearest of ours.
 OF_RANX = {
     "hits": "ranx counts the relevant documents by it; success@10 (hit_rate@10) says whether there is one,"
-    " precision@10 is the count by 10",
+    " and 10 times precision@10 is that count",
     "f1": "of documents it is not offered; precision and recall are",
     "ndcg_burges": "ask for nDCG(dcg=exp-log2)@10",
     "dcg_burges": "it is not offered; nDCG(dcg=exp-log2)@10 is",
