@@ -268,7 +268,11 @@ def test_random_orders_depend_on_the_seed_and_the_query_alone() -> None:
             Material(ANSWERS, {"q1": Question("q1", "?"), "q2": Question("q2", "?")}),
             "has no gold answer",
         ),
-        ("nugget-assignment", Material(ANSWERS, QUESTIONS), "has no nuggets; expected them in --nuggets"),
+        (
+            "nugget-assignment",
+            Material(ANSWERS, QUESTIONS),
+            "has no nuggets, and ours, theirs answered it; expected them in --nuggets",
+        ),
         (
             "citation-support",
             Material(ANSWERS, QUESTIONS),
