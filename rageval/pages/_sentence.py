@@ -76,6 +76,9 @@ def _of_pair(report: _Record, pair: _Record, places: int) -> str:
             f"{_count(pair['queries'], 'query', 'queries')} cannot tell whether {first} or {second} is"
             f" {'higher' if _better(report, measure) == NEITHER else 'better'} by {measure}: {gap}."
         )
+    certain = (pair.get("every_completion") or "undecided").removesuffix(f" {BY_THIS_JUDGE}")
+    if verdict == "refused" and certain != "undecided":
+        return f"{run} is {certain} than {other} by {measure}{rests}, whatever the unjudged documents are."
     said = "are identical" if verdict == "identical" else "cannot be compared"
     return f"{first} and {second} {said} by {measure}{': ' + pair['why'] if pair.get('why') else ''}."
 

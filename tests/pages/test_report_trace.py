@@ -51,6 +51,12 @@ def test_the_first_sentence_says_who_is_better_or_that_nobody_can_tell() -> None
     )
     refused = pair(better_run=None, verdict="refused", why="nothing is judged")
     assert sentence(refused, values=two) == "a and b cannot be compared by rr: nothing is judged."
+    by_bounds = {"verdict": "refused", "why": "documents were chosen", "better_run": None}
+    assert sentence(pair(every_completion="lower", **by_bounds), values=two) == (
+        "a is lower than b by rr, whatever the unjudged documents are."
+    )
+    open_still = sentence(pair(every_completion="undecided", **by_bounds), values=two)
+    assert open_still == "a and b cannot be compared by rr: documents were chosen."
     neither = sentence(pair(better_run=None), values=two, better={"rr": "neither"})
     assert neither.startswith("a is higher than b by rr, ")
     assert neither.endswith("neither way is the better one.")
