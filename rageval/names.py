@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import pairwise
-from string import ascii_letters
 
 _MARKS = "#_/:."
 _SLIGHT = "case, leading zeros, %-escapes or Unicode composition"
@@ -123,6 +122,8 @@ def _cuts() -> Iterator[tuple[str, Callable[[str], str]]]:
 
 
 def _without_letters(name: str) -> str:
+    from string import ascii_letters
+
     number = name.lstrip(ascii_letters)
     return number if number.isascii() and number.isdigit() else name
 
