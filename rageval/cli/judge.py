@@ -334,10 +334,12 @@ def _lines(
     settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
     _say_what_a_shard_may(settings)
     if rubric.file.unit in UNITS:
-        yield from _nuggets(rubric, material, judges, settings, failed)
+        judge = _only(judges, "the nuggets of a question are written")
+        yield from _nuggets(rubric, material, judge, settings, failed)
         return
     if rubric.file.unit == SPLITS:
-        yield from _claims(rubric, material, judges, settings, failed)
+        judge = _only(judges, "answers are taken apart")
+        yield from _claims(rubric, material, judge, settings, failed)
         return
     judgements = _judgements(rubric, material, judges, settings, options["disagreements"])
     failed.update(said["status"] for said in judgements if said["status"] not in _GRADED)
@@ -398,20 +400,21 @@ def _unfenced(rubric: Rubric, said: list[dict[str, Any]]) -> str:
     return f"{visible(rubric.name)} is unfenced, as its source is; of attacks on it, {tried}{departs}"
 
 
+def _only(judges: tuple[str, ...], work: str) -> str:
+    """Return the one judge there may be of this work, of which there are no votes."""
+    if len(judges) != 1:
+        raise UsageError(f"{work} by one judge, found {len(judges)}")
+    return judges[0]
+
+
 def _nuggets(
-    rubric: Rubric,
-    material: Material,
-    judges: tuple[str, ...],
-    settings: Settings,
-    failed: Counter[str],
+    rubric: Rubric, material: Material, judge: str, settings: Settings, failed: Counter[str]
 ) -> Iterator[str]:
     """Yield the nuggets of every question, written by one judge."""
     from rageval.files.nuggets import write_nuggets
     from rageval.judges.panel import nuggets_by
 
-    if len(judges) != 1:
-        raise UsageError(f"the nuggets of a question are written by one judge, found {len(judges)}")
-    written = nuggets_by(judges[0], rubric, material, settings)
+    written = nuggets_by(judge, rubric, material, settings)
     for query, why in written.failed.items():
         click.echo(f"rageval: no nuggets for query {visible(query)}: {why}", err=True)
         failed[why.partition(":")[0]] += 1
@@ -420,19 +423,13 @@ def _nuggets(
 
 
 def _claims(
-    rubric: Rubric,
-    material: Material,
-    judges: tuple[str, ...],
-    settings: Settings,
-    failed: Counter[str],
+    rubric: Rubric, material: Material, judge: str, settings: Settings, failed: Counter[str]
 ) -> Iterator[str]:
     """Yield the claims of every answer and gold answer, taken apart by one judge."""
     from rageval.files.claims import write_claims
     from rageval.judges.panel import claims_by
 
-    if len(judges) != 1:
-        raise UsageError(f"answers are taken apart by one judge, found {len(judges)}")
-    claims, lost = claims_by(judges[0], rubric, material, settings)
+    claims, lost = claims_by(judge, rubric, material, settings)
     for query, run, why in lost:
         click.echo(f"rageval: no claims of run {visible(run)}, query {visible(query)}: {why}", err=True)
         failed[why.partition(":")[0]] += 1

@@ -21,7 +21,8 @@ from rageval.cli import main
 from rageval.errors import MissingJudgements
 from rageval.testing import ScriptedModel
 from snippets import ROOT, blocks
-from test_missing import deepeval, loaded, mlflow_scorer, promptfoo, ragas
+from spoilt_logs import loaded
+from test_missing import deepeval, mlflow_scorer, promptfoo, ragas
 
 GOLDEN = ROOT / "tests/golden"
 TREC = GOLDEN / "trec_eval"

@@ -12,25 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 import rageval
-from rageval import logs
 from rageval.cli import main
 from rageval.errors import MissingJudgements
-from rageval.logs import Log
+from spoilt_logs import loaded, log_of
 
-LOGS = Path(__file__).parents[1] / "golden" / "logs"
 Record = dict[str, Any]
-
-
-def loaded(name: str) -> Any:
-    text = (LOGS / name).read_text(encoding="utf-8")
-    return json.loads(text) if name.endswith(".json") else list(map(json.loads, text.splitlines()))
-
-
-def log_of(tmp_path: Path, value: Any, **options: Any) -> Log:
-    path = tmp_path / "log"
-    lines = value if isinstance(value, list) else [value]
-    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    return logs.read(str(path), **options)
 
 
 def promptfoo(value: Any) -> None:

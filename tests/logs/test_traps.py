@@ -10,21 +10,7 @@ import pytest
 
 from rageval import logs
 from rageval.errors import InputError
-from rageval.logs import Log
-
-LOGS = Path(__file__).parents[1] / "golden" / "logs"
-
-
-def loaded(name: str) -> Any:
-    text = (LOGS / name).read_text(encoding="utf-8")
-    return json.loads(text) if name.endswith(".json") else list(map(json.loads, text.splitlines()))
-
-
-def log_of(tmp_path: Path, value: Any, **options: Any) -> Log:
-    path = tmp_path / "log"
-    lines = value if isinstance(value, list) else [value]
-    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    return logs.read(str(path), **options)
+from spoilt_logs import LOGS, loaded, log_of
 
 
 class TestInspect:
