@@ -7,7 +7,7 @@ SEED ?= $(shell date +%s)
 
 PYTEST = python -m pytest -q -n 2
 
-.PHONY: quick test check release-check two-readers machine faults fuzz fuzz-tools fuzz-readers hostile sanitize docs vectors
+.PHONY: fuzz-files quick test check release-check two-readers machine faults fuzz fuzz-tools fuzz-readers hostile sanitize docs vectors
 
 # For who mends a typo: a minute on two idle cores, with the packages of the extra `dev`.
 quick:
@@ -26,7 +26,7 @@ release-check: check sanitize two-readers
 	EXHAUSTIVE=1 python -m pytest -q -n 2
 	RAGEVAL_KERNEL=0 python -m pytest -q -n 2
 	$(PYTEST) -m faults
-	$(MAKE) machine hostile
+	$(MAKE) machine hostile fuzz-files
 	$(MAKE) fuzz-readers SECONDS=330
 	RAGEVAL_KERNEL=0 $(MAKE) fuzz-readers SECONDS=330
 
@@ -37,7 +37,7 @@ two-readers:
 faults:
 	$(PYTEST) -m faults
 
-fuzz: fuzz-tools fuzz-readers
+fuzz: fuzz-tools fuzz-readers fuzz-files
 
 fuzz-tools:
 	rageval conformance --fuzz $(SECONDS) --seed $(SEED)
@@ -77,3 +77,7 @@ vectors:
 
 machine:
 	MACHINE_EXAMPLES=1000 MACHINE_STEPS=60 python -m pytest -q tests/judges/test_store_machine.py
+
+# Later records of other types, odd names and bytes, over every command.
+fuzz-files:
+	FUZZ_FILES=3000 FUZZ_SEED=$(SEED) python -m pytest -q tests/cli/test_changed_files.py

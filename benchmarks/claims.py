@@ -400,10 +400,10 @@ def of_values(replays: int) -> Iterator[Found]:
         row, column = f"{values} at {share}", f"{queries} queries"
         yield Found(f"{row}: BCa alone", column, [float(alone)])
         yield Found(f"{row}: as printed", column, [float(printed)], Limits((0.9, 1), (0.9, 1)))
-    for queries, rate in significance.lopsided(replays):
-        yield Found(
-            "lopsided differences of mean 0 called different by signs", f"{queries} queries", [float(rate)]
-        )
+    for world, queries, rate, claimed in significance.lopsided(replays):
+        row = f"skewed differences of mean 0 ({world})"
+        yield Found(f"{row}: p ≤ .05 by signs", f"{queries} queries", [float(rate)])
+        yield Found(f"{row}: claimed", f"{queries} queries", [float(claimed)])
 
 
 def of_numbers(replays: int) -> Iterator[Found]:

@@ -2,7 +2,7 @@
 
 A contest is a folder of files: what a judge said, who favours the first system, and what people said of some
 queries. Nothing separates the systems, so whatever a door claims is false; of a mean the truth is known.
-`asked` takes a contest to a door, with labels or without. Without, claims say that they are by this judge,
+`asked` takes a contest to a door, with labels or without. Without, claims name the judge,
 but for rankings: judgements of documents do not say whose they are.
 """
 
@@ -19,6 +19,8 @@ from click.testing import CliRunner
 
 from rageval.cli import main
 from worlds import NORMAL, worth
+
+PEOPLE, JUDGE = "people", "judge:openai:m"  # what claims rest on, as JSON has it
 
 Generator = np.random.Generator
 Row = dict[str, Any]
@@ -61,7 +63,9 @@ def _contest(
 ) -> Contest:  # fmt: skip
     some = [{**row, "judge": "person:a"} for row in people if int(row["query_id"][1:]) in labelled]
     files = [_written(folder, "judged.jsonl", ({**row, "judge": "openai:m"} for row in judged))]
-    return Contest(files, ["--gold", _written(folder, "people.jsonl", some)], measure, truth, tuple(more))
+    # They are drawn so; who does not say it is refused once in a hundred times.
+    gold = ["--gold", _written(folder, "people.jsonl", some), "--gold-chosen", "uniform"]
+    return Contest(files, gold, measure, truth, tuple(more))
 
 
 def _drawn(rng: Generator, number: int = LABELLED) -> set[int]:
@@ -100,7 +104,9 @@ def labels(
         (folder / "chances").write_text(lines)
     people = [worth(each).tolist() for each in level]
     found = _contest(folder, _labels(judged), _labels(people), some, "crag_score", _mean_of_crag(), more)
-    return found._replace(gold=[*found.gold, "--gold-chosen", str(folder / "chances")]) if chosen else found
+    return (
+        found._replace(gold=[*found.gold[:2], "--gold-chosen", str(folder / "chances")]) if chosen else found
+    )
 
 
 def rare(folder: Path, rng: Generator) -> Contest:
@@ -151,7 +157,7 @@ def runs(folder: Path, rng: Generator) -> Contest:
     ):
         (folder / name).write_text("".join(lines))
     files = [str(folder / name) for name in ("a.trec", "b.trec", "model")]
-    return Contest(files, ["--gold", str(folder / "people")], RANKINGS, 0.5)
+    return Contest(files, ["--gold", str(folder / "people"), "--gold-chosen", "uniform"], RANKINGS, 0.5)
 
 
 def battles(folder: Path, rng: Generator) -> Contest:
@@ -192,9 +198,9 @@ def command(*words: str) -> str:
 def _of_pairs(pairs: list[Row], with_gold: bool) -> Asked:
     """Whether anything is claimed of a pair, and whether it says what it rests on."""
     claimed = [pair for pair in pairs if pair["verdict"].split()[0] in CLAIMS]
-    basis = "people's labels" if with_gold else "by this judge"
+    basis = PEOPLE if with_gold else JUDGE
     is_said = all(
-        pair["basis"] == basis and (with_gold or pair["verdict"].endswith("by this judge"))
+        pair["basis"] == basis and (with_gold or pair["verdict"].endswith(" by openai:m"))
         for pair in claimed
         if with_gold or pair["measure"] != RANKINGS
     )
@@ -229,7 +235,7 @@ def score(contest: Contest, with_gold: bool) -> Asked:
     gold = contest.gold if with_gold else []
     words = [*contest.files, *gold, "-m", contest.measure, "--by", "domain", "--format", "json"]
     slices = [each for row in json.loads(command("score", *words))["results"] for each in row["slices"]]
-    return _of_ends(slices, contest.truth, "people's labels" if with_gold else "by this judge")
+    return _of_ends(slices, contest.truth, PEOPLE if with_gold else JUDGE)
 
 
 def correct(contest: Contest, with_gold: bool) -> Asked:
@@ -237,13 +243,13 @@ def correct(contest: Contest, with_gold: bool) -> Asked:
         return Asked(0, 0, True)  # there is no such door
     words = [*contest.files, *contest.gold, "-m", contest.measure, "--format", "json"]
     rows = json.loads(command("correct", *words))["results"]
-    return _of_ends(rows, contest.truth, "")
+    return _of_ends(rows, contest.truth, PEOPLE)
 
 
 def arena(contest: Contest, with_gold: bool) -> Asked:
     gold = contest.gold if with_gold else []
     rows = json.loads(command("arena", *contest.files, *gold, "--format", "json"))
-    return _of_ends(rows, 0.0, "people's labels" if with_gold else "by this judge")
+    return _of_ends(rows, 0.0, PEOPLE if with_gold else JUDGE)
 
 
 Door = Callable[[Contest, bool], Asked]

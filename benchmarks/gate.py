@@ -1,10 +1,11 @@
 """How often `rageval gate` is wrong, and how often it sees what is there: pairs of systems drawn by the law.
 
-    python benchmarks/gate.py [--pairs 2000] [--only power|slices]
+    python benchmarks/gate.py [--pairs 2000] [--only power|skewed|slices]
 
 Two worlds. `binary`: answers are right or wrong, and on 15 % of the questions the two systems differ, more
 often to the worse as the true difference says. `graded`: values between 0 and 1, differences ~ N(δ, .25²).
-`block` and `ship` are shares of pairs; a block at δ = 0 and a ship at δ = −margin are wrong.
+`block` and `ship` are shares of pairs; a block at δ = 0 and a ship at δ = −margin are wrong. Then the skewed
+worlds of worlds.py without a difference, in which a few questions win much, or lose much.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from rageval.files.baselines import BaselineHeader
 from rageval.measures import builtin
 from rageval.scoring.scores import Score, Scores
 from rageval.statistics import bootstrap
+from worlds import NULLS
 
 MARGIN = 0.03
 DIFFER = 0.15  # of the questions, in the binary world
@@ -83,17 +85,36 @@ def power(pairs: int) -> Iterator[str]:
                 yield f"| {world} | {questions} | {difference:+.3f} | {numbers} |"
 
 
+def skewed(pairs: int) -> Iterator[str]:
+    """Yield the table of skewed worlds: a block is wrong, and with δ = −margin a ship."""
+    yield "| world | questions | block at 0 | ship at −margin |"
+    yield "|---|--:|--:|--:|"
+    for number, (name, draw) in enumerate(NULLS.items()):
+        for sign, world in ((1.0, name), (-1.0, f"{name}, turned")):
+            for questions in (50, 200):
+                found = []
+                for difference in (0.0, -MARGIN):
+                    random = np.random.default_rng([number, questions, int(sign > 0)])
+                    told = []
+                    for change in sign * draw(random, (pairs, questions)):
+                        change = np.clip(change + difference, -1.0, 1.0)
+                        before = np.where(change > 0, 0.0, 1.0)
+                        told.append(gate(side(before + change), side(before), GateSettings(MARGIN)).verdict)
+                    found.append(told.count(SHIP if difference else BLOCK) / pairs)
+                yield f"| {world} | {questions} | {found[0]:.1%} | {found[1]:.1%} |"
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=2000)
-    parser.add_argument("--only", choices=("power", "slices"))
+    parser.add_argument("--only", choices=("power", "skewed", "slices"))
     options = parser.parse_args()
     bootstrap._times = lru_cache(64)(bootstrap._times)  # the same seed draws the same questions each time
-    if options.only != "slices":
-        for line in power(options.pairs):
+    for name, table in (("power", power), ("skewed", skewed)):
+        for line in table(options.pairs) if options.only in (None, name) else ():
             print(line, flush=True)
-    if options.only != "power":
+    if options.only in (None, "slices"):
         share, alone = slices_blocked(12, 40, options.pairs)
         print(f"12 slices of 40, equal systems: something blocks in {share:.1%}, without Holm {alone:.1%}")
 

@@ -5,7 +5,8 @@
 
 Two systems in the worlds of worlds.py, a good judge: all N questions and Student's t; O'Brien and Fleming's
 looks; the e-process for questions of this kind (at any time) and for this very set; and, as a warning, a
-t-test at .05 after every ten questions. Then sets whose mean is exactly 0, margins, the best of five,
+t-test at .05 after every ten questions. Then skewed differences whose mean
+is 0, sets whose mean is exactly 0, margins, the best of five,
 judgements that fail, and runs of which those documents are judged that can still turn a question. Ends with 1
 when a figure is outside its limits. With 1,000 replays the error of a figure is about .007. Takes two minutes
 of one core.
@@ -26,7 +27,7 @@ import rageval
 from rageval.comparison.turning import open_documents, run_values
 from rageval.statistics.stopping import Rule, best_of, p_at_looks, replayed, stopped
 from timing import markdown
-from worlds import RATES, WORLDS, Float, said
+from worlds import NULLS, RATES, WORLDS, Float, said
 
 ALPHA = 0.05
 FALSE = 0.065  # α and the error of simulation
@@ -98,6 +99,17 @@ def pairs(replays: int) -> Iterator[Found]:
         for row, (claimed, calls, false) in rules(drawn.judge / span, np.full(replays, delta)):
             limit = 1.0 if row == "every ten at .05" else FALSE + 0.01 * (kind == "none" and row == "5 looks")
             yield Found(f"{kind}: {world} {total:,}, δ = {delta:g}: {row}", claimed, calls, false, limit)
+
+
+def skewed(replays: int) -> Iterator[Found]:
+    """Nothing to find in skewed differences: false in .055 at most, and 1.5 errors of simulation."""
+    limit = 0.055 + 1.5 * float(np.sqrt(0.05 * 0.95 / replays))
+    for number, (world, draw) in enumerate(NULLS.items()):
+        for total in (50, 120, 200, 500):
+            x = draw(np.random.default_rng([32, number, total]), (replays, total))
+            for row, looks in (("5 looks", 5), ("10 looks", 10), ("at any time (e)", None)):
+                claimed, calls, _ = claims(x, np.zeros(replays), Rule(total, "kind", looks))
+                yield Found(f"none: {world} {total}: {row}", claimed, calls, claimed, limit)
 
 
 def even_sets(replays: int) -> Iterator[Found]:
@@ -229,8 +241,8 @@ def documents(replays: int) -> Iterator[Found]:
 
 
 ROWS: dict[str, Callable[[int], Iterator[Found]]] = {
-    "pairs": pairs, "even_sets": even_sets, "margins": margins, "fields": fields, "failures": failures,
-    "documents": documents,
+    "pairs": pairs, "skewed": skewed, "even_sets": even_sets, "margins": margins, "fields": fields,
+    "failures": failures, "documents": documents,
 }  # fmt: skip
 
 

@@ -9,6 +9,14 @@ z ~ N(0, 1) is how easy a query is, l = (z + ε)/√2 how well a system does on 
     rare     B is right on .96 of queries; A says the same on .9 of them, and is judged the same
     three    both say the same but on .03 of queries, where A is right with ½ + δ/.06, and B else
 
+In the null worlds the mean difference is 0 and the differences are skewed:
+
+    tenth             .9 on 10 % of the queries, −.1 on the others
+    fiftieth          .98 on 2 %, −.02 on the others
+    all or nothing    A is right on 10 % of the queries, B always has .1; `noisy`: and ± .01 or so
+    seldom            ± 1 on 3 % of the queries, 0 on the others
+    lognormal         exp(z) less its mean, in units of 8, cut off at 1
+
 Judges are perfect, good, noisy, biased to A, or contrary: how often they call right what is, and what is not.
 Each world gives people's differences and the judge's, a row a replay, and the mean that it has by its making.
 """
@@ -128,6 +136,33 @@ def three(rng: Generator, shape: tuple[int, int], delta: float, judge: str) -> D
 World = Callable[[Generator, tuple[int, int], float, str], Drawn]
 WORLDS: dict[str, World] = {"binary": binary, "crag": crag, "ratio": ratio}
 SELDOM: dict[str, World] = {"rare": rare, "three": three}
+
+
+def _all_or_nothing(rng: Generator, shape: tuple[int, int], noise: float) -> Float:
+    won: Float = (rng.random(shape) < 0.1) - 0.1 - noise * rng.random(shape) + noise / 2
+    return np.clip(won, -1, 1)
+
+
+def _lognormal(rng: Generator, shape: tuple[int, int]) -> Float:
+    drawn = np.minimum(np.exp(rng.normal(size=shape)), 8 + math.exp(0.5))
+    # What is cut off above would move the mean: E min(X, c) = e^½ Φ(ln c − 1) + c (1 − Φ(ln c)).
+    most = 8 + math.exp(0.5)
+    mean = math.exp(0.5) * NORMAL.cdf(math.log(most) - 1) + most * (1 - NORMAL.cdf(math.log(most)))
+    found: Float = (drawn - mean) / 8
+    return found
+
+
+Null = Callable[[Generator, tuple[int, int]], Float]
+NULLS: dict[str, Null] = {
+    "tenth": lambda rng, shape: np.where(rng.random(shape) < 0.1, 0.9, -0.1),
+    "fiftieth": lambda rng, shape: np.where(rng.random(shape) < 0.02, 0.98, -0.02),
+    "all or nothing": lambda rng, shape: _all_or_nothing(rng, shape, 0.0),
+    "all or nothing, noisy": lambda rng, shape: _all_or_nothing(rng, shape, 0.04),
+    "seldom": lambda rng, shape: np.where(
+        rng.random(shape) < 0.03, np.where(rng.random(shape) < 0.5, 1.0, -1.0), 0.0
+    ),
+    "lognormal": _lognormal,
+}
 
 
 def clustered(

@@ -2,6 +2,9 @@
 
 Only `gate`, pytest and `import` read it; a score must not depend on the folder that one stands in. Each key
 is the long name of a flag, and what is not known is an error.
+
+A policy comes with a repository that somebody else may have written. So it settles rules, and names files
+that are read, in its own folder or below. What writes, runs code or costs money is typed by a person.
 """
 
 from __future__ import annotations
@@ -11,12 +14,32 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from rageval.errors import InputError
+from rageval.files.named import NamedInFile, beside
+from rageval.files.whole import read_whole
 from rageval.names import suggestion
 from rageval.text import visible
 
 _NAMES = ("rageval.toml", "pyproject.toml")
 _SECTIONS = ("gate", "logs")
 _LARGEST = 2**20  # bytes; a policy is read by people
+# Keys of [gate] by what they do; all others are rules.
+READS = frozenset({"baseline", "chunks", "sources"})
+# A word (the id of a dataset, a field, a built-in rubric), or a file where one is there.
+READS_OR_WORDS = frozenset(
+    {"answers", "by", "cluster", "gold", "gold-chosen", "intent-weights", "nuggets", "questions", "rubric"}
+)
+EFFECTS = {
+    "aa": "asks the judge again, which costs",
+    "json": "writes a file",
+    "junit": "writes a file",
+    "limit": "lets files take more memory and time",
+    "md": "writes a file",
+    "policy": "is where a policy is read",
+    "save-baseline": "writes a file",
+    "show-policy": "is for a person who looks",
+    "store": "is where replies are written",
+}
+_FROZEN = "frozen:"  # a judge that reads a file
 
 
 def from_here(path: str) -> str:
@@ -54,10 +77,59 @@ class Policy(NamedTuple):
         before = ["tool", "rageval"] if os.path.basename(self.path) == _NAMES[1] else []
         return f"[{'.'.join([*before, *map(visible, names)])}]" if before or names else "at its top"
 
-    def place(self, path: str) -> str:
-        """Return a path that the policy names, which goes by its folder and not by where one stands."""
-        folder = os.path.dirname(self.path)
-        return from_here(os.path.join(folder, path)) if folder else path
+    def gate_settings(self, known: Collection[str] | None = None) -> dict[str, Any]:
+        """Return [gate] with paths for the files that it names; `InputError` for what only a person may ask.
+
+        `known` are the keys that there are.
+        """
+        title = f"{visible(self.path)}: {self.title('gate')}"
+        found = self.section("gate")
+        for key in found.keys() & EFFECTS.keys():
+            raise InputError(
+                f"{title}: {key} {EFFECTS[key]}, which a policy cannot ask for; take it out, and type"
+                f" --{key} where you want it"
+            )
+        found = self.section("gate", known=known)
+        return {key: self._settled(key, value) for key, value in found.items()}
+
+    def _settled(self, key: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._settled(key, each) for each in value]
+        if not isinstance(value, str):
+            return value
+        named = NamedInFile(value, self.path, f"{self.path}: {self.title('gate')}: {key}")
+        if key in READS:
+            return from_here(os.fspath(beside(named)))
+        if key in READS_OR_WORDS:
+            return self._file_or_word(named)
+        if key == "judge":
+            return self._judge(named)
+        return value
+
+    def _file_or_word(self, named: NamedInFile) -> str:
+        """Return the path of a file that is there, else the word as it is."""
+        path = from_here(os.fspath(beside(named)))
+        if os.path.lexists(path):
+            return path
+        # The word would be taken for a file that the policy does not name.
+        if os.path.lexists(named.name):
+            raise InputError(
+                f"{visible(named.where)}: {named}: is not in the folder of the policy, but in"
+                " this one; expected a name that goes by the folder of the policy"
+            )
+        return named.name
+
+    def _judge(self, named: NamedInFile) -> str:
+        """Return a judge: by its name, at its provider's own address."""
+        if "@" in named.name or "://" in named.name:
+            raise InputError(
+                f"{visible(named.where)}: {named}: a policy cannot say to which address a key"
+                " and the answers go; take it out, and type --judge"
+            )
+        if named.name.startswith(_FROZEN):
+            inner = NamedInFile(named.name.removeprefix(_FROZEN), named.file, named.where)
+            return _FROZEN + from_here(os.fspath(beside(inner)))
+        return named.name
 
     def _refuse_unknown(self, found: Mapping[str, Any], known: Collection[str], title: str) -> None:
         for key in found:
@@ -68,7 +140,8 @@ class Policy(NamedTuple):
 
 def find_policy(folder: str | os.PathLike[str] | None = None) -> Policy:
     """Return the policy of this folder, or of the nearest one above it within the same repository."""
-    for above in _upwards(os.path.abspath(folder or os.curdir)):
+    here = os.path.abspath(folder or os.curdir)
+    for above in _upwards(here):
         found = [policy for name in _NAMES if (policy := read_policy(os.path.join(above, name))) is not None]
         if len(found) > 1:
             raise InputError(
@@ -76,17 +149,47 @@ def find_policy(folder: str | os.PathLike[str] | None = None) -> Policy:
                 " one of them"
             )
         if found:
+            if above != here:
+                _require_own(found[0].path)
             return found[0]
     return Policy()
 
 
 def _upwards(folder: str) -> Iterator[str]:
-    while True:
-        yield folder
-        above = os.path.dirname(folder)
-        if above == folder or os.path.exists(os.path.join(folder, ".git")):
-            return
-        folder = above
+    """Yield a folder, and those above it up to the root of its repository; it alone where there is none."""
+    above = [folder]
+    while (parent := os.path.dirname(above[-1])) != above[-1]:
+        above.append(parent)
+    for marks in ((".git", ".hg"), (_NAMES[1],)):
+        for number, each in enumerate(above, 1):
+            if any(os.path.exists(os.path.join(each, mark)) for mark in marks):
+                yield from above[:number]
+                return
+    yield folder
+
+
+def _require_own(path: str) -> None:
+    """Refuse a policy above the working folder that another user wrote, as git refuses a repository."""
+    # In a container files often belong to a user of the machine outside.
+    if not hasattr(os, "getuid") or any(map(os.path.exists, _CONTAINERS)):
+        return
+    owners = {os.stat(each).st_uid for each in (path, os.path.dirname(path))}
+    if owners - {os.getuid(), 0}:
+        raise InputError(
+            f"{visible(path)}: belongs to another user, and is not in this folder; if you trust it, say"
+            f" --policy {visible(path)}"
+        )
+
+
+_CONTAINERS = ("/.dockerenv", "/run/.containerenv")
+
+
+def policy_in(path: str | os.PathLike[str]) -> Policy:
+    """Return the policy in a file that a person named."""
+    policy = read_policy(os.path.abspath(path))
+    if policy is None:
+        raise InputError(f"{visible(os.fspath(path))}: holds no policy; expected a file such as {_NAMES[0]}")
+    return policy
 
 
 def read_policy(path: str) -> Policy | None:
@@ -107,13 +210,7 @@ def read_policy(path: str) -> Policy | None:
 def _read(path: str) -> Any:
     import tomllib
 
-    try:
-        with open(path, "rb") as stream:
-            content = stream.read(_LARGEST + 1)
-    except OSError as error:
-        raise InputError(f"{visible(path)}: cannot be read: {error.strerror}") from error
-    if len(content) > _LARGEST:
-        raise InputError(f"{visible(path)}: expected a policy of at most 1 MiB")
+    content = read_whole(path, "a policy", _LARGEST)
     try:
         return tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # of TOML, and of UTF-8

@@ -1,4 +1,7 @@
-"""What pre-commit runs: `python -m rageval.precommit validate|baseline FILE…`. Nothing is judged here."""
+"""What pre-commit runs: `rageval-hook validate|baseline FILE…`. Nothing is judged here.
+
+It is a program of its own and not `python -m`, which would import from the repository that is checked.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,17 @@ def main(words: Sequence[str]) -> int:
     """Check each file by itself, say what is wrong, and return the exit code."""
     checks = {"validate": validated, "baseline": held_against_policy}
     if not words or words[0] not in checks:
-        print("usage: python -m rageval.precommit validate|baseline FILE...", file=sys.stderr)
+        print("usage: rageval-hook validate|baseline FILE...", file=sys.stderr)
         return WRONG
     faults = [fault for path in words[1:] for fault in _faults(checks[words[0]], path)]
     for fault in faults:
         print(visible(fault), file=sys.stderr)
     return FAULTS if faults else 0
+
+
+def run() -> None:
+    """Check the files that the command line names."""
+    sys.exit(main(sys.argv[1:]))
 
 
 def _faults(check: Any, path: str) -> Iterator[str]:
@@ -76,7 +84,7 @@ def _signatures(policy: Policy) -> dict[str, str]:
     from rageval.measures.parsing import parse_measures
     from rageval.scoring.evaluation import Evaluator, Rules
 
-    said = policy.section("gate")
+    said = policy.gate_settings()
     measures = parse_measures(said.get("measures", said.get("measure", [])))
     answers = [each for each in measures if isinstance(each, Measure) and each.of_answers]
     runs = [each for each in measures if each not in answers]
@@ -90,4 +98,4 @@ def _signatures(policy: Policy) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run()

@@ -31,7 +31,7 @@ _INI = (
 )
 _RUN = "pytest"  # what recorded answers are called
 _LEAST = 0.9  # of the baseline's questions
-_ELSEWHERE = {"md", "junit", "json", "first-run", "inconclusive", "judge", "rubric", "aa"}  # of the command
+_ELSEWHERE = {"first-run", "inconclusive", "judge", "rubric"}  # of the command
 _Row = dict[str, Any]
 
 
@@ -112,7 +112,7 @@ class Rageval:
         config = self._request.config
         report = gate(candidate, qrels, **_with_policy(config, measures, options))
         config.stash[_SESSION].told.append([self._request.node.nodeid, report.verdict, str(report)])
-        table = "\n".join([str(report), *report.floors, *report.remarks])
+        table = "\n".join([str(report), *report.floors])
         if report.verdict == "block":
             raise GateBlocked(table)
         if report.verdict == "inconclusive":
@@ -155,7 +155,7 @@ def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> 
     from rageval.typing import GateOptions
 
     policy = find_policy(config.rootpath)
-    found = {key: value for key, value in policy.section("gate").items() if key not in _ELSEWHERE}
+    found = {key: value for key, value in policy.gate_settings().items() if key not in _ELSEWHERE}
     known = {*GateOptions.__annotations__, "baseline", "margin", "system", "measures"}
     settled = {
         "measures" if key == "measure" else key.replace("-", "_"): value for key, value in found.items()
@@ -164,8 +164,6 @@ def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> 
         raise pytest.UsageError(
             f"{policy.path}: [gate]: {key}: is for the command, and not for a test in Python"
         )
-    if isinstance(settled.get("baseline"), str):
-        settled["baseline"] = os.path.join(os.path.dirname(policy.path), settled["baseline"])
     if "fail_under" in settled:
         settled["fail_under"] = _floors(settled["fail_under"], policy)
     options = {**settled, **said, **({} if measures is None else {"measures": measures})}
@@ -216,6 +214,7 @@ class _Recorded:
         self.lines: list[str] = []  # of the summary
         self.crashed = 0
         self.twice: list[str] = []  # questions that two tests answered
+        self.asked: set[str] = set()  # questions of the tests that were to run
 
     def keep(self, rows: dict[str, _Row]) -> None:
         """Keep answers; those of a test that is run again take the place of those before."""
@@ -227,7 +226,7 @@ class _Recorded:
 
     def handed_over(self) -> dict[str, Any]:
         """Return everything as xdist can send it."""
-        return {"rows": self.rows, "told": self.told, "twice": self.twice}
+        return {"rows": self.rows, "told": self.told, "twice": self.twice, "asked": sorted(self.asked)}
 
     def take(self, sent: dict[str, Any] | None) -> None:
         """Take what a worker hands over; one that crashed hands over nothing."""
@@ -237,6 +236,7 @@ class _Recorded:
         self.keep(sent["rows"])
         self.told += sent["told"]
         self.twice += sent["twice"]
+        self.asked |= set(sent["asked"])
 
     def finish(self, exit_status: int) -> bool:
         """Judge what was recorded, and gate it; return whether that fails the session."""
@@ -267,28 +267,35 @@ class _Recorded:
 
         policy = find_policy(self.config.rootpath)
         place = self._judged(policy)
-        settled = policy.section("gate").get("baseline")
-        if not isinstance(settled, str):
+        baseline = policy.gate_settings().get("baseline")
+        if not isinstance(baseline, str):
             return self._not_gated("the policy names no baseline")
-        baseline = os.path.join(os.path.dirname(policy.path), settled)
         if not os.path.isfile(baseline):
-            return self._not_gated(f"{settled} is not there; rageval gate {place} --save-baseline {settled}")
+            return self._not_gated(
+                f"{baseline} is not there; rageval gate {place} --save-baseline {baseline}"
+            )
         from rageval.files.baselines import read_baseline
 
         known = {line.query_id for line in read_baseline(baseline).lines}
-        there = len(known & {each["answer"]["query_id"] for each in self.rows.values()})
+        # Whoever runs a few tests asked few questions; a test that ran and recorded nothing is no such one.
+        there = len(known & (self.asked | {each["answer"]["query_id"] for each in self.rows.values()}))
         if there < _LEAST * len(known):
             return self._not_gated(f"{there:,} of the baseline's {len(known):,} questions were asked")
         return self._told(place)
 
     def _judged(self, policy: Policy) -> str:
-        """Judge all answers at once, by the policy's judge or offline, and return where that is written."""
+        """Judge all answers at once, by the policy's judge, and return where that is written."""
         from rageval.verbs import judge
 
-        said = policy.section("gate")
-        by = said.get("judge", "contains")
+        said = policy.gate_settings()
         if "judge" not in said:
-            self.lines.append("judged offline, by `contains` alone: the policy names no judge")
+            from rageval.errors import UsageError
+
+            raise UsageError(
+                'the policy names no judge; write judge = "contains" (offline) or judge = "openai:MODEL" into'
+                " rageval.toml, under [gate]"
+            )
+        by = said["judge"]
         rows = [self.rows[key] for key in sorted(self.rows)]
         gold = {row["gold"]["query_id"]: row["gold"] for row in rows if row["gold"]}
         answers = [row["answer"] for row in rows]
@@ -329,6 +336,14 @@ class _Recorded:
 
 
 _SESSION = pytest.StashKey[_Recorded]()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note which questions are asked, once it is known which tests run."""
+    for item in session.items:
+        asked = getattr(getattr(item, "callspec", None), "params", {}).get("rageval")
+        if isinstance(asked, tuple):
+            session.config.stash[_SESSION].asked.add(asked[0].query_id)
 
 
 @pytest.hookimpl(trylast=True)

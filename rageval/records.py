@@ -5,7 +5,7 @@ The fields bear ir_measures' names, so its records and ours can be used for one 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 
 class ScoredDoc(NamedTuple):
@@ -21,7 +21,7 @@ class Qrel(NamedTuple):
 
     query_id: str
     doc_id: str
-    relevance: int
+    relevance: int | float
     iteration: str = "0"
 
 
@@ -40,7 +40,11 @@ class Answer(NamedTuple):
 
     `references` are the documents the answer may cite, `passages` the texts it was made from, by id;
     `question` and `prompt` are what was asked, where the file says so; `repeat` tells several answers of one
-    system to one query apart.
+    system to one query apart. `error` says why there is no answer, where the system failed to give one.
+
+    >>> empty, failed = Answer("q", "mine", (Sentence(""),)), Answer("q", "mine", (), error="timeout")
+    >>> empty.status, failed.status
+    ('empty', 'error')
     """
 
     query_id: str
@@ -51,11 +55,17 @@ class Answer(NamedTuple):
     question: str = ""
     prompt: str = ""
     repeat: str = ""
+    error: str = ""
 
     @property
     def text(self) -> str:
         """The whole answer."""
         return " ".join(sentence.text for sentence in self.sentences)
+
+    @property
+    def status(self) -> Literal["ok", "empty", "error"]:
+        """`ok`, `empty` for an answer of no characters, `error` where the system failed."""
+        return "error" if self.error else "ok" if self.text else "empty"
 
 
 class Reference(NamedTuple):

@@ -202,14 +202,20 @@ class Displayed:
         """Return the rows of the DataFrame, at full precision."""
         raise NotImplementedError
 
+    def _beneath(self) -> Iterable[str]:
+        """Return what should be known beside the table."""
+        return getattr(self, "remarks", ())
+
     def __str__(self) -> str:
         head, *rows = self._grid()
         shown = [head, *rows[: self._most]]
         more = [f"… and {len(rows) - len(shown) + 1:,} more"] * (len(rows) >= len(shown))
         from shutil import get_terminal_size
 
-        lines = table_lines(shown, self._labels, get_terminal_size().columns, together=True)
-        return "\n".join([visible(self._title()), *lines, *more])
+        width = get_terminal_size().columns
+        lines = table_lines(shown, self._labels, width, together=True)
+        beneath = (part for each in self._beneath() for part in _wrapped(each, width))
+        return "\n".join([*_wrapped(self._title(), width), *lines, *more, *beneath])
 
     __repr__ = __str__
 
@@ -218,7 +224,8 @@ class Displayed:
         rows = ["".join(f"<th>{cell}</th>" for cell in head)]
         rows += ["".join(f"<td>{cell}</td>" for cell in row) for row in body]
         inner = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table><caption>{_html(self._title())}</caption>{inner}</table>"
+        beneath = "".join(f"<p>{_html(each)}</p>" for each in self._beneath())
+        return f"<table><caption>{_html(self._title())}</caption>{inner}</table>{beneath}"
 
     def to_latex(self, *, caption: str | None = None, label: str | None = None) -> str:
         """Return the table in LaTeX, for booktabs.
@@ -252,6 +259,13 @@ class Displayed:
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame, at full precision."""
         return frame(self._records())
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return text in lines of this width; what has no blanks stays in one piece."""
+    from textwrap import wrap
+
+    return wrap(visible(text), width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def frame(records: Iterable[dict[str, Any]], columns: Sequence[str] | None = None) -> pandas.DataFrame:

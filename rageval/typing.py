@@ -151,8 +151,8 @@ class ComparisonOptions(TypedDict, total=False):
 
     baseline: str
     all_pairs: bool
-    test: Literal["randomisation", "t", "wilcoxon"]
-    adjust: Literal["holm", "max_t", "tukey", "none"]
+    test: Literal["randomisation", "t"]
+    adjust: Literal["holm", "max_t", "none"]
     interval: Literal["bca", "percentile"]
     level: float
     power: float
@@ -179,7 +179,7 @@ class GateOptions(RunOptions, total=False):
     judge_changed: Literal["error", "allow"]
     fail_under: Mapping[str, float]
     level: float
-    clusters: Mapping[str, str] | None
+    clusters: FileLike | Mapping[str, str] | None
     clustered_by: str
     interval: Literal["bca", "percentile"]
     resamples: int
@@ -195,6 +195,8 @@ class JudgeOptions(TypedDict, total=False):
     max_cost: float | None
     max_calls: int | None
     refresh: bool
+    retry: str | Sequence[str]
+    repetition: int
     shard: str | None
     quiet: bool
     vote: Literal["mean", "median", "majority"]

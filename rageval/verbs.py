@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
-from rageval.errors import InputError, UsageError
+from rageval.errors import UsageError
 from rageval.names import suggestion
 from rageval.records import Answer, Question
 from rageval.scoring.scores import Scores
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
         JudgeOptions,
         MeasuresLike,
         QrelsLike,
+        QuestionsLike,
         RecordsLike,
         RunLike,
     )
@@ -115,6 +118,7 @@ def gate(
     system: str | None = None,
     answers: RecordsLike | None = None,
     nuggets: RecordsLike | None = None,
+    questions: QuestionsLike | None = None,
     gold: QrelsLike | JudgementsLike | None = None,
     gold_chosen: ChosenLike | None = None,
     **options: Unpack[GateOptions],
@@ -139,11 +143,14 @@ def gate(
         Which of several judged systems is the candidate.
     answers, nuggets
         What is known of judged answers, as for `evaluate_answers`.
+    questions
+        The questions that were asked: one without a judged answer is missing.
     gold, gold_chosen
         People's judgements of some of the queries, by which the verdict is corrected, and how they were
         chosen.
     **options
-        Those of `evaluate`, and of `rageval.comparison.GateSettings`.
+        Those of `evaluate`, and of `rageval.comparison.GateSettings`; its `clusters` may be a file of lines
+        `query_id cluster`, too.
 
     Returns
     -------
@@ -175,12 +182,29 @@ def gate(
     _refuse(rules, [*known, *own])
     labels = {"gold": gold, "gold_chosen": gold_chosen}
     if qrels is None:
-        beside = {"answers": answers, "nuggets": nuggets}
+        beside = {"answers": answers, "nuggets": nuggets, "questions": questions}
         side = gate_sides.answers_as_side(measures, candidate, system, **labels, **beside, **rules)
+    elif questions is not None:
+        raise UsageError("questions=: are of judged answers; of a run the judged queries count")
     else:
         side = gate_sides.run_as_side(measures, candidate, qrels, **labels, **rules)
+    if chosen.get("clusters") is not None:
+        chosen["clusters"] = _clusters(chosen["clusters"], side.scores.scores[0].query_ids)
     other = gate_sides.side_of_baseline(read_baseline(baseline), side)
-    return gating.gate(side, other, GateSettings(margin=margin, **chosen), slices)
+    found = gating.gate(side, other, GateSettings(margin=margin, **chosen), slices)
+    return replace(found, remarks=[*side.scores.remarks, *found.remarks])
+
+
+def _clusters(clusters: Any, queries: Iterable[str]) -> Mapping[str, str]:
+    """Return the cluster of every query, from a mapping or a file of lines `query_id cluster`."""
+    from rageval.files.opening import name_of
+    from rageval.files.questions import read_groups
+    from rageval.scoring.scores import require_groups
+
+    is_known = isinstance(clusters, Mapping)
+    found: Mapping[str, str] = clusters if is_known else read_groups(clusters)
+    require_groups(found, queries, "clusters=" if is_known else name_of(clusters))
+    return found
 
 
 def report(
@@ -427,6 +451,7 @@ def judge(
     ('perfect', 1.0)
     """
     from rageval import judges as room
+    from rageval.judges.panel import remarks_on
 
     # Everything that can be wrong is said before anybody is asked, and paid.
     _refuse(options, room.Settings.__dataclass_fields__)
@@ -443,6 +468,8 @@ def judge(
         balanced=balanced,
         seed=seed,
     )
+    for remark in [*material.remarks, *remarks_on(several)]:
+        warnings.warn(remark, stacklevel=2)
     settings = room.Settings(**options)
     if until is None:
         return Judged(
@@ -508,15 +535,10 @@ def _lines_of(records: Sequence[Answer | Question]) -> list[Any]:
 
 
 def _with_answers(records: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
-    """Refuse a frame of answers in which some are missing, which pandas makes of empty cells."""
-    lacking = [at for at, record in enumerate(records, 1) if "answer" not in record]
-    if what == "answers" and 0 < len(lacking) < len(records):
-        raise InputError(
-            f"{what}:{lacking[0]}: expected an answer, found a gap (NaN), in {len(lacking):,} of"
-            f" {len(records):,} rows; where the answer is empty, say so: frame.fillna({{'answer': ''}}), and"
-            " leave out rows without one"
-        )
-    return records
+    """Return the records of a frame; a gap (NaN) among answers is null: the system failed to give one."""
+    if what != "answers" or not any("answer" in record for record in records):
+        return records
+    return [{"answer": None} | record for record in records]
 
 
 def _refuse(options: Mapping[str, Any], known: Iterable[str]) -> None:

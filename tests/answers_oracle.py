@@ -146,7 +146,7 @@ class Part:
         if not mine and scale not in NOT_BY_ALL and not (scale.of_answers and self.is_told):
             for row in everybody:
                 absent.setdefault(aspect_of(row), row)
-        if self.left_out and scale.nothing:
+        if self.left_out and scale.nothing and not weighed:  # with weights, nothing is not the worst
             absent = {
                 aspect: {**row, "grade": None, "label": scale.nothing} for aspect, row in absent.items()
             }
@@ -379,7 +379,7 @@ def citation_precision(part: Part, citations: str, credit: str) -> Value:
 
 def citation_recall(part: Part, citations: str, credit: str) -> Value:
     values = sentence_values(part, citations, credit)
-    listed = len(part.answer) if part.answer is not None else listed_sentences(part)
+    listed = sentences_in(part.answer) if part.answer is not None else listed_sentences(part)
     lost = len(cited_sentences(part, credit)) - len(values)
     return share(sum(values, Fraction(0)), part.rules.sentences(len(values), listed - lost), part.rules)
 
@@ -483,7 +483,8 @@ def sentence_support(part: Part) -> Value:
     known = [value for value in values if value is not None]
     said = {row.aspect: row.label for row in part.on(NEED)}
     unjudged = {"skip": None, "worst": "required", "best": "not_required"}[part.end]
-    needs = [said.get(str(at), unjudged) for at, (_, docs) in enumerate(part.answer or ()) if not docs]
+    sentences = part.answer if part.answer and sentences_in(part.answer) else []
+    needs = [said.get(str(at), unjudged) for at, (_, docs) in enumerate(sentences) if not docs]
     return share(sum(known, Fraction(0)), len(known) + needs.count("required"), part.rules)
 
 
@@ -506,7 +507,12 @@ def argue_f1(part: Part, importance: str, attested: str) -> Value:
 
 
 def sentence_count(part: Part) -> Value:
-    return None if part.answer is None else Fraction(len(part.answer))
+    return None if part.answer is None else Fraction(sentences_in(part.answer))
+
+
+def sentences_in(answer: Answer) -> int:
+    """How many sentences an answer has: none if it has no characters and cites nothing."""
+    return len(answer) if any(text.strip() or cited for text, cited in answer) else 0
 
 
 def nugget_count(part: Part) -> Value:
@@ -547,7 +553,7 @@ def answer_accuracy(part: Part) -> Value:
 
 def sentence_share(part: Part, label: str) -> Value:
     said = {row.aspect: row for row in part.on(SENTENCE)}
-    there = {str(number) for number in range(len(part.answer or ()))} | said.keys()
+    there = {str(number) for number in range(sentences_in(part.answer or []))} | said.keys()
     unjudged = {"skip": None, "worst": "inappropriate", "best": "required"}[part.end]
     labels = [said[at].label if at in said else unjudged for at in there]
     return mean([Fraction(each == label) for each in labels if each is not None], part.rules)
@@ -568,7 +574,8 @@ def stances(part: Part) -> list[list[tuple[str | None, str | None]]]:
 def citation_coverage(part: Part) -> Value:
     labels = [[label for _, label in found] for found in stances(part)]
     unknown = sum("supports" not in found and None in found for found in labels)
-    return share(sum("supports" in found for found in labels), len(part.answer or ()) - unknown, part.rules)
+    sentences = sentences_in(part.answer or [])
+    return share(sum("supports" in found for found in labels), sentences - unknown, part.rules)
 
 
 def citation_share(part: Part, label: str) -> Value:
@@ -659,7 +666,7 @@ def of_left_out(name: str, part: Part, parameters: Mapping[str, Any]) -> Value:
 
 
 OF_NUMBERS = ("correctness", "faithfulness", "correctness_share", "faithfulness_share", "lexical_recall")
-OF_NUMBERS += ("token_f1", "grade", "pass_rate", "rank_score", "win_rate", "audit_share")
+OF_NUMBERS += ("rubric_score", "token_f1", "grade", "pass_rate", "rank_score", "win_rate", "audit_share")
 OF_NUMBERS += ("bank_precision", "bank_recall", "bank_groundedness")
 
 

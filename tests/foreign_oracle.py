@@ -11,18 +11,21 @@ from oracle import ap as average_precision
 
 
 def accuracy(q: Query, k: int | None) -> float:
-    """How often a relevant document stands above one that is not, of the pairs in the top k."""
+    """How often a relevant document stands above one that is not, of the pairs in the top k.
+
+    It is undefined where the top k holds no relevant document, though there are some.
+    """
     top = q.top(k)
     relevant = [at for at, doc in enumerate(top) if doc in q.relevant]
     others = [at for at, doc in enumerate(top) if doc not in q.relevant]
     if not relevant:
-        return 0.0
+        return math.nan if q.ranking and q.relevant else 0.0
     pairs = [good < bad for good in relevant for bad in others]
     return sum(pairs) / len(pairs) if pairs else math.nan
 
 
 def bpref(q: Query, _: int | None) -> float:
-    nonrelevant = {doc for doc in q.grade if doc not in q.relevant}
+    nonrelevant = {doc for doc in q.grade if doc not in q.relevant and q.grade[doc] >= 0}
     total, seen, r = 0.0, 0, len(q.relevant)
     for doc in q.ranking:
         seen += doc in nonrelevant

@@ -395,7 +395,7 @@ def outcomes(provider: str, material: Material, answer: Answering, **more: Any) 
     with LlmServer(answer) as server, tempfile.TemporaryDirectory() as folder:
         model = model_named(f"{provider}:m@{getattr(server, provider)}", timeout=timeout)
 
-        def ask(requests: Requests) -> Iterator[tuple[int, Reply]]:
+        def ask(requests: Requests, *_: object) -> Iterator[tuple[int, Reply]]:
             with Store(f"{folder}/store.sqlite") as store:
                 yield from ask_all(
                     requests, model, store, concurrency=more.get("concurrency", 4), patience=patience

@@ -162,7 +162,7 @@ def test_experiments_of_pyterrier(options: dict[str, Any]) -> None:
         pt = pytest.importorskip("pyterrier")
         topics, qrels, run = frames()
         systems = [pt.Transformer.from_df(run)] if "batch_size" in options else [run]
-        wanted = [rageval.recall @ 2, rageval.alpha_ndcg @ 10]
+        wanted = [rageval.recall @ 2, rageval.ndcg @ 10]
         topics = topics[:2] if "batch_size" in options else topics  # it refuses batches without documents
         table = pt.Experiment(systems, topics, qrels, wanted, names=["ours"], **options)
     scores = rageval.evaluate(wanted, run, qrels[qrels["qid"].isin(topics["qid"])])

@@ -20,7 +20,8 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
-from rageval.cli._output import csv_line, md_code, md_line, md_lines, table_lines
+from rageval.cli._output import md_code, md_line, md_lines, table_lines
+from rageval.files.cells import csv_line
 from rageval.measures.parsing import parse_measure
 from rageval.pages.page import read_report
 from rageval.scoring.scores import Score, Scores

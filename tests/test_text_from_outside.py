@@ -151,9 +151,7 @@ def test_odd_text_in_a_reply_is_written_and_read_again(server: LlmServer, said: 
         "--judge",
         "openai:m",
         "--quiet",
-        "--poll-every",
-        "0.01",
-        *(("--batch",) if batch else ()),
+        *(("--batch", "--poll-every", "0.01") if batch else ()),
     )
     for _ in range(2):
         outcome = command(*words, "-o", "judged")

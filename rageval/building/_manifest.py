@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError
+from rageval.files.named import NamedInFile, beside
+from rageval.files.whole import opened_file, read_whole
 from rageval.judges.base import Usage
 from rageval.judges.rubric import Rubric
 from rageval.judges.spending import cost
@@ -88,14 +91,8 @@ def of_judgements(rubric: Rubric, judgements: Iterable[Mapping[str, Any]]) -> St
 
 def _digest(path: Path | str) -> str:
     """Return the sha256 of a file."""
-    found = hashlib.sha256()
-    try:
-        with open(path, "rb") as stream:
-            while block := stream.read(2**20):
-                found.update(block)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be opened: {error.strerror}") from None
-    return found.hexdigest()
+    with opened_file(path, "a part of a collection") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def manifest_text(
@@ -121,9 +118,9 @@ def manifest_text(
 def _read_manifest(path: Path) -> _ManifestFile:
     """Return a manifest; `InputError` if it is none."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_ManifestFile)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be opened: {error.strerror}") from None
+        return msgspec.json.decode(read_whole(path, "a manifest"), type=_ManifestFile)
+    except InputError:
+        raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected the manifest of a collection: {error}") from None
 
@@ -142,8 +139,9 @@ def changed(path: Path) -> list[str]:
         The names of the files; none if the collection is as it was built.
     """
     known = _read_manifest(path)
+    places = {name: beside(NamedInFile(name, os.fspath(path))) for name in known.files}
     return [
         name
         for name, sha256 in known.files.items()
-        if not (path.parent / name).is_file() or _digest(path.parent / name) != sha256
+        if not places[name].is_file() or _digest(places[name]) != sha256
     ]

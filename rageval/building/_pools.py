@@ -28,6 +28,7 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError, UsageError
+from rageval.files.cells import tab_line
 from rageval.files.jsonl import Id, read_records
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, head, name_of
@@ -208,7 +209,7 @@ def hole_lines(
     run: Run, judged: Mapping[str, set[str]], depths: Iterable[int], depth: int, with_name: bool
 ) -> Iterator[str]:
     """Yield what a run would leave unjudged at each of the depths, and where most of it is at one."""
-    name = f"{visible(run.name)}\t" if with_name else ""
+    name = f"{tab_line([run.name])}\t" if with_name else ""
     yield "\t".join((f"{name}depth", "unjudged", "of", "share", "queries", "calls"))
     for each in depths:
         found = holes(run, judged, each)

@@ -14,6 +14,7 @@ from typing import Any
 
 from rageval.building._pools import Pool, contributions, pooled, size
 from rageval.errors import InputError
+from rageval.files.cells import tab_line
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import EXPECTED, JudgementLine
 from rageval.files.opening import Source, name_of
@@ -199,14 +200,14 @@ def forecast_lines(
     rubric = rubric_named(RUBRIC)
     banks = banks or dict.fromkeys(questions, _placeholders())
     priced = [judge for judge in judges if isinstance(judge, str)] if texts is not None else []
-    yield "\t".join(
+    yield tab_line(
         [
             "depth",
             "documents",
             "a query",
             "calls",
             *(["tokens in"] if texts is not None else []),
-            *map(visible, priced),
+            *priced,
         ]
     )
     for each in sorted({*DEPTHS, depth}):
@@ -218,7 +219,7 @@ def forecast_lines(
     yield "\t".join(["source", "documents", "only here", "new here"])
     pool = {query: docs for query, docs in pooled(runs, depth).items() if query in questions}
     for source, numbers in contributions(pool).items():
-        yield "\t".join([visible(source), *(f"{number:,}" for number in numbers)])
+        yield tab_line([source], [f"{number:,}" for number in numbers])
 
 
 def _row(

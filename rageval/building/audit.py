@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval.building._support import texts_of
-from rageval.comparison.intervals import bootstrap
+from rageval.comparison.intervals import bootstrap_of
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import read_records
 from rageval.files.nuggets import read_nuggets
@@ -128,7 +128,7 @@ def _figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[_Figure]:
         figures = [measure for measure in answer_measures().values() if measure.called_by("freshstack")]
         for score in evaluate_answers(figures, list(judgements))[_RUN].scores:
             name = str(score.measure.called_by("freshstack"))
-            yield _Figure(name, score.value, *bootstrap(score.measure, score.numbers), score.queries)
+            yield _Figure(name, score.value, *bootstrap_of(score), score.queries)
     labels = [row["label"] for row in judgements if row["rubric"] == PAIRS]
     for label in _LABELS if labels else ():
         yield _Figure(

@@ -27,10 +27,9 @@ from rageval.files.trec import qrel_lines
 from rageval.files.writing import file_names, refuse_place, write_lines
 from rageval.judges.base import Model
 from rageval.judges.material import Material, passages_in
-from rageval.judges.panel import Settings, judged_by, nuggets_by, said_by_all
+from rageval.judges.panel import Settings, judged_by, nuggets_by, said_by_all, vote_of
 from rageval.judges.rubric import rubric_named
 from rageval.judges.spending import Budget
-from rageval.judges.voting import voted
 from rageval.names import near_misses
 from rageval.records import Nugget, Qrel, Question
 from rageval.scoring.runs import Run
@@ -315,7 +314,8 @@ def _judged(
     built.steps["support"] = _manifest.of_judgements(rubric, said)
     write_lines(plan.steps / "support.jsonl", map(judgement_line, said))
     # What each judge said is written before the vote, so that it can be looked at.
-    return list(voted(said, _support.vote_of(judges, plan.settings.vote)))
+    how = replace(plan.settings, vote=_support.vote_of(judges, plan.settings.vote))
+    return list(vote_of(said, rubric, how))
 
 
 def _write_collection(
@@ -583,7 +583,7 @@ def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> GradedDoc
 
 
 def _of_documents(qrels: Iterable[Qrel], form: str, rel: int) -> list[Qrel]:
-    grades: dict[tuple[str, str], list[int]] = {}
+    grades: dict[tuple[str, str], list[int | float]] = {}
     for qrel in qrels:
         grades.setdefault((qrel.query_id, qrel.doc_id), []).append(qrel.relevance)
     return [

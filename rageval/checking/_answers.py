@@ -104,6 +104,7 @@ def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
     again: dict[str, int] = {}
     nowhere: dict[str, int] = {}
     empty: dict[str, int] = {}
+    failed: dict[str, int] = {}
     repeated: dict[str, int] = {}
     citing, parts, line = 0, 0, 1
     for line, answer in read_forms(path, answer_forms(), "answers", limits):
@@ -112,7 +113,9 @@ def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
         # Repeats are numbered, and are no second answers.
         if first.setdefault((answer.run_id, query, answer.repeat), line) != line:
             again.setdefault(query, line)
-        if not answer.text.strip():
+        if answer.error:
+            failed.setdefault(query, line)
+        elif not answer.text.strip():
             empty.setdefault(query, line)
         if len(set(answer.references)) < len(answer.references):
             repeated.setdefault(query, line)
@@ -127,6 +130,7 @@ def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
         *once(path, again, ERROR, "second answers of a run: {n}, first to query {name}", "refused"),
         *once(path, nowhere, WARNING, "sentences that cite what is not there: {n}, first {name}", _NOWHERE),
         *once(path, empty, WARNING, "empty answers: {n}, first to query {name}", _EMPTY),
+        *once(path, failed, WARNING, "answers that failed: {n}, first to query {name}", _FAILED),
         *once(
             path, repeated, WARNING, "lists of references that repeat one: {n}, first of query {name}", _AGAIN
         ),
@@ -150,6 +154,7 @@ def diagnose_questions(path: str, limits: Limits) -> tuple[list[Finding], Known]
 
 _NOWHERE = "each such citation is worth none in citation_precision and citation_recall"
 _EMPTY = "nugget_recall is 0 and crag_score `missing` there, and the queries count"
+_FAILED = "`rageval judge` writes failed judgements of them, and scores have bounds"
 _AGAIN = (
     "TREC's validators refuse that; citations by position keep their meaning here (rageval validate --fix)"
 )

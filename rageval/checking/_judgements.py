@@ -9,17 +9,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from rageval.checking._rows import DiagnosedRows, Known, Lines, in_query, named, once, together
+from rageval.checking._rows import DiagnosedRows, Known, Lines, in_query, named, once, refusals, together
 from rageval.checking.findings import ERROR, WARNING, Finding
+from rageval.errors import InputError
 from rageval.files.banks import SCORED, NuggetBank, left_out
 from rageval.files.foreign_judgements import is_judged, read_judged
 from rageval.files.jsonl import read_records
-from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine
+from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine, JudgementTable
 from rageval.files.limits import Limits
 from rageval.files.nuggets import numbered_banks
 from rageval.files.opening import head
 from rageval.files.trec import QRELS, Reading
+from rageval.measures.scales import ALL, RUBRICS
 from rageval.records import Nugget
+from rageval.scoring.assessing import on
 
 _GRADED = ("ok", "repaired")
 _OF_NUGGETS = ("nugget-assignment", "lexical")
@@ -35,6 +38,7 @@ def diagnose_judgements(path: str, limits: Limits) -> tuple[list[Finding], Known
         if _is_of_nuggets(said):
             known.nuggets.setdefault((str(said.query_id), str(said.aspect)), line)
     findings = [
+        *_unscored(path, limits),
         *_twice(path, lines),
         *_failed(path, lines),
         *_versions(path, lines),
@@ -42,6 +46,31 @@ def diagnose_judgements(path: str, limits: Limits) -> tuple[list[Finding], Known
         *_banks(path, lines),
     ]
     return findings, known
+
+
+def _unscored(path: str, limits: Limits) -> Iterator[Finding]:
+    """Yield what scoring says of a file that it refuses; what was judged twice is told by itself."""
+    table, errors = JudgementTable(path), list[InputError]()
+    try:
+        table.add_file(path, limits)
+        table.finish()
+    except InputError as error:
+        errors = [] if "was judged before" in str(error) else [error]
+    else:
+        labels = set(table.labels())
+        for scale in ALL:
+            # Rows without a rubric are of the scale that knows all their labels.
+            is_named = table.rubrics() & set(scale.rubrics)
+            if is_named or (not table.rubrics() & RUBRICS and labels and labels <= scale.labels.keys()):
+                try:
+                    on(table, scale)
+                except InputError as error:
+                    errors.append(error)
+                    break
+    for refused in errors:
+        for line, text in refusals(refused, path):
+            effect = "nothing is scored: the file is refused"
+            yield Finding(1 if line is None else line, ERROR, text.removeprefix(f"{path}: "), effect, path)
 
 
 def _lines(path: str, limits: Limits) -> Iterator[tuple[int, JudgementLine]]:

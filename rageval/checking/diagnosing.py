@@ -28,6 +28,7 @@ from rageval.files.banks import is_older_bank
 from rageval.files.beir import is_beir
 from rageval.files.foreign_judgements import is_judged
 from rageval.files.jsonl import table_columns
+from rageval.files.judgements import is_failure
 from rageval.files.leaderboards import ALL, UntoldForm, is_leaderboard, read_leaderboard
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import BOM, head, name_of
@@ -426,7 +427,7 @@ def _kind_of_record(record: dict[str, Any]) -> str | None:
     if {"query_id", "claims"} <= keys:
         return CLAIMS
     # Behind the banks and spans, some of which have labels of their own.
-    if "query_id" in keys and (keys & _VERDICT):
+    if "query_id" in keys and (keys & {"label", "grade"} or is_failure(record)):
         return JUDGEMENTS
     if _is_answer(record, keys):
         return ANSWERS

@@ -4,22 +4,78 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
-from random import Random
+import warnings
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
+    from rageval.cli._inputs import Inputs
     from rageval.comparison.gate_results import GateReport, GateSide
+
+_FROZEN = "frozen"  # judgements of a file, in place of a model
+
+
+def refuse_unasked(options: Mapping[str, Any], inputs: Inputs) -> None:
+    """Refuse to ask a judge again that nobody named, or about what was not judged."""
+    if not inputs.answers:
+        raise UsageError("--aa is about judged answers; leave it out for runs")
+    if _FROZEN in map(_named, options["judge"]):
+        raise UsageError(
+            "--aa: judgements of a file are the same each time, so that nothing is measured; expected a"
+            " --judge that is asked, or no --aa"
+        )
+    for name in ("rubric", "answers"):
+        if not options[name]:
+            raise UsageError(f"--aa asks the judge again: expected --{name}, too")
+
+
+def refuse_other_judge(judges: Set[str], rubrics: Set[str], options: Mapping[str, Any]) -> None:
+    """Refuse judgements by anybody else than the judges that are named; --aa needs one that is."""
+    found = ", ".join(sorted(map(visible, judges))) or "nobody that is named"
+    if options["aa"] and not options["judge"]:
+        from shlex import quote
+
+        words = [f"--judge {quote(visible(_without_version(each)))}" for each in sorted(judges)]
+        words += [f"--rubric {quote(visible(_without_version(each)))}" for each in sorted(rubrics)]
+        raise UsageError(
+            f"--aa asks the judge again, and none is named: expected --judge, too; the answers were judged by"
+            f" {found}: say {' '.join(words)}, with the address if it is a server of your own"
+        )
+    named = set(map(_named, options["judge"]))
+    others = {each for each in judges if not {each, _without_version(each)} & named}
+    # A file of judgements speaks for whoever judged it.
+    if options["judge"] and others and _FROZEN not in named:
+        raise UsageError(
+            f"--judge {', '.join(map(visible, options['judge']))}: the candidate was judged by {found};"
+            " expected judgements by the judge that is named, or another --judge"
+        )
+
+
+def _named(spec: str) -> str:
+    """Return what a judge is called in judgements: without its address.
+
+    >>> _named("openai:m@http://127.0.0.1:8000/v1"), _named("frozen:judged.jsonl")
+    ('openai:m', 'frozen')
+    """
+    return _FROZEN if spec.startswith(f"{_FROZEN}:") else spec.partition("@http")[0]
+
+
+def _without_version(name: str) -> str:
+    """Return the name of a judge or a rubric without the version behind it.
+
+    >>> _without_version("openai:m@1234abcd+unfenced"), _without_version("contains")
+    ('openai:m', 'contains')
+    """
+    return name.rpartition("@")[0] or name
 
 
 def judged_again(side: GateSide, report: GateReport, options: dict[str, Any]) -> list[str]:
     """Return what should be said of a judge that is asked about some of the candidate's answers once more."""
-    for name in ("judge", "rubric", "answers"):
-        if not options[name]:
-            raise UsageError(f"--aa asks the judge again: expected --{name}, too")
+    from random import Random
+
     queries = sorted(side.same)
     picked = Random(options["seed"]).sample(queries, min(options["aa"], len(queries)))
     scores = _again(side.scores.run, set(picked), [str(name) for name in side.scores], options)
@@ -29,9 +85,7 @@ def judged_again(side: GateSide, report: GateReport, options: dict[str, Any]) ->
 
 
 def _again(run: str, picked: set[str], measures: Sequence[str], options: dict[str, Any]) -> Any:
-    """Judge the answers with a store of their own, so that no stored reply is replaced."""
-    from tempfile import TemporaryDirectory
-
+    """Judge the answers as a repetition, whose replies stand in the store beside those of the first time."""
     from rageval.files.answers import read_answers, write_answers
     from rageval.verbs import judge
 
@@ -44,17 +98,23 @@ def _again(run: str, picked: set[str], measures: Sequence[str], options: dict[st
     if not answers:
         raise UsageError(f"--aa: --answers holds none of {visible(run)}'s answers that were judged")
     rows = [json.loads(line) for line in write_answers(answers, "plain")]
-    with TemporaryDirectory() as folder:
+    with warnings.catch_warnings():
+        # That not all questions are judged again is meant.
+        warnings.simplefilter("ignore", UserWarning)
         judged = judge(
             options["rubric"],
             rows,
             options["judge"],
             questions=options["questions"],
             nuggets=options["nuggets"],
-            store=f"{folder}/store.sqlite",
+            store=options["store"],
+            max_cost=options["max_cost"],
+            max_calls=options["max_calls"],
+            price=options["price"],
+            repetition=1,
             quiet=True,
         )
-        return judged.score(measures, on_missing="skip")[run]
+    return judged.score(measures, on_missing="skip")[run]
 
 
 def _said(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.errors import InputError, UsageError
+from rageval.files.whole import read_whole
 from rageval.measures.official import OFFICIAL
 
 if TYPE_CHECKING:
@@ -77,10 +78,9 @@ def _average(datasets: dict[str, dict[str, float]]) -> None:
 
 def _entries(file: str) -> list[dict[str, Any]]:
     try:
-        with open(file, "rb") as stream:
-            found = json.load(stream)
-    except OSError as error:
-        raise InputError(f"{file}: cannot be opened: {error.strerror}") from None
+        found = json.loads(read_whole(file, "a leaderboard", 2**30))
+    except InputError:
+        raise
     except (ValueError, RecursionError) as error:
         raise InputError(f"{file}: {_EXPECTED}, found no JSON ({error})") from None
     entries = found.get("leaderboardData") if isinstance(found, dict) else None

@@ -245,7 +245,8 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         {
             "multiple": True,
             "metavar": "NAME=NUMBER",
-            "help": "Raise a safety limit: line, record, id, grade, ratio, unpacked (as in line=4M).",
+            "help": "Raise a safety limit: line, record, id, grade, ratio, unpacked, columns, entries"
+            " (as in line=4M).",
         },
     ),
     "--seed": (
@@ -368,6 +369,15 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
         },
     ),
     "--refresh": (("--refresh",), {"is_flag": True, "help": "Ask again what is in the store."}),
+    "--retry": (
+        ("--retry",),
+        {
+            "metavar": "STATUS,...",
+            "default": "",
+            "help": "Ask again what failed so before, and nothing else: invalid, truncated, refused,"
+            " filtered. Errors are asked again anyway.",
+        },
+    ),
     "--quiet": (("--quiet",), {"is_flag": True, "help": "Show no progress."}),
 }
 
@@ -409,7 +419,7 @@ _SECTIONS = {
     ),
     "Gates": (
         *("require", "fail_under", "save_baseline", "margin", "slice_margin", "block", "judge_changed"),
-        *("inconclusive", "first_run", "system", "aa", "show_policy"),
+        *("inconclusive", "first_run", "system", "aa", "policy", "show_policy"),
     ),
     "Who is asked": (
         *(
@@ -423,7 +433,7 @@ _SECTIONS = {
             "permutations",
             "balanced",
         ),
-        *("examples", "canaries", "refresh", "resume", "store"),
+        *("examples", "canaries", "refresh", "retry", "store"),
     ),
     "What it may cost": ("dry_run", "max_cost", "max_calls", "price", "batch", "rebuy", "shard"),
     "What is printed or written": (
@@ -453,6 +463,13 @@ _MANY = 12  # options: with fewer a list is read sooner than sections
 
 class Command(click.Command):
     """A command that lists many options in sections, and knows a short option when it sees one."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command, unless something was typed that would change nothing."""
+        from rageval.cli._acting import refuse_idle
+
+        refuse_idle(ctx)
+        return super().invoke(ctx)
 
     def make_parser(self, ctx: click.Context) -> Any:
         """Return the parser, with the short options among the long ones.
@@ -585,7 +602,7 @@ def _stores(words: _Words) -> Iterator[str]:
 
 
 _ASKING: tuple[str, ...] = ("store", "concurrency", "max_cost", "max_calls", "batch", "poll_every")
-_ASKING += ("price", "rebuy", "timeout", "patience", "refresh", "vote", "quiet")
+_ASKING += ("price", "rebuy", "timeout", "patience", "refresh", "retry", "vote", "quiet")
 
 
 def asking_options(command: Decorated) -> Decorated:
@@ -606,20 +623,11 @@ def _say_quiet(ctx: click.Context, param: click.Parameter, said: bool) -> bool:
 def checked_plot(options: Mapping[str, Any]) -> Path | None:
     """Return where --plot shall be, before an hour of scoring; refuse names and sizes no figure can have."""
     if options["plot"] is None:
-        if options["size"] is not None:
-            raise UsageError("--size is about figures; expected --plot FILE, too")
         return None
     from rageval.comparison.plots import checked_path, checked_size
 
     checked_size(options["size"])
     return checked_path(options["plot"])
-
-
-def refuse_without_latex(style: str, options: Mapping[str, Any]) -> None:
-    """Refuse options that are about tables in LaTeX where there is none."""
-    for name in ("show", "caption", "label"):
-        if options.get(name) is not None and style != "latex":
-            raise UsageError(f"--{name} is about tables in LaTeX; expected --format latex, too")
 
 
 def reading_of(comments: str, limits: tuple[str, ...]) -> Reading:
@@ -644,7 +652,9 @@ def end_if_biased(found: Iterable[tuple[str, Mapping[str, Any] | None]], limit: 
         return
     from rageval.comparison.positions import too_much
 
-    why = [(judge, too_much(positions, limit)) for judge, positions in found]
+    # Where nothing says an order there may be no judge of whom anything is known.
+    judges = list(found) or [("the judge", None)]
+    why = [(judge, too_much(positions, limit)) for judge, positions in judges]
     for judge, reason in why:
         if reason is not None:
             click.echo(f"rageval: {visible(judge)}: {reason}, so --max-bias {limit:g} is not met", err=True)

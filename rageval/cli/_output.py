@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rageval.errors import OutputError, UsageError
-from rageval.scoring.scores import BY_PEOPLE
+from rageval.files.cells import csv_line
+from rageval.scoring.basis import in_words, said_of_corrected
+from rageval.scoring.basis import said_of_bases as said_by_measure
 from rageval.showing import Grid, Latex, label_of, latex_lines, latex_table, latex_text, latex_typeset
 from rageval.showing import table_lines as drawn
 from rageval.text import visible
@@ -120,35 +122,6 @@ def md_lines(grid: Grid, labels: int) -> Iterator[str]:
     yield "|" + "|".join([" --- "] * labels + [" ---: "] * (len(head) - labels)) + "|"
     for row in body:
         yield "| " + " | ".join(map(_md_text, row)) + " |"
-
-
-def csv_line(cells: Sequence[str], numbers: Sequence[str] = ()) -> str:
-    """Write a line of CSV: text that a spreadsheet would compute is quoted, numbers stand as they are."""
-    return ",".join([*map(_csv, cells), *numbers])
-
-
-# What begins a formula, whatever white space (or an apostrophe that is ours) stands before it.
-_FORMULA = r"[\s']*([^\s'])"
-_BEGINS = frozenset("=+-@\u2212")
-
-
-def _csv(cell: str) -> str:
-    """Return a cell no spreadsheet takes for a formula and no terminal for a command.
-
-    An apostrophe stands before what would be one, as before an apostrophe that stands there itself.
-    """
-    from unicodedata import normalize
-
-    shown = visible(cell)
-    # Spreadsheets run formulas that they find in a file, which may start programs.
-    first = re.match(_FORMULA, cell)
-    # Full-width signs such as ＝ are taken for the plain ones by some of them.
-    if (first and normalize("NFKC", first[1])[0] in _BEGINS) or cell[:1] in ("\t", "\r"):
-        shown = "'" + shown
-    # Also the semicolon: where a comma is the decimal point, spreadsheets part cells by it.
-    if any(character in shown for character in ",;\"'\n") or shown != shown.strip():
-        shown = '"' + shown.replace('"', '""') + '"'
-    return shown
 
 
 # An underscore within a word means nothing; an address is a link where it stands, even without brackets.
@@ -458,13 +431,8 @@ def _footnote(results: list[Scores]) -> Iterator[str]:
 
 
 def said_of_bases(results: Sequence[Scores]) -> list[str]:
-    """Say which measures are a judge's word alone, if any is."""
-    bases = {str(score.measure): score.basis for scores in results for score in scores.scores if score.basis}
-    if not bases:
-        return []
-    from rageval.comparison.marks import said_of_judges
-
-    return [said_of_judges(bases)]
+    """Say which measures rest on a judge alone, and which on words."""
+    return said_by_measure({str(score.measure): score.basis for each in results for score in each.scores})
 
 
 def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
@@ -489,6 +457,7 @@ def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
         record["judges"] = {judge: _json_number(value) for judge, value in score.judges.items()}
     if layout.by_query:
         record["by_query"] = {query: _json_number(value) for query, value in score.by_query.items()}
+        record |= known_of_queries(scores, score)
         if score.measure.aggregate == "pool":
             shares = zip(score.query_ids, map(_parts, score.numbers), strict=True)
             # The quotients alone could not be pooled again by whoever reads the file.
@@ -503,6 +472,27 @@ def _parts(value: float) -> list[Any] | None:
     if isinstance(value, Blend):
         return [value.rule, *map(_parts, value.shares)]
     return [value.part, value.whole] if isinstance(value, Share) else None
+
+
+def known_of_queries(scores: Scores, score: Score) -> dict[str, Any]:
+    """Return what whoever compares these values has to know beside them, as far as there is anything."""
+    known: dict[str, Any] = {}
+    if scores.absent:
+        known["absent"] = sorted(scores.absent)
+    if scores.made_by is not None:
+        known["judgements"] = scores.made_by.text
+    if score.judged_by:
+        known["judged_by"] = {query: _by_what(found) for query, found in score.judged_by.items()}
+    return known
+
+
+def _by_what(found: frozenset[Any]) -> list[str] | str:
+    """Return the opponents by their names, as these matter, and nuggets as a digest."""
+    from hashlib import sha256
+
+    if all(isinstance(each, str) for each in found):
+        return sorted(found)
+    return sha256(repr(sorted(map(repr, found))).encode()).hexdigest()[:16]
 
 
 def _topics(scores: Scores) -> dict[str, Any]:
@@ -526,7 +516,7 @@ def _topics(scores: Scores) -> dict[str, Any]:
 
 
 def _json_number(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    return value if math.isfinite(value) else None
 
 
 _Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
@@ -546,8 +536,9 @@ def slice_lines(
     if style == "csv":
         yield from (csv_line(row[:_SLICE_LABELS], row[_SLICE_LABELS:]) for row in grid)
         return
+    sources = [row.pop() for row in grid]
     bases = [row.pop() for row in grid]
-    whose = _said_of_slices(grid, bases)
+    whose = _said_of_slices(grid, bases, sources)
     # The last columns are left out of tables for reading where they say nothing; CSV keeps them.
     empty = {at for at in (-1, -2, -3) if all(row[at] in ("", "0") for row in grid[1:])}
     grid = [[cell for at, cell in enumerate(row, -len(row)) if at not in empty] for row in grid]
@@ -572,13 +563,14 @@ def slice_lines(
         if any(_marked_small(row[_SLICE_COUNT]) for row in grid[1:]):
             yield f"* fewer than {FEW} queries"
     else:
-        for row, basis in zip(grid[1:], bases[1:], strict=True):
+        for row, *basis in zip(grid[1:], bases[1:], sources[1:], strict=True):
             run, measure, name, value, low, high, number, *more = row
             head = f"{visible(run)}\t" if len(results) > 1 else ""
             rest = f"n={number}{_marked_small(number)}" + "".join(
                 f", {what}={count}" for what, count in zip(grid[0][_SLICE_COUNT + 1 :], more, strict=True)
             )
-            rest += f", {basis}" if basis else ""
+            whose_row = in_words(*basis)
+            rest += f", {whose_row}" if whose_row else ""
             yield f"{head}{measure:<22}\t{visible(name)}\t{value}\t[{low}, {high}]\t{rest}"
     yield from beneath(whose, style)
 
@@ -593,21 +585,20 @@ def beneath(said: Sequence[str], style: str) -> Iterator[str]:
         yield from (line for each in said for line in wrapped(visible(each)))
 
 
-def _said_of_slices(grid: Grid, bases: Sequence[str]) -> list[str]:
-    """Say what the values rest on: a judge alone, or people's labels."""
-    from rageval.comparison.marks import said_of_judges
-
-    of_measure = {row[1]: basis for row, basis in zip(grid[1:], bases[1:], strict=True)}
-    names = ", ".join(measure for measure, basis in of_measure.items() if basis == BY_PEOPLE)
-    said = f"corrected by people's labels: {names}; 'judge' is what the judge alone says" if names else ""
-    return [each for each in (said, said_of_judges(of_measure)) if each]
+def _said_of_slices(grid: Grid, bases: Sequence[str], sources: Sequence[str]) -> list[str]:
+    """Say what the values rest on: a judge alone, words, or labels."""
+    rows = zip(grid[1:], bases[1:], sources[1:], strict=True)
+    of_measure = {row[1]: (basis, source) for row, basis, source in rows}
+    corrected = [f"{said}; 'judge' is what the judge alone says" for said in said_of_corrected(of_measure)]
+    alone = {name: basis for name, (basis, source) in of_measure.items() if not source}
+    return [*corrected, *said_by_measure(alone)]
 
 
 def _grid_of_slices(
     results: list[Scores], groups: _Groups, layout: Layout, settings: Settings | None
 ) -> Iterator[list[str]]:
     head = ["run", "measure", "slice", "value", "low", "high", "n", "undefined"]
-    yield [*head, "judge", "labels", "basis"]
+    yield [*head, "judge", "labels", "basis", "corrected_from"]
     for scores in results:
         for score in scores.scores:
             for found in _slices_of(score, groups, settings):
@@ -616,7 +607,7 @@ def _grid_of_slices(
                 counts = str(found.queries), str(found.undefined)
                 judged = "" if found.judged is None else layout.number(found.judged)
                 labels = "" if found.labels is None else str(found.labels)
-                beside = judged, labels, found.basis
+                beside = judged, labels, found.basis, found.corrected_from
                 yield [scores.run, str(score.measure), name, *numbers, *counts, *beside]
 
 
@@ -644,7 +635,7 @@ def _slices_as_json(
             record = _record_of(scores, score, layout)
             record["slices"] = [
                 {
-                    name: None if value != value else value
+                    name: None if isinstance(value, float) and not math.isfinite(value) else value
                     for name, value in found._asdict().items()
                     if value is not None
                 }

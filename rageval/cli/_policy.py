@@ -8,19 +8,16 @@ from typing import Any
 
 import click
 
-from rageval.cli._options import Command, OutputOption
+from rageval.cli._options import Command
 from rageval.errors import InputError, UsageError
-from rageval.policy import Policy, find_policy
+from rageval.policy import EFFECTS, Policy, find_policy, policy_in
 from rageval.text import visible
 
 _ALSO = {"measures": "measure"}  # what may be said several times is called so in a list
 
 
 class PolicyCommand(Command):
-    """Reads what is not typed out of the section of the policy that is called as the command is."""
-
-    paths: frozenset[str] = frozenset()  # parameters that name files, beside those that are written
-    typed_only: frozenset[str] = frozenset()  # what no policy may settle
+    """Reads what is not typed out of the section [gate] of the policy."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -28,7 +25,8 @@ class PolicyCommand(Command):
         """Parse what was typed, with the policy for what was not."""
         if extra.get("resilient_parsing") or {"-h", "--help"} & set(args):
             return super().make_context(info_name, args, parent, **extra)
-        policy = find_policy()
+        typed = _typed_policy(args)
+        policy = find_policy() if typed is None else policy_in(typed)
         settled = self._settled(policy, info_name or "", args)
         try:
             context = super().make_context(info_name, args, parent, default_map=settled, **extra)
@@ -45,17 +43,16 @@ class PolicyCommand(Command):
         options = {
             key: param for param in self.params if isinstance(param, click.Option) for key in _keys(param)
         }
-        known = {key for key, param in options.items() if param.name not in self.typed_only}
         found: dict[str, Any] = {}
-        for key, value in policy.section(name, known=known).items():
+        for key, value in policy.gate_settings(options.keys() - EFFECTS.keys()).items():
             param = options[key]
             place = f"{visible(policy.path)}: {policy.title(name)}: {visible(key)}"
             if str(param.name) in found:
                 raise InputError(f"{place}: stands there by its other name, too; expected one")
-            found[str(param.name)] = self._value(param, value, place, policy)
+            found[str(param.name)] = self._value(param, value, place)
         return found
 
-    def _value(self, param: click.Option, value: Any, place: str, policy: Policy) -> Any:
+    def _value(self, param: click.Option, value: Any, place: str) -> Any:
         several = value if isinstance(value, list) and param.multiple else [value]
         for each in several:
             if not isinstance(each, str | int | float | bool) or isinstance(each, bool) != param.is_flag:
@@ -63,8 +60,6 @@ class PolicyCommand(Command):
                 raise InputError(
                     f"{place}: expected {what}{' (or a list)' * param.multiple}, found {each!r:.80}"
                 )
-        if isinstance(param, OutputOption) or param.name in self.paths:
-            several = [policy.place(str(each)) for each in several]
         return several if param.multiple else several[0]
 
 
@@ -73,6 +68,16 @@ def _keys(param: click.Option) -> Iterator[str]:
         if option.startswith("--"):
             yield option[2:]
             yield from (other for other, name in _ALSO.items() if name == option[2:])
+
+
+def _typed_policy(args: list[str]) -> str | None:
+    """Return the file after --policy, which is needed before anything is parsed."""
+    for number, arg in enumerate(args):
+        if arg == "--policy" and number + 1 < len(args):
+            return args[number + 1]
+        if arg.startswith("--policy="):
+            return arg.partition("=")[2]
+    return None
 
 
 def _is_typed(param: click.Parameter, args: list[str]) -> bool:

@@ -125,9 +125,9 @@ def forecast_lines(
 
 def _values(until: Until, pilot: str) -> dict[str, list[float]]:
     """Return each system's values of the questions that all of them have, by the measure."""
-    from rageval.scoring.answers import evaluate_answers
+    from rageval.scoring.answers import scored
 
-    found = evaluate_answers([until.measure], pilot, on_missing="skip")
+    found = scored([until.measure], pilot, on_missing="skip")
     return _shared({run: scores.scores[0].by_query for run, scores in found.items()}, pilot)
 
 

@@ -293,7 +293,9 @@ def _lengths(answers: Any) -> dict[tuple[str, str], float]:
     from rageval.files.answers import read_answers
 
     return {
-        (answer.query_id, answer.run_id): float(len(answer.text.split())) for answer in read_answers(answers)
+        (answer.query_id, answer.run_id): float(len(answer.text.split()))
+        for answer in read_answers(answers)
+        if not answer.error
     }
 
 
@@ -324,7 +326,7 @@ def _by_place(places: list[dict[str, Any]]) -> Iterator[list[str]]:
 
 
 def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
-    from rageval.statistics.bootstrap import FEW
+    from rageval.statistics.bootstrap import few_differ
 
     counts = f"{facts['queries']:,} queries and {facts['systems']:,} systems"
     yield f"{facts['compared']:,} judgements compared, of {counts}"
@@ -333,7 +335,7 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
             f"{facts['answers']:,} answers, {facts['partly']:,} of which were judged in part:"
             f" {facts['compared']:,} of their {facts['of']:,} judgements are in both files"
         )
-    if facts["queries_that_differ"] < FEW and 2 * facts["queries_that_differ"] < facts["queries"]:
+    if few_differ(facts["queries_that_differ"], facts["queries"]):
         yield f"coarse: they differ in {facts['queries_that_differ']:,} of {facts['queries']:,} queries"
     if facts["bias"]:
         direction = "more generous" if facts["bias"] > 0 else "stricter"
@@ -353,6 +355,15 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
     yield from _leanings(facts)
     if facts["failed"]:
         yield f"{facts['failed']:,} of the judge's judgements failed ({facts['failure_rate']:.1%})"
+    if facts["missing"]:
+        total, ends = (
+            facts["compared"] + facts["missing"],
+            (facts["agreement_least"], facts["agreement_most"]),
+        )
+        yield (
+            f"{facts['missing']:,} of the {total:,} labels have no judgement of the judge: agreement lies"
+            f" between {ends[0]:.3f} and {ends[1]:.3f}, whatever these are"
+        )
     if facts["only_judged"] or facts["only_gold"]:
         first, second = facts["only_judged"], facts["only_gold"]
         yield f"not compared: {first:,} only in the first file, {second:,} only in the second"

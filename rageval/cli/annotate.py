@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     help="In place of a page: serve it on this computer, and save each label in this file.",
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="The port for --serve (default: a free one)."
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="The port for --serve (default: the one of the last time, at first one that follows from the plan;"
+    " 0: a free one).",
 )
-def annotate(plan: str, annotator: str, output: Path | None, serve: Path | None, port: int) -> None:
+def annotate(plan: str, annotator: str, output: Path | None, serve: Path | None, port: int | None) -> None:
     """Make a page on which a person labels what PLAN asks: one file, which loads and sends nothing.
 
     It names no system and no judge. Labels are kept in the browser as they are given, and exported as
@@ -60,15 +63,18 @@ def _write(plan: LabelPlan, annotator: str, output: Path) -> None:
     click.echo(f"rageval: wrote {visible(str(output))} ({len(text):,} bytes)", err=True)
 
 
-def _serve(plan: LabelPlan, annotator: str, place: Path, port: int) -> None:
+def _serve(plan: LabelPlan, annotator: str, place: Path, port: int | None) -> None:
     """Serve until interrupted."""
-    from rageval.pages.serving import LabelFile, LabelServer
+    from rageval.pages.label_files import LabelFile
+    from rageval.pages.serving import LabelServer
 
-    labels = LabelFile(place, plan, annotator)
-    with LabelServer(labels, port) as server:
-        click.echo(server.address)
-        click.echo(f"rageval: {len(labels):,} labels are there; Ctrl-C ends", err=True)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            click.echo(f"rageval: {len(labels):,} labels in {visible(str(place))}", err=True)
+    with LabelFile(place, plan, annotator) as labels:
+        for remark in labels.remarks:
+            click.echo(f"rageval: {remark}", err=True)
+        with LabelServer(labels, port) as server:
+            click.echo(server.address)
+            click.echo(f"rageval: {len(labels):,} labels are there; Ctrl-C ends", err=True)
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                click.echo(f"rageval: {len(labels):,} labels in {visible(str(place))}", err=True)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.cli._options import Command, end_if_biased, shared
-from rageval.cli._output import beneath, csv_line, md_lines, on_terminal, print_lines, table_lines
+from rageval.cli._output import beneath, md_lines, on_terminal, print_lines, table_lines
 from rageval.errors import InputError, UsageError
-from rageval.scoring.scores import BY_PEOPLE, BY_THIS_JUDGE, NOT_IN_IT, basis_of
+from rageval.files.cells import csv_line
+from rageval.scoring.basis import basis_of, basis_of_gold, in_words, said_of_bases
 from rageval.showing import latex_lines
 from rageval.text import visible
 
@@ -22,12 +23,9 @@ if TYPE_CHECKING:
     from rageval.files.judgements import JudgementTable
     from rageval.scoring.scores import Score
 
-_Grid = list[list[str]]
+_PAIRS = 5  # named in remarks
+_Grid = list[list[Any]]  # texts, numbers, what is not known as None; formats write them in their own way
 _STYLES = ("table", "md", "latex", "csv", "json")
-_SAID = {
-    BY_THIS_JUDGE: f"{BY_THIS_JUDGE}: {NOT_IN_IT}",
-    BY_PEOPLE: "corrected by people's labels; 'judge' is the strength that the judge alone says",
-}
 
 
 @click.command(cls=Command)
@@ -84,27 +82,30 @@ def arena(
         click.echo(f"rageval: {remark}", err=True)
     _say_what_failed(grades, invalid)
     positions = positions_of(grades)
-    basis = basis_of(grades.judges.words)
+    basis, source = basis_of(grades.judges.words), ""
     if is_gold_given(people):
         if matrix or compat:
             raise UsageError("--gold corrects strengths; leave out --matrix and --compat")
-        grid, labels = _by_people(grades, people, nuggets), 1
-        basis = BY_PEOPLE
+        source = basis
+        (grid, basis), labels = _by_people(grades, people, nuggets), 1
     elif matrix:
         grid, labels = _matrix(grades, invalid), 1
     elif compat:
         grid, labels = _elo(grades), 1
     else:
         grid, labels = _standing(grades, positions, invalid), 1
-    print_lines(_lines(grid, labels, style or ("table" if on_terminal() else "csv"), basis))
+    print_lines(_lines(grid, labels, style or ("table" if on_terminal() else "csv"), basis, source))
     _say_of_places(positions)
     end_if_biased([(each.judge or "the judge", each.as_dict()) for each in positions], max_bias)
 
 
 def _say_what_failed(grades: JudgementTable, invalid: str) -> None:
-    from rageval.comparison.arena import failed_sides, has_rankings, invalid_rankings
+    from rageval.comparison.arena import failed_sides, games, has_rankings, invalid_rankings, lacking
 
     if not has_rankings(grades):
+        for one, other, number, of in lacking(games(grades))[:_PAIRS]:
+            met = f"{visible(one)} and {visible(other)} met in {number:,} of {of:,} queries"
+            click.echo(f"rageval: {met}; the others are left out", err=True)
         if number := failed_sides(grades):
             click.echo(f"rageval: {number:,} judgements failed; their comparisons are left out", err=True)
         return
@@ -127,12 +128,19 @@ def _say_of_places(positions: Sequence[Positions]) -> None:
 
 
 def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: str) -> _Grid:
-    from rageval.comparison.arena import games, has_rankings, strengths
+    from rageval.comparison.arena import games, has_rankings, incomplete, strengths
 
     if has_rankings(grades):
-        points = _values(grades, invalid)
-        rows = sorted(points.items(), key=lambda item: (item[1][1] == 0, -item[1][0]))  # those without last
-        grid = [["system", "rank_score", "queries"], *([name, f"{v:.4f}", str(n)] for name, (v, n) in rows)]
+        points, few = _values(grades, invalid), incomplete(grades)
+        for name, (times, of) in few.items():
+            click.echo(
+                f"rageval: {visible(name)} is in {times:,} of {of:,} lists; its points are of these alone,"
+                " and claim no place among the others",
+                err=True,
+            )
+        # Those that are not in every list last, and after them those without points.
+        rows = sorted(points.items(), key=lambda item: (item[1][1] == 0, item[0] in few, -item[1][0]))
+        grid: _Grid = [["system", "rank_score", "queries"], *([name, v, n] for name, (v, n) in rows)]
         return _with_corrected(grid, _corrected_points(positions))
     found = strengths(games(grades))
     if grades.stopped:  # at a claim: an interval would be another
@@ -145,30 +153,28 @@ def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: s
     head = ["system", "strength", "low", "high", "win_rate", "games"]
     grid = [
         head,
-        *([s.system, *map(_shown, (s.strength, s.low, s.high, s.win_rate)), str(s.games)] for s in found),
+        *([s.system, s.strength, s.low, s.high, s.win_rate, s.games] for s in found),
     ]
     return _with_corrected(grid, {s.system: s.corrected for s in found if s.corrected is not None})
 
 
-def _by_people(grades: JudgementTable, options: Mapping[str, Any], nuggets: Any) -> _Grid:
-    """Return strengths that people's comparisons correct, and say which pairs have too few of these."""
+def _by_people(grades: JudgementTable, options: Mapping[str, Any], nuggets: Any) -> tuple[_Grid, str]:
+    """Return strengths that labels correct, and their basis; say which pairs have too few of these."""
     from rageval.comparison.arena import has_rankings
     from rageval.comparison.arena_gold import strengths_by_people
     from rageval.scoring.answers import read_judgements
-    from rageval.scoring.gold import drawn, gold_of_answers
+    from rageval.scoring.gold import drawn, gold_of_answers, said_of_labels
 
     if has_rankings(grades):
         raise UsageError("--gold corrects comparisons of two; of rankings: compare -m rank_score --gold")
     files = list(options["gold"])
     gold = gold_of_answers(read_judgements(files, nuggets=nuggets), files, drawn(options["gold_chosen"]))
     found, said = strengths_by_people(grades, gold, population=options["population"])
-    for remark in said:
+    for remark in [*said_of_labels(gold), *said]:
         click.echo(f"rageval: {remark}", err=True)
-    rows = [
-        [s.system, *map(_shown, (s.strength, s.low, s.high, s.judged)), str(s.games), str(s.labels)]
-        for s in found
-    ]
-    return [["system", "strength", "low", "high", "judge", "games", "labels"], *rows]
+    rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in found]
+    head = ["system", "strength", "low", "high", "judge", "games", "labels"]
+    return [head, *rows], basis_of_gold(gold.by)
 
 
 def _with_corrected(grid: _Grid, corrected: Mapping[str, float]) -> _Grid:
@@ -178,7 +184,7 @@ def _with_corrected(grid: _Grid, corrected: Mapping[str, float]) -> _Grid:
     head, *rows = grid
     return [
         [*head, "order_corrected"],
-        *([*row, _shown(corrected[row[0]]) if row[0] in corrected else ""] for row in rows),
+        *([*row, corrected.get(row[0])] for row in rows),
     ]
 
 
@@ -191,23 +197,28 @@ def _corrected_points(positions: Sequence[Positions]) -> dict[str, float]:
     return {system: math.fsum(points) / len(points) for system, points in found.items()}
 
 
-def _shown(value: float) -> str:
-    return f"{round(value, 4) + 0.0:.4f}"  # no minus before zero
+def _shown(cell: Any) -> str:
+    """Write a cell for reading, or as CSV: numbers to four places, without a minus before zero."""
+    if isinstance(cell, float):
+        return f"{round(cell, 4) + 0.0:.4f}"
+    if isinstance(cell, list):
+        return "-".join(map(str, cell))
+    return "" if cell is None else str(cell)
 
 
 def _elo(grades: JudgementTable) -> _Grid:
     from rageval.comparison.arena import games
 
     ratings = sorted(games(grades).elo().items(), key=lambda item: -item[1])
-    return [["system", "elo"], *([name, str(rating)] for name, rating in ratings)]
+    return [["system", "elo"], *([name, rating] for name, rating in ratings)]
 
 
 def _points(grades: JudgementTable, invalid: str) -> dict[str, Score]:
     """Each system's points for its places."""
-    from rageval.scoring.answers import evaluate_answers
+    from rageval.scoring.answers import scored
 
     measure = f"rank_score(invalid={'query' if invalid == 'query' else 'permutation'})"
-    found = evaluate_answers(measure, grades, on_missing="skip")
+    found = scored(measure, grades, on_missing="skip")
     return {run: next(iter(scores.values())) for run, scores in found.items()}
 
 
@@ -224,32 +235,39 @@ def _matrix(grades: JudgementTable, invalid: str) -> _Grid:
     else:
         table = games(grades).outcomes()
     cells: list[list[Any]] = [
-        [name, *("-".join(map(str, table[i, j].tolist())) if i != j else "" for j in range(len(names)))]
+        [name, *(table[i, j].tolist() if i != j else None for j in range(len(names)))]
         for i, name in enumerate(names)
     ]
     return [["wins-ties-losses", *names], *cells]
 
 
-def _lines(grid: _Grid, labels: int, style: str, basis: str) -> Iterator[str]:
-    """Yield the grid, with what its claims have to say of themselves (`basis`)."""
+def _lines(grid: _Grid, labels: int, style: str, basis: str, source: str = "") -> Iterator[str]:
+    """Yield the grid, with what its claims rest on (`basis`), and are corrected from (`source`)."""
+    more = {"basis": basis} | ({"corrected_from": source} if source else {})
     if style == "json":
         head, *body = grid
-        values = [[*row[:labels], *map(_number, row[labels:]), basis] for row in body]
-        yield json.dumps([dict(zip([*head, "basis"], row, strict=True)) for row in values], indent=2)
-    elif style == "csv":
-        yield csv_line([*grid[0], "basis"])
-        yield from (csv_line(row[:labels], [*row[labels:], csv_line([basis])]) for row in grid[1:])
+        records = [dict(zip(head, map(_plain, row), strict=True)) | more for row in body]
+        yield json.dumps(records, indent=2, ensure_ascii=True, allow_nan=False)
+        return
+    shown = [grid[0], *([*row[:labels], *map(_shown, row[labels:])] for row in grid[1:])]
+    if style == "csv":
+        yield csv_line([*grid[0], *more])
+        yield from (
+            csv_line(row[:labels], [*row[labels:], csv_line(list(more.values()))]) for row in shown[1:]
+        )
     else:
         draw = {"md": md_lines, "latex": latex_lines, "table": table_lines}[style]
-        yield from draw(grid, labels)
-        yield from beneath([_SAID[basis]] if basis else [], style)
+        yield from draw(shown, labels)
+        yield from beneath(_said_of_strengths(basis, source), style)
 
 
-def _number(cell: str) -> str | float | None:
-    if not cell:
-        return None
-    try:
-        number = float(cell)
-    except ValueError:
-        return cell
-    return number if number == number else None
+def _said_of_strengths(basis: str, source: str) -> list[str]:
+    """Say what strengths rest on."""
+    if source:
+        said = f"{in_words(basis, source)}; 'judge' is the strength that the judge alone says"
+        return [said]
+    return [each.replace(": strength", "", 1) for each in said_of_bases({"strength": basis})]
+
+
+def _plain(cell: Any) -> Any:
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval.cli._acting import refuse_idle_for
 from rageval.cli._options import (
     Command,
     checked_plot,
     completing,
     output_option,
     reading_of,
-    refuse_without_latex,
     shared,
 )
 from rageval.cli._output import (
-    csv_line,
     md_code,
     md_line,
     md_lines,
@@ -33,6 +33,7 @@ from rageval.cli._output import (
 )
 from rageval.cli.score import score as score_command
 from rageval.errors import UsageError
+from rageval.files.cells import csv_line
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -76,18 +77,18 @@ def _with_options_of_score(command: click.Command) -> click.Command:
 )
 @click.option(
     "--test",
-    type=click.Choice(("randomisation", "t", "wilcoxon")),
+    type=click.Choice(("randomisation", "t")),
     default="randomisation",
     show_default=True,
-    help="Sign-flip randomisation (exact up to 30 queries), Student's t, Wilcoxon's signed ranks.",
+    help="Sign-flip randomisation (exact up to 30 queries), or Student's t.",
 )
 @click.option(
     "--adjust",
-    type=click.Choice(("holm", "max_t", "tukey", "none")),
+    type=click.Choice(("holm", "max_t", "none")),
     default="holm",
     show_default=True,
-    help="For several comparisons: Holm; max-T (signs flipped together: sharper, most of all for runs that"
-    " resemble one another); Tukey's HSD by shuffling (only where all runs' values are distributed alike).",
+    help="For several comparisons: Holm; max-T (a single step; it flips signs for all pairs together, and so"
+    " takes into account that runs resemble one another).",
 )
 @shared("--interval")
 @shared("--level")
@@ -148,6 +149,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
 
     reading = reading_of(options["comments"], options["limits"])
     inputs = sorted_out(words, reading)
+    refuse_idle_for(bool(inputs.answers))
     measures = parse_measures([*options["measures"], *inputs.measures])
     if not measures:
         raise UsageError(
@@ -156,17 +158,18 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     options |= _UNSAID
     compared = _answers_compared if inputs.answers else _runs_compared
     style = options["style"] or ("table" if on_terminal() else "csv")
-    refuse_without_latex(style, options)
     _refuse_by_query(style, options)
     plot = checked_plot(options)
     found, results, remarks, refused = compared(inputs, measures, options, reading)
     if options["sort"]:
         results = best_first(results, options["sort"])
         found = _in_order(found, _by_people(found, [scores.run for scores in results], options["sort"]))
-    typed = said_of_sets([*options["measures"], *inputs.measures])
+    typed = said_of_sets([*options["measures"], *inputs.measures], options.get("compat"))
     # Scoring and comparing may say the same of a run; once is enough.
     for remark in dict.fromkeys([*typed, *remarks, *found.remarks]):
         click.echo(f"rageval: {remark}", err=True)
+    # What Python shows beneath a comparison stands in JSON, too.
+    found = replace(found, remarks=list(dict.fromkeys([*found.remarks, *remarks])))
     if plot is not None:
         save(figure_of_comparison(found, results, options["size"]), plot)
     places = options["places"] if options["places"] is not None else 4
@@ -207,7 +210,6 @@ def _by_people(found: Comparison, runs: list[str], wanted: str) -> list[str]:
 
 def _in_order(found: Comparison, runs: list[str]) -> Comparison:
     """Return the comparison with its runs, and the pairs by each measure, in this order."""
-    from dataclasses import replace
 
     def place(pair: Pair) -> tuple[int, int, int]:
         return measures.index(pair.measure), runs.index(pair.run), runs.index(pair.other)
@@ -222,7 +224,7 @@ def _runs_compared(
     from rageval.cli._scoring import compared as scored_runs
     from rageval.cli._scoring import prepared, refuse, refuse_bounds_of_spans, refuse_nuggets
     from rageval.comparison import compare
-    from rageval.comparison.comparing import absent, alike
+    from rageval.comparison.comparing import alike
 
     refuse_nuggets(options)
     if options["gold"] and options["bounds"]:
@@ -234,8 +236,7 @@ def _runs_compared(
     # Said with the reasons for the runs that are left out, not as a lack of runs.
     if len(results) < 2:
         refuse(refused)
-    lacking = absent(sources, evaluator.qrels.query_ids)
-    compared = compare(results, settings, absent=lacking, alike=alike(sources, evaluator.orders))
+    compared = compare(results, settings, alike=alike(sources, evaluator.orders))
     if options["sensitivity"]:
         said += _without_nuggets(evaluator, results, sources)
     if evaluator.rules.bounds:
@@ -288,7 +289,7 @@ def _csv(found: Comparison, places: int) -> Iterator[str]:
     # New columns come at the end, so that scripts that count columns still work.
     head = "run,other,measure,value,other_value,queries,difference,low,high,p,adjusted_p,effect,"
     head += "wins,ties,losses,detectable,needed_least,needed_most,verdict,why,every_completion,better_run,"
-    yield head + "undefined,other_undefined,basis,judged,people,labels,gain"
+    yield head + "undefined,other_undefined,basis,judged,people,labels,gain,corrected_from,test,family,ruling"
     for pair in found.pairs:
         cells = [found.cell(run, pair.measure) for run in (pair.run, pair.other)]
         numbers = [f"{cell.value:.{places}f}" for cell in cells] + [str(pair.queries)]
@@ -301,6 +302,7 @@ def _csv(found: Comparison, places: int) -> Iterator[str]:
         rest = [*needed, csv_line(words), *(str(cell.undefined) for cell in cells), csv_line([pair.basis])]
         rest += ["" if each is None else f"{each:.{places}f}" for each in (pair.judged, pair.people)]
         rest += ["" if each is None else f"{each:.0f}" for each in (pair.labels, pair.gain)]
+        rest.append(csv_line([pair.corrected_from, pair.test, pair.family, pair.ruling]))
         yield csv_line([pair.run, pair.other, pair.measure], [*numbers, *rest])
 
 
@@ -411,12 +413,14 @@ def _shown(cell: Cell, found: Comparison, places: int) -> str:
 
 
 def _head(found: Comparison) -> list[str]:
-    adjusted = {"holm": "p (Holm)", "max_t": "p (max-T)", "tukey": "p (Tukey)", "none": "p (as is)"}[
-        found.settings.adjust
-    ]
+    adjusted = {"holm": "p (Holm)", "max_t": "p (max-T)", "none": "p (as is)"}[found.settings.adjust]
     head = ["measure", "run", "against", "difference", "low", "high", "p", adjusted, "effect"]
     head += ["won-tied-lost", "detectable", "needed", "verdict"]
-    return [*head, "every completion"] if any(pair.every_completion for pair in found.pairs) else head
+    return [*head, "every completion"] if found.once("every completion", _has_completions) else head
+
+
+def _has_completions(found: Comparison) -> bool:
+    return any(pair.every_completion for pair in found.pairs)
 
 
 def _row(pair: Pair, found: Comparison, places: int) -> list[str]:
@@ -429,7 +433,7 @@ def _row(pair: Pair, found: Comparison, places: int) -> list[str]:
         # NaN with a p: so few queries differ that no difference could be found.
         shown = "-" if math.isnan(pair.p) else "not reachable"
     row += [f"{pair.effect:+.2f}", f"{pair.wins}-{pair.ties}-{pair.losses}", shown, pair.needed, pair.verdict]
-    with_bounds = any(each.every_completion for each in found.pairs)
+    with_bounds = found.once("every completion", _has_completions)
     return [*row, pair.every_completion or "-"] if with_bounds else row
 
 

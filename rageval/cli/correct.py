@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval.cli._options import Command, shared
-from rageval.cli._output import csv_line, md_lines, on_terminal, print_lines, table_lines
+from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines
+from rageval.files.cells import csv_line
 
 if TYPE_CHECKING:
     from rageval.comparison.correcting import CorrectedMeasure
@@ -45,7 +46,8 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
     from rageval.comparison.correcting import correct as corrected
     from rageval.comparison.correcting import remarks
     from rageval.scoring.answers import AnswerRules, measures_of_answers, read_judgements
-    from rageval.scoring.gold import drawn, gold_of_answers
+    from rageval.scoring.basis import said_of_corrected
+    from rageval.scoring.gold import drawn, gold_of_answers, said_of_labels
 
     measures = measures_of_answers(options["measures"])
     answers = list(options["answers"])
@@ -53,9 +55,10 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
     judgements = read_judgements(list(judged), answers=answers, nuggets=nuggets)
     gold = read_judgements(list(options["gold"]), answers=answers, nuggets=nuggets)
     rules = AnswerRules(options["on_missing"])
-    draw = gold_of_answers(gold, list(options["gold"]), drawn(options["gold_chosen"])).draw
-    found = corrected(measures, judgements, gold, rules, options["level"], options["population"], draw)
-    for remark in [*judgements.remarks, *remarks(found, judgements)]:
+    labels = gold_of_answers(gold, list(options["gold"]), drawn(options["gold_chosen"]))
+    found = corrected(measures, judgements, gold, rules, options["level"], options["population"], labels.draw)
+    bases = said_of_corrected({each.measure: (each.basis, each.corrected_from) for each in found})
+    for remark in [*judgements.remarks, *said_of_labels(labels), *bases, *remarks(found, judgements)]:
         click.echo(f"rageval: {remark}", err=True)
     style = options["style"] or ("table" if on_terminal() else "csv")
     print_lines(_lines(found, style, options["places"]))
@@ -67,13 +70,13 @@ def _lines(found: Sequence[CorrectedMeasure], style: str, places: int) -> Iterat
         return
     grid = [_HEAD, *(_row(each, places) for each in found)]
     if style == "csv":
-        yield from (csv_line(row[:3], row[3:]) for row in grid)
+        yield from (csv_line(row[:3], [*row[3:-2], csv_line(row[-2:])]) for row in grid)
     else:
         yield from {"md": md_lines, "table": table_lines}[style](grid, 3)
 
 
 _HEAD = ["run", "measure", "population", "judge", "people", "people_low", "people_high", "corrected", "low"]
-_HEAD += ["high", "queries", "checked", "labels", "of", "slope", "gain"]
+_HEAD += ["high", "queries", "checked", "labels", "of", "slope", "gain", "basis", "corrected_from"]
 
 
 def _row(each: CorrectedMeasure, places: int) -> list[str]:
@@ -82,11 +85,21 @@ def _row(each: CorrectedMeasure, places: int) -> list[str]:
     counts = map(str, (each.queries, each.checked, each.labels, each.of))
     slope = "" if math.isnan(each.slope) else f"{each.slope:.3f}"
     gain = "" if math.isnan(each.gain) else f"{each.gain:.0f}"
-    return [each.run, each.measure, each.population, *shown, *counts, slope, gain]
+    return [
+        each.run,
+        each.measure,
+        each.population,
+        *shown,
+        *counts,
+        slope,
+        gain,
+        each.basis,
+        each.corrected_from,
+    ]
 
 
 def _record(each: CorrectedMeasure) -> dict[str, Any]:
     return {
-        name: None if isinstance(value, float) and math.isnan(value) else value
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in each._asdict().items()
     }

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval.cli._acting import is_typed, refuse_idle, refuse_idle_for
+from rageval.cli._gate_again import refuse_other_judge, refuse_unasked
 from rageval.cli._options import completing, output_option, reading_of, shared
 from rageval.cli._output import print_lines
 from rageval.cli._policy import PolicyCommand, refuse_without, said_of_policy
@@ -22,19 +24,39 @@ if TYPE_CHECKING:
 
 # What `score` takes and a gate does not: how things are printed, and means of another kind.
 _NOT_HERE = {"words", "by_query", "no_summary", "style", "sort", "names", "places", "require", "output"}
-_NOT_HERE |= {"plot", "bounds", "on_missing", "group_by", "weights", "jobs", "dask", "gold", "questions"}
+_NOT_HERE |= {
+    "caption",
+    "label",
+    "size",
+    "plot",
+    "bounds",
+    "on_missing",
+    "group_by",
+    "weights",
+    "jobs",
+    "dask",
+    "gold",
+    "questions",
+}
 _UNSAID = {"group_by": None, "weights": None, "jobs": 1, "bounds": False, "names": ()}
 
 
 class _GateCommand(PolicyCommand):
-    paths = frozenset({"baseline", "gold", "questions", "nuggets", "answers"})
-    typed_only = frozenset({"save_baseline", "show_policy"})
-
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Let a baseline be saved where the policy has it, which then is not read."""
         if any(arg.partition("=")[0] == "--save-baseline" for arg in args) and ctx.default_map:
             ctx.default_map = {name: value for name, value in ctx.default_map.items() if name != "baseline"}
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command; what is refused before is written where a report was asked for, too."""
+        try:
+            refuse_idle(ctx)
+        except RagevalError as error:
+            if not ctx.params["show_policy"]:
+                _write_error(str(error), ctx.params)
+            raise
+        return super().invoke(ctx)
 
 
 def _with_options_of_score(command: click.Command) -> click.Command:
@@ -48,7 +70,7 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     "words", nargs=-1, metavar="CANDIDATE [QRELS] [MEASURE...]", shell_complete=completing("scored")
 )
 @shared("--gold", help="What people said of some of it: the verdict is corrected by it, and rests on it.")
-@shared("--questions", help="What knows the fields for --by and --cluster.")
+@shared("--questions", help="The questions that were asked: of judged answers all count; fields for --by.")
 @click.option("--baseline", metavar="FILE", help="What the candidate is held against.")
 @output_option("--save-baseline", metavar="FILE", help="Gate nothing: keep the candidate as the baseline.")
 @click.option(
@@ -98,7 +120,10 @@ def _with_options_of_score(command: click.Command) -> click.Command:
 @shared("--resamples")
 @shared("--seed", default=20130)
 @click.option(
-    "--judge", metavar="JUDGE", multiple=True, help="Who judges: for --aa, and what pytest recorded."
+    "--judge",
+    metavar="JUDGE",
+    multiple=True,
+    help="The judge whose judgements the gate accepts; asked by --aa, and about what pytest recorded.",
 )
 @click.option("--rubric", metavar="NAME|FILE", help="By which rubric: for --aa, and what pytest recorded.")
 @click.option(
@@ -107,9 +132,14 @@ def _with_options_of_score(command: click.Command) -> click.Command:
     metavar="N",
     help="Ask --judge again about N unchanged answers, and say how often it says something else.",
 )
+@shared("--store", help="Where the replies of --aa are kept (default: the user's cache).")
+@shared("--max-cost")
+@shared("--max-calls")
+@shared("--price")
 @output_option("--md", metavar="FILE", help="Also write a summary in Markdown; of an error, too.")
 @output_option("--junit", metavar="FILE", help="Also write a test report, as pytest's; of an error, too.")
 @output_option("--json", metavar="FILE", help="Also write everything as JSON.")
+@click.option("--policy", metavar="FILE", help="Read this policy, in place of the nearest rageval.toml.")
 @click.option("--show-policy", is_flag=True, help="Say what counts, and from where, and do nothing.")
 @click.pass_context
 def gate(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
@@ -119,7 +149,7 @@ def gate(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
     is seen. Several measures must all ship, and any may block (Holm). Slices can only block. What is not
     typed may stand in rageval.toml, under [gate].
 
-    Exit code: 0 ship, 1 block, 2 usage or input, 3 judgements missing, 5 inconclusive.
+    Exit code: 0 ship, 1 block, 2 usage or input, 3 judgements missing, 4 budget, 5 inconclusive.
 
     \b
     rageval gate run.trec qrels.nugget -m alpha_ndcg@10 --save-baseline gold/baseline.jsonl
@@ -139,6 +169,8 @@ def gate(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
 
 def _gated(words: tuple[str, ...], options: dict[str, Any]) -> int:
     """Return the exit code, with everything said and written."""
+    from dataclasses import replace
+
     from rageval.cli._inputs import sorted_out
 
     reading = reading_of(options["comments"], options["limits"])
@@ -148,20 +180,20 @@ def _gated(words: tuple[str, ...], options: dict[str, Any]) -> int:
             return _without_baseline(options)
         refuse_without(options["margin"], "margin", "how much worse is good enough")
     inputs = sorted_out(words, reading)
+    refuse_idle_for(bool(inputs.answers))
+    if options["aa"]:
+        refuse_unasked(options, inputs)
     found = _GateInput(inputs, options, reading)
-    for remark in found.said:
-        click.echo(f"rageval: {remark}", err=True)
     if options["save_baseline"]:
+        for remark in found.said:
+            click.echo(f"rageval: {remark}", err=True)
         _save(found.side, options["save_baseline"])
         return 0
     report = _report(found, options, reading)
+    report = replace(report, remarks=[*found.said, *report.remarks])
     if options["aa"]:
-        from dataclasses import replace
-
         from rageval.cli._gate_again import judged_again
 
-        if not inputs.answers:
-            raise UsageError("--aa is about judged answers; leave it out for runs")
         report = replace(report, remarks=[*report.remarks, *judged_again(found.side, report, options)])
     return _told(report, options)
 
@@ -210,6 +242,10 @@ class _GateInput:
         if not found.results:
             refuse(found.refused)
         found = _beside_people(found, evaluator, options, reading)
+        if evaluator.qrels.judges:
+            refuse_other_judge({*evaluator.qrels.judges}, set(), options)
+        elif is_typed("judge"):
+            raise UsageError("--judge: the judgements of documents do not say whose they are; leave it out")
         self.said = found.said
         facts = self._facts(evaluator.qrels.query_ids, self._inputs.datasets)
         return side_of_run(evaluator, source, found.results[0], facts, self._known())
@@ -223,6 +259,10 @@ class _GateInput:
             self._inputs, measures, {**self._options, "on_missing": "skip"}, grades
         )
         scores = chosen_system(results, self._options["system"])
+        if self._options["judge"] or self._options["aa"]:
+            lines = [line for _, line in grades.each() if line.run_id == scores.run]
+            judges, rubrics = {line.judge for line in lines}, {line.rubric for line in lines}
+            refuse_other_judge(judges, rubrics, self._options)
         facts = self._facts(grades.queries.words, self._inputs.answers)
         return side_of_answers(grades, scores, facts, self._known())
 
@@ -246,7 +286,10 @@ class _GateInput:
             return ""
         import hashlib
 
-        return hashlib.sha256(Path(source).read_bytes()).hexdigest()
+        from rageval.files.whole import opened_file
+
+        with opened_file(source, "questions") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _save(side: GateSide, path: Path) -> None:
@@ -298,7 +341,10 @@ def _told(report: GateReport, options: dict[str, Any]) -> int:
     for remark in (*report.floors, *report.remarks):
         click.echo(f"rageval: {remark}", err=True)
     _write(report, options)
-    print_lines([str(report), visible(report.signature)])
+    from dataclasses import replace
+
+    # The remarks stand on standard error already.
+    print_lines([str(replace(report, remarks=())), visible(report.signature)])
     if report.verdict == "inconclusive" and options["inconclusive"] == "pass":
         click.echo("rageval: inconclusive, and passed all the same (--inconclusive pass)", err=True)
         return 0

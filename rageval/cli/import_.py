@@ -79,7 +79,7 @@ def import_(logs: tuple[str, ...], **options: Any) -> None:
     settings = _settings(options)
     names = _names(settings, logs)
     found = [_read(log, name, settings, options) for log, name in zip(logs, names, strict=True)]
-    log = found[0] if len(found) == 1 else together(dict(zip(logs, found, strict=True)))
+    log = found[0] if len(found) == 1 else together([*zip(logs, found, strict=True)])
     if options["dry_run"]:
         print_lines(_summary(log, counts_of(log)))
     elif options["only"]:

@@ -102,14 +102,15 @@ _WAYS_ON = (
     type=click.IntRange(1),
     default=10,
     show_default=True,
-    help="In how many orders a list is shown.",
+    help="In how many different orders a list is shown; in all of them if there are no more.",
 )
 @click.option("--balanced", is_flag=True, help="Show lists in the orders of a balanced Latin square.")
 @shared("--seed", default=0, help="The same seed, the same random orders.")
-@click.option("--tiebreak", metavar="JUDGE", help="Asked only where two judges differ.")
+@click.option(
+    "--tiebreak", metavar="JUDGE", help="Asked only where two judges differ (--vote majority or median)."
+)
 @shared("--dry-run")
 @shared("--dask", help="Let the workers of a Dask cluster ask (extra: dask).")
-@click.option("--resume", is_flag=True, help="Continue a job that was stopped; this happens anyway.")
 @click.option("--shard", metavar="I/N", help="Only the I-th (from 1) of N shares, within 1/N of the limits.")
 @click.option(
     "--canaries",
@@ -143,7 +144,7 @@ def judge(
     rageval judge relevance --run run.trec --passages corpus.jsonl --questions topics.jsonl --judge …
     rageval judge crag a.jsonl b.jsonl --questions crag.jsonl --judge … -m crag_score --until 'a>b'
     """
-    from rageval.judges.panel import forecast
+    from rageval.judges.panel import forecast, remarks_on
     from rageval.judges.rubric import rubric_named
 
     if rubric is None and not words:
@@ -151,10 +152,6 @@ def judge(
     rubric, answers = (rubric, words) if rubric is not None else (words[0], words[1:])
     if not judges:
         raise UsageError(_WAYS_ON)
-    if options["resume"] and options["refresh"]:
-        raise UsageError(
-            "--resume takes what is stored and --refresh asks for it again; expected one of them"
-        )
     found = _as_asked(rubric_named(rubric), options)
     # A claim to stop at has its own measures, and is checked with them.
     until = wanted_of(options)
@@ -162,6 +159,8 @@ def judge(
         _check_measures(found, options)
     other = None if options["against"] is None else _other_rubric(found, judges, options)
     material = _material(answers, options)
+    for remark in [*material.remarks, *remarks_on(judges)]:
+        click.echo(f"rageval: {remark}", err=True)
     pools = pools_of(options["runs"], options["depth"]) if until is not None else None
     if options["dry_run"]:
         for each in filter(None, (found, other)):
@@ -372,8 +371,8 @@ def _judgements(
     budget: Budget | None = None,
 ) -> list[dict[str, Any]]:
     from rageval.files.judgements import judgement_line
-    from rageval.judges.panel import said_by_all
-    from rageval.judges.voting import disagreements, voted
+    from rageval.judges.panel import said_by_all, vote_of
+    from rageval.judges.voting import disagreements
 
     said = said_by_all(judges, rubric, material, settings, budget)
     if rubric.file.unfenced:
@@ -384,7 +383,7 @@ def _judgements(
         click.echo(f"rageval: the judges differ on {len(groups):,} of what they judged", err=True)
     if listed is not None:
         _write((judgement_line(one) for group in groups for one in group), listed)
-    return list(voted(said, settings.vote))
+    return list(vote_of(said, rubric, settings))
 
 
 def _unfenced(rubric: Rubric, said: list[dict[str, Any]]) -> str:

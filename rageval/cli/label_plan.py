@@ -292,7 +292,7 @@ def _material(options: dict[str, Any], candidates: Iterable[tuple[str, str]]) ->
 
     names = ("answers", "questions", "nuggets", "passages")
     answers, questions, nuggets, passages = (options[name] for name in names)
-    return gathered(answers, questions, nuggets, passages, candidates)
+    return gathered(answers, questions, nuggets, passages, candidates, every_question=False)
 
 
 def _write(found: LabelPlan, output: Path) -> None:

@@ -108,9 +108,6 @@ def _by_bounds(measure: Measure, runs: tuple[str, ...], judged: Any, options: di
     from rageval.scoring.evaluation import Evaluator
     from rageval.scoring.sources import run_name, run_source
 
-    for name, usual in (("claim", "kind"), ("looks", None), ("alpha", 0.05), ("seed", 0), ("store", None)):
-        if options[name] != usual:
-            raise UsageError(f"--{name} is about a claim: expected --until, too")
     evaluator = Evaluator([measure], judged, nothing_judged="zero", bounds=True)
     sources = list(map(run_source, runs))
     batch = next_batch(measure, sources, evaluator, options["number"], options["depth"])

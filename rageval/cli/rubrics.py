@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,12 @@ def _import(files: tuple[str, ...], source: str, output: Path | None, **given: s
 
     with whole_file(output) as stream:
         stream.write(text.encode() + b"\n")
+    tokenizer = given["tokenizer"]
+    if tokenizer is not None and os.path.realpath(os.path.dirname(tokenizer)) != os.path.realpath(
+        output.parent
+    ):
+        name, place = visible(os.path.basename(tokenizer)), visible(str(output))
+        click.echo(f"rageval: copy {name} into the folder of {place}: a rubric names files there", err=True)
 
 
 def _listed() -> Iterator[str]:

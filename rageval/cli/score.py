@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rageval.cli import _output
+from rageval.cli._acting import refuse_idle_for
 from rageval.cli._options import (
     Command,
     checked_plot,
     completing,
     output_option,
     reading_of,
-    refuse_without_latex,
     shared,
 )
 from rageval.errors import FAULTS, NothingJudged, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
-from rageval.scoring.scores import BY_THIS_JUDGE, NOT_IN_IT
+from rageval.scoring.basis import said_of_bases
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -80,8 +80,8 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @click.option(
     "--intersection",
     is_flag=True,
-    help="Average over queries that are judged and that the run, or the system's answers, have (default: all"
-    " judged; a missing one scores 0).",
+    help="Average over queries that are judged and that the run, or the system, has (default: all; one that a"
+    " run lacks scores 0, one that judged answers lack is missing).",
 )
 @click.option(
     "-c",
@@ -129,7 +129,7 @@ _TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
 @shared("--gold", help="People's judgements of a part, which correct the values of --by.")
 @shared("--gold-chosen")
 @shared("--population")
-@shared("--questions", help="The questions, with the fields for --by and --group-by.")
+@shared("--questions", help="The questions that were asked: of judged answers all count; fields for --by.")
 @click.option(
     "--weights", metavar="FILE", help="Lines 'group weight': the weighted mean of means over groups."
 )
@@ -178,7 +178,6 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
 
     style = options["style"] or ("table" if _output.on_terminal() else "trec")
     _check_places(options)
-    refuse_without_latex(style, options)
     if style == "cite" and (options["by"] or options["by_query"] or options["no_summary"]):
         raise UsageError("--format cite is about the means; leave out --by, -q and -n")
     if options["gold"] and not options["by"]:
@@ -186,6 +185,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     wanted = _gates(options["require"], options["fail_under"])
     reading = reading_of(options["comments"], options["limits"])
     inputs = sorted_out(words, reading)
+    refuse_idle_for(bool(inputs.answers))
     measures = _measures([*options["measures"], *inputs.measures], [gate.measure for gate in wanted])
     if inputs.answers:
         from rageval.cli._scoring import answer_scores as scored
@@ -193,7 +193,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
         from rageval.cli._scoring import run_scores as scored
     results, remarks, queries, refused = scored(inputs, measures, options, reading)
     results = best_first(results, options["sort"])
-    for remark in [*said_of_sets([*options["measures"], *inputs.measures]), *remarks]:
+    for remark in [*said_of_sets([*options["measures"], *inputs.measures], options["compat"]), *remarks]:
         click.echo(f"rageval: {remark}", err=True)
     _write(results, options)
     passed = not wanted or _passed(results, wanted, len(queries))
@@ -326,11 +326,13 @@ def _passed(results: Sequence[Scores], wanted: Sequence[_ScoreGate], queries: in
         for gate in wanted:
             counted = _counted_as_good(scores[gate.measure], queries)
             every = every and gate.holds(scores[gate.measure].value) and not counted
+            every = every and not _turned(scores[gate.measure], gate)
             for text in _said_of_gate(scores, gate, queries):
                 click.echo(f"rageval: {visible(scores.run)}: {text}", err=True)
-    judged = [gate.text for gate in wanted if any(scores[gate.measure].basis for scores in results)]
-    if judged:
-        click.echo(f"rageval: {BY_THIS_JUDGE}: {', '.join(judged)} ({NOT_IN_IT})", err=True)
+    for said in said_of_bases(
+        {gate.text: results[0][gate.measure].basis for gate in wanted} if results else {}
+    ):
+        click.echo(f"rageval: {said}", err=True)
     return every
 
 
@@ -347,8 +349,21 @@ def _said_of_gate(scores: Scores, gate: _ScoreGate, queries: int) -> Iterator[st
         )
     elif not gate.holds(score.value):
         yield f"{gate.measure} is {_shown_by(score.value, gate)}, {gate.missed()}{rests}"
+    elif _turned(score, gate):
+        low, high = score.bounds or (score.value, score.value)
+        yield (
+            f"{gate.measure} is {_shown_by(score.value, gate)}{rests}, but {score.missing:,} judgements are"
+            f" missing, and it lies between {low:.4f} and {high:.4f}, so {gate.text!r} is not passed"
+        )
     elif rests:
         yield f"{gate.measure} is {_shown_by(score.value, gate)}, which passes {gate.text!r}{rests}"
+
+
+def _turned(score: Score, gate: _ScoreGate) -> bool:
+    """Whether a value passes that would not, if the missing judgements were at their worst."""
+    if not score.lost or score.bounds is None or not gate.holds(score.value):
+        return False
+    return not all(map(gate.holds, score.bounds))
 
 
 def _counted_as_good(score: Score, queries: int) -> bool:

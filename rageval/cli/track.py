@@ -20,6 +20,7 @@ from rageval.cli._options import (
 )
 from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines
 from rageval.cli.validate import TRACKS
+from rageval.scoring.basis import in_words
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -52,6 +53,12 @@ _STAGES = ("validate", "pool", "judge", "score", "pages", "archive")
     default=_STAGES[-1],
     show_default=True,
     help="The last stage to do: each is done once, and again only if what it is made of changed.",
+)
+@click.option(
+    "--teams",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Whose a file is: lines of a file, a tab and the name it is listed under.",
 )
 @click.option("--strict", is_flag=True, help="A file that is not valid ends it all (exit 2).")
 @shared("--topics", help="What was asked: for validation, judges and pages.")
@@ -93,6 +100,7 @@ _STAGES = ("validate", "pool", "judge", "score", "pages", "archive")
     metavar="FILE",
     help="A CITATION.cff for the archive.",
 )
+@shared("--limit", help="Raise what one file may cost: size, seconds, memory (as in memory=8G).")
 @asking_options
 def track(folder: Path, output: Path, **options: Any) -> None:
     """Run a track: from a FOLDER of runs to a leaderboard, pages and an archive to publish.
@@ -120,14 +128,17 @@ def track(folder: Path, output: Path, **options: Any) -> None:
 
 
 def _plan(make: type[TrackPlan], folder: Path, output: Path, options: dict[str, Any]) -> TrackPlan:
+    from rageval.track import EntryLimits
+
     names = ("track", "topics", "nuggets", "passages", "qrels", "rubrics", "judges", "judgements", "depth")
-    more = ("label", "seed", "strict", "on_missing", "stage", "citation")
+    more = ("label", "seed", "strict", "on_missing", "stage", "citation", "teams")
     return make(
         folder,
         output,
         **{name: options[name] for name in (*names, *more)},
         measures=",".join(options["measures"]),
         title=options["title"] or "",
+        limits=EntryLimits().changed(options["limits"]),
         settings=settings_of(options),
     )
 
@@ -167,7 +178,7 @@ def _lines(plan: TrackPlan, found: Organised) -> Iterator[str]:
             yield from _draw(grid, 1)
             yield ""
         if basis := next((row.basis for row in rows if row.basis), ""):
-            yield basis
+            yield in_words(basis)
     done = f"done: {', '.join(found.done)}" if found.done else "nothing to do"
     before = f"; as before: {', '.join(found.kept)}" if found.kept else ""
     yield f"{done}{before}; in {visible(str(plan.out))}"

@@ -1,13 +1,14 @@
-"""Claims that rest on people's labels: every mean and difference corrected, or refused."""
+"""Claims that rest on labels: every mean and difference corrected, or refused."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
-from rageval.comparison._labelled import Labelled, corrected_pair, corrected_score, people_of, said_of_draw
+from rageval.comparison._labelled import Labelled, corrected_pair, corrected_score
 from rageval.comparison._pairs import KnownOfRuns, Table
 from rageval.comparison._verdicts import Ruling, outcomes, refused, ruling, said_of_unlike, unlike
 from rageval.comparison.results import (
@@ -20,12 +21,11 @@ from rageval.comparison.results import (
     better_of,
     worded,
 )
-from rageval.errors import UsageError
 from rageval.files.plans import Look
 from rageval.measures.base import LOWER, NEITHER
-from rageval.scoring.gold import UNSAID
-from rageval.scoring.scores import BY_PEOPLE, Score
-from rageval.statistics.correction import drawn_apart, max_t
+from rageval.scoring.basis import basis_of_gold
+from rageval.scoring.scores import Score
+from rageval.statistics.correction import max_t
 from rageval.statistics.planning import look_bounds
 from rageval.statistics.power import detectable
 from rageval.statistics.significance import holm
@@ -43,12 +43,6 @@ def check_gold(tables: Sequence[Table], settings: Settings) -> None:
     """Refuse what is no test of corrected differences."""
     if not any(map(is_corrected, tables)):
         return
-    if settings.adjust == "tukey":
-        raise UsageError("adjust='tukey' shuffles values, and corrected ones are none; choose holm or max_t")
-    if settings.test == "wilcoxon":
-        raise UsageError(
-            "test='wilcoxon' knows no corrected differences, which Student's t tests; leave it out"
-        )
 
 
 def best_of(table: Table, cells: Sequence[Cell], able: Sequence[bool]) -> Table:
@@ -67,6 +61,7 @@ def corrected_cell(run: str, score: Score, settings: Settings) -> Cell:
     labelled = corrected_score(score, settings)
     found = labelled.found
     value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
+    basis, source = score.claimed_by
     return Cell(
         run=run,
         measure=str(score.measure),
@@ -77,11 +72,12 @@ def corrected_cell(run: str, score: Score, settings: Settings) -> Cell:
         undefined=score.undefined,
         is_best=False,
         signature=score.signature,
-        basis=BY_PEOPLE,
+        basis=basis,
+        corrected_from=source,
         judged=score.value,
         labels=len(labelled.people),
         gain=found.gain if found else math.nan,
-        why=labelled.why,
+        why=labelled.why or labelled.doubt,
     )
 
 
@@ -132,7 +128,9 @@ def _pair(
     ruled = _ruled(table, pair, difference, p, names, settings, known)
     labels = np.array(list(difference.people.values()), np.float64)
     won, tied, lost = outcomes(labels, better)
-    verdict = worded(ruled.verdict, better)
+    labellers = [each.people.by for each in (table.scores[pair[0]], table.scores[pair[1]]) if each.people]
+    basis, source = basis_of_gold(dict.fromkeys(chain.from_iterable(labellers))), table.scores[pair[0]].basis
+    verdict = worded(ruled.verdict, better, basis, source)
     spread = float(labels.std(ddof=1)) if len(labels) > 1 else 0.0
     value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
     return Pair(
@@ -150,14 +148,15 @@ def _pair(
         ties=tied,
         losses=lost,
         detectable=detectable(found.error, len(labels), settings.level, settings.power)
-        if found
+        if found and found.error
         else math.nan,
         needed_least=None,
         needed_most=None,
         verdict=verdict,
         why=ruled.why,
         better_run=better_of(*names, verdict, better),
-        basis=BY_PEOPLE,
+        basis=basis,
+        corrected_from=source,
         judged=difference.mean,
         people=float(labels.mean()) if len(labels) else math.nan,
         labels=len(labels),
@@ -175,7 +174,7 @@ def _ruled(
     known: KnownOfRuns,
 ) -> Ruling:
     """Return what may be claimed of one pair; never what the judge alone says of it."""
-    why = next((known.failed[name] for name in names if name in known.failed), "")
+    why = known.forbids(names, str(table.scores[pair[0]].measure))
     if why:
         return refused(why)
     likeness = known.alike.get(frozenset(names))
@@ -193,10 +192,16 @@ def _ruled(
     people = scores[0].people
     if look is not None and people is not None and people.draw.plan is not None:
         level = 1 - look_bounds(look.of, people.draw.plan.level)[look.number - 1]
-    found = ruling(p, difference.found.value, level)
+    # Student's t of the corrected difference has its sign.
+    value = difference.found.value
+    found = ruling(p, (value > 0) - (value < 0), value, level)
+    # As of a judge alone: what some values of missing judgements show and others do not is not claimed.
+    if found.verdict == UNDECIDED and difference.least_p <= 1 - level:
+        return refused(f"judgements are missing in {difference.lacks:,} queries, which could turn it round")
     coarse = difference.found.coarse
     said = [f"coarse: {coarse:,} of {len(difference.people):,} labels differ"] if coarse is not None else []
     said += [_said_of_look(look, level, found.verdict)] if look is not None else []
+    said += [difference.doubt] if difference.doubt else []
     return found._replace(why="; ".join(said))
 
 
@@ -219,19 +224,12 @@ def said_of_gold(tables: Sequence[Table], cells: Sequence[Cell], pairs: Sequence
     for table in filter(is_corrected, tables):
         name = str(table.scores[0].measure)
         for cell in (cell for cell in cells if cell.measure == name and cell.why):
-            yield f"{visible(cell.run)}: {name}: no corrected mean: {cell.why}"
-        draws = [score.people.draw for score in table.scores if score.people is not None]
-        if draws and draws[0].how != UNSAID:
-            continue
-        for score, cell in zip(table.scores, [cell for cell in cells if cell.measure == name], strict=True):
-            if said := said_of_draw(_p_of_draw(score)):
-                yield f"{visible(cell.run)}: {name}: {said}"
-
-
-def _p_of_draw(score: Score) -> float:
-    known = [(query, value) for query, value in score.by_query.items() if value == value]
-    places = {at for at, (query, _) in enumerate(known) if query in people_of(score).values}
-    return drawn_apart([value for _, value in known], places) if places else 1.0
+            what = "no corrected mean: " if math.isnan(cell.value) else ""
+            yield f"{visible(cell.run)}: {name}: {what}{cell.why}"
+        if any(cell.low == cell.high for cell in cells if cell.measure == name) or any(
+            pair.low == pair.high for pair in pairs if pair.measure == name
+        ):
+            yield f"{name}: human labels cover every query of this set: where they do, nothing is uncertain"
 
 
 def gold_signature(tables: Sequence[Table], pairs: Sequence[Pair]) -> str:

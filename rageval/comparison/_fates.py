@@ -159,15 +159,16 @@ class Answered:
 
     @property
     def queries(self) -> dict[str, list[str]]:
-        """The questions that were answered, each with its repeats."""
+        """The questions of which any system was judged, each with the repeats of this one."""
         found: dict[str, list[str]] = {}
         for query, repeat in self.fates:
             found.setdefault(query, []).append(repeat)
-        return found
+        # What other systems were judged on, and this one was not at all, is missing.
+        return {query: found.get(query, [""]) for query in {**found, **self._listed}}
 
     def of(self, query: str, repeat: str, more: Iterable[str]) -> dict[str, tuple[bool | None, float, str]]:
         """Return (in the answer, weight, why nobody knows) of each nugget of an answer, and of `more`."""
-        said = self.fates[query, repeat]
+        said = self.fates.get((query, repeat), {})
         listed = {**dict.fromkeys(more, 1.0), **self._listed.get(query, {})}
         return {nugget: said.get(nugget, (None, weight, _ABSENT)) for nugget, weight in listed.items()}
 

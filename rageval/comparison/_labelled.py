@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rageval.errors import TooFewLabels
 from rageval.files.plans import Look
-from rageval.scoring.gold import Draw, People, chances_of
+from rageval.scoring.gold import DOUBT, UNIFORM, UNSAID, Draw, People, chances_of, why_lost
 from rageval.scoring.scores import Score
+from rageval.scoring.universe import MOST_MISSING
 from rageval.statistics import LEVEL
 from rageval.statistics.bootstrap import Limits, ranges_of
-from rageval.statistics.correction import FEWEST, Corrected, corrected
+from rageval.statistics.correction import FEWEST, Corrected, corrected, drawn_apart
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.comparison.results import Settings
 
-_APART = 0.01  # p below which labelled queries are no random draw
+_APART = 0.01  # p below which labels were chosen, over the number of tests
 
 
 class Labelled(NamedTuple):
     """The judge's values, people's of some by place, and the queries; or `why` nothing can be corrected.
 
-    `how` is what else `corrected` takes; a claim at a `look` needs more than one that is made once.
+    `how` is what else `corrected` takes; a claim at a `look` needs more than one that is made once. `chosen`
+    is why labels are taken for chosen by what the judge said, which refuses everything, `doubt` why they
+    might be. `lacks` counts the queries in which judgements of the judge are missing: `found` then holds
+    whatever they are, and `least_p` is the least p that some of these values give.
     """
 
     queries: tuple[str, ...] = ()
@@ -36,6 +41,10 @@ class Labelled(NamedTuple):
     why: str = ""
     how: Mapping[str, Any] = {}
     look: Look | None = None
+    chosen: str = ""
+    doubt: str = ""
+    lacks: int = 0
+    least_p: float = math.nan
 
     @property
     def mean(self) -> float:
@@ -48,6 +57,35 @@ def people_of(score: Score) -> People:
     return score.people if score.people is not None else People({}, Draw())
 
 
+def filled(score: Score, end: int) -> Score:
+    """Return the score with missing judgements at the lower (0) or upper (1) end of what they may be."""
+    pairs = zip(score.query_ids, score.numbers, strict=True)
+    numbers = [score.between[query][end] if query in score.between else value for query, value in pairs]
+    # Nobody chose labels by values that stand for missing ones, so it is not asked whether somebody did.
+    people = replace(score.people, tests=0) if score.people is not None else None
+    return replace(score, numbers=numbers, between={}, people=people)
+
+
+def _whatever_is_missing(found: Labelled, ends: Sequence[Labelled], lacks: int) -> Labelled:
+    """Return an estimate that holds at both ends: the widest interval, the largest p."""
+    if found.found is None:
+        return found
+    known = [each.found for each in (found, *ends)]
+    every = [each for each in known if each is not None]
+    if len(every) < len(known):
+        why = next(each.why for each in ends if each.found is None)
+        return found._replace(found=None, why=f"judgements are missing in {lacks:,} queries: {why}")
+    turns = len({(each.value > 0) - (each.value < 0) for each in every}) > 1
+    widest = replace(
+        found.found,
+        low=min(each.low for each in every),
+        high=max(each.high for each in every),
+        p=1.0 if turns else max(each.p for each in every),
+        error=max(each.error for each in every),
+    )
+    return found._replace(found=widest, lacks=lacks, least_p=min(each.p for each in every))
+
+
 FEWEST_OF_SLICE, _FEWEST_TELL = 10, 15  # labels: for an interval, and for a slope of its own
 
 
@@ -55,6 +93,8 @@ def corrected_slice(
     score: Score, settings: Settings | None, queries: Collection[str], whole: Labelled
 ) -> Labelled:
     """Return a system's mean over some queries, corrected; with few labels as far as all labels tell."""
+    if whole.chosen:
+        return corrected_score(score, settings, queries)._replace(found=None, why=whole.chosen)
     labels = sum(query in queries for query in people_of(score).values)
     if labels >= _FEWEST_TELL or whole.found is None:
         return corrected_score(score, settings, queries, _FEWEST_TELL)
@@ -68,7 +108,26 @@ def corrected_score(
     fewest: int = FEWEST,
     slope: float | None = None,
 ) -> Labelled:
-    """Return a system's mean by a measure, corrected; over some of the queries only, if these are named."""
+    """Return a system's mean by a measure, corrected; over some of the queries only, if these are named.
+
+    Where judgements of the judge are missing, the interval holds whatever they are.
+    """
+    found = _of_score(score, settings, only, fewest, slope)
+    lacks = {query for query in score.between if only is None or query in only}
+    if not lacks:
+        return found
+    ends = [_of_score(filled(score, end), settings, only, fewest, slope) for end in (0, 1)]
+    return _whatever_is_missing(found, ends, len(lacks))
+
+
+def _of_score(
+    score: Score,
+    settings: Settings | None,
+    only: Collection[str] | None,
+    fewest: int,
+    slope: float | None,
+) -> Labelled:
+    """Return the corrected mean of values as they stand."""
     people = people_of(score)
     queries = tuple(sorted(q for q, v in score.by_query.items() if v == v and (only is None or q in only)))
     judged = [score.by_query[query] for query in queries]
@@ -77,8 +136,13 @@ def corrected_score(
     if people.draw.compares:
         names = " and ".join(sorted(map(visible, people.draw.compares)))
         return found._replace(why=f"the labels were drawn to compare {names}, and tell nothing of a mean")
+    failed = sum(query in score.by_query and (only is None or query in only) for query in people.failed)
+    if why := why_lost(failed, len(labels)):
+        return found._replace(why=why)
     if len(labels) < fewest:
         return found._replace(why=f"people judged {len(labels):,} of it (≥ {fewest} needed)")
+    if only is None:
+        found = _drawn(found, people)
     low, high, span = scale_of([*judged, *labels.values()], score.measure.limits)
     width = high - low if math.isfinite(high - low) else span
     how = {"fewest": fewest, "slope": slope, "paired": False, "within": (low, high), "span": width}
@@ -98,7 +162,26 @@ def scale_of(values: Sequence[float], limits: Limits | None) -> tuple[float, flo
 def corrected_pair(
     one: Score, other: Score, names: tuple[str, str], settings: Settings | None, lacking: Collection[str] = ()
 ) -> Labelled:
-    """Return the difference of two systems by a measure, corrected, on the queries that neither lacks."""
+    """Return the difference of two systems by a measure, corrected, on the queries that neither lacks.
+
+    Where judgements of the judge are missing, the estimate holds whatever they are.
+    """
+    found = _of_pair(one, other, names, settings, lacking)
+    lacks = (one.between.keys() | other.between.keys()) - set(lacking)
+    if not lacks:
+        return found
+    ends = [_of_pair(filled(one, end), filled(other, 1 - end), names, settings, lacking) for end in (0, 1)]
+    return _whatever_is_missing(found, ends, len(lacks))
+
+
+def _of_pair(
+    one: Score,
+    other: Score,
+    names: tuple[str, str],
+    settings: Settings | None,
+    lacking: Collection[str],
+) -> Labelled:
+    """Return the corrected difference of values as they stand."""
     ours, theirs = one.by_query, other.by_query
     queries = tuple(
         sorted(
@@ -115,8 +198,21 @@ def corrected_pair(
     seen = both if look is None else both & set(look.queries)
     labels = {at: mine.values[q] - yours.values[q] for at, q in enumerate(queries) if q in seen}
     found = Labelled(queries, judged, labels, look=look)
-    if why := _no_labels(draw, names, one, len(labels)):
+    failed = [q for q in mine.failed | yours.failed if q in ours and q in theirs and q not in lacking]
+    if why := why_lost(len(failed), len(labels)) or _no_labels(draw, names, one, len(labels)):
         return found._replace(why=why)
+    # Who labels one system alone may have chosen what: then their values are no difference of systems.
+    apart = [q for q in seen if q in mine.who and q in yours.who and mine.who[q] != yours.who[q]]
+    if apart:
+        two = f"different annotators labelled the two systems in {len(apart):,} of {len(labels):,} queries"
+        if len(apart) > MOST_MISSING * len(labels):
+            return found._replace(why=f"{two}; let the same annotators label both")
+        found = found._replace(doubt=two)
+    # Also by the difference itself, which neither system's values need show.
+    for values, who in ((judged, mine), (list(map(ours.__getitem__, queries)), mine),
+                        (list(map(theirs.__getitem__, queries)), yours)):  # fmt: skip
+        if not found.chosen:
+            found = _drawn(found, who, values)
     values = [side[query] for side in (ours, theirs) for query in queries]
     values += [side.values[query] for side in (mine, yours) for query in both]
     low, high, span = scale_of(values, one.measure.limits)
@@ -143,6 +239,10 @@ def _no_labels(draw: Draw, names: Collection[str], score: Score, labels: int) ->
 
 def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labelled:
     """Return the values with what labels make of them, or why they make nothing."""
+    if found.chosen:
+        return found._replace(why=found.chosen)
+    if not all(map(math.isfinite, found.judged)):
+        return found._replace(why="they may have any value")
     labelled = [found.queries[at] for at in found.people]
     chosen = chances_of(draw, found.queries, labelled)
     level, population, of_query = LEVEL, "kind", None
@@ -164,12 +264,28 @@ def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapp
     return found._replace(found=estimate, how=how)
 
 
-def said_of_draw(p: float) -> str:
-    """Say of labels of whose choice nothing was said that they seem to be chosen; empty if they do not."""
-    if not p < _APART:
-        return ""
-    return (
-        f"the judge's values of labelled queries differ from those of the others (p {p:.1e}), so the labels"
-        " seem to be no random draw; say how they were chosen (--gold-chosen FILE), or draw them by rageval"
-        " label-plan"
-    )
+def _drawn(found: Labelled, people: People, values: Sequence[float] | None = None) -> Labelled:
+    """Return what labels make of values, with whether these labels were chosen by what the judge said."""
+    chosen, doubt = selection(people.draw, values or found.judged, found.people, people.tests)
+    return found._replace(chosen=chosen or found.chosen, doubt=doubt or found.doubt)
+
+
+def selection(
+    draw: Draw, values: Sequence[float], labelled: Collection[int], tests: int = 1
+) -> tuple[str, str]:
+    """Return why labels are taken for chosen by the judge's values, and why they might be; empty otherwise.
+
+    Nothing is asked of labels that a plan drew, or whose chances are stated: these are in the estimate. Of
+    others it is asked for so many means and differences, if any. Who says that the draw was uniform may know
+    it.
+    """
+    if draw.how not in (UNSAID, UNIFORM) or not len(labelled) or not tests:
+        return "", ""
+    p = drawn_apart(values, labelled)
+    said = f"the judge's values of labelled queries differ from those of the others (p {p:.1e})"
+    if draw.how == UNIFORM:
+        return "", f"{said}, which a uniform draw hardly ever gives" if p < DOUBT else ""
+    if not p < _APART / tests:
+        return "", ""
+    way = "say how they were chosen (--gold-chosen), or draw them by rageval label-plan"
+    return f"{said}, so the labels are no random draw; {way}", ""

@@ -89,9 +89,9 @@ def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
 
 def scored(measure: str, judgements: Iterable[Mapping[str, Any]], nuggets: Any = None) -> Values:
     """Return the values of a measure, turned so that high is good; what is missing is left out."""
-    from rageval.scoring.answers import evaluate_answers
+    from rageval.scoring.answers import scored as scored_answers
 
-    found = evaluate_answers(measure, list(judgements), nuggets=nuggets, on_missing="skip")
+    found = scored_answers(measure, list(judgements), nuggets=nuggets, on_missing="skip")
     turned = {}
     for run, scores in found.items():
         score = next(iter(scores.values()))

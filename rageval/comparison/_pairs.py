@@ -11,20 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.comparison._verdicts import (
-    SLACK,
     Ruling,
     doubt_of_losses,
     outcomes,
     refused,
     ruling,
     said_of_unlike,
+    set_apart,
     unlike,
     without_difference,
 )
 from rageval.comparison.intervals import _sample
 from rageval.comparison.results import (
     BEST,
+    HIGHER,
     IDENTICAL,
+    LOWER,
+    NO_WINNER,
     REFUSED,
     TIES_ONLY,
     UNDECIDED,
@@ -35,29 +38,33 @@ from rageval.comparison.results import (
     better_of,
     worded,
 )
-from rageval.measures.base import LOWER, NEITHER
+from rageval.measures.base import LOWER as LOW_IS_GOOD
+from rageval.measures.base import NEITHER
+from rageval.scoring.basis import NO_WINNER as SAID_OF_WORDS
+from rageval.scoring.basis import WORDS
 from rageval.scoring.scores import Score, Scores, mean
-from rageval.statistics.bootstrap import intervals, ranges_of_differences
+from rageval.statistics.bootstrap import intervals, least_errors, ranges_of_differences
 from rageval.statistics.power import detectable, fewest, needed_between
-from rageval.statistics.samples import Float, Int, Sample
+from rageval.statistics.samples import SLACK, Float, Int, Sample, settled_columns
 from rageval.statistics.significance import (
     Significance,
     holm,
+    is_skewed,
     max_t,
     sign_flip,
     t_test,
-    tukey,
-    wilcoxon,
 )
 
 ALONE = "the interval is of this pair alone"
+SKEWED = "differences are skewed: few are large, many small; flipped signs decide, and the interval holds 0"
 
 
 class Table(NamedTuple):
     """The values by one measure; `pairs` are (run, other) and were adjusted together, `family` of them.
 
     `best` are the runs that no other is better than, `base` is the run that the others are compared with;
-    `at_floor`: no smaller p could have been found for the pair, from so many `draws` (0: exact).
+    `at_floor`: no smaller p could have been found for the pair, from so many `draws` (0: exact); `direction`
+    is the test's own, of the first against the second.
     """
 
     scores: list[Score]
@@ -70,6 +77,7 @@ class Table(NamedTuple):
     adjusted: Float
     at_floor: NDArray[np.bool_]
     draws: Int
+    direction: Int
 
     @property
     def better(self) -> str:
@@ -89,9 +97,11 @@ class Table(NamedTuple):
         rows = np.flatnonzero((self.pairs == self.base).any(axis=1))
         pairs = self.pairs[rows]
         # The best stands second, so that a difference reads as "how far below the best".
-        pairs = np.where(pairs[:, :1] == self.base, pairs[:, ::-1], pairs)
+        is_turned = pairs[:, 0] == self.base
+        pairs = np.where(is_turned[:, None], pairs[:, ::-1], pairs)
         kept = {name: getattr(self, name)[rows] for name in ("p", "adjusted", "at_floor", "draws")}
-        return self._replace(pairs=pairs, **kept)
+        direction = np.where(is_turned, -1, 1) * self.direction[rows]
+        return self._replace(pairs=pairs, direction=direction, **kept)
 
     def unresolved(self, level: float) -> NDArray[np.bool_]:
         """Return the pairs that no difference, however large, could show with so many queries or draws."""
@@ -119,15 +129,15 @@ def tables(
         scores = [result.scores[at] for result in results]
         values = _sample(scores, settings.clusters)
         # A lacking query counts 0, which for a rate of errors is the best there is: silence must not win.
-        lacks_nothing = whole if whole and scores[0].measure.better == LOWER else able
+        lacks_nothing = whole if whole and scores[0].measure.better == LOW_IS_GOOD else able
         found.append(_tested(scores, values, family, settings, lacks_nothing))
-    return _with_tukey(found, runs, settings) if settings.adjust == "tukey" else found
+    return found
 
 
 def _tested(
     scores: list[Score], values: Sample, pairs: Int, settings: Settings, able: Sequence[int]
 ) -> Table:
-    """Return a table whose pairs are tested, and adjusted but for `tukey`."""
+    """Return a table whose pairs are tested, and adjusted."""
     tested = _test(values, pairs, settings)
     p = adjusted = tested.p
     if settings.adjust == "holm":
@@ -136,13 +146,15 @@ def _tested(
     elif settings.adjust == "max_t":
         tested = max_t(*_flipped(values, pairs), settings.draws, settings.seed)
         adjusted = tested.p
-    best, base = best_among(scores[0].measure.better, values, able)
-    return Table(scores, values, best, base, pairs, len(pairs), p, adjusted, tested.at_floor, tested.draws)
+    best, base = best_among(way_of(scores[0]), values, able)
+    rest = tested.at_floor, tested.draws, tested.direction
+    return Table(scores, values, best, base, pairs, len(pairs), p, adjusted, *rest)
 
 
 def differences(values: Sample, pairs: Int) -> Sample:
     """Return a column of differences for each pair of runs."""
-    return values.of(values.values[:, pairs[:, 0]] - values.values[:, pairs[:, 1]])
+    gaps = values.values[:, pairs[:, 0]] - values.values[:, pairs[:, 1]]
+    return values.of(settled_columns(gaps))
 
 
 def _p_values(values: Sample, pairs: Int, settings: Settings) -> Float:
@@ -154,10 +166,7 @@ def _test(values: Sample, pairs: Int, settings: Settings) -> Significance:
     if settings.test == "randomisation":
         sums, columns = _flipped(values, pairs)
         return sign_flip(sums, columns, settings.draws, settings.seed, settings.level)
-    gaps = differences(values, pairs)
-    p = t_test(gaps) if settings.test == "t" else wilcoxon(gaps)
-    # These tests have a formula: nothing was drawn, and p has no floor.
-    return Significance(p, np.zeros(len(p), bool), np.zeros(len(p), np.int64))
+    return t_test(differences(values, pairs))
 
 
 def _flipped(values: Sample, pairs: Int) -> tuple[Float, Int]:
@@ -182,6 +191,11 @@ def _family(runs: list[str], settings: Settings) -> Int:
     return np.array([(run, base) for run in range(len(runs)) if run != base])
 
 
+def way_of(score: Score) -> str:
+    """Return which way is the better one for whoever names the best run: by words alone, neither is."""
+    return NEITHER if score.basis == WORDS else score.measure.better
+
+
 def best_among(better: str, values: Sample, able: Sequence[int]) -> tuple[frozenset[int], int]:
     """Return the best of the runs that are able to be it, and the run that the others are compared with.
 
@@ -197,7 +211,7 @@ def best_among(better: str, values: Sample, able: Sequence[int]) -> tuple[frozen
         return frozenset(), first
     # Which way is better is declared with the measure; a fixed maximum once made the worst system of an error
     # rate the best.
-    top = (min if better == LOWER else max)(known.values())
+    top = (min if better == LOW_IS_GOOD else max)(known.values())
     # Means that differ by rounding only are the same.
     best = [at for at, value in known.items() if abs(value - top) <= SLACK]
     # If all are best, none is.
@@ -224,36 +238,30 @@ def _best_together(better: str, values: Sample, able: list[int], best: list[int]
     if 2 * len(rows) < len(known):
         return False
     means, ours = known[rows].mean(axis=0), values.values[rows][:, best].mean(axis=0)
-    top = means.min() if better == LOWER else means.max()
+    top = means.min() if better == LOW_IS_GOOD else means.max()
     return bool((np.abs(ours - top) <= SLACK).all())
-
-
-def _with_tukey(found: list[Table], runs: list[str], settings: Settings) -> list[Table]:
-    base = None if settings.baseline == BEST else runs.index(settings.baseline)
-    together = all(table.sample.is_complete for table in found)  # then one shuffle serves all measures
-    parts = [found] if together else [[table] for table in found]
-    results = []
-    for part in parts:
-        sums = [table.sample.complete().sums() for table in part]
-        if len(sums[0]):
-            adjusted = tukey(sums, part[0].pairs, base, settings.draws, settings.seed)
-        else:
-            adjusted = [np.full(len(part[0].pairs), np.nan)]
-        # With so many draws p is at least this; the last factor is for rounding.
-        floor = 1 / (settings.draws + 1) * (1 + 1e-9)
-        for table, p in zip(part, adjusted, strict=True):
-            drawn = np.full(len(p), settings.draws)
-            results.append(table._replace(adjusted=p, at_floor=p <= floor, draws=drawn))
-    return results
 
 
 @dataclass(frozen=True, slots=True)
 class KnownOfRuns:
-    """What is known of the runs besides their values: which failed, what they lack, which are alike."""
+    """What is known of runs besides values: which failed, what they lack, which are alike or set apart."""
 
     failed: Mapping[str, str] = field(default_factory=dict)
     absent: Absent = field(default_factory=dict)
     alike: Alike = field(default_factory=dict)
+    results: Mapping[str, Scores] = field(default_factory=dict)
+    _apart: dict[frozenset[str], Mapping[str, str]] = field(default_factory=dict)
+
+    def forbids(self, names: tuple[str, str], measure: str) -> str:
+        """Return why nothing may be claimed of two runs, whatever their values are; empty where it may."""
+        why = next((self.failed[name] for name in names if name in self.failed), "")
+        if why or not all(name in self.results for name in names):
+            return why
+        # Only for the pairs that are asked about: to look at all would take the square of the runs.
+        both = frozenset(names)
+        if both not in self._apart:
+            self._apart[both] = set_apart(*(self.results[name] for name in names))
+        return self._apart[both].get(measure, "")
 
 
 def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
@@ -261,7 +269,8 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRu
     table = table.shown(settings)
     columns, better = table.differences(), table.better
     low, high = _intervals(table, columns, runs, settings, known)
-    error, effect = columns.standard_error(), columns.cohens_d()
+    span = ranges_of_differences(table.sample.values, table.pairs, table.limits).span
+    error, effect = least_errors(columns, settings.level, span), columns.cohens_d()
     # Units of the pair: queries on which both have a value, or clusters of such.
     units = (columns.sizes() > 0).sum(axis=0)
     differing = (np.abs(columns.sums()) > SLACK).sum(axis=0)
@@ -275,11 +284,16 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRu
         is_reachable = differ is None or differ >= fewest(settings.level)
         least, most = needed_between(float(low[at]), float(high[at]), *strength, differ)
         ruled, why = _ruling(table, at, runs, settings, known)
-        why = why or _beside(ruled, table, at, (float(low[at]), float(high[at])), settings)
+        ends = float(low[at]), float(high[at])
+        if ruled in (HIGHER, LOWER) and settings.test == "randomisation" and ends[0] <= 0 <= ends[1]:
+            # Flipped signs ask whether differences are symmetric; of skewed ones that is not about the mean.
+            ruled, why = (UNDECIDED, SKEWED) if is_skewed(columns.sums()[:, at]) else (ruled, why)
+        why = why or _beside(ruled, table, at, ends, settings)
         # A pair has no order there.
         same = known.alike.get(frozenset((runs[first], runs[second])))
         basis = "" if same else table.scores[0].basis  # that rankings are the same is nobody's word
         verdict = worded(ruled, better, basis)
+        why = why or (SAID_OF_WORDS if verdict == NO_WINNER else "")
         pair = Pair(
             run=runs[first],
             other=runs[second],
@@ -334,7 +348,7 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
     first, second = (int(run) for run in table.pairs[at])
     names = runs[first], runs[second]
     # Whatever the numbers are, they rest on judgements that are not there.
-    why = next((known.failed[name] for name in names if name in known.failed), "")
+    why = known.forbids(names, str(table.scores[first].measure))
     if why:
         return refused(why)
     gaps = table.sample.values[:, first] - table.sample.values[:, second]
@@ -352,9 +366,10 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
     same = without_difference(won, tied, lost, alone, known.alike.get(frozenset(names)), doubt)
     if same is not None:
         return same
-    found = ruling(float(table.adjusted[at]), mean(gaps), settings.level)
+    found = ruling(float(table.adjusted[at]), int(table.direction[at]), mean(gaps), settings.level)
     if found.verdict == UNDECIDED:
-        return found._replace(why=_of_resolution(table, at, won + lost, settings))
+        why = found.why or _of_resolution(table, at, won + lost, settings)
+        return found._replace(why=why)
     # A query that only one run answers counts as 0 for the other: the claim must hold without such.
     missing = set(known.absent.get(names[0], ())) | set(known.absent.get(names[1], ()))
     if missing and not _holds_without(table, at, missing, settings):
@@ -386,9 +401,9 @@ def _of_resolution(table: Table, at: int, differ: int, settings: Settings) -> st
     """Return why no difference, however large, could have been shown; empty where one could."""
     if not table.unresolved(settings.level)[at]:
         return ""
-    # These adjust by drawing, so that the floor is that of the adjusted p.
-    by_family = settings.adjust in ("max_t", "tukey")
-    p, draws = float((table.adjusted if by_family else table.p)[at]), int(table.draws[at])
+    # max-T adjusts by drawing, so that the floor is that of the adjusted p.
+    p = float((table.adjusted if settings.adjust == "max_t" else table.p)[at])
+    draws = int(table.draws[at])
     what = "queries"
     if table.sample.is_clustered:
         gaps = table.differences().sums()[:, at]

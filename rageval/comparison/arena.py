@@ -18,7 +18,7 @@ from rageval.files.judgements import JudgementTable
 from rageval.measures.scales import OUTCOME, POSITION
 from rageval.scoring.assessing import is_permutation, on, rankings_of, required
 from rageval.statistics.bootstrap import expanded
-from rageval.statistics.samples import Float, Int
+from rageval.statistics.samples import Float, Int, settled
 from rageval.text import visible
 
 RESAMPLES, LEVEL, SEED = 500, 0.95, 1952
@@ -33,6 +33,7 @@ _ELO_START, _ELO_K = 1000, 5
 class Games:
     """Comparisons of two systems each: the query, the two systems, and what the first one got (1, ½, 0).
 
+    Queries are numbered by their ids, so that no order of lines changes what is drawn from them.
     `in_order` where the first one was shown first; False where nothing says which one was.
     """
 
@@ -117,9 +118,11 @@ def games(grades: JudgementTable) -> Games:
     query, first, second, outcome = zip(
         *((place[0], one.run, other.run, one.worth) for place, (one, other) in sides), strict=True
     )
+    words = list(map(str, grades.queries.words))
+    rank = {code: at for at, code in enumerate(sorted(range(len(words)), key=words.__getitem__))}
     return Games(
         tuple(grades.runs.words),
-        np.array(query, np.int64),
+        np.array([rank[code] for code in query], np.int64),
         np.array(first, np.int64),
         np.array(second, np.int64),
         np.array(outcome, np.float64),
@@ -158,6 +161,47 @@ def _refuse_odd(grades: JudgementTable, comparisons: Mapping[tuple[int, int, int
                 f"{grades.where(other.row)}: the two sides of a comparison contradict each other;"
                 " expected a win and a loss, or two ties"
             )
+
+
+def lacking(played: Games) -> list[tuple[str, str, int, int]]:
+    """Return (system, other, queries, of) of the pairs that met, and not in all queries of the arena.
+
+    >>> from rageval.scoring.answers import read_judgements
+    >>> rows = [{"query_id": query, "run_id": run, "aspect": runs, "label": "tie"}
+    ...         for query, runs in (("1", "ab"), ("1", "bc"), ("2", "bc")) for run in runs]
+    >>> lacking(games(read_judgements(rows)))
+    [('a', 'b', 1, 2)]
+    """
+    met: dict[tuple[int, int], set[int]] = {}
+    rows = zip(played.first.tolist(), played.second.tolist(), played.query.tolist(), strict=True)
+    for first, second, query in rows:
+        met.setdefault((min(first, second), max(first, second)), set()).add(query)
+    total = len(set(played.query.tolist()))
+    names = played.systems
+    return [(names[a], names[b], len(of), total) for (a, b), of in sorted(met.items()) if len(of) < total]
+
+
+def failed_games(grades: JudgementTable) -> dict[tuple[str, str], set[str]]:
+    """Return the queries of each pair of systems, by name, in which a comparison failed.
+
+    Where only one side is there, nobody knows whom it was to meet; it counts for every pair of that system.
+    """
+    sides: dict[tuple[int, int, int], set[int]] = {}
+    failed = set()
+    for answer, row in on(grades, OUTCOME).rows():
+        place = grades.query[answer], grades.row_aspect[row], grades.judge[answer]
+        sides.setdefault(place, set()).add(grades.run[answer])
+        if not grades.said_in(row).is_graded:
+            failed.add(place)
+    words, found = list(map(str, grades.runs.words)), dict[tuple[str, str], set[str]]()
+    for place in failed:
+        met = sides[place]
+        others = met if len(met) > 1 else range(len(words))
+        for one in met:
+            for other in set(others) - {one}:
+                pair = min(words[one], words[other]), max(words[one], words[other])
+                found.setdefault(pair, set()).add(str(grades.queries.words[place[0]]))
+    return found
 
 
 def failed_sides(grades: JudgementTable) -> int:
@@ -343,7 +387,9 @@ def outcome_matrix(values: Sequence[Float]) -> Int:
     >>> outcome_matrix([np.array([1.0, 0.5]), np.array([0.0, 0.5])])[0, 1].tolist()
     [1, 1, 0]
     """
-    table = np.round(values, 12)  # equal means differ in their last bits where they were added up otherwise
+    table = settled(
+        np.array(values)
+    )  # equal means differ in their last bits where they were added up otherwise
     higher = (table[:, None] > table[None]).sum(axis=2)
     equal = (table[:, None] == table[None]).sum(axis=2)
     return np.stack((higher, equal, higher.T), axis=2)
@@ -357,6 +403,17 @@ def invalid_rankings(grades: JudgementTable) -> tuple[int, int, int]:
         invalid = sum(not is_permutation(ranking) for ranking in rankings)
         wrong, number, queries = wrong + invalid, number + len(rankings), queries + bool(invalid)
     return wrong, number, queries
+
+
+def incomplete(grades: JudgementTable) -> dict[str, tuple[int, int]]:
+    """Return in how many rankings each system is that is not in all, and of how many."""
+    found, number = dict.fromkeys(range(len(grades.runs.words)), 0), 0
+    for query in range(len(grades.queries.words)):
+        for ranking in filter(is_permutation, rankings_of(grades, query).values()):
+            number += 1
+            for run, _ in ranking:
+                found[run] += 1
+    return {grades.runs.words[run]: (times, number) for run, times in found.items() if times < number}
 
 
 def has_rankings(grades: JudgementTable) -> bool:

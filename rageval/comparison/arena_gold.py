@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from rageval.comparison.arena import Games, bradley_terry, games
+from rageval.comparison._labelled import selection
+from rageval.comparison.arena import Games, failed_games, games
 from rageval.errors import InputError, TooFewLabels
 from rageval.files.judgements import JudgementTable
-from rageval.scoring.gold import Draw, Gold, chances_of, refuse_the_judge
+from rageval.scoring.gold import Draw, Gold, chances_of, refuse_the_judge, why_lost
+from rageval.scoring.universe import MOST_MISSING
 from rageval.statistics.correction import Corrected, corrected
+from rageval.statistics.samples import SLACK
 from rageval.statistics.strengths import corrected_strengths
 from rageval.text import visible
 
@@ -21,7 +24,8 @@ _Pairs = dict[tuple[str, str], _Outcomes]
 class _StrengthByPeople(NamedTuple):
     """A system's strength as people would have it, with its interval, beside the judge's.
 
-    `games` are the judge's comparisons with the system, `labels` the queries on which people compared it.
+    Both are by the same model, in which a tie is half a win (`statistics.strengths`). `games` are the judge's
+    comparisons with the system, `labels` the queries on which people compared it that are used.
     """
 
     system: str
@@ -61,25 +65,47 @@ def strengths_by_people(
             " query_id and run_id in both"
         )
     found, said = {}, []
+    failed, not_told = failed_games(judged), failed_games(people)
+    used: _Pairs = {}
     for pair, outcomes in ours.items():
+        one, other = map(visible, pair)
+        labels = theirs.get(pair, {})
+        # The judge was asked of what failed, and of what people compared.
+        gone = (failed.get(pair, set()) | labels.keys()) - outcomes.keys()
+        lost = not_told.get(pair, set()) - labels.keys()
+        if gone:
+            total = len(gone) + len(outcomes)
+            said.append(
+                f"{one} and {other}: the judge's comparison is missing in {len(gone):,} of {total:,} queries"
+            )
+        if lost:
+            said.append(f"{one} and {other}: human comparisons failed in {len(lost):,} queries")
         try:
-            found[pair] = _corrected(outcomes, theirs.get(pair, {}), pair, gold.draw, level, population)
+            if len(gone) > MOST_MISSING * (len(gone) + len(outcomes)):
+                raise TooFewLabels(f"more than {MOST_MISSING:.0%} is missing; judge these again")
+            if why := why_lost(len(lost), len(labels)):
+                raise TooFewLabels(why)
+            found[pair] = _corrected(outcomes, labels, pair, gold.draw, level, population, len(ours))
+            used[pair] = {query: value for query, value in labels.items() if query in outcomes}
         except TooFewLabels as error:
-            said.append(f"{visible(pair[0])} and {visible(pair[1])}: left out: {error}")
+            said.append(f"{one} and {other}: left out: {error}")
     if not found:
         raise TooFewLabels("no strengths: " + "; ".join(said))
-    return _ranked(played, found, theirs, level), said
+    rows = _ranked(played, found, used, level)
+    if any(row.high - row.low <= SLACK for row in rows):
+        said.append("human labels cover every comparison of this set, so that nothing is uncertain")
+    return rows, said
 
 
 def _by_pair(played: Games, table: JudgementTable) -> _Pairs:
     """Return what the first system of each pair got, by query."""
     got: dict[tuple[str, str], dict[str, list[float]]] = {}
+    names = sorted(map(str, table.queries.words))
     rows = zip(*(column.tolist() for column in (played.query, played.first, played.second)), strict=True)
     for (query, first, second), outcome in zip(rows, played.outcome.tolist(), strict=True):
         one, other = played.systems[first], played.systems[second]
         pair, sign = ((one, other), 1) if one <= other else ((other, one), -1)
-        name = table.queries.words[query]
-        got.setdefault(pair, {}).setdefault(name, []).append(sign * (outcome - 0.5))
+        got.setdefault(pair, {}).setdefault(names[query], []).append(sign * (outcome - 0.5))
     return {
         pair: {query: sum(each) / len(each) for query, each in sorted(queries.items())}
         for pair, queries in got.items()
@@ -93,11 +119,14 @@ def _corrected(
     draw: Draw,
     level: float,
     population: Literal["kind", "set"],
+    tests: int,
 ) -> Corrected:
     if draw.compares and draw.compares != set(pair):
         raise TooFewLabels("the labels were drawn to compare others")
     queries = list(outcomes)
     labelled = {at: labels[query] for at, query in enumerate(queries) if query in labels}
+    if chosen := selection(draw, list(outcomes.values()), labelled, tests)[0]:
+        raise TooFewLabels(chosen)
     return corrected(
         list(outcomes.values()),
         labelled,
@@ -112,16 +141,15 @@ def _corrected(
 
 
 def _ranked(
-    played: Games, found: Mapping[tuple[str, str], Corrected], theirs: _Pairs, level: float
+    played: Games, found: Mapping[tuple[str, str], Corrected], used: _Pairs, level: float
 ) -> list[_StrengthByPeople]:
     systems = list(played.systems)
     places = {(systems.index(one), systems.index(other)): each for (one, other), each in found.items()}
     strengths = corrected_strengths(places, len(systems), level)
-    judged = bradley_terry(*played.counts()).tolist()
     wins, ties = played.counts()
     number = (wins + wins.T + ties).sum(axis=1).tolist()
     rows = []
     for at, (system, each) in enumerate(zip(systems, strengths, strict=True)):
-        labels = {query for pair, queries in theirs.items() if system in pair for query in queries}
-        rows.append(_StrengthByPeople(system, *each, judged[at], int(number[at]), len(labels)))
+        labels = {query for pair, queries in used.items() if system in pair for query in queries}
+        rows.append(_StrengthByPeople(system, *each, int(number[at]), len(labels)))
     return sorted(rows, key=lambda row: -row.strength)

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from rageval.comparison.marks import untested
+from rageval.comparison.marks import by_basis, family_of, untested
 from rageval.comparison.results import BEST, Comparison, Settings
 from rageval.errors import UsageError
 from rageval.measures.papers import bibliography, entries
 from rageval.plugins import above
-from rageval.scoring.scores import BY_PEOPLE, BY_THIS_JUDGE, Scores
+from rageval.scoring.basis import NO_WINNER, PEOPLE, WORDS, is_judge, named
+from rageval.scoring.scores import Scores
 from rageval.showing import latex_text, latex_typeset
 from rageval.text import visible
 from rageval.version import __version__
@@ -23,12 +24,10 @@ _YEAR = 2026  # of the version, as in CITATION.cff
 _TESTS = {
     "randomisation": "two-sided sign-flip randomisation (all patterns of signs, or at least {draws:,} drawn)",
     "t": "two-sided paired $t$-tests",
-    "wilcoxon": "two-sided Wilcoxon signed-rank tests",
 }
 _ADJUSTED = {
     "holm": "$p$ adjusted by Holm's method",
     "max_t": "$p$ adjusted by the maximum of $|t|$ (max-T)",
-    "tukey": "$p$ by randomised Tukey HSD",
     "none": "$p$ not adjusted",
 }
 _BY_LABELS = "angelopoulos2023ppi"  # whose estimator corrects a judge by people's labels
@@ -77,7 +76,7 @@ def cite(
     Examples
     --------
     >>> import rageval
-    >>> found = cite(rageval.evaluate("alpha_ndcg@10, rr", {"q": {"a": 1.0}}, {"q": {"a": 1}}))
+    >>> found = cite(rageval.evaluate("alpha_ndcg@10, rr", {"q": {"a": 1.0}}, {"q": {"n1": {"a": 1}}}))
     >>> print(found.text.partition(" over ")[0])
     We report $\alpha$-nDCG@10 ($\alpha=0.5$, rel=1, ideal=greedy)~\cite{clarke2008novelty} and RR (rel=1)
     >>> [entry.partition(",")[0] for entry in found.bibtex]
@@ -100,7 +99,7 @@ def cite(
         f"We report {_listed(named)} over {_counted([most])}{on}, computed with"
         rf" rageval~{latex_text(__version__)}~\cite{{rageval}}."
     ]
-    said += _said_of_judges({number.name: number.basis for number in numbers})
+    said += _said_of_judges({number.name: number.basis for number in numbers if not number.is_corrected})
     signed = [number.signature for number in numbers]
     if isinstance(found, Comparison):
         said += _said_of_tests(found)
@@ -119,6 +118,7 @@ class _Number(NamedTuple):
     undefined: int
     signature: str
     basis: str
+    is_corrected: bool = False
 
 
 def _numbers_of(found: Comparison | Scores | Mapping[str, Scores] | Iterable[Scores]) -> list[_Number]:
@@ -132,6 +132,7 @@ def _numbers_of(found: Comparison | Scores | Mapping[str, Scores] | Iterable[Sco
                 each.undefined,
                 each.signature,
                 each.basis,
+                bool(each.corrected_from),
             )
             for each in found.cells
         ]
@@ -194,16 +195,20 @@ def _counted(queries: Sequence[int]) -> str:
 
 
 def _said_of_judges(bases: Mapping[str, str]) -> Iterator[str]:
-    """Say of which measures all rests on a judge's word alone."""
-    names = [latex_text(name) for name, basis in bases.items() if basis == BY_THIS_JUDGE]
-    if names:
+    """Say of which measures all rests on a judge that is no person, or on words alone."""
+    for basis in dict.fromkeys(filter(is_judge, bases.values())):
+        names = [latex_text(name) for name, each in bases.items() if each == basis]
         what = "All values" if len(names) == len(bases) else f"Values by {_listed(names)}"
-        yield f"{what} rest on the word of a judge that is no person, whose error is in no interval."
+        who = f"{latex_text(named(basis))}, a judge that is no person and" if named(basis) else "a judge"
+        yield f"{what} are by {who} whose error is in no interval."
+    words = [latex_text(name) for name, basis in bases.items() if basis == WORDS]
+    if words:
+        yield f"Values by {_listed(words)} are {NO_WINNER}."
 
 
 def _said_of_tests(found: Comparison) -> Iterator[str]:
     """Say how intervals and tests were made, or that nothing was tested."""
-    settings, bases = found.settings, set(found.bases.values())
+    settings, groups = found.settings, by_basis(found)
     if said := untested(found):
         yield latex_text(said)
         return
@@ -214,7 +219,7 @@ def _said_of_tests(found: Comparison) -> Iterator[str]:
         if settings.baseline != BEST:
             against = f"from {latex_text(settings.baseline)}"
     level = f"at the level {1 - settings.level:.3g}"
-    if bases != {BY_PEOPLE}:
+    if any(not source for _, source in found.claimed_by.values()):
         test = _TESTS[settings.test].format(draws=settings.draws)
         adjusted = f"{_ADJUSTED[settings.adjust]}{_family(found)}, {level}{_units(settings)}"
         yield f"Differences {against} were tested by {test}, {adjusted}."
@@ -222,22 +227,28 @@ def _said_of_tests(found: Comparison) -> Iterator[str]:
             rf"The {100 * settings.level:.4g}\% intervals are {_way(settings)} bootstrap intervals"
             " (of measures with two values, Wilson's)."
         )
-    if BY_PEOPLE in bases:
-        names = _listed([latex_text(name) for name, basis in found.bases.items() if basis == BY_PEOPLE])
-        labels = _counted([cell.labels or 0 for cell in found.cells if cell.basis == BY_PEOPLE])
+    for (basis, source), measures in groups.items():
+        if not source:
+            continue
+        names = _listed(list(map(latex_text, measures)))
+        labels = _counted([cell.labels or 0 for cell in found.cells if cell.measure in measures])
+        by = "human labels" if basis == PEOPLE else f"labels of {latex_text(named(basis))}"
+        judge = latex_text(named(source))
         yield (
-            f"Differences by {names} {against} are a judge's, corrected by people's labels of {labels}"
-            rf"~\cite{{{_BY_LABELS}}}, and tested by Student's $t$, {_ADJUSTED[settings.adjust]}, {level}."
+            f"Differences by {names} {against} are by {judge}, corrected by {by} of {labels}"
+            rf"~\cite{{{_BY_LABELS}}}, and tested by Student's $t$, {_ADJUSTED[settings.adjust]}"
+            f"{_family(found)}, {level}."
         )
 
 
 def _family(found: Comparison) -> str:
     """Say for which comparisons p is adjusted, where there are several."""
-    if len(found.runs) == 2 or found.settings.adjust == "none":
+    family = family_of(found.settings, len(found.runs), len(found.measures))
+    if family == "one pair":
         return ""
-    # Who picks the best run has looked at all pairs.
-    is_all = found.settings.all_pairs or found.settings.baseline == BEST
-    return f" over {'all pairs of runs' if is_all else 'all comparisons with it'} by a measure"
+    if family.startswith("one pair, ") or found.settings.adjust == "none":
+        return ", each measure by itself" if len(found.measures) > 1 else ""
+    return f" over {latex_text(family)}"
 
 
 def _way(settings: Settings) -> str:

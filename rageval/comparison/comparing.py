@@ -8,10 +8,11 @@ or the same but for the order of equal scores?
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -24,15 +25,25 @@ from rageval.comparison._corrected import (
     is_corrected,
     said_of_gold,
 )
-from rageval.comparison._pairs import ALONE, KnownOfRuns, Table, best_among, pairs_of, tables
-from rageval.comparison._verdicts import SLACK, failures
+from rageval.comparison._pairs import (
+    ALONE,
+    SKEWED,
+    KnownOfRuns,
+    Table,
+    best_among,
+    pairs_of,
+    tables,
+    way_of,
+)
+from rageval.comparison._verdicts import doubt_of_best, failures, set_apart
 from rageval.comparison.intervals import _has_interval, _sample
+from rageval.comparison.marks import family_of
 from rageval.comparison.results import (
     BEST,
     IDENTICAL,
+    REFUSED,
     TIES_ONLY,
     UNDECIDED,
-    Absent,
     Alike,
     Cell,
     Comparison,
@@ -43,23 +54,22 @@ from rageval.comparison.sensitivity import under_every_completion
 from rageval.errors import MeasureError, UsageError
 from rageval.measures.base import LOWER, MEAN, NEITHER, POOL, SUM, Measure
 from rageval.names import suggestion
-from rageval.scoring.evaluation import Evaluator
+from rageval.scoring.evaluation import Evaluator, with_remarks
 from rageval.scoring.gold import beside_runs, drawn, gold_of_documents
 from rageval.scoring.ordering import Order
 from rageval.scoring.runs import Run
 from rageval.scoring.scores import Score, Scores
 from rageval.scoring.sources import RunSource, named_sources
-from rageval.statistics.bootstrap import FEW, intervals, is_coarse, ranges_of
+from rageval.statistics.bootstrap import FEW, few_differ, intervals, is_coarse, ranges_of
 from rageval.statistics.power import fewest
-from rageval.statistics.significance import skewness
+from rageval.statistics.samples import SLACK
+from rageval.statistics.significance import is_skewed
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.typing import ChosenLike, MeasuresLike, QrelsLike, RunLike, RunOptions
 
 _FEW = 10
-_MANY = 200  # units; with more, skewness matters little
-_SKEWED = 2.0
 _UNTESTED: dict[str, Any] = {  # where judging stopped at a claim, or documents were chosen by judgements
     **dict.fromkeys(("low", "high", "p", "adjusted", "effect", "detectable"), math.nan),
     **dict.fromkeys(("needed_least", "needed_most")),
@@ -70,7 +80,6 @@ def compare(
     results: Sequence[Scores],
     settings: Settings | None = None,
     *,
-    absent: Absent | None = None,
     alike: Alike | None = None,
 ) -> Comparison:
     """Compare runs that were scored on the same queries by the same measures.
@@ -81,8 +90,6 @@ def compare(
         The scores of each run.
     settings
         Which pairs, which test, which intervals.
-    absent
-        The judged queries that each run says nothing of.
     alike
         Pairs of runs that are `identical`, or differ in `ties only`.
 
@@ -105,7 +112,8 @@ def compare(
     settings = settings or Settings()
     runs = [scores.run for scores in results]
     _check(results, runs, settings)
-    known = KnownOfRuns(failures(results), absent or {}, alike or {})
+    absent = {scores.run: scores.absent for scores in results if scores.absent}
+    known = KnownOfRuns(failures(results), absent, alike or {}, {each.run: each for each in results})
     found = tables(results, settings, known.failed, known.absent)
     check_gold(found, settings)
     # A run whose judge failed has numbers, and they are no reason to call anything best.
@@ -123,6 +131,8 @@ def compare(
         found[at] = table = best_of(table, corrected, able)
         cells += [replace(cell, is_best=number in table.best) for number, cell in enumerate(corrected)]
         pairs += corrected_pairs(table, runs, settings, known)
+    contested = {str(table.scores[0].measure) for table in found if _is_contested(table, runs, pairs, known)}
+    cells = [replace(cell, is_best=False) if cell.measure in contested else cell for cell in cells]
     if any(scores.stopped or scores.adaptive for scores in results):
         cells = [replace(cell, low=math.nan, high=math.nan) for cell in cells]
         pairs = [replace(pair, **_UNTESTED) for pair in pairs]
@@ -134,6 +144,29 @@ def compare(
     return _compared(results, settings, cells, pairs, said, gold_signature(found, pairs))
 
 
+def _is_contested(table: Table, runs: list[str], pairs: Sequence[Pair], known: KnownOfRuns) -> bool:
+    """Return whether a best run cannot be compared with some other, so that nobody knows the best one."""
+    name = str(table.scores[0].measure)
+    rulings = {frozenset((pair.run, pair.other)): pair.ruling for pair in pairs if pair.measure == name}
+    has_labels = is_corrected(table)
+    # Of several that are best alike the first stands for all: each against each would be their square.
+    for best in sorted(table.best)[:1]:
+        for other, score in enumerate(table.scores):
+            names = runs[best], runs[other]
+            # A run that could not be the best itself takes nothing from the others: it failed, or it lacks
+            # queries, which count as 0 where low is good.
+            is_idle = names[1] in known.failed or (table.better == LOWER and known.absent.get(names[1]))
+            if other == best or is_idle:
+                continue
+            ruling = rulings.get(frozenset(names), UNDECIDED)
+            # What is shown was tested. Labels that correct a judge say what the judge's bounds cannot.
+            untested = ruling == UNDECIDED and not has_labels
+            doubt = untested and doubt_of_best(table.scores[best], score, names)
+            if ruling == REFUSED or known.forbids(names, name) or doubt:
+                return True
+    return False
+
+
 def _compared(
     results: Sequence[Scores],
     settings: Settings,
@@ -143,7 +176,23 @@ def _compared(
     gold: str,
 ) -> Comparison:
     measures = {str(score.measure): score.measure for score in results[0].scores}
+    tested = len({pair.measure for pair in pairs if not math.isnan(pair.p)})
+    family = family_of(settings, len(results), tested)
+    pairs = [
+        pair
+        if math.isnan(pair.p)
+        else replace(pair, test="t" if pair.corrected_from else settings.test, family=family)
+        for pair in pairs
+    ]
     better = {name: measure.better for name, measure in measures.items()}
+    # What is known of the scores is known of what they are compared by; of a run, with its name.
+    heads = {scores.run: f"{visible(scores.run)}: " for scores in results}
+    known = [
+        each if each.startswith(tuple(heads.values())) else heads[scores.run] + each
+        for scores in results
+        for each in scores.remarks
+    ]
+    remarks = list(dict.fromkeys([*remarks, *known]))
     runs = [scores.run for scores in results]
     return Comparison(runs, list(better), cells, pairs, remarks, settings, better, gold, measures)
 
@@ -208,8 +257,16 @@ def best_runs(results: Sequence[Scores]) -> dict[str, frozenset[str]]:
         scores = [each.scores[at] for each in results]
         if not any(map(why_not, scores)):
             chosen = whole if whole and first.measure.better == LOWER else able
-            best, _ = best_among(first.measure.better, _sample(scores), chosen)
-            found[str(first.measure)] = frozenset(results[number].run for number in best)
+            best, _ = best_among(way_of(first), _sample(scores), chosen)
+            names = frozenset(results[number].run for number in best)
+            doubts = (
+                set_apart(results[one], results[other]).get(str(first.measure))
+                or doubt_of_best(scores[one], scores[other], (results[one].run, results[other].run))
+                for one in best
+                for other in chosen
+                if other != one
+            )
+            found[str(first.measure)] = frozenset() if any(doubts) else names
     return found
 
 
@@ -251,9 +308,10 @@ def _cells(table: Table, runs: list[str], settings: Settings) -> Iterator[Cell]:
 def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterator[str]:
     for table in found:
         name = str(table.scores[0].measure)
-        if table.better == NEITHER and settings.baseline == BEST and not settings.all_pairs:
+        if way_of(table.scores[0]) == NEITHER and settings.baseline == BEST and not settings.all_pairs:
+            why = "words name no winner" if table.better != NEITHER else "neither high nor low is good"
             yield (
-                f"{name}: neither high nor low is good, so no run is the best; the others are compared with"
+                f"{name}: {why}, so no run is the best; the others are compared with"
                 f" {visible(runs[table.base])}"
             )
         # Said, as the means then rest on more queries than the differences.
@@ -295,7 +353,7 @@ def _limits(
         of_measure = [pair for pair in pairs if pair.measure == name]
         differ = [(pair.wins + pair.losses, pair.ties) for pair in of_measure]
         # Few that differ among many ties: resampling mostly draws zeros, and its interval is too short.
-        gaps = sum(0 < number < min(FEW, ties) for number, ties in differ)
+        gaps = sum(number > 0 and bool(few_differ(number, number + ties)) for number, ties in differ)
         if gaps:
             yield f"{name}: coarse: in {gaps:,} of {len(of_measure):,} pairs fewer than {FEW} queries differ"
         yield from _out_of_reach(table, name, of_measure, settings)
@@ -303,7 +361,7 @@ def _limits(
         stuck = sum(
             pair.verdict == UNDECIDED
             and bool(pair.why)
-            and not pair.why.startswith(ALONE)
+            and not pair.why.startswith((ALONE, SKEWED))
             and pair.wins + pair.losses > 0
             for pair in of_measure
         )
@@ -334,14 +392,12 @@ def _skewed(table: Table, name: str, pairs: Sequence[Pair], settings: Settings) 
     lopsided = [
         pair
         for pair, column in zip(pairs, sums.T, strict=True)
-        # Zeros say nothing of the shape; with many queries the mean is near to normal all the same.
-        if pair.is_significant and len(column) < _MANY and abs(skewness(column[column != 0])) > _SKEWED
+        if (pair.is_significant or pair.why == SKEWED) and is_skewed(column)
     ]
     if lopsided:
         yield (
             f"{name}: differences are skewed in {len(lopsided):,} of {len(pairs):,} pairs: few large, many"
             " small; flipped signs take both sides for alike, and claim too often where they are not"
-            " (--test t asks for the mean)"
         )
 
 
@@ -388,17 +444,16 @@ def compare_runs(
     """
     sources = named_sources(runs)
     evaluator = Evaluator(measures, qrels, **rules)
-    results = [evaluator.evaluate(source) for source in sources]
+    results = [with_remarks(evaluator.evaluate(source), evaluator) for source in sources]
     said: list[str] = []
     if gold is not None:
         people = gold_of_documents([gold], drawn(gold_chosen))
         results, said = beside_runs(results, sources, evaluator, people)
-    lacking = absent(sources, evaluator.qrels.query_ids)
-    found = compare(results, settings, absent=lacking, alike=alike(sources, evaluator.orders))
+    found = compare(results, settings, alike=alike(sources, evaluator.orders))
     if evaluator.qrels.adaptive:
         found = under_every_completion(found, evaluator, results, sources)
         said += _said_of_bounds(results)
-    return replace(found, remarks=[*said, *found.remarks])
+    return replace(found, remarks=[*said, *found.remarks, *evaluator.remarks])
 
 
 def _said_of_bounds(results: Sequence[Scores]) -> Iterator[str]:
@@ -410,41 +465,74 @@ def _said_of_bounds(results: Sequence[Scores]) -> Iterator[str]:
             yield f"{visible(scores.run)}: {score.measure}: {ends}"
 
 
-def absent(sources: Sequence[RunSource], queries: Collection[str]) -> dict[str, set[str]]:
-    """Return the judged queries that each run, once scored, was found to say nothing of."""
-    return {source.name: set(queries) - set(source.query_ids) for source in sources}
-
-
 def alike(sources: Sequence[RunSource], orders: Sequence[Order] = (Order(),)) -> dict[frozenset[str], str]:
     """Return the pairs of runs that are `identical` in each of these orders, or differ in `ties only`."""
-    found = {}
-    for one, other in combinations(sources, 2):
+    by_outline: dict[frozenset[Any], list[RunSource]] = {}
+    for source in sources:
         # As many documents and judged ones for each query: two runs that differ there need not be compared
         # row by row.
-        if one.outline == other.outline:
-            likeness = _likeness_of(one.run(), other.run(), orders)
+        by_outline.setdefault(frozenset(source.outline.items()), []).append(source)
+    digests = {
+        source.name: _digests(source.run(), orders)
+        for some in by_outline.values()
+        for source in some
+        if len(some) > 1
+    }
+    # Runs of other documents are not alike in any order, so only those of the same are held together.
+    by_documents: dict[str, list[RunSource]] = {}
+    for some in by_outline.values():
+        for source in some if len(some) > 1 else ():
+            by_documents.setdefault(digests[source.name].documents, []).append(source)
+    found = {}
+    for some in by_documents.values():
+        for one, other in combinations(some, 2):
+            likeness = _likeness(digests[one.name], digests[other.name], one, other, orders)
             if likeness is not None:
                 found[frozenset((one.name, other.name))] = likeness
     return found
 
 
-def _likeness_of(one: Run, other: Run, orders: Sequence[Order] = (Order(),)) -> str | None:
-    """Return `identical` for the same documents in the same order; `ties only`: some order agrees with both.
+class _Digests(NamedTuple):
+    """What tells a run from others: its documents in each order, and its documents in no order."""
 
-    >>> first, second = (Run.from_dict({"q": docs}) for docs in ({"a": 1.0, "b": 1.0}, {"a": 2.0, "b": 1.0}))
-    >>> _likeness_of(first, second), _likeness_of(first, first)
-    ('ties only', 'identical')
-    """
-    if all(dict(one.ranked(order)) == dict(other.ranked(order)) for order in orders):
+    ranked: str
+    documents: str
+
+
+def _digests(run: Run, orders: Sequence[Order]) -> _Digests:
+    """Return digests of a run: read once, not once for each other run."""
+    ranked, documents = sha256(), sha256()
+    for at, order in enumerate(orders):
+        for query, docs in sorted(run.ranked(order)):
+            # Ids hold no white space.
+            ranked.update("\n".join([query, *docs, "\n"]).encode("utf-8", "surrogatepass"))
+            if at == 0:  # the documents are the same in every order
+                documents.update("\n".join([query, *sorted(docs), "\n"]).encode("utf-8", "surrogatepass"))
+    return _Digests(ranked.hexdigest(), documents.hexdigest())
+
+
+def _likeness(
+    first: _Digests, second: _Digests, one: RunSource, other: RunSource, orders: Sequence[Order]
+) -> str | None:
+    """Return `identical` for the same documents in the same order; `ties only`: some order has both."""
+    if first.ranked == second.ranked:
         return IDENTICAL
-    # By rank nothing is tied.
-    if any(order.by_rank for order in orders):
-        return None  # scores say nothing of the order
-    scores = [_scores(run) for run in (one, other)]
-    if scores[0].keys() != scores[1].keys():
+    # By rank nothing is tied. Of other documents than the other run's, no order agrees with both.
+    if first.documents != second.documents or any(order.by_rank for order in orders):
         return None
-    agree = all(_agree(scores[0][query], scores[1][query]) for query in scores[0])
-    return TIES_ONLY if agree else None
+    return TIES_ONLY if _agree_all(one.run(), other.run()) else None
+
+
+def _agree_all(one: Run, other: Run) -> bool:
+    """Return whether some order of the documents agrees with both runs, of the same documents.
+
+    >>> Run.from_dict({"q": {"a": 1.0}}) and _agree_all(
+    ...     *(Run.from_dict({"q": docs}) for docs in ({"a": 1.0, "b": 1.0}, {"a": 2.0, "b": 1.0}))
+    ... )
+    True
+    """
+    first, second = _scores(one), _scores(other)
+    return all(_agree(first[query], second[query]) for query in first)
 
 
 def _scores(run: Run) -> dict[str, dict[str, float]]:

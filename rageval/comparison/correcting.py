@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rageval.comparison._labelled import said_of_draw, scale_of
+from rageval.comparison._labelled import filled, scale_of, selection
 from rageval.errors import InputError, MeasureError, TooFewLabels, UsageError
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.measures.base import MEAN, Measure
@@ -22,10 +22,12 @@ from rageval.measures.parsing import AnyMeasure
 from rageval.measures.scales import POSITION
 from rageval.scoring.answers import AnswerRules, evaluate_all
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
-from rageval.scoring.gold import UNSAID, Draw, chances_of, refuse_the_judge
+from rageval.scoring.basis import basis_of_gold
+from rageval.scoring.gold import Draw, chances_of, failed_labels, refuse_the_judge, why_lost, why_uncorrected
 from rageval.scoring.scores import Score
+from rageval.scoring.universe import with_labelled
 from rageval.statistics.bootstrap import Limits
-from rageval.statistics.correction import Population, corrected, drawn_apart
+from rageval.statistics.correction import Population, corrected
 from rageval.statistics.parts import corrected_from_parts, peoples_interval
 from rageval.text import visible
 
@@ -38,8 +40,10 @@ class CorrectedMeasure(NamedTuple):
     would tell as much without a judge (NaN where they judged parts of answers). `refused` says why there is
     no corrected mean. `coarse`: so few of people's values differ that the interval has a floor. People judged
     a part only of `partly` answers, which are `used` if the measure can do with a part; of the judge's
-    judgements `missing` failed or are not there. `apart` is p of the judge's values being alike in queries
-    that people checked and in others, where nobody said how they were chosen.
+    judgements `missing` failed or are not there; the judge's mean lies between `least` and `most` with them,
+    and the interval holds whatever they are. `basis` is what `rageval.scoring.basis` writes of those who
+    labelled, `corrected_from` of the judge, and `doubt` why the labels might be no uniform draw; `failed` of
+    the labels were asked for and failed.
     """
 
     run: str
@@ -63,7 +67,12 @@ class CorrectedMeasure(NamedTuple):
     partly: int = 0
     used: bool = False
     missing: int = 0
-    apart: float | None = None
+    basis: str = ""
+    corrected_from: str = ""
+    doubt: str = ""
+    failed: int = 0
+    least: float | None = None
+    most: float | None = None
 
 
 def correct(
@@ -90,25 +99,52 @@ def correct(
     for measure in measures:
         if measure.aggregate != MEAN:
             raise MeasureError(f"{measure} is no mean over queries, and no other is corrected; leave it out")
+    basis = basis_of_gold(gold.judges.words)
+    judged = with_labelled(judged, gold, draw)
     # What people did not judge, or could not, says nothing: it is no worst and no best.
     people = {scores.run: scores for scores in evaluate_all(measures, gold, AnswerRules(on_missing="skip"))}
     found = []
     shared = _Shared(judged, gold, rules)
-    for scores in evaluate_all(measures, judged, rules):
-        if scores.run in people:
-            pairs = zip(scores.scores, people[scores.run].scores, strict=True)
-            found += [
-                _corrected(scores.run, one, other, shared, level, population, draw or Draw())._replace(
-                    missing=one.missing
-                )
-                for one, other in pairs
-            ]
+    results = [scores for scores in evaluate_all(measures, judged, rules) if scores.run in people]
+    for score in results[0].scores if results else ():
+        if why := why_uncorrected(score):
+            raise MeasureError(f"{score.measure}: {why}; leave it out")
+    how = shared, level, population, draw or Draw(), len(results) * len(measures)
+    for scores in results:
+        pairs = zip(scores.scores, people[scores.run].scores, strict=True)
+        found += [
+            _whatever_is_missing(scores.run, one, other, how)._replace(basis=basis, corrected_from=one.basis)
+            for one, other in pairs
+        ]
     if not any(each.checked for each in found):
         raise InputError(
             f"{visible(gold.name)}: holds nothing on the answers of {visible(judged.name)}; expected the same"
             " query_id and run_id in both files" + _failed(judged, gold)
         )
     return found
+
+
+_How = tuple["_Shared", float, Population, Draw, int]
+
+
+def _whatever_is_missing(run: str, one: Score, other: Score, how: _How) -> CorrectedMeasure:
+    """Return the corrected mean, its interval as wide as missing judgements of the judge make it."""
+    found = _corrected(run, one, other, *how)._replace(missing=one.missing)
+    if not one.between or one.bounds is None:
+        return found
+    found = found._replace(least=one.bounds[0], most=one.bounds[1])
+    if found.low != found.low:
+        return found
+    if not all(map(math.isfinite, chain.from_iterable(one.between.values()))):
+        return found._replace(low=-math.inf, high=math.inf)
+    ends = []
+    for end in (0, 1):
+        # Whether labels were chosen by the judge's values is asked of those that are there.
+        ends.append(_corrected(run, filled(one, end), other, *how[:-1], 0))
+    if any(each.low != each.low for each in ends):
+        return found._replace(low=-math.inf, high=math.inf)
+    known = [found, *ends]
+    return found._replace(low=min(each.low for each in known), high=max(each.high for each in known))
 
 
 def _failed(*both: JudgementTable) -> str:
@@ -126,6 +162,7 @@ def _corrected(
     level: float,
     population: Population,
     draw: Draw,
+    tests: int,
 ) -> CorrectedMeasure:
     parts = shared.parts(one.measure, run)
     values = _defined(one)
@@ -151,20 +188,25 @@ def _corrected(
         of=parts.of,
         partly=len(parts.partly),
         used=of_parts,
+        failed=sum(parts.failed.values()) if of_parts else len(parts.failed.keys() - said.keys()),
     )
     # Such a plan left out queries on which both said the same, so its labels are no sample of all queries.
     if draw.compares:
         names = " and ".join(sorted(map(visible, draw.compares)))
         return found._replace(refused=f"the labels were drawn to compare {names}, and tell nothing of a mean")
+    if why := why_lost(found.failed, parts.labels if of_parts else len(said)):
+        return found._replace(refused=why)
     if of_parts and draw.chances is not None:
         return found._replace(refused="people judged parts of answers, which no stated chances go with")
     try:
         if of_parts:
             return _from_parts(found, values, parts, level, limits)
         # Where nobody says how they were chosen, look whether the judge scored them otherwise than the rest.
-        if draw.how == UNSAID:
-            checked = [at for at, query in enumerate(values) if query in said]
-            found = found._replace(apart=drawn_apart(list(values.values()), checked))
+        checked = [at for at, query in enumerate(values) if query in said]
+        chosen, doubt = selection(draw, list(values.values()), checked, tests)
+        if chosen:
+            return found._replace(refused=chosen)
+        found = found._replace(doubt=doubt)
         return _from_whole(found, values, said, level, limits, chances_of(draw, values, said))
     except TooFewLabels as refused:
         return found._replace(refused=str(refused))
@@ -238,13 +280,18 @@ def remarks(found: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterat
     for each in found:
         name = f"{visible(each.run)}: {each.measure}"
         if each.missing:
-            yield f"{name}: {each.missing:,} of the judge's judgements are missing"
+            ends = f"; with them its mean lies between {each.least:.4f} and {each.most:.4f}"
+            known = each.least is not None
+            yield f"{name}: {each.missing:,} of the judge's judgements are missing{ends if known else ''}"
         if each.refused:
             yield f"{name}: not corrected: {each.refused}"
+        if each.failed:
+            yield f"{name}: {each.failed:,} human labels failed"
         if each.coarse:
-            yield f"{name}: coarse: fewer than 6 of people's values differ from the commonest, or the judge's"
-        if each.apart is not None and not each.refused and (of_draw := said_of_draw(each.apart)):
-            yield f"{name}: {of_draw}"
+            few = "fewer than 6 of the labelled values differ from the commonest, or the judge's"
+            yield f"{name}: coarse: {few}"
+        if each.doubt:
+            yield f"{name}: {each.doubt}"
         if each.partly and each.used:
             yield (
                 f"{name}: people judged {each.partly:,} answers in part, {each.labels:,} of"
@@ -264,7 +311,8 @@ class _PartJudged(NamedTuple):
 
     `labels` of the `of` judgements that the measure rests on are people's. Where answers were judged in
     part, `judge` and `people` are the values on what both judged of each answer, and `share` says how much of
-    its weight that is; all are empty for a measure that needs the whole answer. `partly` are such answers.
+    its weight that is; all are empty for a measure that needs the whole answer. `partly` are such answers,
+    `failed` counts the labels that failed, by query.
     """
 
     labels: int
@@ -273,6 +321,7 @@ class _PartJudged(NamedTuple):
     judge: Mapping[str, float] = {}
     people: Mapping[str, float] = {}
     share: Mapping[str, float] = {}
+    failed: Mapping[str, int] = {}
 
 
 class _Shared:
@@ -291,7 +340,8 @@ class _Shared:
         theirs = _weighed(measure, self.gold, run, "skip").keys()
         whole, part = _by_query(ours), _by_query({key: ours[key] for key in ours if key in theirs})
         labels = sum(weight > 0 and key in theirs for key, weight in ours.items())
-        found = _PartJudged(labels, sum(weight > 0 for weight in ours.values()))
+        failed = failed_labels(measure, self.gold, run)
+        found = _PartJudged(labels, sum(weight > 0 for weight in ours.values()), failed=failed)
         partly = frozenset(query for query, weight in part.items() if 0 < weight < whole[query])
         # Without weights nobody knows how much of an answer was judged; with a floor a value is no sum of its
         # parts.
@@ -299,7 +349,7 @@ class _Shared:
             return found._replace(partly=partly)
         judge, people = (self._values(measure, run, side) for side in self.both)
         share = {q: weight / whole[q] for q, weight in part.items() if weight and q in judge and q in people}
-        return _PartJudged(found.labels, found.of, partly, judge, people, share)
+        return found._replace(partly=partly, judge=judge, people=people, share=share)
 
     @property
     def both(self) -> tuple[JudgementTable, JudgementTable]:

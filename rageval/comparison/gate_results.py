@@ -104,9 +104,10 @@ class GateSettings:
 class GateSide(NamedTuple):
     """One of the two systems: its scores, what they were made with, and what else is known of questions.
 
-    `absent` are questions of which it says nothing, `same` tells what is the same as elsewhere, question by
-    question, `nuggets` lists of nuggets. Of a run `unseen` is the share of its questions of which nothing
-    retrieved is judged; None where nothing can be said of that.
+    `absent` are questions of which it says nothing, `lacking` those of them of which no value is known.
+    `same` tells what is the same as elsewhere, question by question, `nuggets` lists of nuggets. Of a run
+    `unseen` is the share of its questions of which nothing retrieved is judged; None where nothing can be
+    said of that.
     """
 
     scores: Scores
@@ -117,6 +118,7 @@ class GateSide(NamedTuple):
     facts: Mapping[str, Mapping[str, str]] = {}
     repeats: Mapping[str, int] = {}
     unseen: float | None = None
+    lacking: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,8 @@ class Decision:
 
     `difference` is candidate − baseline with its one-sided bounds; `p` is that of no loss, `adjusted` for
     all measures and slices. So many questions (`needed_of`: or clusters, or labels) as are `needed` would
-    decide it with power 0.8, if the difference stayed what it is.
+    decide it with power 0.8, if the difference stayed what it is. `basis` is what it rests on, as
+    `rageval.scoring.basis` writes it, and `corrected_from` what labels correct.
     """
 
     measure: str
@@ -144,6 +147,8 @@ class Decision:
     needed: int | None = None
     needed_of: str = "questions"
     why: str = ""
+    basis: str = ""
+    corrected_from: str = ""
 
     @property
     def place(self) -> str:

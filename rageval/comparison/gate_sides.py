@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rageval.comparison.gate_results import GateSide
@@ -14,7 +15,7 @@ from rageval.files.judgements import STOPPED, JudgementTable
 from rageval.measures.base import Measure
 from rageval.scoring.answers import AnswerRules, evaluate_all, measures_of_answers, read_judgements
 from rageval.scoring.banks import lists_of_nuggets
-from rageval.scoring.evaluation import EXPECTED, Evaluator, Rules
+from rageval.scoring.evaluation import EXPECTED, Evaluator, Rules, with_remarks
 from rageval.scoring.gold import (
     People,
     beside_answers,
@@ -22,16 +23,18 @@ from rageval.scoring.gold import (
     drawn,
     gold_of_answers,
     gold_of_documents,
+    why_lost,
 )
 from rageval.scoring.qrels import Qrels
+from rageval.scoring.remarks import of_answers
 from rageval.scoring.scores import ADAPTIVELY, Score, Scores
 from rageval.scoring.sources import RunSource, run_source, whole_qrels
+from rageval.scoring.universe import MOST_MISSING, with_labelled
 from rageval.text import visible
 from rageval.version import __version__
 
 _SHORT = 16  # digits of a hash that tells rankings and answers apart
 _POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, holes say nothing
-_MOST_MISSING = 0.02  # of the questions, in a baseline
 
 Facts = Mapping[str, Mapping[str, str]]  # question -> field -> value
 
@@ -41,12 +44,15 @@ def run_as_side(
 ) -> GateSide:
     """Score a run, and return it as one side; `NothingJudged` where nothing in it is judged."""
     evaluator = Evaluator(measures, qrels, **{**rules, "nothing_judged": "error"})
+    evaluator.refuse_without_nuggets()
     source = run_source(run).in_memory()
-    scores = evaluator.evaluate(source)
+    scores = with_remarks(evaluator.evaluate(source), evaluator)
+    said: list[str] = []
     if gold is not None:
         people = gold_of_documents([gold], drawn(gold_chosen))
-        ((scores,), _) = beside_runs([scores], [source], evaluator, people)
-    return side_of_run(evaluator, source, scores)
+        ((scores,), said) = beside_runs([scores], [source], evaluator, people)
+    remarks = (*evaluator.remarks, *scores.remarks, *said)
+    return side_of_run(evaluator, source, replace(scores, remarks=remarks))
 
 
 def answers_as_side(
@@ -58,18 +64,23 @@ def answers_as_side(
     *,
     answers: Any = None,
     nuggets: Any = None,
+    questions: Any = None,
     **rules: Any,
 ) -> GateSide:
     """Score judged answers, and return the system as one side; there is one, or it is named."""
-    grades = read_judgements(judgements, answers=answers, nuggets=nuggets)
-    results = evaluate_all(
-        measures_of_answers(measures), grades, AnswerRules(**{**rules, "on_missing": "skip"})
-    )
+    grades = read_judgements(judgements, answers=answers, nuggets=nuggets, questions=questions)
+    labels = None
     if gold is not None:
-        people = read_judgements(gold, nuggets=nuggets)
         sources = gold if isinstance(gold, list) else [gold]
-        results, _ = beside_answers(results, grades, gold_of_answers(people, sources, drawn(gold_chosen)))
-    return side_of_answers(grades, chosen_system(results, system))
+        labels = gold_of_answers(read_judgements(gold, nuggets=nuggets), sources, drawn(gold_chosen))
+        grades = with_labelled(grades, labels.labels, labels.draw)
+    how = AnswerRules(**{**rules, "on_missing": "skip"})
+    results = evaluate_all(measures_of_answers(measures), grades, how)
+    said = of_answers(results, grades, how)
+    if labels is not None:
+        results, more = beside_answers(results, grades, labels)
+        said += more
+    return side_of_answers(grades, replace(chosen_system(results, system), remarks=tuple(said)))
 
 
 def chosen_system(results: Sequence[Scores], system: str | None) -> Scores:
@@ -137,12 +148,25 @@ def side_of_answers(
     header.rubrics = sorted(grades.rubrics())
     absent = frozenset(map(str, grades.queries.words)) - rows.keys()
     times = {str(grades.queries.words[at]): len(each) for at, each in grades.repeats_by_query(run).items()}
-    return GateSide(scores, header, absent, same, nuggets, facts or {}, times)
+    lacking = _lacking(scores, absent)
+    return GateSide(scores, header, absent, same, nuggets, facts or {}, times, None, lacking)
+
+
+def _lacking(scores: Scores, absent: frozenset[str]) -> frozenset[str]:
+    """Return those of the absent questions of judged answers that have no value for all that."""
+    return frozenset(
+        query
+        for query in absent
+        if any(
+            query in each.between or each.by_query[query] != each.by_query[query] for each in scores.scores
+        )
+    )
 
 
 def _header(scores: Scores, judges: Sequence[str], known: str) -> BaselineHeader:
     said_by = {judge for score in scores.scores for judge in score.said_by} | set(judges)
     draws = [score.people.draw for score in scores.scores if score.people is not None]
+    labelled_by = {who for score in scores.scores if score.people is not None for who in score.people.by}
     return BaselineHeader(
         measures={str(score.measure): score.signature for score in scores.scores},
         questions=len(scores.scores[0].query_ids),
@@ -150,6 +174,7 @@ def _header(scores: Scores, judges: Sequence[str], known: str) -> BaselineHeader
         version=__version__,
         judges=sorted(said_by),
         gold=draws[0].sha if draws else "",
+        labelled_by=sorted(labelled_by),
         known=known,
     )
 
@@ -193,11 +218,14 @@ def saved(side: GateSide, date: str) -> Baseline:
     scores = side.scores.scores
     queries = list(scores[0].query_ids)
     missing = {query for score in scores for query in score.between}
-    if len(missing) > _MOST_MISSING * len(queries):
+    if len(missing) > MOST_MISSING * len(queries):
         raise MissingJudgements(
             f"judgements are missing in {len(missing):,} of {len(queries):,} questions, more than"
-            f" {_MOST_MISSING:.0%}; judge them again before this becomes a baseline"
+            f" {MOST_MISSING:.0%}; judge them again before this becomes a baseline"
         )
+    for people in (score.people for score in scores if score.people is not None):
+        if why := why_lost(len(people.failed), len(people.values)):
+            raise MissingJudgements(f"{why} before this becomes a baseline")
     side.header.date, side.header.questions = date, len(queries)
     return Baseline(side.header, [_line(side, query) for query in queries])
 
@@ -228,14 +256,18 @@ def side_of_baseline(baseline: Baseline, candidate: GateSide) -> GateSide:
         name = str(ours.measure)
         if name in header.measures:
             scores.append(_score(ours, name, ids, baseline))
+    found = Scores(header.run or "baseline", tuple(scores))
+    absent = frozenset(line.query_id for line in lines if line.absent)
     return GateSide(
-        Scores(header.run or "baseline", tuple(scores)),
+        found,
         header,
-        frozenset(line.query_id for line in lines if line.absent),
+        absent,
         {line.query_id: line.same for line in lines if line.same},
         {line.query_id: line.nuggets for line in lines if line.nuggets},
         {line.query_id: line.facts for line in lines},
         {line.query_id: line.repeats for line in lines},
+        None,
+        frozenset() if header.judgements else _lacking(found, absent),
     )
 
 
@@ -244,7 +276,8 @@ def _score(ours: Score, name: str, ids: Sequence[str], baseline: Baseline) -> Sc
     people = None
     if ours.people is not None:
         said = {line.query_id: line.people[name] for line in baseline.lines if name in line.people}
-        people = People(said, ours.people.draw)
+        by = tuple(baseline.header.labelled_by)
+        people = People(said, ours.people.draw, by=by, tests=ours.people.tests)
     return Score(
         ours.measure,
         ids,
@@ -252,6 +285,7 @@ def _score(ours: Score, name: str, ids: Sequence[str], baseline: Baseline) -> Sc
         0,
         baseline.header.measures[name],
         said_by=ours.said_by,
+        of_words=ours.of_words,
         people=people,
         between={line.query_id: line.between[name] for line in baseline.lines if name in line.between},
     )

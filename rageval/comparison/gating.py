@@ -12,15 +12,16 @@ Holm over measures and slices. Slices can only block. What was not compared is s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from rageval.comparison._corrected import check_gold, corrected_pairs, is_corrected
+from rageval.comparison._labelled import filled
 from rageval.comparison._pairs import KnownOfRuns, pairs_of, tables
-from rageval.comparison._verdicts import SLACK, failures
+from rageval.comparison._verdicts import failures
 from rageval.comparison.comparing import why_not
 from rageval.comparison.gate_results import (
     ALLOW,
@@ -40,17 +41,22 @@ from rageval.comparison.intervals import FEW
 from rageval.comparison.results import IDENTICAL, Pair
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.baselines import BaselineHeader
-from rageval.measures.base import LOWER, NEITHER
-from rageval.scoring.scores import BY_THIS_JUDGE, Score, Scores
-from rageval.statistics.power import needed
+from rageval.files.plans import Look
+from rageval.measures.base import LOWER, NEITHER, Measure
+from rageval.scoring.basis import NO_WINNER, WORDS, by_whom, is_judge
+from rageval.scoring.scores import Score, Scores, combined
+from rageval.scoring.universe import MOST_MISSING
+from rageval.statistics.power import fewest, needed
+from rageval.statistics.samples import SLACK
 from rageval.statistics.significance import holm
 from rageval.text import visible
 
 _LEAST_COMPARED = 0.9  # of the baseline's questions
-_MOST_MISSING = 0.02  # of the questions
 _MOST_UNSEEN = 0.1  # questions of which nothing retrieved is judged
 _HOLES, _HOLES_APART = 0.2, 0.05  # of the top documents, and between two runs
 _SHOWN = 5  # questions that fell most
+_COULD_CHANGE = "which could change it"
+_ROUNDED = 1e-6  # by which one value may differ between machines
 _ALONE = "candidate", "baseline"
 
 
@@ -67,13 +73,15 @@ def gate(
     """
     _check_measures(candidate, settings)
     _check_alike(candidate.header, baseline.header, settings)
+    _check_values(candidate, baseline)
     common = _Common(candidate, baseline)
     common.check()
     _check_labels(common)
-    parts = list(_parts(common.queries, slices or {}))
+    parts = list(_parts(common, slices or {}))
+    settings = _with_clusters(settings, common.queries)
     found = _decided(common, parts, settings)
     found = [_capped(each, common, settings) for each in found]
-    floors = list(_floors(candidate.scores, settings.fail_under))
+    floors = list(_floors({name: pair[0] for name, pair in common.scores.items()}, settings.fail_under))
     return GateReport(
         _overall(found, floors),
         found,
@@ -146,6 +154,30 @@ def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSet
         )
 
 
+def _check_values(ours: GateSide, theirs: GateSide) -> None:
+    """Refuse a baseline with values that its measure cannot have, or others of what is the same."""
+    found = {str(score.measure): score.by_query for score in ours.scores.scores}
+    for score in theirs.scores.scores:
+        own = found.get(str(score.measure), {})
+        low, high = _ends(score)
+        # Limits that the candidate's own values break are none, as a measure of one's own may say none.
+        is_sure = all(low - SLACK <= value <= high + SLACK for value in own.values() if value == value)
+        for query, value in score.by_query.items():
+            if is_sure and not (value != value or low - SLACK <= value <= high + SLACK):
+                raise InputError(
+                    f"the baseline has {value:g} as {score.measure} of question {visible(query)}, expected"
+                    f" {low:g} to {high:g}; save it again"
+                )
+            # One ranking has one value by the same judgements and rules; what is said of answers may rest
+            # on what others' are.
+            is_same = theirs.header.judgements and ours.same.get(query, "") == theirs.same.get(query)
+            if is_same and abs(value - own.get(query, math.nan)) > _ROUNDED:
+                raise InputError(
+                    f"the baseline has {value:g} as {score.measure} of question {visible(query)}, and the"
+                    f" same ranking has {own[query]:g} now; save it again"
+                )
+
+
 def _rules_in(signature: str) -> list[str]:
     """Return a signature without its judge, and the chunks, which gold at spans outlives."""
     return [part for part in signature.split("|") if not part.startswith(("judge:", "chunks:"))]
@@ -177,26 +209,54 @@ def _check_labels(common: _Common) -> None:
         )
 
 
+def _uneven(repeats: Mapping[str, int], queries: Collection[str]) -> dict[str, int]:
+    """Return how many answers there are to each question; 0 where there are as many to all."""
+    numbers = {query: repeats[query] for query in queries if query in repeats}
+    return dict.fromkeys(numbers, 0) if len({*numbers.values()}) < 2 else numbers
+
+
 class _Common:
-    """The questions of both sides, and what is there of each."""
+    """The questions of both sides, and what is there of each.
+
+    Of judged answers those of either side count: where one of the two has no value of a question, or another
+    list of nuggets, its judgements are missing. Of runs both have the questions that are judged.
+    """
 
     def __init__(self, candidate: GateSide, baseline: GateSide) -> None:
         self.candidate, self.baseline = candidate, baseline
         ours = {str(score.measure): score for score in candidate.scores.scores}
         theirs = {str(score.measure): score for score in baseline.scores.scores}
-        self.scores = {name: (score, theirs[name]) for name, score in ours.items()}
         there = dict.fromkeys(candidate.scores.scores[0].query_ids)
         known = dict.fromkeys(baseline.scores.scores[0].query_ids)
         both = [query for query in known if query in there]
         self.relisted = [q for q in both if candidate.nuggets.get(q, "") != baseline.nuggets.get(q, "")]
-        other = set(self.relisted)
-        self.queries = sorted(query for query in both if query not in other)
+        # Of which fewer answers are there than the baseline has, or more than of other questions: those that
+        # are not there may have been worse.
+        more, others = (_uneven(side.repeats, both) for side in (candidate, baseline))
+        numbers = candidate.repeats, baseline.repeats
+        self.unequal = [
+            q
+            for q in both
+            if q in numbers[0] and (numbers[0][q] < numbers[1].get(q, 1) or more[q] != others.get(q, 0))
+        ]
+        # What has neither an answer nor a judgement is gone, be it that somebody expected it.
+        lacks = candidate.lacking
+        self.gone = [q for q in known if q not in baseline.lacking and (q not in there or q in lacks)]
+        self.new = [q for q in there if q not in lacks and (q not in known or q in baseline.lacking)]
+        self.queries = sorted({**known, **there})
+        lost = {*self.gone, *self.relisted, *self.unequal}
+        self.scores = {
+            name: (_over(score, self.queries, lost), _over(theirs[name], self.queries, set(self.new)))
+            for name, score in ours.items()
+        }
         self.of_baseline = [query for query in known if query not in baseline.absent]
-        self.gone = [query for query in known if query not in there]
-        self.new = [query for query in there if query not in known]
-        self.lost = [q for q in both if q in candidate.absent and q not in baseline.absent]
+        self.of_candidate = [query for query in there if query not in candidate.absent]
+        self.lost = [q for q in both if q in candidate.absent - lacks and q not in baseline.absent]
+        theirs_lost = baseline.absent - baseline.lacking
+        self.found = {q for q in both if q in theirs_lost and q not in candidate.absent}
         self.one_only = {q for q in both if (q in candidate.absent) != (q in baseline.absent)}
-        self.missing = {q for pair in self.scores.values() for each in pair for q in each.between} & set(both)
+        self.one_only -= candidate.lacking | baseline.lacking
+        self.missing = {q for pair in self.scores.values() for each in pair for q in each.between}
 
     def is_same(self, queries: Sequence[str]) -> bool:
         """Return whether both give the same rankings, or answers judged alike, to all these questions."""
@@ -209,42 +269,77 @@ class _Common:
         lists = {"gone": self.gone, "new": self.new, "not answered": self.lost}
         numbers = {name: len(found) for name, found in lists.items()}
         more = {"other nuggets": len(self.relisted), "judgements missing": len(self.missing)}
+        more |= {"other numbers of answers": len(self.unequal)} if self.unequal else {}
         undefined = max((len(self.undefined(name)) for name in self.scores), default=0)
-        return {"compared": len(self.queries), **numbers, **more, "undefined in one": undefined}
+        compared = len(self.queries) - len({*self.gone, *self.new, *self.relisted, *self.unequal})
+        return {"compared": compared, **numbers, **more, "undefined in one": undefined}
 
     def undefined(self, measure: str) -> list[str]:
         """Return the questions on which only one of the two has a value."""
         ours, theirs = (score.by_query for score in self.scores[measure])
-        return [q for q in self.queries if math.isnan(ours[q]) != math.isnan(theirs[q])]
+        queries = [query for query in self.queries if query not in self.missing]
+        return [q for q in queries if math.isnan(ours[q]) != math.isnan(theirs[q])]
 
     def check(self) -> None:
         """Refuse to compare few of the baseline's questions, or what failed."""
+        for name, (ours, _) in self.scores.items():
+            missing = sum(query in ours.between for query in self.queries)
+            if missing > MOST_MISSING * len(self.queries):
+                raise MissingJudgements(
+                    f"{name}: judgements are missing in {missing:,} of {len(self.queries):,} questions, more"
+                    f" than {MOST_MISSING:.0%}{self._how_missing()}; judge them again"
+                )
         total = len(self.of_baseline)
-        left = (
-            total - len(self.lost) - sum(q not in self.baseline.absent for q in (*self.gone, *self.relisted))
-        )
-        self._enough(left, total, "questions are in both")
+        self._enough(total - len(self.lost), total, "questions are in both")
+        total = len(self.of_candidate)
+        self._enough(total - len(self.found), total, "questions have an answer in both", "candidate")
         for name, (ours, theirs) in self.scores.items():
             values = ours.by_query
             defined = [q for q, value in theirs.by_query.items() if value == value]
-            there = [q for q in defined if not math.isnan(values.get(q, math.nan)) or q in ours.between]
+            there = [q for q in defined if not math.isnan(values[q]) or q in ours.between]
             self._enough(len(there), len(defined), f"questions have a value of {name} in both")
-            missing = sum(query in ours.between for query in self.queries)
-            if missing > _MOST_MISSING * len(self.queries):
-                raise MissingJudgements(
-                    f"{name}: judgements are missing in {missing:,} of {len(self.queries):,} questions, more"
-                    f" than {_MOST_MISSING:.0%}; judge them again"
-                )
         sides = [replace(self.candidate.scores, run=_ALONE[0]), replace(self.baseline.scores, run=_ALONE[1])]
         for why in failures(sides).values():
             raise InputError(f"the {why}: nothing was compared")
 
-    def _enough(self, number: int, total: int, what: str) -> None:
+    def _how_missing(self) -> str:
+        lists = (
+            ("are gone", self.gone),
+            ("are judged by other nuggets", self.relisted),
+            ("have another number of answers (repeat) than in the baseline", self.unequal),
+        )
+        found = [f"{len(queries):,} {what} ({_some(queries)})" for what, queries in lists if queries]
+        return f": {', '.join(found)}" if found else ""
+
+    def _enough(self, number: int, total: int, what: str, whose: str = "baseline") -> None:
         if not number or number < _LEAST_COMPARED * total:
             raise InputError(
-                f"{number:,} of the baseline's {total:,} {what}, expected {_LEAST_COMPARED:.0%}: nothing was"
+                f"{number:,} of the {whose}'s {total:,} {what}, expected {_LEAST_COMPARED:.0%}: nothing was"
                 " gated"
             )
+
+
+def _over(score: Score, queries: Sequence[str], lost: Collection[str]) -> Score:
+    """Return the score on these questions: where it has none, or it is lost, it may be whatever it can be."""
+    values = score.by_query
+    numbers = dict(zip(score.query_ids, score.numbers, strict=True))
+    # What a side knows to be missing has its own ends, which may be narrower.
+    open_to = {q: score.between.get(q, _ends(score)) for q in queries if q in lost or q not in values}
+    return replace(
+        score,
+        query_ids=queries,
+        numbers=[math.nan if query in open_to else numbers[query] for query in queries],
+        between={**score.between, **open_to},
+    )
+
+
+def _ends(score: Score) -> tuple[float, float]:
+    """Return the least and the greatest value there can be; a measure of ir_measures says none."""
+    return score.measure.ends if isinstance(score.measure, Measure) else (-math.inf, math.inf)
+
+
+def _some(queries: Sequence[str]) -> str:
+    return ", ".join(map(visible, queries[:3])) + (", …" if len(queries) > 3 else "")
 
 
 # --- differences
@@ -267,6 +362,10 @@ class _Tested(NamedTuple):
     values: tuple[float, float]
     sign: float
     can_block: bool
+    claimed_by: tuple[str, str]
+    look: Look | None = None  # at the labels of a plan
+    is_same: bool = False
+    clusters: int | None = None  # of the questions on which both have a value
 
     @property
     def turned(self) -> tuple[float, float, float]:
@@ -276,13 +375,23 @@ class _Tested(NamedTuple):
         return self.sign * pair.difference, *ends
 
 
-def _parts(queries: Sequence[str], slices: Mapping[str, Mapping[str, str]]) -> Iterator[_Part]:
-    yield _Part("", "", queries)
+def _parts(common: _Common, slices: Mapping[str, Mapping[str, str]]) -> Iterator[_Part]:
+    yield _Part("", "", common.queries)
     for name, groups in slices.items():
         found: dict[str, list[str]] = {}
-        for query in queries:
-            found.setdefault(groups[query], []).append(query)
+        for query in common.queries:
+            # Of a question that is gone only the baseline may know it.
+            value = groups.get(query, common.baseline.facts.get(query, {}).get(name))
+            if value is not None:
+                found.setdefault(value, []).append(query)
         yield from (_Part(name, value, found[value]) for value in sorted(found))
+
+
+def _with_clusters(settings: GateSettings, queries: Sequence[str]) -> GateSettings:
+    """Return the settings with a cluster for every question; one that is gone is a cluster by itself."""
+    if settings.clusters is None:
+        return settings
+    return replace(settings, clusters={**{query: query for query in queries}, **settings.clusters})
 
 
 def _decided(common: _Common, parts: Sequence[_Part], settings: GateSettings) -> list[Decision]:
@@ -291,7 +400,7 @@ def _decided(common: _Common, parts: Sequence[_Part], settings: GateSettings) ->
     if common.missing:
         for way in (_at_worst, _at_best, _apart):
             other = _decisions(common, parts, settings, way)
-            why = f"judgements are missing in {len(common.missing):,} questions, which could change it"
+            why = f"judgements are missing in {len(common.missing):,} questions, {_COULD_CHANGE}"
             found = [_agreed(*pair, why) for pair in zip(found, other, strict=True)]
     if common.one_only:
         kept = [
@@ -300,6 +409,11 @@ def _decided(common: _Common, parts: Sequence[_Part], settings: GateSettings) ->
         other = _decisions(common, kept, settings, _as_judged)
         why = f"{len(common.one_only):,} questions are in one of the two only, and on the others it is not so"
         found = [_agreed(*pair, why) for pair in zip(found, other, strict=True)]
+    if common.found:
+        # Where the baseline has no answer it had nothing to lose.
+        other = _decisions(common, parts, settings, _best_there(common.found))
+        why = f"{len(common.found):,} questions have no answer in the baseline, {_COULD_CHANGE}"
+        found = [_agreed(*pair, why) for pair in zip(found, other, strict=True)]
     return found
 
 
@@ -307,7 +421,9 @@ def _agreed(one: Decision, other: Decision, why: str) -> Decision:
     """Return a decision if the other is the same, else none."""
     if one.verdict == other.verdict or INFORMS in (one.verdict, other.verdict):
         return one
-    return replace(one, verdict=INCONCLUSIVE, why=one.why or why)
+    # What was said of a verdict that does not stand is no reason.
+    own = one.why if one.verdict == INCONCLUSIVE else ""
+    return replace(one, verdict=INCONCLUSIVE, why=own or why)
 
 
 _Way = Callable[[Score, Score], tuple[Sequence[float], Sequence[float]]]
@@ -317,18 +433,25 @@ def _as_judged(ours: Score, theirs: Score) -> tuple[Sequence[float], Sequence[fl
     return ours.numbers, theirs.numbers
 
 
-def _filled(score: Score, end: int) -> list[float]:
-    """Return the values with the missing judgements at one end of what they may be."""
-    pairs = zip(score.query_ids, score.numbers, strict=True)
-    return [score.between[query][end] if query in score.between else value for query, value in pairs]
-
-
 def _at_worst(ours: Score, theirs: Score) -> tuple[Sequence[float], Sequence[float]]:
-    return _filled(ours, 0), _filled(theirs, 1)
+    return filled(ours, 0).numbers, filled(theirs, 1).numbers
 
 
 def _at_best(ours: Score, theirs: Score) -> tuple[Sequence[float], Sequence[float]]:
-    return _filled(ours, 1), _filled(theirs, 0)
+    return filled(ours, 1).numbers, filled(theirs, 0).numbers
+
+
+def _best_there(queries: Collection[str]) -> _Way:
+    """Return values of which the baseline's are the best there are on these questions."""
+
+    def best(ours: Score, theirs: Score) -> tuple[Sequence[float], Sequence[float]]:
+        end = _ends(theirs)[0 if theirs.measure.better == LOWER else 1]  # not finite, it fills nothing in
+        pairs = zip(theirs.query_ids, theirs.numbers, strict=True)
+        return ours.numbers, [
+            end if query in queries and math.isfinite(end) else value for query, value in pairs
+        ]
+
+    return best
 
 
 def _apart(ours: Score, theirs: Score) -> tuple[Sequence[float], Sequence[float]]:
@@ -348,11 +471,13 @@ def _decisions(common: _Common, parts: Sequence[_Part], settings: GateSettings, 
     tested = []
     for measure, pair in common.scores.items():
         scores = _on(pair, common.queries)
-        filled = [
-            replace(score, numbers=list(values)) for score, values in zip(scores, way(*scores), strict=True)
+        # Both ends of what is missing are decided here: what is tested lacks nothing.
+        values = [
+            replace(score, numbers=list(numbers), between={})
+            for score, numbers in zip(scores, way(*scores), strict=True)
         ]
         for part in parts:
-            few = _on((filled[0], filled[1]), part.queries)
+            few = _on((values[0], values[1]), part.queries)
             tested.append(_test(measure, part, few, names, settings, common.is_same(part.queries)))
     p = [_p_of_loss(each, settings) for each in tested]
     able = [at for at, each in enumerate(tested) if each.can_block]
@@ -384,6 +509,7 @@ def _test(
     settings: GateSettings,
     is_same: bool,
 ) -> _Tested:
+    claimed_by = scores[0].claimed_by
     if is_same:  # nobody's labels can make a difference of what is none
         scores = replace(scores[0], people=None), replace(scores[1], people=None)
     results = [Scores(name, (score,)) for name, score in zip(names, scores, strict=True)]
@@ -396,8 +522,17 @@ def _test(
         (pair,) = tell(table, list(names), how, known)
     sign = -1.0 if table.better == LOWER else 1.0
     can_block = not part.field or (pair.queries >= FEW and not math.isnan(pair.low))
-    values = scores[1].value, scores[0].value
-    return _Tested(part, measure, pair, values, sign, can_block)
+    both = _paired(scores)
+    values = _only(scores[1], both).value, _only(scores[0], both).value
+    look = scores[0].people.draw.look if scores[0].people is not None else None
+    clusters = len({settings.clusters[query] for query in both}) if settings.clusters is not None else None
+    return _Tested(part, measure, pair, values, sign, can_block, claimed_by, look, is_same, clusters)
+
+
+def _paired(scores: tuple[Score, Score]) -> list[str]:
+    """Return the questions on which both have a value: what the difference is of."""
+    pairs = zip(scores[0].query_ids, scores[0].numbers, scores[1].numbers, strict=True)
+    return [query for query, ours, theirs in pairs if ours == ours and theirs == theirs]
 
 
 def _p_of_loss(tested: _Tested, settings: GateSettings) -> float:
@@ -425,9 +560,31 @@ def _error(tested: _Tested, low: float, high: float, settings: GateSettings) -> 
     units = tested.pair.queries
     if tested.pair.labels is not None:
         units = tested.pair.labels
-    elif settings.clusters is not None:
-        units = len({settings.clusters[query] for query in tested.part.queries})
+    elif tested.clusters is not None:
+        units = tested.clusters
     return units, (high - low) / 2 / float(stdtrit(max(units - 1, 1), settings.level))
+
+
+def _open(tested: _Tested, settings: GateSettings) -> str:
+    """Return why nothing may be decided, wherever the bounds lie; nothing if it may."""
+    if tested.is_same:
+        return ""
+    # Bounds from fewer units are too narrow far too often.
+    least = fewest(settings.level)
+    if tested.clusters is not None and tested.clusters < least:
+        return f"{tested.clusters:,} clusters, {least} are needed"
+    look = tested.look
+    if look is not None and look.next is not None:
+        return (
+            f"look {look.number} of {look.of}: a gate decides at the last one; go on to {look.next:,} labels"
+        )
+    return ""
+
+
+def _said_of_labels(pair: Pair) -> str:
+    """Return what a pair says of its labels, but for the looks, at which another claim is decided."""
+    said = pair.why.split("; ") if pair.labels is not None else []
+    return "; ".join(each for each in said if not each.startswith("look "))
 
 
 def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings) -> Decision:
@@ -443,6 +600,10 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
         why = f"worse by itself (p {p:.2g}), not among all measures and slices ({adjusted:.2g}, Holm)"
     elif verdict == SHIP and high < 0:
         why = "worse, but surely by less than the margin"
+    if not math.isnan(low):
+        if still := _open(tested, settings):
+            verdict, why = INCONCLUSIVE, still
+        why = "; ".join(filter(None, (why, _said_of_labels(tested.pair))))
     if not tested.can_block:
         verdict, why = INFORMS, f"under {FEW} questions" if tested.pair.queries < FEW else why
     number, of = _needed(tested, settings) if verdict == INCONCLUSIVE else (None, "questions")
@@ -462,6 +623,9 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
         number,
         of,
         why,
+        # Of what is the same on both sides a pair says no basis.
+        tested.pair.basis or tested.claimed_by[0],
+        tested.claimed_by[1],
     )
 
 
@@ -522,11 +686,22 @@ def _holds_whatever(
     return most < -settings.margin or least > settings.margin
 
 
-def _floors(scores: Scores, limits: Mapping[str, float]) -> Iterator[str]:
+def _floors(scores: Mapping[str, Score], limits: Mapping[str, float]) -> Iterator[str]:
     for name, limit in limits.items():
         value = scores[name].value
         if not value >= limit:
             yield f"{name} is {value:.4f}, below {limit:g} (--fail-under)"
+        elif (least := _least(scores[name])) < limit:
+            missing = len(scores[name].between)
+            yield (
+                f"{name} is {value:.4f}, and {least:.4f} if the judgements that are missing in {missing:,}"
+                f" questions are the worst, below {limit:g} (--fail-under)"
+            )
+
+
+def _least(score: Score) -> float:
+    """Return the lowest value that missing judgements leave."""
+    return combined(score.measure, filled(score, 0).numbers) if score.between else score.value
 
 
 def _fallen(common: _Common) -> list[Fallen]:
@@ -550,14 +725,28 @@ def _said(common: _Common, found: Sequence[Decision], settings: GateSettings) ->
             "--margin 0 lets nothing ship that is not surely better, and an equal system only with luck; say"
             " how much worse would be good enough"
         )
+    how = "rank the same" if common.candidate.header.judgements else "are judged alike"
     if common.is_same(common.queries):
-        how = "rank the same" if common.candidate.header.judgements else "are judged alike"
         yield f"candidate and baseline {how} in every question"
-    yield from _said_of_questions(common)
-    judged = [name for name, pair in common.scores.items() if pair[0].basis and pair[0].people is None]
-    if judged:
-        said = f"{', '.join(judged)} {BY_THIS_JUDGE} (--gold, people's labels, puts it in)"
-        yield f"judge error not included: {said}"
+    # Nothing is uncertain there, so the bounds have no width.
+    elif alike := dict.fromkeys(visible(each.place) for each in found if each.low == each.high == 0):
+        yield f"candidate and baseline {how} in every question of {', '.join(alike)}"
+    yield from _said_of_questions(common, found)
+    if corrected := dict.fromkeys(each.measure for each in found if each.corrected_from):
+        yield (
+            f"{', '.join(corrected)}: the means are the judge's; difference and bounds are corrected by human"
+            " labels"
+        )
+    for basis in dict.fromkeys(each.basis for each in found if is_judge(each.basis)):
+        of_basis = [each for each in found if each.basis == basis]
+        names = ", ".join(dict.fromkeys(each.measure for each in of_basis))
+        if source := of_basis[0].corrected_from:
+            yield f"no human labels: {names} {by_whom(basis, source)}"
+        else:
+            yield f"judge error not included: {names} {by_whom(basis)} (--gold, human labels, puts it in)"
+    words = [name for name, pair in common.scores.items() if pair[0].basis == WORDS]
+    if words:
+        yield f"{', '.join(words)}: {NO_WINNER}"
     ours, theirs = common.candidate.header.known, common.baseline.header.known
     if ours and theirs and ours != theirs:
         yield "the file of the questions is another one than the baseline's"
@@ -569,19 +758,25 @@ def _said(common: _Common, found: Sequence[Decision], settings: GateSettings) ->
             yield f"{each.measure}, {visible(each.place)}: {each.why}"
 
 
-def _said_of_questions(common: _Common) -> Iterator[str]:
+def _said_of_questions(common: _Common, found: Sequence[Decision]) -> Iterator[str]:
     """Yield which questions are compared with nothing, or only in part."""
     for what, queries in (
-        ("of the baseline are gone", common.gone),
-        ("are new, and compared with nothing", common.new),
+        ("of the baseline are gone, and count as missing", common.gone),
+        ("are new, and count as missing in the baseline; save it again", common.new),
         ("have no answer now, and count as nothing found", common.lost),
-        ("are judged by other nuggets, and are not compared", common.relisted),
+        ("have no answer in the baseline, and count as nothing found there", sorted(common.found)),
+        ("are judged by other nuggets, and count as missing", common.relisted),
+        (
+            "have another number of answers (repeat) than in the baseline, and count as missing",
+            common.unequal,
+        ),
     ):
         if queries:
-            first = ", ".join(map(visible, queries[:3])) + (", …" if len(queries) > 3 else "")
-            yield f"{len(queries):,} questions {what}: {first}"
+            yield f"{len(queries):,} questions {what}: {_some(queries)}"
     if common.missing:
-        yield f"judgements are missing in {len(common.missing):,} questions; verdicts hold whatever they are"
+        changes = any(each.why.endswith(_COULD_CHANGE) for each in found)
+        what = "verdicts rest on them" if changes else "verdicts hold whatever they are"
+        yield f"judgements are missing in {len(common.missing):,} questions; {what}"
     for name in common.scores:
         undefined = common.undefined(name)
         if undefined:

@@ -14,10 +14,10 @@ import numpy as np
 from rageval.comparison._labelled import Labelled, corrected_score, corrected_slice
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.ranking import BLENDS, Blend, Share, pooled
-from rageval.scoring.scores import BY_PEOPLE, Score, combined, require_groups, says_something
+from rageval.scoring.scores import Score, combined, require_groups, says_something
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import intervals, ranges_of
-from rageval.statistics.samples import Int, Sample
+from rageval.statistics.samples import Int, Sample, settled
 
 if TYPE_CHECKING:
     from rageval.comparison.results import Settings
@@ -42,6 +42,12 @@ def bootstrap(measure: AnyMeasure, values: Sequence[float], level: float = LEVEL
     columns = _sample_of(measure, queries, [known], np.arange(len(known)))
     low, high = intervals(columns, level=level, seed=SEED, scale=ranges_of(columns.values, measure.limits))
     return float(low[0]), float(high[0])
+
+
+def bootstrap_of(score: Score, level: float = LEVEL) -> tuple[float, float]:
+    """Return the interval of a score; the same one, whatever the order of its queries."""
+    numbers = sorted(zip(score.query_ids, score.numbers, strict=True), key=lambda each: each[0])
+    return bootstrap(score.measure, [value for _, value in numbers], level)
 
 
 def _sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -> Sample:
@@ -71,7 +77,7 @@ def _sample_of(
     blended = measure.aggregate == "pool" and any(isinstance(value, Blend) for of in columns for value in of)
     if blended:
         columns = [_linear(column) for column in columns]
-    values = np.array(columns, np.float64).T
+    values = settled(np.array(columns, np.float64).T)
     if measure.aggregate != "pool" or blended:
         return Sample(queries, values, unit)
     wholes = [[getattr(value, "whole", 0.0) for value in column] for column in columns]
@@ -109,9 +115,9 @@ def _without(whole: Blend, one: Blend) -> float:
 class Slice(NamedTuple):
     """A measure's value over the queries of one kind, with its 95 % bootstrap interval.
 
-    It rests on the `queries` where the measure is defined; on the `undefined` ones it is not. `basis` is `by
-    this judge` where it is a judge's word. With people's labels it is the corrected value, NaN where people
-    labelled too few, and `judged` is the judge's.
+    It rests on the `queries` where the measure is defined; on the `undefined` ones it is not. `basis` is what
+    `rageval.scoring.basis` writes. With labels it is the corrected value, NaN where these are too few
+    (`why`), `judged` is the judge's, and `corrected_from` what that rests on.
     """
 
     field: str
@@ -124,6 +130,8 @@ class Slice(NamedTuple):
     basis: str = ""
     judged: float | None = None
     labels: int | None = None
+    corrected_from: str = ""
+    why: str = ""
 
     @property
     def is_small(self) -> bool:
@@ -157,5 +165,6 @@ def _corrected(score: Score, field: str, name: str, slice_: Labelled, values: Se
     found = slice_.found
     value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
     known, judged = len(slice_.queries), combined(score.measure, values)
-    rest = known, len(values) - known, BY_PEOPLE, judged, len(slice_.people)
+    basis, source = score.claimed_by
+    rest = known, len(values) - known, basis, judged, len(slice_.people), source, slice_.why
     return Slice(field, name, value, low, high, *rest)

@@ -20,7 +20,7 @@ from rageval.statistics import LEVEL, SEED
 from rageval.statistics.agreement import Agreement
 from rageval.statistics.bootstrap import FEW, RESAMPLES, expanded, intervals, ranges_of
 from rageval.statistics.rankings import RBO_P, pearson, rank_intervals, rbo, spearman, tau_ap, tau_b
-from rageval.statistics.samples import Float
+from rageval.statistics.samples import SLACK, Float
 from rageval.text import visible
 
 CUTOFFS = (4, 10)
@@ -257,7 +257,7 @@ def _compared(
         (truth, judge), runs, [sign * side for sign, side in zip(signs, sides, strict=True)], notes
     )
     tables = [sign * table for sign, table in zip(signs, tables, strict=False)]
-    ends = _intervals(tables, figures, values) if topics else {}
+    ends = _intervals(tables, figures, values, notes) if topics else {}
     nothing = (math.nan, math.nan)
     found = tuple(Agreement(figure, value, *ends.get(figure, nothing)) for figure, value in values.items())
     return LeaderboardAgreement(one, other, len(runs), topics, found, tuple(notes))
@@ -378,15 +378,22 @@ def _both(topics: Sequence[Collection[str]]) -> str:
 
 
 def _intervals(
-    tables: Sequence[Float], figures: Mapping[str, _Figure], values: Mapping[str, float]
+    tables: Sequence[Float], figures: Mapping[str, _Figure], values: Mapping[str, float], notes: list[str]
 ) -> dict[str, tuple[float, float]]:
     """Return bootstrap intervals over topics, the same topics drawn for both leaderboards.
 
     They are of what a coefficient is on average over samples of as many topics. A resample scatters around
     what was seen, so rankings mostly agree less in it: the interval holds its quantiles as they are, and
-    moved by as much as its mean is off.
+    moved by as much as its mean is off. Where every sample gives the same there is none, and `notes` say so.
     """
     number = len(tables[0])
+    notes.append(
+        f"the intervals are about these {number:,} topics, not new ones: they say how much a coefficient"
+        " depends on which of the topics are drawn"
+    )
+    if np.array_equal(tables[0], tables[1]):
+        notes.append("both have the same value for every topic and run, so that the intervals have no width")
+    same = []
     drawn = np.random.default_rng(SEED).integers(0, number, (_RESAMPLES, number))
     low, high = (float(end[0]) for end in expanded(LEVEL, np.array([number])))
     samples = [[table[rows].mean(axis=0) for table in tables] for rows in drawn]
@@ -400,6 +407,11 @@ def _intervals(
             off = values[name] - float(known.mean())
             least = 0.0 if name.startswith("rbo") else -1.0
             found[name] = (max(min(first, first + off), least), min(max(last, last + off), 1.0))
+            if found[name][1] - found[name][0] <= SLACK and not np.array_equal(tables[0], tables[1]):
+                del found[name]
+                same.append(name)
+    if same:
+        notes.append(f"no interval, as all samples of the topics give the same value: {', '.join(same)}")
     return found
 
 

@@ -63,11 +63,19 @@ _WORST = 10
 
 
 class Range(NamedTuple):
-    """A number, and between what values it lies."""
+    """A number with its interval: with other questions of this kind it would lie there."""
 
     value: float
     low: float
     high: float
+
+
+class Bounded(NamedTuple):
+    """A number, and between what values it lies whatever is not known; no interval, as nothing is drawn."""
+
+    value: float
+    least: float
+    most: float
 
 
 @dataclass(frozen=True)
@@ -102,7 +110,7 @@ class Diagnosis:
     run: str
     depth: int
     questions: Sequence[QuestionLosses]
-    shares: Mapping[str, Range]
+    shares: Mapping[str, Bounded]
     counts: Mapping[str, int]
     what_if: Mapping[str, Range | None]
     signature: str
@@ -315,6 +323,9 @@ def _left_out(answered: Answered, evidence: Evidence, qrels: str) -> Iterator[st
     if len(known) < len(queries):
         lacking = len(queries) - len(known)
         yield f"{lacking:,} of {len(queries):,} questions have no judged documents (left out)"
+    if lacking := len(set(evidence.queries) - set(queries)):
+        total = len(set(evidence.queries))
+        yield f"{lacking:,} of {total:,} questions with judged documents have no judged answer (left out)"
     empty = sum(not evidence.retrieved(query) for query in known)
     if empty:
         yield f"for {empty:,} of {len(known):,} questions nothing was retrieved"
@@ -401,10 +412,10 @@ def _mean_ends(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return low, high
 
 
-def _shares(found: Sequence[QuestionLosses]) -> dict[str, Range]:
+def _shares(found: Sequence[QuestionLosses]) -> dict[str, Bounded]:
     """Return the six shares, the means over questions."""
     return {
-        kind: Range(
+        kind: Bounded(
             math.fsum(each.shares[kind] for each in found) / len(found),
             *_mean_ends([each.bounds[kind] for each in found]),
         )
@@ -448,7 +459,8 @@ def _what_if(
 
     from rageval.statistics.bootstrap import interval_of
 
-    parts = np.array([each.parts for each in found])
+    # By id, so that the order of lines changes nothing that is drawn.
+    parts = np.array([each.parts for each in sorted(found, key=lambda each: each.query_id)])
     found_by: dict[str, Range | None] = dict.fromkeys(wanted)
     for name, (enough, gain) in wanted.items():
         if enough:
@@ -476,7 +488,7 @@ def _abstention(
     of_query: Mapping[str, Sequence[Sequence[NuggetFate]]],
 ) -> dict[str, float]:
     """Return how often the system refused, and how many refusals had evidence in their passages."""
-    from rageval.scoring.answers import evaluate_answers
+    from rageval.scoring.answers import scored as scored_answers
     from rageval.scoring.assessing import answerable_in
 
     if not table.rubrics().intersection(ABSTENTION.rubrics):
@@ -489,7 +501,7 @@ def _abstention(
     found: dict[str, float] = {}
     for name in family("abstention"):
         with suppress(UsageError):  # nothing says which questions can be answered
-            found[name] = evaluate_answers(name, table, on_missing="skip")[run].scores[0].value
+            found[name] = scored_answers(name, table, on_missing="skip")[run].scores[0].value
     refused: dict[str, list[bool]] = {}
     known = {str(table.queries.words[query]): can for query, can in answerable_in(table).items()}
     for line in said:  # a question with nuggets can be answered, unless somebody says otherwise

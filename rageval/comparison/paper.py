@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rageval.comparison.marks import (
-    ADJUSTMENTS,
     TESTS,
+    adjusted_over,
     beaten_by,
+    by_basis,
     legend,
     letters_of,
     rests_on,
+    sentences,
     untested,
 )
 from rageval.errors import UsageError
-from rageval.scoring.scores import BY_PEOPLE, BY_THIS_JUDGE, NOT_IN_IT
+from rageval.scoring.basis import NO_WINNER, NOT_IN_IT, PEOPLE, WORDS, by_whom, is_judge, named
 from rageval.showing import Latex, label_of, latex_lines, latex_table, latex_typeset
 from rageval.text import visible
 
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
 SHOWN = ("interval", "p")  # what may stand beside the values
 LOW_IS_GOOD = r"$\downarrow$"  # what stands behind the name of a measure
-_BASES = (BY_THIS_JUDGE, BY_PEOPLE)
 _STUDENT = "Student's $t$"
 _LEAST_P = 0.001  # what is smaller is said to be so
 
@@ -85,10 +86,15 @@ def _interval(cell: Cell, found: Comparison, places: int) -> str:
 
 def _p(cell: Cell, found: Comparison, places: int) -> str:
     """Return the adjusted p of the run against the one that it is compared with, if it is another."""
-    p = next((pair.adjusted for pair in found.of(cell.measure) if pair.run == cell.run), math.nan)
+    p = found.once("adjusted", _adjusted).get((cell.run, cell.measure), math.nan)
     if math.isnan(p):
         return ""
     return f"($p<{_LEAST_P}$)" if p < _LEAST_P else f"($p={p:.3f}$)"
+
+
+def _adjusted(found: Comparison) -> dict[tuple[str, str], float]:
+    """Return the adjusted p of the first pair of each run and measure."""
+    return {(pair.run, pair.measure): pair.adjusted for pair in reversed(found.pairs)}
 
 
 def _counted(found: Comparison) -> str:
@@ -103,11 +109,9 @@ def _explained(found: Comparison, show: str) -> Iterator[str]:
     settings = found.settings
     if said := untested(found):
         yield _plain(said)
-    # Of corrected measures another test holds, which is said with them.
-    elif set(found.bases.values()) != {BY_PEOPLE}:
-        cells = [cell for cell in found.cells if cell.basis != BY_PEOPLE]
-        whose = f" {BY_THIS_JUDGE}" if all(cell.basis for cell in cells) else ""
-        yield f"{_significant(cells, found, whose)} {_test(found, TESTS[settings.test])}."
+    else:
+        # Of corrected measures another test holds, which is said with them.
+        yield from _significant(found, corrected=False)
     if show == "interval":
         yield f"In brackets: {100 * settings.level:.4g}% intervals."
     if show == "p":
@@ -119,34 +123,32 @@ def _explained(found: Comparison, show: str) -> Iterator[str]:
 
 
 def _said_of_bases(found: Comparison) -> Iterator[str]:
-    """Say of which measures all rests on a judge alone, or on people's labels as well."""
+    """Say of which measures all rests on a judge alone, on words, or on labels as well."""
     settings = found.settings
-    names = {basis: ", ".join(found.typeset(name) for name in _by(basis, found)) for basis in _BASES}
-    if names[BY_THIS_JUDGE]:
-        yield f"Values {BY_THIS_JUDGE}: {names[BY_THIS_JUDGE]} ({NOT_IN_IT})."
-    if names[BY_PEOPLE]:
-        labels = [cell.labels or 0 for cell in found.cells if cell.basis == BY_PEOPLE]
-        of = f"{f'{min(labels):,} to ' * (min(labels) < max(labels))}{max(labels):,} queries"
-        what = "queries of this kind" if settings.population == "kind" else "this very set of queries"
-        yield f"Corrected by {BY_PEOPLE} of {of}, for {what}: {names[BY_PEOPLE]}."
-        if not untested(found):
-            cells = [cell for cell in found.cells if cell.basis == BY_PEOPLE]
-            yield f"{_significant(cells, found)} {_test(found, _STUDENT)}."
+    for (basis, source), measures in by_basis(found).items():
+        names = ", ".join(map(found.typeset, measures))
+        if is_judge(basis) and not source:
+            yield f"Values {_plain(by_whom(basis))}: {names} ({NOT_IN_IT})."
+        if source:
+            labels = [cell.labels or 0 for cell in found.cells if cell.measure in measures]
+            of = f"{f'{min(labels):,} to ' * (min(labels) < max(labels))}{max(labels):,} queries"
+            what = "queries of this kind" if settings.population == "kind" else "this very set of queries"
+            by = "human labels" if basis == PEOPLE else f"labels of {_plain(named(basis))}"
+            yield f"Corrected by {by} of {of}, for {what}: {names}."
+    if not untested(found):
+        yield from _significant(found, corrected=True)
+    words = [found.typeset(name) for name, basis in found.bases.items() if basis == WORDS]
+    if words:
+        yield f"{', '.join(words)}: {NO_WINNER}."
 
 
-def _significant(cells: Sequence[Cell], found: Comparison, whose: str = "") -> str:
-    """Say what the superscripts of these cells mean, or that there are none."""
-    if any(beaten_by(cell, found) for cell in cells):
-        return f"Superscripts name the runs that are significantly worse{whose}"
-    return f"No difference is significant{whose}"
-
-
-def _test(found: Comparison, name: str) -> str:
-    return f"({name}, {ADJUSTMENTS[found.settings.adjust]}, $p<{1 - found.settings.level:.3g}$)"
-
-
-def _by(basis: str, found: Comparison) -> list[str]:
-    return [name for name, each in found.bases.items() if each == basis]
+def _significant(found: Comparison, *, corrected: bool) -> Iterator[str]:
+    """Say what superscripts mean, or that there are none, of pairs by corrected measures or by others."""
+    test = _STUDENT if corrected else TESTS[found.settings.test]
+    how = f"({test}, {_plain(adjusted_over(found))}, $p<{1 - found.settings.level:.3g}$)"
+    for is_corrected, text in sentences(found, "superscripts name", found.typeset, _plain):
+        if is_corrected == corrected:
+            yield f"{text[:1].upper()}{text[1:]} {how}."
 
 
 def _plain(text: str) -> str:

@@ -206,6 +206,7 @@ def passport(
         "only_judged": len(judged) - len(shared),
         "only_gold": len(gold) - len(shared),
         **_failures(judged),
+        **_missing(judged, gold, int((one == other).sum()), len(both)),
         "bias": float((good * (one - other)).mean()),
         "by_label": _by_label(labels, table),
         "by_system": _by_system(both, sides),
@@ -246,6 +247,19 @@ def _counts(judged: Judged, both: list[Place], differing: int) -> dict[str, Any]
 def _failures(judged: Judged) -> dict[str, Any]:
     failed = sum(not _is_graded(judgement) for judgement in judged.values())
     return {"failed": failed, "failure_rate": failed / len(judged)}
+
+
+def _missing(judged: Judged, gold: Judged, alike: int, compared: int) -> dict[str, Any]:
+    """Return how many labels lack a judgement, and between what agreement lies with them."""
+    lacking = sum(
+        _is_graded(said) and not (key in judged and _is_graded(judged[key])) for key, said in gold.items()
+    )
+    total = compared + lacking
+    return {
+        "missing": lacking,
+        "agreement_least": alike / total,
+        "agreement_most": (alike + lacking) / total,
+    }
 
 
 def _by_label(labels: Sequence[str], table: Float) -> dict[str, dict[str, float]]:

@@ -347,7 +347,9 @@ def _texts(
 ) -> dict[_Place, _Text]:
     """Return what is shown of each thing that may be asked, by its place; nuggets by their texts, too."""
     order = {system: at for at, system in enumerate(systems)}
-    answers = [a for a in material.answers if a.query_id in set(queries) and a.run_id in order]
+    wanted = set(queries)
+    # One that failed has no text that a person could be shown.
+    answers = [a for a in material.answers if a.query_id in wanted and a.run_id in order and not a.error]
     answers.sort(key=lambda answer: order[answer.run_id])  # of a pair the first is the plan's first
     candidates = {query: docs for query, docs in material.candidates.items() if query in set(queries)}
     found: dict[_Place, _Text] = {}

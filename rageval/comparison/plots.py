@@ -19,6 +19,7 @@ import numpy as np
 
 from rageval.errors import MissingPackage, UsageError
 from rageval.files.writing import whole_file
+from rageval.scoring.basis import in_words
 from rageval.showing import shortened
 from rageval.text import parted_at_formulas, visible
 
@@ -196,7 +197,7 @@ class _Sheet:
 @_by_our_rules
 def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure:
     """Draw means with 95 % intervals; a curve where a measure has three or more cut-offs."""
-    from rageval.comparison.intervals import bootstrap
+    from rageval.comparison.intervals import bootstrap_of
 
     means, curves = _means_and_curves(results[0])
     runs = [scores.run for scores in results]
@@ -206,15 +207,15 @@ def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure
     sheet = _Sheet(blocks, size, runs if means else ())
     for axis, at in zip(sheet.panels(0) if means else (), means, strict=True):
         scores = [each.scores[at] for each in results]
-        values = [(score.value, *bootstrap(score.measure, score.numbers)) for score in scores]
+        values = [(score.value, *bootstrap_of(score)) for score in scores]
         _intervals(axis, [sheet.name(run) for run in runs], values, sheet.font)
         measure = scores[0].measure
-        sheet.title(axis, _titled(measure.typeset, measure.better, scores[0].basis))
+        sheet.title(axis, _titled(measure.typeset, measure.better, in_words(scores[0].basis)))
     axes = sheet.panels(len(blocks) - 1) if curves else []
     for axis, columns in zip(axes, curves.values(), strict=True):
         measure = results[0].scores[columns[0]].measure
         name = measure.typeset.replace(f"@{measure.k}", "@$k$", 1)
-        sheet.title(axis, _titled(name, measure.better, results[0].scores[columns[0]].basis))
+        sheet.title(axis, _titled(name, measure.better, in_words(results[0].scores[columns[0]].basis)))
         _curves(axis, results, columns, sheet)
     if curves:
         handles, labels = axes[0].get_legend_handles_labels()
@@ -248,7 +249,7 @@ def figure_of_comparison(found: Comparison, results: Sequence[Scores] = (), size
         cells = [found.cell(run, measure) for run in found.runs]
         names = [sheet.name(run) for run in found.runs]
         _intervals(axis, names, [(cell.value, cell.low, cell.high) for cell in cells], sheet.font)
-        title = _titled(found.typeset(measure), found.better[measure], found.bases[measure])
+        title = _titled(found.typeset(measure), found.better[measure], in_words(*found.claimed_by[measure]))
         sheet.title(axis, title)
     scored = {scores.run: scores for scores in results}
     for at in range(1, len(blocks)):
@@ -275,7 +276,8 @@ def _differences(
     axis.set_xticks([])
     axis.set_xlabel(f"{len(gaps):,} queries", fontsize=_FONT)
     run, beside = (_text(shortened(visible(name), sheet.room - 2)) for name in (pair.run, pair.other))
-    said = [named, f"{run} − {beside}", pair.basis]
+    # The bars are the values as they are, whatever labels make of their mean.
+    said = [named, f"{run} − {beside}", in_words(pair.corrected_from or pair.basis), pair.verdict]
     sheet.title(axis, list(filter(None, said)))
 
 

@@ -24,7 +24,8 @@ class Positions:
     """What one judge makes of places: in lists, in pairs; None where it cannot be told.
 
     `corrected` are the systems' points in lists (see `rank_score`), each place given less the lead of the
-    place shown. `rankings` and `games` are what there is, `unknown` those of them whose order nothing says.
+    place shown. `rankings` and `games` are what there is, `unknown` those of them whose order nothing says;
+    `orders` are the different orders of a query's answers that rankings were shown in.
     """
 
     judge: str
@@ -34,6 +35,7 @@ class Positions:
     rankings: int = 0
     games: int = 0
     unknown: int = 0
+    orders: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program."""
@@ -45,6 +47,7 @@ class Positions:
             "rankings": self.rankings,
             "games": self.games,
             "unknown": self.unknown,
+            "orders": self.orders,
         }
 
 
@@ -62,8 +65,12 @@ def said_of(found: Mapping[str, Any]) -> Iterator[str]:
         )
     if lists := found["lists"]:
         first, farthest = lists[0], max(lists, key=lambda place: abs(place["lead"]))
+        rankings = f"{found['rankings']:,} rankings"
+        # What was shown twice in the same order tells less than two orders.
+        if found["orders"] < found["rankings"] - found["unknown"]:
+            rankings += f" ({found['orders']:,} different)"
         yield (
-            f"in {found['rankings']:,} rankings an answer is put {_moved(first)} for being shown first"
+            f"in {rankings} an answer is put {_moved(first)} for being shown first"
             + ("" if farthest is first else f", {_moved(farthest)} for being shown at {farthest['place']}")
         )
     if found["unknown"]:
@@ -82,7 +89,11 @@ def _moved(place: Mapping[str, Any]) -> str:
 
 def _within(found: Mapping[str, Any], places: str) -> str:
     low, high = found["low"], found["high"]
-    return " (too few queries for an interval)" if low is None else f" [{low:{places}}, {high:{places}}]"
+    return (
+        " (no interval: too few queries, or all alike)"
+        if low is None
+        else f" [{low:{places}}, {high:{places}}]"
+    )
 
 
 def too_much(found: Mapping[str, Any] | None, limit: float) -> str | None:
@@ -188,7 +199,9 @@ def _by_judge(sides: Iterable[_Showing]) -> Iterator[Positions]:
         known = [[group for group in each if _is_in_order(group)] for each in (games, rankings)]
         lists, corrected = _lists(known[1])
         unknown = len(games) + len(rankings) - sum(map(len, known))
-        yield Positions(judge, lists, _pairs(known[0]), corrected, len(rankings), len(games), unknown)
+        orders = {(group[0].query, tuple(side.run for side in group)) for group in known[1]}
+        numbers = len(rankings), len(games), unknown, len(orders)
+        yield Positions(judge, lists, _pairs(known[0]), corrected, *numbers)
 
 
 def _is_game(group: list[_Showing]) -> bool:

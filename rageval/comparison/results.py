@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
-from rageval.scoring.scores import BY_THIS_JUDGE, NOT_IN_IT
+from rageval.scoring.basis import WORDS, by_whom
 from rageval.showing import Displayed, Grid
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import INTERVALS, RESAMPLES
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from rageval.measures.parsing import AnyMeasure
 
-_TESTS = ("randomisation", "t", "wilcoxon")
-_ADJUSTMENTS = ("holm", "max_t", "tukey", "none")
+_Found = TypeVar("_Found")
+_TESTS = ("randomisation", "t")
+_ADJUSTMENTS = ("holm", "max_t", "none")
 BEST = "best"
 _POPULATIONS = ("kind", "set")
 _MOST = 10**7  # draws
@@ -46,9 +47,9 @@ class Settings:
     all_pairs
         Compare every run with every other instead.
     test
-        `randomisation`, `t` or `wilcoxon`.
+        `randomisation` or `t`.
     adjust
-        For several comparisons: `holm`, `max_t`, `tukey` or `none`.
+        For several comparisons: `holm`, `max_t` or `none`.
     interval
         `bca` or `percentile`, of measures with more than two values.
     level
@@ -105,13 +106,11 @@ class Settings:
         if self.seed < 0:
             raise UsageError(f"seed={self.seed}: expected a whole number from 0")
         # Both draw; a formula has no draws to take the largest of.
-        if self.adjust in ("max_t", "tukey") and self.test != "randomisation":
+        if self.adjust == "max_t" and self.test != "randomisation":
             raise UsageError(
                 f"adjust={self.adjust!r} is a randomisation test;"
                 f" leave out test={self.test!r}, or choose holm"
             )
-        if self.test == "wilcoxon" and self.clusters is not None:
-            raise UsageError("test='wilcoxon' knows no clusters; choose randomisation or t")
         if self.all_pairs and self.baseline != BEST:
             raise UsageError(f"all_pairs has no baseline; leave out baseline={self.baseline!r}")
 
@@ -144,15 +143,18 @@ class Settings:
 HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
 BETTER, WORSE = "better", "worse"
 IDENTICAL, TIES_ONLY, REFUSED = "identical", "ties only", "refused"
-_CLAIMS = (HIGHER, LOWER, BETTER, WORSE, IDENTICAL)
+NO_WINNER = "no winner"
+_DIRECTIONS = (HIGHER, LOWER, BETTER, WORSE)
+_CLAIMS = (*_DIRECTIONS, IDENTICAL)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A run's mean by one measure, with its interval; `basis` says where it is a judge's word alone.
+    """A run's mean by one measure, with its interval; `basis` is what `rageval.scoring.basis` writes.
 
-    With people's labels the mean is the corrected one, or NaN (`why`), and `judged` the judge's; `labels` are
-    how many queries people labelled, and `gain` how many would tell as much without a judge.
+    With labels the mean is the corrected one, or NaN (`why`), `judged` the judge's, and `corrected_from` what
+    that rests on; `labels` are how many queries were labelled, and `gain` how many would tell as much without
+    a judge.
     """
 
     run: str
@@ -169,6 +171,7 @@ class Cell:
     labels: int | None = None
     gain: float | None = None
     why: str = ""
+    corrected_from: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +187,11 @@ class Pair:
     end to it. `verdict` says what may be claimed: `higher` or `lower`, of a measure that is
     good when low `worse` or `better` instead; `why` what else should be known. `every_completion` is the
     verdict over all ways to judge the unjudged documents. `better_run` is the run that may be called better.
-    `basis` says where all that is a judge's word alone: `by this judge`, as then the verdict does. With
-    people's labels, all of it is of the corrected difference, but `judged`, the judge's, and `people`, theirs
-    on what they labelled: `labels` queries, which are worth `gain` without a judge, and are won, tied or
-    lost.
+    `basis` is what all that rests on, as `rageval.scoring.basis` writes it, and where that is a judge the
+    verdict names it. With labels, all of it is of the corrected difference, but `judged`, the judge's, which
+    rests on `corrected_from`, and `people`, the labels' own: `labels` queries, which are worth `gain` without
+    a judge, and are won, tied or lost. `test` is how the pair was tested, and `family` for which pairs and
+    measures p is adjusted; they are empty where it was not tested.
     """
 
     run: str
@@ -215,6 +219,9 @@ class Pair:
     people: float | None = None
     labels: int | None = None
     gain: float | None = None
+    corrected_from: str = ""
+    test: str = ""
+    family: str = ""
 
     @property
     def needed(self) -> str:
@@ -229,7 +236,12 @@ class Pair:
     def is_significant(self) -> bool:
         """Whether more than chance is behind the difference."""
         # A verdict says whose word it is, which does not make it more or less significant.
-        return self.verdict.removesuffix(f" {BY_THIS_JUDGE}") in (HIGHER, LOWER, BETTER, WORSE)
+        return self.ruling in _DIRECTIONS
+
+    @property
+    def ruling(self) -> str:
+        """The verdict without what it rests on: `higher`, `undecided`, `refused`."""
+        return ruling_of(self.verdict)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -252,10 +264,19 @@ class Comparison(Displayed):
     better: Mapping[str, str] = field(default_factory=dict, hash=False)
     gold: str = ""
     definitions: Mapping[str, AnyMeasure] = field(default_factory=dict, hash=False, compare=False)
+    # What is asked of every cell or pair, found once for all: else work would grow with their square.
+    _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False, hash=False, compare=False)
+
+    def once(self, name: str, find: Callable[[Comparison], _Found]) -> _Found:
+        """Return what is found of the whole comparison; found when it is first asked for."""
+        if name not in self._found:
+            self._found[name] = find(self)
+        found: _Found = self._found[name]
+        return found
 
     def cell(self, run: str, measure: str) -> Cell:
         """Return the value of a run by a measure."""
-        return next(cell for cell in self.cells if (cell.run, cell.measure) == (run, measure))
+        return self.once("cells", _cells)[run, measure]
 
     def lower_is_better(self, measure: str) -> bool:
         """Return whether a low value of this measure is a good one."""
@@ -267,12 +288,17 @@ class Comparison(Displayed):
 
     def of(self, measure: str) -> list[Pair]:
         """Return the pairs by one measure."""
-        return [pair for pair in self.pairs if pair.measure == measure]
+        return self.once("pairs", _pairs_by_measure).get(measure, [])
 
     @property
     def bases(self) -> dict[str, str]:
-        """What the claims by each measure rest on: `by this judge`, or nothing that has to be said."""
+        """What the claims by each measure rest on, as `rageval.scoring.basis` writes it."""
         return {cell.measure: cell.basis for cell in self.cells}
+
+    @property
+    def claimed_by(self) -> dict[str, tuple[str, str]]:
+        """What the claims by each measure rest on, and what that is corrected from, if it is."""
+        return {cell.measure: (cell.basis, cell.corrected_from) for cell in self.cells}
 
     @property
     def signature(self) -> str:
@@ -320,10 +346,9 @@ class Comparison(Displayed):
         return figure_of_comparison(self, size=size)
 
     def _title(self) -> str:
-        level = f"{self.settings.level:.3g}"
-        test = "t, corrected by people's labels" if self.gold else self.settings.test
-        said = f"{len(self.runs):,} runs; intervals {level}, p by {test}, {self.settings.adjust}"
-        return f"{said}; {BY_THIS_JUDGE}: {NOT_IN_IT}" if BY_THIS_JUDGE in self.bases.values() else said
+        from rageval.comparison.marks import said_of_claims
+
+        return "; ".join([f"{len(self.runs):,} runs", *said_of_claims(self)])
 
     def _grid(self) -> Grid:
         head = ["measure", "run", "against", "difference", "p", "verdict"]
@@ -334,6 +359,8 @@ class Comparison(Displayed):
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; what is undefined is None."""
+        from rageval.comparison.marks import said_of_claims
+
         return {
             "signature": self.signature,
             "runs": list(self.runs),
@@ -341,9 +368,21 @@ class Comparison(Displayed):
             "better": dict(self.better),
             "basis": self.bases,
             "values": [_plain(asdict(cell)) for cell in self.cells],
-            "pairs": [_plain(asdict(pair)) for pair in self.pairs],
+            "pairs": [_plain(asdict(pair)) | {"ruling": pair.ruling} for pair in self.pairs],
+            "said": said_of_claims(self),
             "remarks": list(self.remarks),
         }
+
+
+def _cells(found: Comparison) -> dict[tuple[str, str], Cell]:
+    return {(cell.run, cell.measure): cell for cell in found.cells}
+
+
+def _pairs_by_measure(found: Comparison) -> dict[str, list[Pair]]:
+    pairs: dict[str, list[Pair]] = {}
+    for pair in found.pairs:
+        pairs.setdefault(pair.measure, []).append(pair)
+    return pairs
 
 
 def _row(pair: Pair) -> list[str]:
@@ -360,29 +399,39 @@ def _plain(record: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def worded(verdict: str, better: str, basis: str = "") -> str:
+def worded(verdict: str, better: str, basis: str = "", corrected_from: str = "") -> str:
     """Return the verdict on a difference as a claim: of a measure that is good when low, `higher` is `worse`.
 
-    A claim says what it rests on, where that is a judge alone; that nothing was decided is none.
+    A claim says what it rests on, unless that is human labels; that nothing was decided is none. Words alone
+    make no claim of which is higher.
 
     >>> worded("higher", "lower"), worded("higher", "higher"), worded("undecided", "lower")
     ('worse', 'higher', 'undecided')
-    >>> worded("higher", "lower", "by this judge"), worded("refused", "lower", "by this judge")
-    ('worse by this judge', 'refused')
+    >>> worded("higher", "lower", "judge:m"), worded("refused", "lower", "judge:m")
+    ('worse by m', 'refused')
+    >>> worded("higher", "higher", "words"), worded("higher", "higher", "judge:big", "judge:m")
+    ('no winner', 'higher by big, corrected from m')
     """
-    claim = _unqualified(verdict)
+    claim = ruling_of(verdict)
     if better == LOW_IS_GOOD:
         claim = {HIGHER: WORSE, LOWER: BETTER}.get(claim, claim)
-    return f"{claim} {basis}" if basis == BY_THIS_JUDGE and claim in _CLAIMS else claim
+    if basis == WORDS and claim in _DIRECTIONS:
+        return NO_WINNER
+    whose = by_whom(basis, corrected_from)
+    return f"{claim} {whose}" if whose and claim in _CLAIMS else claim
 
 
-def _unqualified(verdict: str) -> str:
-    """Return a verdict without what it says of itself."""
-    return verdict.removesuffix(f" {BY_THIS_JUDGE}")
+def ruling_of(verdict: str) -> str:
+    """Return a verdict without what it rests on.
+
+    >>> ruling_of("higher by m, corrected from n"), ruling_of("ties only")
+    ('higher', 'ties only')
+    """
+    return verdict.partition(" by ")[0]
 
 
 def better_of(run: str, other: str, verdict: str, better: str) -> str | None:
     """Return the run that may be called better, if either may."""
     if better == NEITHER:
         return None
-    return {HIGHER: run, BETTER: run, LOWER: other, WORSE: other}.get(_unqualified(verdict))
+    return {HIGHER: run, BETTER: run, LOWER: other, WORSE: other}.get(ruling_of(verdict))

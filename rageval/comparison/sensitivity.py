@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rageval.comparison._verdicts import SLACK
 from rageval.comparison.results import HIGHER, LOWER, REFUSED, UNDECIDED, Comparison, worded
 from rageval.comparison.turning import apart
 from rageval.errors import UsageError
@@ -27,7 +26,7 @@ from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Scores
 from rageval.scoring.sources import RunSource
 from rageval.statistics.agreement import components
-from rageval.statistics.samples import Float
+from rageval.statistics.samples import SLACK, Float
 from rageval.text import visible
 
 _Rankings = Mapping[str, Sequence[str]]
@@ -112,8 +111,8 @@ def _values_without(evaluator: Evaluator, measure: Measure, rankings: Sequence[S
     return found
 
 
-def _by_query(qrels: Qrels) -> dict[str, dict[str, dict[str, int]]]:
-    found: dict[str, dict[str, dict[str, int]]]
+def _by_query(qrels: Qrels) -> dict[str, dict[str, dict[str, int | float]]]:
+    found: dict[str, dict[str, dict[str, int | float]]]
     found = {query: {nugget: {} for nugget in qrels.nuggets(query)} for query in qrels.query_ids}
     for query_id, doc_id, grade, nugget_id in qrels:
         found[query_id][nugget_id][doc_id] = grade

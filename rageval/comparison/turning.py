@@ -15,16 +15,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from rageval.comparison._verdicts import SLACK
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Document
 from rageval.measures.ranking import Topic
 from rageval.scoring.evaluation import bounds_of, evaluate
 from rageval.scoring.qrels import Qrels
+from rageval.statistics.samples import SLACK
 
 _Rankings = Mapping[str, Sequence[str]]
 Pools = Mapping[str, _Rankings]  # what each run retrieved first for each query
-Grades = dict[str, dict[str, dict[str, int]]]  # query -> nugget -> document -> grade
+Grades = dict[str, dict[str, dict[str, int | float]]]  # query -> nugget -> document -> grade
 
 
 class Apart(NamedTuple):
@@ -85,7 +85,7 @@ def moved(
     judged: Grades,
     open_: Mapping[str, Iterable[str]],
     pairs: Sequence[tuple[str, str]],
-    highest: int,
+    highest: int | float,
 ) -> dict[tuple[str, str], Moved]:
     """Return how far each open document of a query can move the differences of the pairs of runs.
 
@@ -124,7 +124,7 @@ def _gains(
     judged: Grades,
     open_: Mapping[str, Iterable[str]],
     others_relevant: bool,
-    highest: int,
+    highest: int | float,
 ) -> dict[tuple[str, str], float]:
     """Return what a run's value of a query gains if a document is relevant; the others are, or are not.
 
@@ -150,8 +150,8 @@ def _gains(
 
 
 def _with(
-    judged: Mapping[str, Mapping[str, int]], docs: Iterable[str], highest: int
-) -> dict[str, dict[str, int]]:
+    judged: Mapping[str, Mapping[str, int | float]], docs: Iterable[str], highest: int | float
+) -> dict[str, dict[str, int | float]]:
     """Return a topic's judgements with these documents supporting every nugget, as well as can be."""
     more = dict.fromkeys(docs, highest)
     return {nugget: {**graded, **more} for nugget, graded in judged.items()}
@@ -161,7 +161,7 @@ def open_documents(
     measure: Measure,
     pools: Pools,
     grades: Grades,
-    highest: int,
+    highest: int | float,
     tried: Collection[tuple[str, str]] = (),
 ) -> dict[str, list[str]]:
     """Return by query the documents to judge next, until all differences of these runs are known.

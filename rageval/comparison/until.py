@@ -26,15 +26,13 @@ from rageval.comparison.turning import Pools
 from rageval.errors import UsageError
 from rageval.judges.base import Model
 from rageval.judges.material import Material, tasks
-from rageval.judges.panel import Settings, said_by_all
+from rageval.judges.panel import Settings, said_by_all, vote_of
 from rageval.judges.rubric import Rubric
 from rageval.judges.store import Store
-from rageval.judges.voting import voted
 from rageval.measures.base import LOWER, MEAN, MOST, NEITHER, Measure
 from rageval.names import suggestion
 from rageval.records import Answer
-from rageval.scoring.answers import evaluate_judged
-from rageval.scoring.scores import BY_THIS_JUDGE
+from rageval.scoring.answers import as_records, scored
 from rageval.showing import Grid
 from rageval.statistics.planning import look_sizes
 from rageval.statistics.samples import Float
@@ -238,7 +236,7 @@ class Ledger:
         """Return the claim in words, or that there is none."""
         plan = self.plan
         where = f"these {plan.questions:,} questions" if plan.claim == "set" else "questions like these"
-        who, what = (BY_THIS_JUDGE, "calls") if plan.judges else ("by these judgements", "documents")
+        who, what = ("by this judge", "calls") if plan.judges else ("by these judgements", "documents")
         when = f"after {self.judged:,} of {plan.questions:,} questions"
         calls = f"{self.calls:,} of {self.calls_at_most:,} {what}"
         lost = f", {self.valueless:,} without a value" if self.valueless else ""
@@ -339,7 +337,7 @@ def judged_until(
     later = replace(settings, canaries=0)
 
     def ask(part: Material) -> Iterable[dict[str, Any]]:
-        return voted(_asked(judges, rubric, part, next(how, later), budget), settings.vote)
+        return vote_of(_asked(judges, rubric, part, next(how, later), budget), rubric, settings)
 
     ledger, rows = decide(job, plan, ask, say)
     with Store(settings.store) as store:
@@ -617,7 +615,7 @@ class _Job:
 
     def calls(self, part: Material) -> int:
         """Return how many things there are to be asked."""
-        return sum(1 for _ in tasks(self.rubric, part))
+        return sum(not task.failed for task in tasks(self.rubric, part))
 
     def values(
         self, rows: Sequence[dict[str, Any]], block: Sequence[str], systems: Sequence[str]
@@ -645,7 +643,7 @@ class _Job:
     ) -> dict[str, dict[str, float]]:
         here = dict.fromkeys(str(row["query_id"]) for row in rows)
         answers = [each for system in systems for query in here for each in self.answers[system][query]]
-        found = evaluate_judged([self.until.measure], rows, answers, on_missing=end)
+        found = scored([self.until.measure], rows, answers=as_records(answers), on_missing=end)
         return {system: scores.scores[0].by_query for system, scores in found.items()}
 
 

@@ -44,7 +44,9 @@ class RunVector(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return what rageval says, by other rules if these are given: values, or why there are none."""
         options = {**self.options, **rules}
         try:
-            scores = evaluate(list(measures), self.run_file(), self.qrels_file(), **options)
+            scores = evaluate(
+                list(measures), self.run_file(), self.qrels_file(), nuggets_in_qrels=True, **options
+            )
         except RagevalError as error:
             return dict.fromkeys(measures, error)
         return {measure: scores[measure].by_query for measure in measures}

@@ -8,8 +8,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError, OutputError
+from rageval.files.locking import lock, unlock
 from rageval.files.writing import whole_file
 
 _MANIFEST = "files.json"
@@ -33,7 +32,6 @@ class KeptFile(msgspec.Struct, frozen=True):
     sha256: str
 
 
-_PAUSE = 0.2  # seconds between two tries to take a lock
 _Manifest = dict[str, list[KeptFile]]  # by role
 
 
@@ -132,51 +130,12 @@ def locked(folder: Path, waiting: Any = None) -> Iterator[None]:
         raise OutputError(f"{folder}: cannot be written to: {error.strerror}") from error
     with stream:
         # First without waiting, only to be able to say that we wait.
-        if not _lock(stream.fileno(), wait=False):
+        if not lock(stream.fileno(), wait=False):
             if waiting is not None:
                 waiting()
-            _lock(stream.fileno(), wait=True)
+            lock(stream.fileno(), wait=True)
         try:
             yield
         finally:
             with suppress(OSError):
-                _unlock(stream.fileno())
-
-
-def _lock(descriptor: int, wait: bool) -> bool:
-    """Take the lock of an open file; return whether it is taken, or another process has it."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        while True:
-            try:
-                os.lseek(descriptor, 0, os.SEEK_SET)  # a byte is locked there, the one that is next
-                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-            except OSError:
-                if not wait:
-                    return False
-                time.sleep(_PAUSE)
-            else:
-                return True
-    else:
-        import fcntl
-
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except OSError:
-            if wait:
-                raise
-            return False
-        return True
-
-
-def _unlock(descriptor: int) -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
-    else:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_UN)
+                unlock(stream.fileno())

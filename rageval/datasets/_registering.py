@@ -168,7 +168,7 @@ class _QrelsPart(_PartOfDataset):
         return self
 
     def qrels_iter(self) -> Iterator[NuggetQrel]:
-        return (NuggetQrel(*qrel) for qrel in self._dataset.qrels())
+        return (NuggetQrel._make(qrel) for qrel in self._dataset.qrels())
 
     def qrels_cls(self) -> Any:
         return NuggetQrel
@@ -176,9 +176,9 @@ class _QrelsPart(_PartOfDataset):
     def qrels_defs(self) -> dict[int, str]:
         return {}
 
-    def qrels_dict(self) -> dict[str, dict[str, int]]:
+    def qrels_dict(self) -> dict[str, dict[str, int | float]]:
         """Return the highest grade that any nugget gives a document: a dict has no place for nuggets."""
-        found: dict[str, dict[str, int]] = {}
+        found: dict[str, dict[str, int | float]] = {}
         for qrel in self._dataset.qrels():
             grades = found.setdefault(qrel.query_id, {})
             grades[qrel.doc_id] = max(qrel.relevance, grades.get(qrel.doc_id, qrel.relevance))

@@ -22,6 +22,7 @@ from rageval.datasets.catalogue import Benchmark, Spec, UnknownDataset, find
 from rageval.datasets.download import Transport
 from rageval.errors import InputError, MissingPackage, OutputError
 from rageval.files.limits import DEFAULT, Limits
+from rageval.files.objects import ITERATIONS, NUGGET_COLUMNS
 from rageval.files.writing import put
 from rageval.plugins import plugin
 from rageval.records import Nugget, Qrel, Question
@@ -244,7 +245,8 @@ def known_there(spec: Spec) -> list[str]:
     return [*spec.also, *([spec.id] if spec.id in ir_datasets.registry else [])]
 
 
-_NUGGET_FIELDS = ("subtopic_id", "nugget_id")  # TREC's `iteration` names rounds or assessors, no nugget
+# TREC's `iteration` names rounds or assessors, no nugget.
+_NUGGET_FIELDS = tuple(name for name in NUGGET_COLUMNS if name not in ITERATIONS)
 
 
 def ir_datasets_or_error(purpose: str) -> Any:

@@ -4,6 +4,7 @@ The formats are those of the TREC RAG tracks (2024 with everything at the top le
 `metadata`), the report that RAGTIME, DRAGUN, BioGen and the Auto-Judge kit share, that of the LiveRAG
 challenge, and plain ones for people without a track. In files citations are positions in a list of
 references, or ids out of it, or ids with a confidence; for everybody else they are ids, strongest first.
+An answer of no characters is an answer. One that is null is none: the system failed to give it.
 
 >>> answer = Answer("q1", "mine", (Sentence("It rains.", ("d2",)),), ("d1", "d2"))
 >>> print(*write_answers([answer], "plain"))
@@ -25,9 +26,12 @@ from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, re
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, name_of
 from rageval.records import Answer, Sentence
-from rageval.text import length
+from rageval.text import length, visible
 
-__all__ = ["FORMS", "Answer", "Sentence", "read_answers", "write_answers"]
+__all__ = ["FORMS", "NO_ANSWER", "Answer", "Sentence", "read_answers", "write_answers"]
+
+NO_ANSWER = "no answer"  # why an answer is missing, where nothing else is known
+_ERROR = "error"
 
 
 def _cited_documents(
@@ -95,7 +99,7 @@ class _Rag24(msgspec.Struct):
     run_id: Id
     topic_id: Id
     references: list[Id]
-    answer: list[_TrecSentence]
+    answer: list[_TrecSentence] | None
     topic: str = ""
 
 
@@ -128,7 +132,7 @@ class _Rag25(msgspec.Struct):
 
     metadata: _Metadata25
     references: list[Id]
-    answer: list[_TrecSentence]
+    answer: list[_TrecSentence] | None
     documents: dict[str, _Document] | None = None
 
 
@@ -137,7 +141,7 @@ class _Rag26(msgspec.Struct):
 
     metadata: _Metadata26
     references: list[Id]
-    answer: list[_TrecSentence]
+    answer: list[_TrecSentence] | None
     documents: dict[str, _Document] | None = None
 
 
@@ -149,6 +153,7 @@ def _from_24(line: _Rag24, limits: Limits) -> Answer:
         _trec_sentences(line.answer, references),
         references,
         question=line.topic,
+        error=_missing(line.answer),
     )
 
 
@@ -171,10 +176,17 @@ def _from_metadata(line: _Rag25 | _Rag26, limits: Limits) -> Answer:
         _documents(line.documents or {}, limits),
         question=said.narrative,
         prompt=said.prompt,
+        error=_missing(line.answer),
     )
 
 
-def _trec_sentences(parts: list[_TrecSentence], references: tuple[str, ...]) -> tuple[Sentence, ...]:
+def _missing(answer: object) -> str:
+    """Return why there is no answer, where a file has null in its place."""
+    return NO_ANSWER if answer is None else ""
+
+
+def _trec_sentences(parts: list[_TrecSentence] | None, references: tuple[str, ...]) -> tuple[Sentence, ...]:
+    parts = parts or []
     cited = _cited_documents((part.citations for part in parts), references)
     return tuple(Sentence(part.text, docs) for part, docs in zip(parts, cited, strict=True))
 
@@ -265,8 +277,8 @@ class _Report(msgspec.Struct):
     """A line of reports."""
 
     metadata: _ReportMetadata
-    responses: list[_ReportSentence] | None = None
-    answer: list[_ReportSentence] | None = None
+    responses: list[_ReportSentence] | UnsetType | None = UNSET
+    answer: list[_ReportSentence] | UnsetType | None = UNSET
     references: list[Id] | None = None
     documents: dict[str, _Document] | None = None
 
@@ -307,11 +319,13 @@ class _Reports:
 
     def build(self, line: _Report, limits: Limits) -> Answer:
         """Return the answer that a report is."""
+        given = [parts for parts in (line.responses, line.answer) if parts is not UNSET]
+        told = [parts for parts in given if parts is not None]
         # Both or neither: nobody could tell which sentences were meant.
-        if (line.responses is None) == (line.answer is None):
+        if not given or len(told) > 1:
             raise Unfit("expected the sentences as `responses`, or as `answer`, and not as both")
         said = line.metadata
-        parts = line.answer if line.responses is None else line.responses
+        parts = told[0] if told else None
         references = _identifiers(line.references or (), "references", limits)
         sentences = tuple(Sentence(part.text, self._cited(part, references)) for part in parts or ())
         cited = dict.fromkeys(doc for part in sentences for doc in part.citations)
@@ -329,6 +343,7 @@ class _Reports:
             _documents(line.documents or {}, limits),
             said.narrative or "",
             said.prompt or "",
+            error=_missing(parts),
         )
 
     def _cited(self, part: _ReportSentence, references: tuple[str, ...]) -> tuple[str | None, ...]:
@@ -402,7 +417,7 @@ class _LiveRag(msgspec.Struct):
     """A line of the LiveRAG challenge. It does not name its run."""
 
     id: Id
-    answer: str
+    answer: str | None
     passages: list[_LivePassage]
     question: str = ""
     final_prompt: str = ""
@@ -426,13 +441,15 @@ class _Plain(msgspec.Struct):
     """A line of plain answers."""
 
     query_id: Id
-    answer: str | list[_PlainSentence]
+    answer: str | list[_PlainSentence] | UnsetType | None = UNSET
     run_id: Id = ""
     question: str = ""
     prompt: str = ""
     references: list[Id] | None = None
     passages: list[_PlainPassage] = []
     repeat: Id = ""
+    status: Any = None  # people add keys of their own: `error` alone means something here
+    reason: Any = None
 
 
 def _from_liverag(line: _LiveRag, limits: Limits) -> Answer:
@@ -444,16 +461,18 @@ def _from_liverag(line: _LiveRag, limits: Limits) -> Answer:
     return Answer(
         identifier(line.id, "id", limits),
         "",
-        (Sentence(line.answer),),
+        () if line.answer is None else (Sentence(line.answer),),
         tuple(dict.fromkeys(doc for doc, _ in passages if doc)),
         passages,
         line.question,
         line.final_prompt,
+        error=_missing(line.answer),
     )
 
 
 def _from_plain(line: _Plain, limits: Limits) -> Answer:
-    parts = [_PlainSentence(line.answer)] if isinstance(line.answer, str) else line.answer
+    parts = [_PlainSentence(line.answer)] if isinstance(line.answer, str) else line.answer or []
+    error = _error(line, parts)
     passages = tuple(
         (identifier(passage.id, "passages.id", limits), passage.text) for passage in line.passages
     )
@@ -466,7 +485,9 @@ def _from_plain(line: _Plain, limits: Limits) -> Answer:
     return Answer(
         identifier(line.query_id, "query_id", limits),
         identifier(line.run_id, "run_id", limits) if line.run_id != "" else "",
-        tuple(
+        ()
+        if error
+        else tuple(
             Sentence(part.text, docs)
             for part, docs in zip(parts, _cited(parts, references, listed), strict=True)
         ),
@@ -475,7 +496,19 @@ def _from_plain(line: _Plain, limits: Limits) -> Answer:
         line.question,
         line.prompt,
         identifier(line.repeat, "repeat", limits) if line.repeat != "" else "",
+        error,
     )
+
+
+def _error(line: _Plain, parts: list[_PlainSentence]) -> str:
+    """Return why there is no answer, if there is none."""
+    if line.status != _ERROR and line.answer is UNSET:
+        raise Unfit("Object missing required field `answer`")
+    if line.status != _ERROR and line.answer is not None:
+        return ""
+    if any(part.text for part in parts):
+        raise Unfit("expected no text of an answer with the status `error`, found one; leave out one of them")
+    return line.reason.strip() or NO_ANSWER if isinstance(line.reason, str) else NO_ANSWER
 
 
 def _cited(
@@ -510,7 +543,9 @@ def _plain_record(answer: Answer, **extra: str) -> dict[str, Any]:
     record |= {"repeat": answer.repeat} if answer.repeat else {}
     record |= {"question": answer.question} if answer.question else {}
     record |= {"prompt": answer.prompt} if answer.prompt else {}
-    record["answer"] = _plain_parts(answer)
+    # The null tells it from a judgement, which has a status, too.
+    failed = {"answer": None, "status": _ERROR, "reason": answer.error}
+    record |= failed if answer.error else {"answer": _plain_parts(answer)}
     record |= {"references": answer.references} if answer.references != ids else {}
     record |= {"passages": [{"id": doc, "text": text} for doc, text in answer.passages]} if ids else {}
     return record | extra
@@ -542,7 +577,7 @@ _LIVERAG = RecordForm(
 _PLAIN = RecordForm(
     "plain answers",
     "{query_id, run_id, answer: text or [{text, citations}], passages: [{id, text}]}",
-    has("query_id", "answer"),
+    lambda record: "query_id" in record and ("answer" in record or record.get("status") == _ERROR),
     _Plain,
     _from_plain,
 )
@@ -585,8 +620,9 @@ def answer_forms() -> tuple[RecordForm[Answer], ...]:
 def read_answers(source: Source, limits: Limits = DEFAULT) -> Iterator[Answer]:
     """Read answers: of TREC RAG 2024, 2025 or 2026, reports, of LiveRAG, or plain ones; one format a file.
 
-    Citations become document ids; one that leads nowhere is None. An answer that names no run is of the run
-    that is called after the file. A second answer of a run to a query is an error, unless it is another
+    Citations become document ids; one that leads nowhere is None. An answer that is null, or that has the
+    status `error`, has an `error` that says why. An answer that names no run is of the run that is called
+    after the file. A second answer of a run to a query is an error, unless it is another
     `repeat`. Of a data set that stands for a file the first right answer to each question is read, as of a
     run that bears the id of the data set.
     """
@@ -606,12 +642,18 @@ def write_answers(answers: Iterable[Answer], form: str, **extra: str) -> Iterato
     """Write each answer as a line of `form`: rag24, rag25, rag26, report, liverag or plain.
 
     What a format has no place for is left out (passages in TREC RAG's, citations and the run in LiveRAG's,
-    repeats in all but plain ones).
+    repeats in all but plain ones). An answer that failed can only be written as a plain one: left out, or
+    empty, it would be scored as something else.
     `extra` fields go where the format keeps what is said about a run: `team_id`, `run_desc`, `type`.
     """
     if form not in _RECORDS:
         raise UsageError(f"form {form!r}: expected one of {', '.join(_RECORDS)}")
     for answer in answers:
+        if answer.error and form != "plain":
+            raise InputError(
+                f"{_place(answer)}: failed ({visible(answer.error)[:80]}), which {FORMS[form].name} have no"
+                " place for; write plain answers, or leave it out"
+            )
         yield msgspec.json.encode(_RECORDS[form](answer, **extra)).decode()
 
 

@@ -41,6 +41,7 @@ class BaselineHeader(msgspec.Struct, omit_defaults=True, kw_only=True):
     rubrics: list[str] = []
     judgements: str = ""
     gold: str = ""
+    labelled_by: list[str] = []
     known: str = ""
     unjudged: float | None = None
     bounds: dict[str, _Ends] = {}

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import BOM, Source, name_of
+from rageval.files.trec import grade_of
 from rageval.records import Qrel
 from rageval.text import visible
 
 _HEADER = ["query-id", "corpus-id", "score"]
-_GRADE = re.compile(r"-?\d{1,9}", re.ASCII)
 
 
 def is_beir(start: bytes) -> bool:
@@ -34,9 +33,10 @@ def read_beir(source: Source, limits: Limits = DEFAULT) -> Iterator[Qrel]:
         if words == _HEADER:
             continue
         query, doc, grade = words
-        if not _GRADE.fullmatch(grade) or abs(int(grade)) > limits.grade:
+        number = grade_of(grade.encode(), limits.grade)
+        if number is None:
             raise InputError(
-                f"{name}:{line}: expected a whole number from -{limits.grade:,} to {limits.grade:,} as score,"
+                f"{name}:{line}: expected a number from -{limits.grade:,} to {limits.grade:,} as score,"
                 f" found {visible(grade)[:80]!r}"
             )
-        yield Qrel(query, doc, int(grade))
+        yield Qrel(query, doc, number)

@@ -1,21 +1,23 @@
 """Runs and judgements as Parquet, read batch by batch, and values of queries written to it.
 
 The columns bear the names that ir_measures gives the fields: `query_id`, `doc_id` and `score`; or `query_id`,
-`doc_id`, `relevance` and perhaps `iteration` (or `subtopic_id`, `nugget_id`). Others are not read. Where text
-files have lines, errors name rows, counted from 1.
+`doc_id`, `relevance` and perhaps a nugget, under one of the names in `files/objects.py`. Others are not read.
+Where text files have lines, errors name rows, counted from 1.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MissingPackage
-from rageval.files.limits import Limits
-from rageval.files.opening import RowRange, Source, _opened, name_of
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.objects import NUGGET_COLUMNS, nugget_column, unread
+from rageval.files.opening import RowRange, Source, _opened, name_of, refuse_bombs, size_of
 from rageval.files.trec import PLAIN, QrelsRows, Reading, RunRows
 from rageval.text import AROUND
 
@@ -25,9 +27,10 @@ if TYPE_CHECKING:
 _AROUND = AROUND.encode()
 RUN = ("query_id", "doc_id", "score")
 _QRELS = ("query_id", "doc_id", "relevance")
-_NUGGETS = ("iteration", "subtopic_id", "nugget_id")
+_INDEX = "__index_level_"  # pandas' numbers of rows
 ROWS = 2**16  # of a batch
 _PLAIN_ROWS = 2**8  # which may hold whole texts
+_CELLS = 2**22  # of a batch
 
 
 def kind_of_columns(source: Source) -> str:
@@ -53,21 +56,76 @@ def run_rows(source: Source | RowRange, reading: Reading = PLAIN) -> Iterator[Ru
 
 def qrels_rows(source: Source, reading: Reading = PLAIN) -> Iterator[QrelsRows]:
     """Read the rows of judgements, a stretch a batch."""
-    for batch in _batches(source, _QRELS, _NUGGETS, reading.limits):
+    for batch in _batches(source, _QRELS, NUGGET_COLUMNS, reading.limits):
         query, doc = batch.ids("query_id"), batch.ids("doc_id")
         grades = batch.grades(reading.limits.grade)
         yield QrelsRows(batch.source, batch.lines, query, doc, batch.nuggets(), grades)
 
 
-def plain_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (number, row) of all rows, whatever their columns: texts, numbers, lists."""
+def columns_of_qrels(source: Source) -> tuple[str | None, tuple[str, ...]]:
+    """Return which column of judgements names the nugget, and those that are not read."""
     with _opened_table(source) as file:
-        number = 0
-        for batch in file.iter_batches(batch_size=_PLAIN_ROWS):
-            for row in batch.to_pylist():
-                # Rows have no lines; their number, from 1, is what messages name.
-                number += 1
-                yield number, row
+        names = list(file.schema_arrow.names)
+    nugget = nugget_column(names)
+    others = unread(names, (*_QRELS, nugget or ""))
+    return nugget, tuple(name for name in others if not name.startswith(_INDEX))
+
+
+def plain_rows(source: Source, limits: Limits) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (number, row) of all rows, whatever their columns: texts, numbers, lists."""
+    name, number, total = name_of(source), 0, 0
+    with _opened_table(source, limits, as_dictionaries=True) as file:
+        for batch in _stretches(file):
+            size = _bytes_of(batch)
+            total += size
+            refuse_bombs(name, total, size_of(source), limits)
+            # Rows of much text one by one, so that only one is written out at a time.
+            step = batch.num_rows if size <= limits.record else 1
+            for at in range(0, batch.num_rows, step):
+                for row in _dicts(batch.slice(at, step), f"{name}:{number + 1}", limits):
+                    # Rows have no lines; their number, from 1, is what messages name.
+                    number += 1
+                    yield number, row
+
+
+def _stretches(file: Any) -> Iterator[Any]:
+    """Yield some rows after the other.
+
+    Each batch of a file brings a dictionary of all texts so far, so batches are few, and are cut here.
+    """
+    rows = max(_PLAIN_ROWS, min(ROWS, _CELLS // max(file.metadata.num_columns, 1)))
+    for batch in file.iter_batches(batch_size=rows):
+        for begin in range(0, batch.num_rows, _PLAIN_ROWS):
+            yield batch.slice(begin, _PLAIN_ROWS)
+
+
+def _dicts(rows: Any, where: str, limits: Limits) -> list[dict[str, Any]]:
+    if _bytes_of(rows) > limits.record:
+        raise InputError(
+            f"{where}: a row of more than {limits.record:,} bytes; raise the limit with --limit record=…"
+        )
+    try:
+        found: list[dict[str, Any]] = rows.to_pylist()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: text of this row, or of one after it, is not UTF-8: {error}") from None
+    return found
+
+
+def _bytes_of(values: Any) -> int:
+    """Return how many bytes values take once each text is written out, however often it is shared."""
+    import pyarrow
+    from pyarrow import compute
+
+    kind = getattr(values, "type", None)
+    if kind is None:
+        return sum(_bytes_of(column) for column in values.columns)
+    if pyarrow.types.is_dictionary(kind):
+        return int(compute.sum(_lengths_of(values)).as_py() or 0)
+    if pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind):
+        return 8 * len(values) + _bytes_of(values.flatten())
+    if pyarrow.types.is_struct(kind):
+        return 8 * len(values) + sum(map(_bytes_of, values.flatten()))
+    return int(values.nbytes)
 
 
 def write_values(path: Path, tables: Iterable[dict[str, Sequence[Any]]]) -> None:
@@ -108,6 +166,7 @@ class _RowBatch:
         text = column.type.value_type if pyarrow.types.is_dictionary(column.type) else column.type
         if not (pyarrow.types.is_string(text) or pyarrow.types.is_large_string(text)):
             raise self._wrong(0, name, "text or whole numbers (ids are strings: cast the column)", column)
+        self._refuse_long(name, column)
         column = column.cast(pyarrow.large_string())
         try:
             # Parquet does not check that text is UTF-8.
@@ -115,20 +174,32 @@ class _RowBatch:
         except pyarrow.ArrowInvalid as error:
             raise InputError(f"{self.source}: {name}: {error}") from None
         encoded: list[bytes] = column.cast(pyarrow.large_binary()).to_pylist()
-        longest = self._limits.id
         # One look at all of them; which one it is is found only when there is a fault.
-        if not all(encoded) or len(max(encoded, key=len, default=b"")) > longest:
-            bad = next(at for at, word in enumerate(encoded) if not 0 < len(word) <= longest)
-            raise self._wrong(bad, name, f"1 to {longest:,} bytes (see --limit id=…)", column)
+        if not all(encoded):
+            raise self._wrong(encoded.index(b""), name, self._length_of_ids(), column)
         if [word.strip(_AROUND) for word in encoded] != encoded:
             bad = next(at for at, word in enumerate(encoded) if word.strip(_AROUND) != word)
             raise self._wrong(bad, name, "an id without blanks around it", column)
         return encoded
 
+    def _length_of_ids(self) -> str:
+        return f"1 to {self._limits.id:,} bytes (see --limit id=…)"
+
+    def _refuse_long(self, name: str, column: Any) -> None:
+        """`InputError` for the first id that is too long, before ids are written out row by row."""
+        from pyarrow import compute
+
+        lengths = _lengths_of(column)
+        if (compute.max(lengths).as_py() or 0) <= self._limits.id:
+            return
+        too_long = compute.index(compute.greater(lengths, self._limits.id), value=True).as_py()
+        if too_long >= 0:
+            raise self._wrong(too_long, name, self._length_of_ids(), column)
+
     def nuggets(self) -> list[bytes]:
         """Return the column that names the nugget, `0` everywhere if there is none."""
-        names = [name for name in _NUGGETS if name in self._batch.schema.names]
-        return self.ids(names[-1]) if names else [b"0"] * self._batch.num_rows
+        name = nugget_column(self._batch.schema.names)
+        return self.ids(name) if name else [b"0"] * self._batch.num_rows
 
     def numbers(self, name: str) -> list[float]:
         """Return a column of finite numbers."""
@@ -145,14 +216,14 @@ class _RowBatch:
             raise self._wrong(bad, name, "a finite number", column)
         return numbers
 
-    def grades(self, largest: int) -> list[int]:
-        """Return the column of grades: whole numbers within the limit."""
+    def grades(self, largest: int) -> list[int | float]:
+        """Return the column of grades: numbers within the limit, whole ones as such."""
         numbers = self.numbers("relevance")
         for at, number in enumerate(numbers):
-            if not number.is_integer() or abs(number) > largest:
-                expected = f"a whole number from -{largest:,} to {largest:,}"
+            if abs(number) > largest:
+                expected = f"a number from -{largest:,} to {largest:,}"
                 raise self._wrong(at, "relevance", expected, self._whole("relevance"))
-        return list(map(int, numbers))
+        return [int(number) if number.is_integer() else number for number in numbers]
 
     def _whole(self, name: str) -> Any:
         """Return a column with a value in every row."""
@@ -176,7 +247,8 @@ def _batches(
     limits: Limits,
     rows: range | None = None,
 ) -> Iterator[_RowBatch]:
-    with _opened_table(source) as file:
+    # Texts as dictionaries: one that is far too long is seen before it is written out in each row.
+    with _opened_table(source, limits, as_dictionaries=True) as file:
         names = _wanted(file, source, columns, others)
         rows = range(file.metadata.num_rows) if rows is None else rows
         if not rows:
@@ -199,26 +271,73 @@ def _groups(metadata: Any, rows: range) -> tuple[list[int], int]:
 
 
 def _wanted(file: Any, source: Source, columns: Sequence[str], others: Sequence[str] = ()) -> list[str]:
-    """Return the columns to be read, which have to be there, and those others that are."""
+    """Return the columns to be read, which have to be there, and the first of the others that is."""
     names = file.schema_arrow.names
     if not set(columns) <= set(names):
         raise _unlike(source, ", ".join(columns), names)
-    twice = [name for name in (*columns, *others) if names.count(name) > 1]
+    wanted = [*columns, *[name for name in others if name in names][:1]]
+    twice = [name for name in wanted if names.count(name) > 1]
     if twice:
         raise InputError(f"{name_of(source)}: has {names.count(twice[0])} columns {twice[0]}, expected one")
-    return [*columns, *(name for name in others if name in names)]
+    return wanted
 
 
 @contextmanager
-def _opened_table(source: Source) -> Iterator[Any]:
-    """Open a Parquet file; nothing is fetched that is not asked for, and its errors are said as ours."""
+def _opened_table(source: Source, limits: Limits = DEFAULT, as_dictionaries: bool = False) -> Iterator[Any]:
+    """Open a Parquet file; nothing is fetched that is not asked for, and its errors are said as ours.
+
+    With `as_dictionaries` a text that stands in many rows is held once, as the file has it.
+    """
     pyarrow, parquet = _engine(name_of(source))
     with _opened(str(source), until=0) as raw:
         try:
-            with parquet.ParquetFile(pyarrow.PythonFile(raw, mode="r")) as file:
+            metadata = parquet.read_metadata(pyarrow.PythonFile(raw, mode="r"))
+            refuse_columns(name_of(source), metadata.num_columns, limits)
+            _refuse_bombs(name_of(source), metadata, raw.seek(0, os.SEEK_END), limits)
+            texts = _texts_of(metadata) if as_dictionaries else None
+            data = pyarrow.PythonFile(raw, mode="r")
+            with parquet.ParquetFile(data, metadata=metadata, read_dictionary=texts) as file:
                 yield file
         except (pyarrow.ArrowException, OSError) as error:
             raise InputError(f"{name_of(source)}: is damaged, or no Parquet file: {error!s:.200}") from error
+
+
+def refuse_columns(name: str, number: int, limits: Limits) -> None:
+    """`InputError` if a table has more columns than the limit."""
+    if number > limits.columns:
+        raise InputError(
+            f"{name}: expected a table of at most {limits.columns:,} columns, found {number:,};"
+            " raise the limit with --limit columns=…"
+        )
+
+
+def _refuse_bombs(name: str, metadata: Any, size: int, limits: Limits) -> None:
+    """`InputError` if a group of rows takes far more memory than the file has bytes."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        columns = [group.column(at) for at in range(group.num_columns)]
+        # Equal values are stored once, with how often they stand there: their number tells what they take.
+        total = sum(max(column.total_uncompressed_size, 8 * column.num_values) for column in columns)
+        refuse_bombs(name, total, size, limits)
+
+
+def _texts_of(metadata: Any) -> list[str]:
+    """Return the columns of text, also those within lists."""
+    columns = [metadata.schema.column(at) for at in range(metadata.num_columns)]
+    texts = [column for column in columns if column.physical_type == "BYTE_ARRAY"]
+    return [column.path for column in texts if column.logical_type.type != "DECIMAL"]
+
+
+def _lengths_of(texts: Any) -> Any:
+    """Return how many bytes each text of a column has."""
+    import pyarrow
+    from pyarrow import compute
+
+    if not pyarrow.types.is_dictionary(texts.type):
+        return compute.binary_length(texts.cast(pyarrow.large_binary(), safe=False))
+    # Of a long file a dictionary holds far more than the texts of these few rows: only those are looked at.
+    used = texts.indices.dictionary_encode()
+    return compute.take(_lengths_of(texts.dictionary.take(used.dictionary)), used.indices)
 
 
 def _engine(name: str) -> tuple[Any, Any]:

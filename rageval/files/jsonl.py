@@ -12,10 +12,11 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
-from typing import IO, Any, Generic, TypeVar
+from typing import IO, Any, Generic, TypeVar, get_args
 
 import msgspec
 from msgspec import UNSET
@@ -47,8 +48,55 @@ def read_records(
 
     The bad lines of a stretch of the file are reported together, the first ten in full.
     """
-    decode = msgspec.json.Decoder(form).decode
+    return read_decoded(source, _decoder(form), expected, limits)
+
+
+def read_decoded(
+    source: Source, decode: Callable[[bytes], _Record], expected: str, limits: Limits = DEFAULT
+) -> Iterator[tuple[int, _Record]]:
+    """Read the same with a decoder of one's own, which raises what msgspec does."""
     return _decoded(source, decode, lambda error, line: explained(error, line, expected), limits)
+
+
+def _decoder(form: Any) -> Callable[[bytes], Any]:
+    """Return what decodes a line; a field that is null, as pandas writes gaps, is one that is not there."""
+    plain = msgspec.json.Decoder(form).decode
+    is_struct = isinstance(form, type) and issubclass(form, msgspec.Struct)
+    fields = msgspec.structs.fields(form) if is_struct else ()
+    # Where null is declared it means something of its own.
+    declared = {field.encode_name for field in fields if type(None) in get_args(field.type)}
+
+    def decode(line: bytes) -> Any:
+        try:
+            return plain(line)
+        except msgspec.ValidationError:
+            record = msgspec.json.decode(line) if b"null" in line else None
+            if (fewer := without_nulls(record)) is not None and isinstance(record, dict):
+                with suppress(msgspec.ValidationError):
+                    kept = {key: None for key in declared if key in record and record[key] is None}
+                    return msgspec.convert(fewer | kept, form)
+            raise
+
+    return decode
+
+
+def without_nulls(record: Any) -> Any:
+    """Return an object without fields that are null, in it and in what lies in it; None if there are none.
+
+    >>> without_nulls({"aspect": None, "of": [{"id": 1, "text": None}, None]}), without_nulls({"aspect": "0"})
+    ({'of': [{'id': 1}, None]}, None)
+    """
+    found = False
+
+    def less(value: Any) -> Any:
+        nonlocal found
+        if isinstance(value, dict):
+            found = found or any(each is None for each in value.values())
+            return {key: less(each) for key, each in value.items() if each is not None}
+        return list(map(less, value)) if isinstance(value, list) else value
+
+    fewer = less(record)
+    return fewer if found else None
 
 
 def _decoded(
@@ -89,7 +137,7 @@ def read_batches(
             yield range(first_line, first_line + lines), records
             continue
         singly = _one_by_one(
-            name, first_line, text, decoder.decode, lambda error, line: explained(error, line, expected)
+            name, first_line, text, _decoder(form), lambda error, line: explained(error, line, expected)
         )
         pairs = list(singly)
         if not pairs:
@@ -617,7 +665,7 @@ class _Telling(Generic[_Item]):
         if self.form is None:
             self.form = self._told(line)
             # Made once a file: a decoder takes longer to make than a line to read.
-            self._decode = self.form.parse or msgspec.json.Decoder(self.form.struct).decode
+            self._decode = self.form.parse or _decoder(self.form.struct)
         return self.form.build(self._decode(line), self.limits)
 
     def explain(self, error: Exception, line: bytes) -> str:

@@ -24,7 +24,7 @@ import msgspec
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import is_report, read_answers
 from rageval.files.foreign_judgements import Match, is_judged, read_judged
-from rageval.files.jsonl import as_line, first_record, read_batches
+from rageval.files.jsonl import as_line, first_record, read_batches, without_nulls
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import STDIN, Complaints, Source, head, name_of, quoted, start_of, start_of_stream
 from rageval.records import Answer, Qrel
@@ -141,6 +141,13 @@ class _Words(dict[Any, int]):
         """Return the number of a word, -1 if it is not known."""
         return self.get(word, -1)
 
+    def copy(self) -> _Words:
+        """Return the same words with the same numbers, to which others can be added."""
+        found = _Words(self._fold)
+        found.update(self)
+        found.words, found.new = self.words[:], self.new[:]
+        return found
+
 
 class JudgementTable:
     """All judgements of some answers, grouped by answer. Made by `read_judgements`; a system is a `run`.
@@ -160,6 +167,7 @@ class JudgementTable:
         self.by_text: set[int] = set()  # sources whose aspects are texts of nuggets, for want of ids
         self.answerable: dict[int, bool] = {}  # by query, where judgements say it
         self.questions: Any = None  # who else can be asked
+        self.expected: frozenset[int] = frozenset()  # queries that count, whether or not anything is judged
         self.remarks: list[str] = []  # what should be said of the table
         self.kept: dict[Any, Any] = {}  # what others made of the rows
         self.claims: dict[str, str] = {}  # for which judging was to stop: by their keys, what came of them
@@ -431,18 +439,40 @@ class JudgementTable:
         """Return the numbers of the answers of a system that a judge said something of, by query."""
         return range(self._first((run, judge, 0)), self._first((run, judge + 1, 0)))
 
-    def answers_to(self, run: int, judge: int, query: int) -> range:
-        """Return the numbers of the answers of a system to a query, by repeat; none if nothing was said."""
-        return range(self._first((run, judge, query)), self._first((run, judge, query + 1)))
+    def judged_of(self, run: int) -> range:
+        """Return the numbers of the answers of a system that were judged, by judge and query."""
+        return range(self._first((run, 0, 0)), self._first((run + 1, 0, 0)))
+
+    def judged_to(self, query: int) -> list[int]:
+        """Return the numbers of all systems' answers to a query, by system, judge and repeat."""
+        key = "answers by query"
+        if key not in self.kept:
+            # One pass for all queries: looking for each by itself would take their number squared.
+            found: list[list[int]] = [[] for _ in self.queries.words]
+            for answer, number in enumerate(self.query):
+                found[number].append(answer)
+            self.kept[key] = found
+        of_queries: list[list[int]] = self.kept[key]
+        return of_queries[query] if query < len(of_queries) else []
+
+    def facts_of_run(self, run: int) -> Mapping[tuple[int, int], AnswerFacts]:
+        """Return what is known of the answers of a system, by query and repeat."""
+        key = "facts by run"
+        if key not in self.kept:
+            found: dict[int, dict[tuple[int, int], AnswerFacts]] = {}
+            for (of, query, repeated), facts in self.facts.items():
+                found.setdefault(of, {})[query, repeated] = facts
+            self.kept[key] = found
+        by_run: dict[int, dict[tuple[int, int], AnswerFacts]] = self.kept[key]
+        return by_run.get(run, {})
 
     def repeats_by_query(self, run: int) -> dict[int, list[int]]:
         """Return which repeats a system has to each query, by whatever is known of them."""
         key = "repeats", run
         if key not in self.kept:
-            there = {place[1:] for place in self.facts if place[0] == run}
-            for judge in range(len(self.judges.words)):
-                # Also answers that were judged and whose texts nobody gave.
-                there |= {(self.query[answer], self.repeat[answer]) for answer in self.answers_of(run, judge)}
+            # Also answers that were judged and whose texts nobody gave.
+            there = set(self.facts_of_run(run))
+            there |= {(self.query[answer], self.repeat[answer]) for answer in self.judged_of(run)}
             found: dict[int, list[int]] = {}
             for query, repeat in sorted(there):
                 found.setdefault(query, []).append(repeat)
@@ -526,8 +556,8 @@ class JudgementTable:
     def only(self, is_kept: Callable[[JudgementLine], bool]) -> JudgementTable:
         """Return the table with some of its rows alone."""
         part = copy(self)
-        # What was made of all rows is not right for some of them.
-        part.kept = {}
+        # What was made of all rows is not right for some of them, which nobody expects to be whole.
+        part.kept, part.expected = {}, frozenset()
         kept = [[row for row in self.rows(at) if is_kept(self.line(at, row))] for at in range(len(self.run))]
         rows = [row for some in kept for row in some]
         there = [at for at, some in enumerate(kept) if some]
@@ -546,6 +576,14 @@ class JudgementTable:
         part._grade = None if self._grade is None else array("d", map(self._grade.__getitem__, rows))
         part._shown = None if self._shown is None else array("i", map(self._shown.__getitem__, rows))
         return part
+
+    def expecting(self, queries: Iterable[str]) -> JudgementTable:
+        """Return the table in which these queries count, too, whether or not anything of them is judged."""
+        whole = copy(self)
+        # The table that was given may be used again, without these queries.
+        whole.queries, whole.kept = self.queries.copy(), dict(self.kept)
+        whole.expected = self.expected | {whole.queries[str(query)] for query in queries}
+        return whole
 
     def facts_of(self, run: str, query: str, repeat: str = "") -> AnswerFacts:
         """Return what is known of an answer; made when first asked for."""
@@ -596,7 +634,12 @@ class JudgementTable:
         if not given:
             return
         try:
-            records = msgspec.convert(given, list[JudgementLine])
+            try:
+                records = msgspec.convert(given, list[JudgementLine])
+            except msgspec.ValidationError:
+                # Only then: most records have no nulls, and to look for them takes as long as to read them.
+                fewer = [without_nulls(each) or each for each in given]
+                records = msgspec.convert(fewer, list[JudgementLine])
         except msgspec.ValidationError as error:
             raise InputError(f"judgements: expected {EXPECTED}; {error}") from None
         self.add(self.name, range(1, len(given) + 1), records, DEFAULT)
@@ -840,10 +883,14 @@ def _lengths(texts: Sequence[str]) -> dict[str, float]:
 
 
 def _add_answer(table: JudgementTable, answer: Answer) -> None:
-    """Let the length and the citations of an answer be known."""
+    """Let the length and the citations of an answer be known; of one that failed, that it was asked for."""
     facts = table.facts_of(answer.run_id, answer.query_id, answer.repeat)
+    if answer.error:
+        return
     facts.lengths = _lengths([sentence.text for sentence in answer.sentences])
-    facts.cited = tuple(sentence.citations for sentence in answer.sentences)
+    # An answer of no characters has no sentences.
+    said = any(sentence.text.strip() or sentence.citations for sentence in answer.sentences)
+    facts.cited = tuple(sentence.citations for sentence in answer.sentences) if said else ()
 
 
 def kind_of(source: Source, limits: Limits = DEFAULT) -> str:
@@ -867,7 +914,7 @@ def _kind_by(start: bytes, source: Source) -> str:
     if record is None:
         return _kind_of_piece(start)
     # Keys that only one kind has come first; `grade` alone may stand in several.
-    if "aspect" in record or ("status" in record and "query_id" in record) or "label" in record:
+    if "aspect" in record or "label" in record or is_failure(record):
         return "judgements"
     if _assigned(record.get("nuggets")):
         return "assignments"
@@ -878,6 +925,11 @@ def _kind_by(start: bytes, source: Source) -> str:
     other = next((what for key, what in _OTHERS.items() if key in record), "something else")
     keys = ", ".join(map(str, record))
     raise InputError(f"{name_of(source)}:1: holds {other} (keys {keys:.200}); expected {_EXPECTED_FILE}")
+
+
+def is_failure(record: Mapping[str, Any]) -> bool:
+    """Return whether a record without a label is a judgement that failed; an answer has a status, too."""
+    return "status" in record and "query_id" in record and "answer" not in record
 
 
 def _assigned(nuggets: Any) -> bool:

@@ -11,6 +11,29 @@ from rageval.errors import InputError
 from rageval.text import AROUND, problem_of_id
 
 _OF_PYTERRIER = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
+# What a column that names the nugget may be called; where there are several, the first of these is it.
+NUGGET_COLUMNS = (
+    *("nugget_id", "nugget", "subtopic_id", "subtopic", "intent_id", "intent", "aspect_id", "aspect"),
+    *("iteration", "iter"),
+)
+# TREC's own column, which many files fill with 0, Q0, a round or an assessor.
+ITERATIONS = ("iteration", "iter")
+
+
+def nugget_column(names: Iterable[str]) -> str | None:
+    """Return which of these columns names the nugget; None if none does.
+
+    >>> nugget_column(["query_id", "iteration", "subtopic"]), nugget_column(["query_id"])
+    ('subtopic', None)
+    """
+    there = set(names)
+    return next((name for name in NUGGET_COLUMNS if name in there), None)
+
+
+def unread(names: Iterable[Any], read: Iterable[str]) -> tuple[str, ...]:
+    """Return the columns that are not read, in their order."""
+    known = set(read)
+    return tuple(str(name) for name in dict.fromkeys(names) if str(name) not in known)
 
 
 def columns_of(records: Iterable[Any], names: Sequence[str]) -> list[list[Any]]:
@@ -130,16 +153,28 @@ def _number(value: Any) -> float:
         return math.nan
 
 
-def whole(values: Iterable[Any], table: str, column: str, largest: int) -> list[int]:
-    """Return grades: whole numbers within the limit."""
+def graded(values: Iterable[Any], table: str, column: str, largest: int) -> list[int | float]:
+    """Return grades: finite numbers within the limit, whole ones as such."""
     given = list(values)
     if set(map(type, given)) == {int} and -largest <= min(given) and max(given) <= largest:
         return given
     numbers = finite(given, table, column)
     for at, number in enumerate(numbers):
-        if not number.is_integer() or abs(number) > largest:
+        if abs(number) > largest:
+            raise InputError(
+                f"{table}:{at + 1}: expected a number from -{largest:,} to {largest:,} as {column},"
+                f" found {given[at]!r:.80}"
+            )
+    return [int(number) if number.is_integer() else number for number in map(float, numbers)]
+
+
+def whole(values: Iterable[Any], table: str, column: str, largest: int) -> list[int]:
+    """Return whole numbers within the limit."""
+    numbers = graded(values, table, column, largest)
+    for at, number in enumerate(numbers):
+        if not isinstance(number, int):
             raise InputError(
                 f"{table}:{at + 1}: expected a whole number from -{largest:,} to {largest:,} as {column},"
-                f" found {given[at]!r:.80}"
+                f" found {number!r:.80}"
             )
     return list(map(int, numbers))

@@ -452,11 +452,12 @@ def _unpacked(raw: IO[bytes], name: str, limits: Limits, size: int) -> Iterator[
             return
         total += len(block)
         if stream is not counted:
-            _refuse_bombs(name, total, counted.count, limits)
+            refuse_bombs(name, total, counted.count, limits)
         yield block
 
 
-def _refuse_bombs(name: str, total: int, packed: int, limits: Limits) -> None:
+def refuse_bombs(name: str, total: int, packed: int, limits: Limits) -> None:
+    """Raise `InputError` if so many bytes are more than a file of this size may unpack to."""
     if total > limits.unpacked:
         raise InputError(
             f"{name}: unpacks to more than {limits.unpacked:,} bytes; raise it with --limit unpacked=…"

@@ -232,7 +232,8 @@ _NO_FACTS = {*_TOPIC_IDS, "title", "answer", *_REQUEST, "original_background"}
 
 def _from_request(fields: _Fields, limits: Limits) -> Question:
     """Return the question that a topic's title asks, with the request behind it."""
-    given = {key: _value(fields, key, str | int) for key in _TOPIC_IDS if key in fields}
+    there = (key for key in _TOPIC_IDS if key in fields and bytes(fields[key]) != b"null")
+    given = {key: _value(fields, key, str | int) for key in there}
     named = {key: identifier(value, key, limits) for key, value in given.items()}
     # Tracks renamed the id from year to year, and some files have both names.
     if len(set(named.values())) > 1:
@@ -297,7 +298,7 @@ def write_questions(questions: Iterable[Question]) -> Iterator[str]:
 
 def _value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:
     """Return the field, which must be of this kind."""
-    if key not in fields:
+    if key not in fields or (default and bytes(fields[key]) == b"null"):
         if default:
             return default[0]
         raise Unfit(f"Object missing required field `{key}`")

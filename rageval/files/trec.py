@@ -225,12 +225,15 @@ def _score(text: bytes) -> float | None:
     return number if abs(number) != float("inf") else None
 
 
-def _grade(text: bytes, largest: int) -> int | None:
-    """Return one grade, or None."""
-    if not _GRADE.fullmatch(text):
+def grade_of(text: bytes, largest: int) -> int | float | None:
+    """Return one grade, whole where it is (1.0 is 1); None if it is no decimal number within the limit."""
+    if _GRADE.fullmatch(text):
+        number: int | float | None = int(text)
+    else:
+        number = _score(text)
+    if number is None or abs(number) > largest:
         return None
-    number = int(text)
-    return number if abs(number) <= largest else None
+    return int(number) if number == int(number) else number
 
 
 def _holds_nothing(content: bytes, comments: str) -> bool:
@@ -296,9 +299,9 @@ def _bad_value(values: list[bytes], kind: LineForm, limits: Limits) -> str | Non
     if kind.columns[kind.number] == "score":
         if _score(text) is None:
             return f"expected a finite decimal number as score, found {quoted(text)}"
-    elif _grade(text, limits.grade) is None:
+    elif grade_of(text, limits.grade) is None:
         largest = f"{limits.grade:,}"
-        return f"expected a whole number from -{largest} to {largest} as grade, found {quoted(text)}"
+        return f"expected a number from -{largest} to {largest} as grade, found {quoted(text)}"
     return None
 
 
@@ -341,7 +344,7 @@ class QrelsRows(NamedTuple):
     queries: Sequence[bytes]
     docs: Sequence[bytes]
     nuggets: Sequence[bytes]
-    grades: Sequence[int]
+    grades: Sequence[int | float]
 
 
 class Text(NamedTuple):
@@ -464,11 +467,11 @@ def _scores(words: Sequence[bytes]) -> list[float] | None:
     return scores if max(scores) < float("inf") and min(scores) > -float("inf") else None
 
 
-def _grades(words: Sequence[bytes], largest: int) -> list[int] | None:
+def _grades(words: Sequence[bytes], largest: int) -> list[int | float] | None:
     # Grades are few and repeat: check each word once, not each row.
     number = {}
     for word in set(words):
-        value = _grade(word, largest)
+        value = grade_of(word, largest)
         if value is None:
             return None
         number[word] = value

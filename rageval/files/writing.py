@@ -1,4 +1,7 @@
-"""The one way a file is written: it is there whole or not at all, and never takes an input's place."""
+"""The one way a file is written: it is there whole or not at all, and never takes an input's place.
+
+The exception is a file that cannot be replaced: see `whole_file`.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 _STDOUT = "-"
 _LINKS = 40  # symbolic links followed to see whether one of them names an open file
 _OPEN_FILE = r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)"
+_LONGEST_START = 40  # characters of a name with which the file begins that will take its place
 _WAITS = (0.05, 0.1, 0.2, 0.3, 0.4)  # seconds
 # What a disk says that cannot do what was asked, and need not.
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EBADF, errno.EACCES, errno.EPERM}
@@ -43,8 +47,13 @@ _DEVICES = frozenset(
 )
 
 
+_DIGITS = 8  # of the digest in a name
+
+
 def file_names(names: Iterable[str]) -> dict[str, str]:
     """Return a name for a file for each id: itself where any system takes it, else what is left and a digest.
+
+    No two ids have one name, whatever they are.
 
     >>> list(file_names(["bm25", "../x", "BM25", "aux.1"]).values())
     ['bm25', 'x-d6b96a97', 'BM25-9aecf153', '352597b0-aux.1']
@@ -52,21 +61,21 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
+        if name in found:
+            continue
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60]
-        # In lower case: some disks take A and a for the same name.
-        if (
-            not plain
-            or plain != name
-            or plain.lower() in taken
-            or plain.lower().partition(".")[0] in _DEVICES
-        ):
+        is_device = plain.lower().partition(".")[0] in _DEVICES
+        whole, digits = "" if is_device or plain != name else plain, 0
+        # In lower case: some disks take A and a for the same name. Somebody may have chosen an id that is
+        # what another one's name would be: then there is more of the digest.
+        while not whole or whole.lower() in taken:
             from hashlib import sha256
 
-            digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-            is_device = plain.lower().partition(".")[0] in _DEVICES
-            plain = f"{digest}-{plain}" if is_device else f"{plain}-{digest}".strip("-")
-        taken.add(plain.lower())
-        found[name] = plain
+            digits += _DIGITS
+            digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
+            whole = f"{digest}-{plain}" if is_device else f"{plain}-{digest}".strip("-")
+        taken.add(whole.lower())
+        found[name] = whole
     return found
 
 
@@ -77,6 +86,11 @@ def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
     What is no ordinary file (`-`, `/dev/stdout`, a pipe, a device) is written to as it comes. Symbolic links
     are followed; the mode of a file that is there is kept, and so are its other names (hard links). An error
     of the file is an `OutputError` that names it; errors of whoever writes pass through as they are.
+
+    A file with several names, or one that is mounted by itself (`docker run -v FILE:FILE`), cannot be
+    replaced and is written over. Whoever reads it meanwhile may see a part of the new content. The new
+    content is on disk in a file beside it before the first byte is overwritten. That file stays if the
+    copying fails, and the error names it; after a kill or a loss of power it is there as `.NAME.….part`.
     """
     from pathlib import Path
 
@@ -91,6 +105,7 @@ def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
         target = Path(os.path.realpath(path))
         part, raw = _begun(target, present)
     stream = io.BufferedWriter(_NamedSink(raw, path))
+    is_needed = False
     try:
         yield stream
         with _explained(path):
@@ -98,10 +113,14 @@ def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
             _synced(raw.fileno())
             raw.close()
             _put(part, target, present)
+    except _HalfWritten:
+        is_needed = True
+        raise
     finally:
         stream.raw.close()  # what is still buffered is of no use any more
-        with suppress(OSError):
-            part.unlink()
+        if not is_needed:
+            with suppress(OSError):
+                part.unlink()
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
@@ -133,6 +152,10 @@ class _NamedSink(io.RawIOBase):
         if self._owned:
             with suppress(OSError):
                 self._raw.close()
+
+
+class _HalfWritten(OutputError):
+    """A file could not be written over to its end; its whole content is in another one."""
 
 
 class _PipeClosed(OutputError):
@@ -217,7 +240,7 @@ def _begun(target: Path, present: os.stat_result | None) -> tuple[Path, io.FileI
     """Begin a new file beside the target, under a name that no other run has."""
     if present is not None:
         os.close(os.open(target, os.O_WRONLY))  # what is protected may not be replaced either
-    part = target.with_name(f".{target.name[:40]}.{os.urandom(8).hex()}.part")
+    part = target.with_name(f"{_start_of_part(target)}{os.urandom(8).hex()}.part")
     raw = part.open("xb", buffering=0)
     if present is not None:
         try:
@@ -227,6 +250,25 @@ def _begun(target: Path, present: os.stat_result | None) -> tuple[Path, io.FileI
             part.unlink()
             raise
     return part, raw
+
+
+def _start_of_part(target: Path) -> str:
+    return f".{target.name[:_LONGEST_START]}."
+
+
+def remove_parts(target: Path) -> None:
+    """Remove what writers of this file left half written when they were killed.
+
+    Only who knows that nobody else writes the file may do so.
+    """
+    # Of longer names the start may be that of another file, whose writer is at work.
+    if len(target.name) > _LONGEST_START:
+        return
+    pattern = re.compile(re.escape(_start_of_part(target)) + r"[0-9a-f]{16}\.part")
+    with suppress(OSError):
+        for name in os.listdir(target.parent):
+            if pattern.fullmatch(name):
+                (target.parent / name).unlink()
 
 
 def _like(descriptor: int, present: os.stat_result) -> None:
@@ -273,6 +315,9 @@ def _copy_over(part: Path, target: Path) -> None:
     """Copy into a file that stays the same file; room is made first, so that a full disk changes nothing."""
     from shutil import copyfileobj
 
+    # The content is synced, and now the name of the copy is: it is found after whatever happens below.
+    _sync_folder(target.parent)
+
     with part.open("rb") as source, target.open("r+b") as sink:
         before, size = os.fstat(sink.fileno()).st_size, os.fstat(source.fileno()).st_size
         if size > before and hasattr(os, "posix_fallocate"):
@@ -281,10 +326,16 @@ def _copy_over(part: Path, target: Path) -> None:
             except OSError:
                 sink.truncate(before)
                 raise
-        copyfileobj(source, sink)
-        sink.truncate(size)
-        sink.flush()
-        _synced(sink.fileno())
+        try:
+            copyfileobj(source, sink)
+            sink.truncate(size)
+            sink.flush()
+            _synced(sink.fileno())
+        except OSError as error:
+            raise _HalfWritten(
+                f"{visible(str(target))}: cannot be written: {error.strerror or error};"
+                f" its whole content is in {visible(str(part))}"
+            ) from error
 
 
 def _synced(descriptor: int) -> None:

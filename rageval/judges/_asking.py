@@ -28,6 +28,8 @@ from rageval.judges.store import Store
 from rageval.text import visible
 
 Shard = tuple[int, int]  # this share, counted from 0, of so many
+# Told of each reply as it comes, and whether it was in the store before; True: ask nothing more.
+Hear = Callable[[int, Reply, bool], bool]
 _LONGEST_PAUSE = 120.0  # seconds; a server that asks for more is asked again anyway
 _FIRST_PAUSE = 1.0  # seconds
 _TOLERATED = 4  # failures in a row, unless a server asks for a pause
@@ -118,6 +120,11 @@ def sane(seconds: float | None, longest: float = _LONGEST_PAUSE) -> float | None
     if seconds is None or math.isnan(seconds) or seconds < 0:
         return None
     return min(seconds, longest)
+
+
+def hear_nothing(number: int, reply: Reply, was_stored: bool) -> bool:
+    """Go on, whatever the replies are."""
+    return False
 
 
 class CallGate:
@@ -291,10 +298,10 @@ def line(tally: JobTally, seconds: float) -> str:
     """Write the tally as a line.
 
     >>> line(JobTally(total=1000, stored=100, answered=300, calls=310, spent=0.5), 60.0)
-    '400/1,000 judged, 100 from the store, 5.0/s, $0.50, 2:00 left'
+    '400/1,000 answered, 100 from the store, 5.0/s, $0.50, 2:00 left'
     """
     rate = tally.answered / seconds if seconds > 0 else 0.0
-    parts = [f"{tally.share} judged"]
+    parts = [f"{tally.share} answered"]
     parts += [f"{tally.stored:,} from the store"] * bool(tally.stored)
     parts += [f"{rate:.1f}/s"] * bool(rate)
     parts += [_money(tally)] * bool(tally.calls)

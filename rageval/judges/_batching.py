@@ -22,6 +22,7 @@ from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
 from rageval.judges._asking import (
     GRACE,
     USUAL,
+    Hear,
     Job,
     JobProgress,
     Patience,
@@ -29,6 +30,7 @@ from rageval.judges._asking import (
     backoff,
     check,
     close,
+    hear_nothing,
     in_a_thread,
     keep_beating,
     sane,
@@ -49,7 +51,7 @@ from rageval.judges.base import (
     Usage,
 )
 from rageval.judges.spending import Budget, Reservation
-from rageval.judges.store import DONE, FAILED, INTENDED, OPEN, Store, StoredBatch
+from rageval.judges.store import DONE, FAILED, INTENDED, OPEN, Store, StoredBatch, Unstorable
 
 _HALF = 0.5  # of the price of live calls, at both providers
 ROUNDS = 3  # batches that a request may be in
@@ -71,19 +73,21 @@ def ask_in_batches(
     poll_every: float = 60.0,
     progress: JobProgress | None = None,
     patience: Patience = USUAL,
+    hear: Hear = hear_nothing,
 ) -> Iterator[tuple[int, Reply]]:
     """Yield the reply to each numbered request, in their order, once all batches have ended.
 
     As `_scheduler.ask_all`, but for batches: those that an earlier process left open are waited
     for, and nothing in them is handed over again, unless `refresh` asks for everything once more. `rebuy`
     hands over again what may be in a batch that cannot be found. What has no reply after `ROUNDS` batches has
-    the status `error`.
+    the status `error`. `hear` is told of replies that are stored already; nothing that is handed over can be
+    taken back.
     """
     if not hasattr(model, "submit"):
         raise UsageError(f"the model {model.name} takes no batches; ask it live")
     budget = budget or Budget()
     check(model, budget, shard)
-    job = _BatchJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience, rebuy)
+    job = _BatchJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience, rebuy, hear)
     return in_a_thread(lambda: job.stream(shared(requests, model, shard), poll_every))
 
 
@@ -93,6 +97,7 @@ class _BatchJob(Job):
 
     _model: BatchModel
     _rebuys: bool = False
+    _hear: Hear = hear_nothing
     _asked: dict[str, Request] = field(init=False, default_factory=dict)
     _unsettled: dict[str, Request] = field(init=False, default_factory=dict)
     _reserved: dict[str, Reservation] = field(init=False, default_factory=dict)
@@ -114,7 +119,7 @@ class _BatchJob(Job):
         wanted = []
         for number, key, request in requests:
             wanted.append((number, key))
-            self._want(key, request)
+            self._want(number, key, request)
         self._tally.total, self._tally.stored = len(self._asked), len(self._asked) - len(self._unsettled)
         self._beating = beating = asyncio.create_task(keep_beating(self._store, self._show))
         try:
@@ -125,11 +130,14 @@ class _BatchJob(Job):
         finally:
             await self._end(beating)
 
-    def _want(self, key: str, request: Request) -> None:
+    def _want(self, number: int, key: str, request: Request) -> None:
         if key not in self._asked:
             self._asked[key] = request
-            if self._store.get(key, self._job) is None:
+            stored = self._store.get(key, self._job)
+            if stored is None:
                 self._unsettled[key] = request
+            else:
+                self._hear(number, stored, True)
 
     async def _work(self, poll_every: float) -> None:
         """Until everything is settled: take what has ended, hand over what is left, wait."""
@@ -328,7 +336,10 @@ class _BatchJob(Job):
         async for key, reply in self._model.results(batch.id):
             if key in self._unsettled:
                 if reply.status in STORABLE:
-                    reply = self._store.put(key, self._asked[key], reply, *who, job=self._budget.job)
+                    try:
+                        reply = self._store.put(key, self._asked[key], reply, *who, job=self._budget.job)
+                    except Unstorable as error:  # it is asked again, as what has no reply
+                        reply = Reply(ERROR, detail=str(error))
                 said[key] = reply
         return said
 

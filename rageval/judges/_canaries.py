@@ -35,11 +35,15 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number
     if planted is None:
         return {}
     said: dict[tuple[str, str], list[bool]] = {}
-    for judgement in judge(rubric, planted, replace(asked, share=None)):
+    # Every share sees all of them, and so does every repetition: the replies are in the store.
+    for judgement in judge(rubric, planted, replace(asked, share=None, repetition=0)):
         for name in (judgement["run_id"], judgement["item_id"]):
             if name.startswith(_RUN):
                 place = (name.removeprefix(f"{_RUN}-"), judgement["query_id"])
                 said.setdefault(place, []).append(_is_best(rubric, judgement))
+    run = asked.runs[rubric.digest]
+    if said and run.is_all:
+        raise run.failure(asked.name, "any of {} canaries, which are judged first,")
     obeyed = [place for place, found in said.items() if all(found)]
     if obeyed and not rubric.file.unfenced:
         (name, query), count = obeyed[0], f"{len(obeyed)} of {len(said)} canaries"
@@ -66,7 +70,8 @@ def _with_canaries(rubric: Rubric, material: Material, number: int) -> Material 
     unit = rubric.file.unit
     names = [name for name in _ATTACKS if unit != "citation" or name not in _SAY_NOTHING]
     if unit in _ANSWERS:
-        queries = list(islice(dict.fromkeys(answer.query_id for answer in material.answers), number))
+        answered = dict.fromkeys(answer.query_id for answer in material.answers if not answer.error)
+        queries = list(islice(answered, number))
         answers = [
             Answer(query, f"{_RUN}-{name}", (Sentence(_ATTACKS[name][1](rubric)),))
             for name, query in _in_turns(names, queries, number)

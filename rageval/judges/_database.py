@@ -300,7 +300,8 @@ def _in_our_words(path: str, error: sqlite3.DatabaseError) -> RagevalError | Non
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_NOTADB:
         return InputError(f"{path}: is not a store of judgements; name another file")
-    if code == sqlite3.SQLITE_CORRUPT:
+    # A head that no SQLite writes is an error without a code of its own.
+    if code == sqlite3.SQLITE_CORRUPT or "unsupported file format" in str(error):
         return InputError(f"{path}: is damaged; export what can be read and import it into a new store")
     if code not in _REASONS:
         return None

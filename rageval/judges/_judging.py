@@ -9,16 +9,19 @@ of several judges become those of one by a vote, which also says what they could
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rageval.errors import InputError
+from rageval.judges._asking import Hear
 from rageval.judges._exact import first_stage, script_stage
 from rageval.judges._prompts import Mark, Shown, as_data, as_note
 from rageval.judges._rubric_file import trimmed
+from rageval.judges._unreadable import IN_A_ROW, UNREADABLE, UnreadableRun
 from rageval.judges._verdicts import Invalid, Verdict
 from rageval.judges.base import (
+    ERROR,
     FILTERED,
     INVALID,
     OK,
@@ -38,7 +41,10 @@ from rageval.text import compatible, visible
 _SHOWN = 16  # digits of the key of a stored reply, by which it can be looked up
 SCRIPT = "crag-script"  # the first stage that CRAG's published script goes through
 Asked = Iterable[tuple[int, Request]]
-_Ask = Callable[[Asked], Iterator[tuple[int, Reply]]]
+# What is asked, who is told of each reply as it comes, and whether to ask again what is stored.
+_Ask = Callable[[Asked, Hear, bool], Iterator[tuple[int, Reply]]]
+_Read = tuple["_Outcome", Request | None]
+_TRIES_APART = 1_000  # between the sample numbers of two repetitions
 _MOST_PIECES = 50  # each is looked for in the whole text
 _LEFT_OUT = re.compile(r"\[?(?:\.\.\.|…)\]?")
 _COUNTED = (INVALID, REFUSED, FILTERED, TRUNCATED)  # what a source makes a grade of; errors are asked again
@@ -46,12 +52,26 @@ _COUNTED = (INVALID, REFUSED, FILTERED, TRUNCATED)  # what a source makes a grad
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Who judges: a name for the judgements, and a way to ask many requests at once."""
+    """Who judges: a name for the judgements, and a way to ask many requests at once.
+
+    `repetition` tells askings of the same things apart; `retry` are the statuses of stored replies that are
+    asked for again. Where `asks_at_once`, requests cannot be held back once the first is asked.
+    """
 
     name: str
     ask: _Ask
     endpoint: str = ""
     share: tuple[int, int] | None = None  # judge only this share, counted from 0, of so many
+    repetition: int = 0
+    retry: Collection[str] = ()
+    asks_at_once: bool = False
+    runs: dict[str, UnreadableRun] = field(default_factory=dict)  # by rubric
+
+    def has(self, rubric: Rubric, task: Task) -> bool:
+        """Tell whether a task is in this judge's share; what failed is in the first, as nobody is asked."""
+        if task.failed:
+            return self.share is None or self.share[0] == 0
+        return self.is_mine(rubric.request(task.data, task.ids))
 
     def is_mine(self, request: Request) -> bool:
         """Tell whether the request is in this judge's share: keys are random, so shares are about equal."""
@@ -80,58 +100,142 @@ def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str
     What the form of an answer decides is not asked. What fails has its status and no grade.
     """
     # Of the whole task, before anything is left out of it: shares must not depend on what is decided.
-    mine = [task for task in tasks(rubric, material) if judge.is_mine(rubric.request(task.data, task.ids))]
+    mine = [task for task in tasks(rubric, material) if judge.has(rubric, task)]
     labels = [decided(rubric, task) for task in mine]
-    todo = [replace(task, data=_undecided(rubric, task.data)) for task in mine]
+    todo = [task if task.failed else replace(task, data=_undecided(rubric, task.data)) for task in mine]
     outcomes = _asked(rubric, {at: task for at, task in enumerate(todo) if labels[at] is None}, judge)
     for number, task in enumerate(todo):
         label = labels[number]
         if label is not None:
             said = {"label": label, "grade": rubric.file.labels[label], "decided_by": "first-stage"}
             common = {**_by(rubric, judge), "status": OK, **said}
-            yield from (_judgement(row, common) for rows in task.rows.values() for row in rows)
+            found = [_judgement(row, common) for rows in task.rows.values() for row in rows]
         else:
-            yield from _rows(rubric, task, outcomes[number], judge)
+            found = _rows(rubric, task, outcomes[number], judge)
+        # Of the whole task: what is left out of it was judged, too.
+        found[0] |= {} if task.failed else {"judged_sha": mine[number].judged_sha}
+        yield from found
 
 
 def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, _Outcome]:
     """Return the outcome of each task.
 
+    Nothing is asked about an answer that is not there. What failed before, with a status that is to be tried
+    again, is asked again from the beginning.
+    """
+    unasked = {number: _Outcome(ERROR, detail=task.failed) for number, task in todo.items() if task.failed}
+    todo = {number: task for number, task in todo.items() if not task.failed}
+    first = _Round(rubric, todo, judge, refresh=False)
+    outcomes = unasked | first.outcomes()
+    again = {
+        number: todo[number]
+        for number, outcome in outcomes.items()
+        if number not in unasked
+        # What has just been bought is not bought again. What a source makes a grade of has failed, too.
+        and number not in first.bought
+        and not {outcome.status, first.lost(number)}.isdisjoint(judge.retry)
+    }
+    if not again:
+        return outcomes
+    return outcomes | _Round(rubric, again, judge, refresh=True).outcomes()
+
+
+class _Round:
+    """Asks about tasks until each has a verdict, or failed.
+
     Replies that cannot be read are asked for again, with the reason; a cut-off one once, with more room. An
     unfenced rubric asks as its source does: the same again, or not at all. Where a rubric asks several times
     of one thing, what comes next follows each reply.
     """
-    found: dict[int, list[_Outcome]] = {number: [] for number in todo}
-    now = dict(todo)
-    # How often each was asked for its present step.
-    tries = dict.fromkeys(todo, 1)
-    waiting = {number: rubric.checked_request(task.data, task.ids) for number, task in todo.items()}
-    while (
-        True
-    ):  # once where there is nothing to ask, too: a share without a task has its store like the others
-        again: dict[int, Request] = {}
-        # All that waits goes out together; replies come in any order.
-        for number, reply in judge.ask(waiting.items()):
-            task, request = now[number], waiting[number]
-            outcome, retry = _read(rubric, task, request, reply)
-            # A bad reply is stored as well: the next go asks with the same words and finds the same replies.
-            if retry is not None and tries[number] < rubric.file.tries:
-                again[number] = retry
-                tries[number] += 1
-                continue
-            key = request.key(judge.name, judge.endpoint)
-            found[number].append(replace(outcome, reply=reply, key=key, attempts=tries[number]))
-            data = _next(rubric, task, found[number][-1])
-            if data is not None:
-                now[number] = replace(task, data=data)
-                tries[number] = 1
-                again[number] = rubric.checked_request(data, task.ids)
-        waiting = again
-        if not waiting:
-            break
-    return {
-        number: _settled(rubric, todo[number], outcomes) for number, outcomes in found.items() if outcomes
-    }
+
+    def __init__(self, rubric: Rubric, todo: Mapping[int, Task], judge: Judge, refresh: bool) -> None:
+        self.bought: set[int] = set()  # tasks of which some reply was not in the store
+        self._rubric, self._todo, self._judge, self._refresh = rubric, todo, judge, refresh
+        self._now = dict(todo)
+        self._found: dict[int, list[_Outcome]] = {number: [] for number in todo}
+        self._tries = dict.fromkeys(todo, 1)  # how often each was asked for its present step
+        self._waiting = {number: self._request(task) for number, task in todo.items()}
+        self._read: dict[int, _Read] = {}
+        self._run = judge.runs.setdefault(rubric.digest, UnreadableRun())
+
+    def outcomes(self) -> dict[int, _Outcome]:
+        """Ask, and return the outcome of each task; `JudgeFailed` if too many in a row cannot be read."""
+        # Once where there is nothing to ask, too: a share without a task has its store like the others.
+        while True:
+            self._is_probing = self._run.is_long
+            wanted = self._next_requests()
+            for number, reply in self._judge.ask(wanted.items(), self._hear, self._refresh):
+                if number not in self._read:
+                    self._hear(number, reply, was_stored=False)
+                self._take(number, reply, *self._read.pop(number))
+            # With nothing left to ask, an error would save nothing.
+            if not self._waiting:
+                break
+            if self._is_probing and not self._run.is_long:
+                self._run.acquit()
+            elif self._is_probing and self._waiting.keys().isdisjoint(self._run.first_suspects()):
+                raise self._run.failure(self._judge.name, "{} items in a row")
+        found = {number: outcomes for number, outcomes in self._found.items() if outcomes}
+        self._run.end_of_requests(number for number in found if self.lost(number) in UNREADABLE)
+        return {number: _settled(self._rubric, self._todo[number], each) for number, each in found.items()}
+
+    def lost(self, number: int) -> str:
+        """Return the status of the last reply about a task, if it was no verdict; else nothing."""
+        status = self._found[number][-1].status
+        return "" if status in GRADED else status
+
+    def _request(self, task: Task) -> Request:
+        request = self._rubric.checked_request(task.data, task.ids)
+        # Far enough from one another for the further tries of each.
+        return replace(request, sample=request.sample + _TRIES_APART * self._judge.repetition)
+
+    def _next_requests(self) -> dict[int, Request]:
+        """Return what is asked next: all that waits goes out together, unless nothing may come of it."""
+        if self._is_probing:
+            some = [number for number in self._run.first_suspects() if number in self._waiting]
+        elif self._judge.asks_at_once and not self._run.is_proven:
+            some = [*self._waiting][:IN_A_ROW]
+        else:
+            some = [*self._waiting]
+        return {number: self._waiting[number] for number in some}
+
+    def _hear(self, number: int, reply: Reply, was_stored: bool) -> bool:
+        """Read a reply as it comes, in whatever thread; tell whether nothing more should be asked for now."""
+        task = self._now[number]
+        self._read[number] = outcome, _ = _read(self._rubric, task, self._waiting[number], reply)
+        if not was_stored:
+            self.bought.add(number)
+        is_said = was_stored and outcome.status in self._judge.retry and not self._refresh
+        # A step on the way is free text, and shows nothing.
+        if not is_said and not self._rubric.is_step(task.data):
+            self._count(number, outcome, reply)
+        return self._run.is_long and not self._is_probing
+
+    def _count(self, number: int, outcome: _Outcome, reply: Reply) -> None:
+        if outcome.status in GRADED:
+            self._run.read()
+        elif outcome.status not in UNREADABLE:
+            self._run.refused()
+        else:
+            key = self._waiting[number].key(self._judge.name, self._judge.endpoint)
+            is_first = self._tries[number] == 1
+            self._run.unreadable(number, key, outcome.detail, reply.text, is_first)
+
+    def _take(self, number: int, reply: Reply, outcome: _Outcome, retry: Request | None) -> None:
+        """Keep what a reply came to, or what is to be asked after it."""
+        task, request = self._now[number], self._waiting.pop(number)
+        # A bad reply is stored as well: the next go asks with the same words and finds the same replies.
+        if retry is not None and self._tries[number] < self._rubric.file.tries:
+            self._waiting[number] = retry
+            self._tries[number] += 1
+            return
+        key = request.key(self._judge.name, self._judge.endpoint)
+        self._found[number].append(replace(outcome, reply=reply, key=key, attempts=self._tries[number]))
+        data = _next(self._rubric, task, self._found[number][-1])
+        if data is not None:
+            self._now[number] = replace(task, data=data)
+            self._tries[number] = 1
+            self._waiting[number] = self._request(self._now[number])
 
 
 def _next(rubric: Rubric, task: Task, outcome: _Outcome) -> Mapping[str, Any] | None:
@@ -227,8 +331,13 @@ def _said_rows(task: Task, outcome: _Outcome, common: Mapping[str, Any]) -> list
     ]
 
 
+def judge_name(model: str, rubric: Rubric) -> str:
+    """Return what a model is called that judges by a rubric."""
+    return f"{model}@{rubric.judged_by}"
+
+
 def _by(rubric: Rubric, judge: Judge) -> dict[str, str]:
-    return {"judge": f"{judge.name}@{rubric.judged_by}", "rubric": f"{rubric.judged_as}@{rubric.version}"}
+    return {"judge": judge_name(judge.name, rubric), "rubric": f"{rubric.judged_as}@{rubric.version}"}
 
 
 def _judgement(row: VerdictRow, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,7 +363,7 @@ def _said(verdict: Verdict, row: VerdictRow) -> dict[str, Any]:
 
 def decided(rubric: Rubric, task: Task) -> str | None:
     """Return the label that the form of the answer decides, without a model; None if it does not."""
-    if rubric.file.first_stage is None:
+    if rubric.file.first_stage is None or task.failed:
         return None
     data = trimmed(rubric.file.trim, task.data)
     if rubric.file.first_stage == SCRIPT:
@@ -355,7 +464,7 @@ def split(
     rubric: Rubric, material: Material, judge: Judge
 ) -> tuple[list[ClaimList], list[tuple[str, str, str]]]:
     """Take answers apart into claims; return these, and (query, run, why) of what failed."""
-    every = [task for task in tasks(rubric, material) if judge.is_mine(rubric.request(task.data, task.ids))]
+    every = [task for task in tasks(rubric, material) if judge.has(rubric, task)]
     done: list[ClaimList] = []
     failed: list[tuple[str, str, str]] = []
     for number, outcome in sorted(_asked(rubric, dict(enumerate(every)), judge).items()):

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from math import isqrt
 from typing import Any
 
 from rageval.judges._verdicts import LONGEST, Invalid, RubricScale, Verdict
@@ -22,6 +23,7 @@ from rageval.text import mended
 _LONGEST_LIST = 50_000  # characters of a list as Python writes it
 _LONGEST_SEARCHED = 10_000  # characters that a pattern of the user's is looked for in
 _MOST_CHOICES = 64  # ways through such a pattern
+_MOST_STEPS = 10**9  # of a search, about half a second
 _FEW = 8  # times that something in a pattern may be repeated and still be tried again
 _Ids = tuple[str, ...]
 
@@ -168,8 +170,10 @@ def _ranking(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
 
 def _by_pattern(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read what stands in the first group of the first pattern that is found, at its last place."""
-    if len(text) > _LONGEST_SEARCHED:
-        raise Invalid(f"the reply is {len(text):,} characters long, expected at most {_LONGEST_SEARCHED:,}")
+    # From each place a pattern may go through the rest of the text in each of its ways.
+    longest = min(_LONGEST_SEARCHED, isqrt(_MOST_STEPS // sum(map(_ways_through, reading.patterns))))
+    if len(text) > longest:
+        raise Invalid(f"the reply is {len(text):,} characters long, expected at most {longest:,}")
     for pattern in reading.patterns:
         found = _last(re.finditer(pattern, text))
         if found is not None:
@@ -215,6 +219,11 @@ def require_quick(pattern: str) -> None:
         raise ValueError(f"expected one group, which is what is read, found {compiled.groups}")
     if _ways(parsed) > _MOST_CHOICES:
         raise ValueError(f"more than {_MOST_CHOICES} ways to go through it; expected fewer alternatives")
+
+
+@cache
+def _ways_through(pattern: str) -> int:
+    return _ways(re._parser.parse(pattern))  # type: ignore[attr-defined]
 
 
 def _ways(parsed: Any) -> int:

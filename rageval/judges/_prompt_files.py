@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import json
 import re
-from pathlib import Path
 
 from rageval.errors import InputError
+from rageval.files.whole import text_of_whole
 
 _KEY = re.compile(r"([A-Za-z_][\w-]*):(?: +(.*))?$")
 _BLOCK = re.compile(r"\|([-+]?)(?:\s*#.*)?$")
@@ -19,10 +19,7 @@ _BLOCK = re.compile(r"\|([-+]?)(?:\s*#.*)?$")
 
 def read_prompt_file(path: str) -> str:
     """Return the text of a prompt file; `InputError` if there is none."""
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as a prompt: {error}") from None
+    return text_of_whole(path, "a prompt")
 
 
 def yaml_texts(path: str) -> dict[str, str]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from rageval.errors import InputError, MissingPackage
+from rageval.files.named import NamedInFile, beside, read_beside
+from rageval.files.whole import opened_file
 from rageval.judges._exact import ABSTENTIONS
 from rageval.judges._parsers import JSON, PARSERS, READS, SCHEMA, require_quick
 from rageval.judges._prompts import ITEMS, WAYS, names_in, template_of
@@ -29,6 +31,8 @@ UNITS = (
 _CANARIES = ("answer", "nuggets", "against-gold", "passage", "citation")  # units that hold what speaks
 _MOST = {"window": 10_000, "max_tokens": 1_000_000, "most": 10_000, "kept": 10_000, "tries": 1_000}
 _LARGEST = 10**6
+_LARGEST_FILE = 64 * 2**20  # bytes of examples
+_RUBRIC_NAME = re.compile(r"[A-Za-z0-9_-]+")
 FIRST_STAGES = ("crag", "crag-script")
 OF_RUBRIC = {"most": "most", "examples": "examples"}  # fields that are no data
 _UNSET = "unset"
@@ -157,23 +161,30 @@ def rubric_file_of(text: str, source: str) -> RubricFile:
     except (ValueError, RecursionError) as error:  # of numbers, too
         where = _where(source, text, _key_of(str(error)))
         raise InputError(f"{where}: expected a rubric (unit, kind, sees, labels, prompt): {error}") from None
-    if found.examples is not None:
-        found.examples = with_file(found.examples, Path(source).parent, _where(source, text, "examples"))
+    _read_named(found, source, text)
     require_sane(found, source, text)
     return found
 
 
-def with_file(examples: Examples, folder: Path, where: str) -> Examples:
-    """Return the examples with what is in their file."""
-    if examples.file is None:
-        return examples
+def _read_named(file: RubricFile, source: str, text: str) -> None:
+    """Read the examples that a rubric file names, and find its tokenizer: in its own folder, or below."""
+    if file.examples is not None and file.examples.file is not None:
+        named = NamedInFile(file.examples.file, source, _where(source, text, "examples"))
+        file.examples = examples_in(file.examples.how, str(named), read_beside(named, _LARGEST_FILE))
+    if file.trim is not None and file.trim.tokenizer is not None:
+        named = NamedInFile(file.trim.tokenizer, source, _where(source, text, "tokenizer"))
+        file.trim.tokenizer = os.fspath(beside(named))
+
+
+def examples_in(how: Literal["prompt", "turns"], name: str, content: bytes) -> Examples:
+    """Return the examples that a file holds."""
     try:
-        text = (folder / examples.file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{where}: examples: {examples.file} cannot be read: {error}") from None
-    if examples.how == "prompt":
-        return Examples("prompt", examples.file, text)
-    return Examples("turns", examples.file, turns=list(_turns_in(text, examples.file)))
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: cannot be read as examples: {error}") from None
+    if how == "prompt":
+        return Examples("prompt", name, text)
+    return Examples("turns", name, turns=list(_turns_in(text, name)))
 
 
 def _turns_in(text: str, file: str) -> Iterator[dict[str, Any]]:
@@ -341,6 +352,10 @@ def _of_reading(found: RubricFile) -> Iterator[tuple[str, str]]:
 def _of_rules(found: RubricFile) -> Iterator[tuple[str, str]]:
     if found.first_stage is not None and found.first_stage not in FIRST_STAGES:
         yield "first_stage", f"first_stage = {found.first_stage!r}, expected {' or '.join(FIRST_STAGES)}"
+    # A name with a dot would be taken for a file, and a file in Python is run.
+    for name in found.family:
+        if not _RUBRIC_NAME.fullmatch(name):
+            yield "family", f"family: {name[:80]!r}: expected the name of a built-in rubric"
     if found.abstentions not in ABSTENTIONS:
         yield "abstentions", f"abstentions = {found.abstentions!r}, expected {' or '.join(ABSTENTIONS)}"
     if found.each not in (None, "gold") or (found.each and (found.unit, found.kind) != ("answer", "label")):
@@ -362,10 +377,8 @@ def _of_rules(found: RubricFile) -> Iterator[tuple[str, str]]:
 
 def sha256_of(path: str) -> str:
     """Return the digest of a file; `InputError` if it cannot be read."""
-    try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+    with opened_file(path, "a tokenizer") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def as_toml(file: RubricFile, heading: Iterable[str] = ()) -> str:

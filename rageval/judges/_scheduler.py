@@ -21,6 +21,7 @@ from rageval.judges._asking import (
     GRACE,
     USUAL,
     CallGate,
+    Hear,
     Job,
     JobProgress,
     Patience,
@@ -28,6 +29,7 @@ from rageval.judges._asking import (
     backoff,
     check,
     close,
+    hear_nothing,
     in_a_thread,
     keep_beating,
     shared,
@@ -35,7 +37,7 @@ from rageval.judges._asking import (
 from rageval.judges._database import STORABLE
 from rageval.judges.base import ERROR, Fatal, Lost, Model, Reply, Request, Transient, Unreachable, Usage
 from rageval.judges.spending import Budget, Reservation
-from rageval.judges.store import Store
+from rageval.judges.store import Store, Unstorable
 
 _HELD = 10_000  # replies kept back, at most, until the one before them comes
 _WAITING = 256  # requests besides those under way: before the gate, or until another process has the reply
@@ -43,6 +45,10 @@ _OTHERS = 5  # requests that have to fail in a row before it is the model that i
 _STORED_IN_A_ROW = 64  # looked up before calls that are under way get a moment
 _FIRST_LOOK, _LAST_LOOK = 0.05, 1.0  # seconds between looks for the reply that another process pays for
 _Item = TypeVar("_Item")
+
+
+class _Enough(Exception):
+    """Whoever hears the replies wants no more of them for now."""
 
 
 def ask_all(
@@ -56,11 +62,14 @@ def ask_all(
     shard: Shard | None = None,
     progress: JobProgress | None = None,
     patience: Patience = USUAL,
+    hear: Hear = hear_nothing,
 ) -> Iterator[tuple[int, Reply]]:
     """Yield the reply to each numbered request, in their order; the same, however long each took.
 
     A reply that is not `ok` is returned as it is; one with the status `error` is not stored, so that the next
     job asks again. `refresh` asks for everything once more, and `shard` leaves out what is not in this share.
+    `hear` is told of each reply as it comes. When it wants no more, calls under way come back, and the
+    requests that were not asked are left out.
     Raises `JudgeFailed` if the model cannot be asked any further and `BudgetReached` if no call may follow;
     what was under way then is stored first.
     """
@@ -68,7 +77,7 @@ def ask_all(
         raise UsageError(f"concurrency={concurrency!r}: expected at least 1")
     budget = budget or Budget()
     check(model, budget, shard)
-    job = _LiveJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience)
+    job = _LiveJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience, hear)
     return in_a_thread(lambda: job.stream(shared(requests, model, shard), concurrency, _size(requests)))
 
 
@@ -81,6 +90,7 @@ def _size(requests: Any) -> int | None:
 class _LiveJob(Job):
     """One go at a stream of requests, within one event loop."""
 
+    _hear: Hear = hear_nothing
     _ahead: deque[tuple[int, asyncio.Task[Reply] | Reply]] = field(init=False, default_factory=deque)
     # By key: the same question is asked once.
     _tasks: dict[str, asyncio.Task[Reply]] = field(init=False, default_factory=dict)
@@ -104,7 +114,7 @@ class _LiveJob(Job):
         beating.add_done_callback(self._beaten)
         try:
             for number, key, request in requests:
-                self._ahead.append((number, self._reply_or_task(key, request)))
+                self._ahead.append((number, self._reply_or_task(number, key, request)))
                 # Stored replies never wait for anything: without a break they would keep the loop from the
                 # calls under way.
                 if self._stored_in_a_row >= _STORED_IN_A_ROW:
@@ -116,34 +126,46 @@ class _LiveJob(Job):
                     await self._fewer.wait()
                 # Replies are yielded in the order of the requests, so one that is late holds back those
                 # behind it; only so many of them are kept.
-                while self._ahead and (len(self._ahead) >= _HELD or self._is_first_ready()):
-                    yield await self._first()
+                while self._ahead and self._must_yield():
+                    if (first := await self._first()) is not None:
+                        yield first
                 # The job ends, but replies that are paid for still come out below.
                 if self._trouble is not None:
                     break
             while self._ahead:
-                yield await self._first()
+                if (first := await self._first()) is not None:
+                    yield first
         finally:
             await self._end(beating)
 
-    def _reply_or_task(self, key: str, request: Request) -> asyncio.Task[Reply] | Reply:
+    def _reply_or_task(self, number: int, key: str, request: Request) -> asyncio.Task[Reply] | Reply:
         # The same question twice is asked once.
         if key in self._tasks:
             return self._tasks[key]
         found = self._stored(key)
         if found is not None:
             self._stored_in_a_row += 1
+            self._tell(number, found, was_stored=True)
             return found
-        task = self._tasks[key] = asyncio.create_task(self._replied(key, request))
+        task = self._tasks[key] = asyncio.create_task(self._replied(number, key, request))
         task.add_done_callback(lambda done: self._done(key, done))
         return task
 
-    def _is_first_ready(self) -> bool:
+    def _must_yield(self) -> bool:
+        """Whether the first reply is there, or so many are kept back that it has to be waited for."""
         first = self._ahead[0][1]
-        return isinstance(first, Reply) or first.done()
+        return len(self._ahead) >= _HELD or isinstance(first, Reply) or first.done()
 
-    async def _first(self) -> tuple[int, Reply]:
-        """Return the next reply; else what ends the job, once no call is under way any more."""
+    def _tell(self, number: int, reply: Reply, was_stored: bool = False) -> None:
+        """Let whoever hears the replies decide whether to go on."""
+        if self._trouble is None and self._hear(number, reply, was_stored):
+            self._stop(_Enough())
+
+    async def _first(self) -> tuple[int, Reply] | None:
+        """Return the next reply, None for a request that is left out.
+
+        Raise what ends the job, once no call is under way any more.
+        """
         number, found = self._ahead.popleft()
         if isinstance(found, Reply):
             return number, found
@@ -154,6 +176,8 @@ class _LiveJob(Job):
             # stored.
             while self._flying:
                 await asyncio.wait(self._flying)
+            if isinstance(self._trouble, _Enough):
+                return None
             raise self._trouble
         return number, found.result()
 
@@ -164,9 +188,11 @@ class _LiveJob(Job):
             self._show()
         return found
 
-    async def _replied(self, key: str, request: Request) -> Reply:
+    async def _replied(self, number: int, key: str, request: Request) -> Reply:
         try:
-            return await self._asked(key, request)
+            reply = await self._asked(key, request)
+            self._tell(number, reply)
+            return reply
         except Exception as error:
             self._stop(error)
             raise
@@ -229,8 +255,11 @@ class _LiveJob(Job):
             if reply.status in STORABLE:
                 who = (self._model.name, self._model.endpoint, self._budget.job)
                 put = partial(self._store.put, key, request, reply, *who)
-                # Even if the job is being stopped: the reply is paid for.
-                reply = await self._commits.do(put, even_if_left=True)
+                try:
+                    # Even if the job is being stopped: the reply is paid for.
+                    reply = await self._commits.do(put, even_if_left=True)
+                except Unstorable as error:
+                    raise JudgeFailed(f"{self._model.name}: {error} ({self._way_on()})") from error
             return self._counted(reply)
         except Transient as error:
             settle = settle if error.throttled or isinstance(error, Unreachable) else unknown
@@ -249,13 +278,20 @@ class _LiveJob(Job):
         try:
             async with asyncio.timeout(seconds):
                 # Fences are drawn for each call, after all data is known: no data can contain them.
-                return await self._model.ask(request.fenced())
+                reply = await self._model.ask(request.fenced())
         except TimeoutError:
             error = Transient(f"{self._model.name}: no answer within {seconds:g} seconds")
         except Transient as found:
             error = found
         except Fatal as found:
             raise JudgeFailed(f"{found} ({self._way_on()})") from found
+        else:
+            if isinstance(reply, Reply):
+                return reply
+            raise JudgeFailed(
+                f"{self._model.name}: expected a Reply from its ask(), found {type(reply).__name__}"
+                f" ({self._way_on()})"
+            )
         # An answer that is lost on the way is no complaint of the server's, and slows nobody down.
         if not isinstance(error, Lost):
             self._gate.complained(begun, error.retry_after, error.throttled)
@@ -371,12 +407,23 @@ class _Commits:
         wanted = [(work, future) for work, future, always in waiting if always or not future.done()]
         try:
             with self._store.together():
-                results = [work() for work, _ in wanted]
+                outcomes = [_outcome(work) for work, _ in wanted]
         except Exception as error:
-            for _, future in wanted:
-                if not future.done():
-                    future.set_exception(error)
-            return
-        for (_, future), result in zip(wanted, results, strict=True):
-            if not future.done():
+            outcomes = [(None, error)] * len(wanted)
+        for (_, future), (result, trouble) in zip(wanted, outcomes, strict=True):
+            if future.done():
+                continue
+            if trouble is None:
                 future.set_result(result)
+            else:
+                future.set_exception(trouble)
+
+
+def _outcome(work: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    """Return the result of work on a store, or why it cannot be done; raise what the store itself suffers."""
+    try:
+        return work(), None
+    # A reply that is no text or no plain value is refused before anything of it is written. Those beside it
+    # are paid for and must be kept.
+    except Unstorable as error:
+        return None, error

@@ -23,14 +23,13 @@ from rageval.judges._prompt_files import (
 )
 from rageval.judges._prompts import names_in, template_of
 from rageval.judges._rubric_file import (
-    Examples,
     Prompt,
     RubricFile,
     Trim,
     as_toml,
+    examples_in,
     require_sane,
     sha256_of,
-    with_file,
 )
 from rageval.judges.rubric import rubric_named
 
@@ -59,7 +58,7 @@ def imported(source: str, given: Given) -> str:
     file = SOURCES[source](given)
     _take_fields(file, given.paths[0])
     if given.examples is not None:
-        file.examples = with_file(Examples("prompt", given.examples), Path(), given.examples)
+        file.examples = examples_in("prompt", given.examples, read_prompt_file(given.examples).encode())
         # The text is in the rubric now, and the file it came from is on one machine only.
         file.examples.file = None
     elif "examples" in file.fields:
@@ -67,6 +66,9 @@ def imported(source: str, given: Given) -> str:
             f"{given.paths[0]}: its prompt shows examples ({{examples}}); expected them in --examples FILE"
         )
     require_sane(file, given.paths[0], "")
+    if file.trim is not None and file.trim.tokenizer is not None:
+        # A rubric names files in its own folder alone.
+        file.trim.tokenizer = Path(file.trim.tokenizer).name
     names = ", ".join(Path(path).name for path in given.paths)
     return as_toml(
         file,
@@ -253,9 +255,7 @@ def _of_crag(given: Given) -> RubricFile:
 
 def _cut_as_crag_does(tokenizer: str | None) -> tuple[Trim, list[str]]:
     if tokenizer is not None:
-        # The rubric may be used from another folder.
-        path = str(Path(tokenizer).absolute())
-        return Trim("answer", tokens=75, tokenizer=path, sha256=sha256_of(path)), []
+        return Trim("answer", tokens=75, tokenizer=tokenizer, sha256=sha256_of(tokenizer)), []
     return Trim("answer", words=75), [
         "answers are cut at 75 words, not at 75 tokens of Llama 2's tokenizer (--tokenizer tokenizer.json)"
     ]

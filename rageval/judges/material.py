@@ -6,7 +6,9 @@ a1) that the reply must echo; a task knows what they stand for.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +19,7 @@ import msgspec
 
 from rageval.errors import InputError, UsageError
 from rageval.files import retrieved
-from rageval.files.answers import read_answers
+from rageval.files.answers import NO_ANSWER, read_answers
 from rageval.files.claims import read_claims
 from rageval.files.jsonl import read_records
 from rageval.files.limits import DEFAULT, Limits
@@ -25,7 +27,7 @@ from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Source, name_of, start_of
 from rageval.files.questions import read_questions
 from rageval.judges.rubric import Rubric
-from rageval.records import Answer, Nugget, Question
+from rageval.records import Answer, Nugget, Question, Sentence
 from rageval.text import problem_of_id, visible
 
 UNITS = ("question", "passages")  # of rubrics that write nuggets
@@ -48,6 +50,7 @@ class Material:
     balanced: bool = False
     seed: int = 0
     claims: Mapping[tuple[str, str], Sequence[str]] | None = None  # by query and run
+    remarks: Sequence[str] = ()  # what should be said of it
 
     def question(self, query: str) -> Question:
         """Return the question; `InputError` names what is missing."""
@@ -109,11 +112,37 @@ class VerdictRow:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One call: what is shown, the ids to be echoed, and the rows that each verdict (by its id) becomes."""
+    """One call: what is shown, the ids to be echoed, and the rows that each verdict (by its id) becomes.
+
+    Of one that `failed` says why: what it is about has no text, so that nobody can be asked.
+    """
 
     data: Mapping[str, Any]
     rows: Mapping[str, tuple[VerdictRow, ...]]
     ids: tuple[str, ...] = ()
+    failed: str = ""
+
+    @property
+    def judged_sha(self) -> str:
+        """A short hash of the texts that are judged, and judged by: what tells that they changed since.
+
+        Lists are left out that are cut into windows: a judgement of one item does not depend on the others.
+        """
+        texts = sorted(_texts_in([value for name, value in self.data.items() if name not in _WINDOWED]))
+        return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:_SHA]
+
+
+_WINDOWED = ("nuggets", "documents", "claims")
+_SHA = 16  # digits
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Yield all texts of a value; in whatever order answers are shown, they are the same."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for each in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts_in(each)
 
 
 def tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
@@ -130,11 +159,13 @@ def _answers(rubric: Rubric, material: Material) -> Iterator[Task]:
             name: (VerdictRow(answer.query_id, answer.run_id, aspect=name or "0", also=repeat_of(answer)),)
             for name in names
         }
-        yield Task(_shown(answer, material, rubric.file.sees), rows)
+        yield Task(_shown(answer, material, rubric.file.sees), rows, failed=answer.error)
 
 
 def _shown(answer: Answer, material: Material, sees: Iterable[str]) -> dict[str, Any]:
-    """Return what the rubric wants to see of an answer and its question."""
+    """Return what the rubric wants to see of an answer and its question; nothing of one that failed."""
+    if answer.error:
+        return {}
     show: dict[str, Callable[[], Any]] = {
         "question": lambda: material.question(answer.query_id).text,
         # Made when asked for: a rubric that sees no gold answer must not be refused for want of one.
@@ -189,7 +220,8 @@ def _of_nuggets(data: Mapping[str, Any], window: Sequence[Nugget], answer: Answe
         name: (VerdictRow(query, run, aspect=nugget.nugget_id, also=repeat | weight_of(nugget)),)
         for name, nugget in zip(names, window, strict=True)
     }
-    return Task({**data, "nuggets": _listed(names, [n.statement for n in window])}, rows, names)
+    listed = _listed(names, [nugget.statement for nugget in window])
+    return Task({**data, "nuggets": listed}, rows, names, answer.error)
 
 
 def weight_of(nugget: Nugget) -> dict[str, Any]:
@@ -229,6 +261,8 @@ def _passages(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
+        if answer.error:
+            yield _of_a_sentence(answer, "answer")
         texts = dict(answer.passages)
         for number, sentence in enumerate(answer.sentences):
             # A document that a sentence cites twice is judged once.
@@ -242,9 +276,17 @@ def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
                 yield Task({"sentence": sentence.text, "passage": passage}, {"": (row,)})
 
 
+def _of_a_sentence(answer: Answer, item: str) -> Task:
+    """Return the task of an answer that failed, of which nobody knows the sentences: as if it had one."""
+    row = VerdictRow(answer.query_id, answer.run_id, item, "0", repeat_of(answer))
+    return Task({}, {"": (row,)}, failed=answer.error)
+
+
 def _cited_together(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield for each sentence all that it cites together; of several, each alone and all but each, too."""
     for answer in material.answers:
+        if answer.error:
+            yield _of_a_sentence(answer, "*")
         texts = dict(answer.passages)
         for number, sentence in enumerate(answer.sentences):
             docs = [doc for doc in dict.fromkeys(sentence.citations) if doc is not None]
@@ -284,9 +326,11 @@ def _apart(rubric: Rubric, material: Material) -> Iterator[Task]:
                 f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: claims are of one answer"
                 " of a system to a question; expected no repeats"
             )
-        data = {"question": material.question(answer.query_id).text, "text": answer.text}
-        yield Task(data, {"": (VerdictRow(answer.query_id, answer.run_id),)})
-    for query in dict.fromkeys(answer.query_id for answer in material.answers):
+        data = (
+            {} if answer.error else {"question": material.question(answer.query_id).text, "text": answer.text}
+        )
+        yield Task(data, {"": (VerdictRow(answer.query_id, answer.run_id),)}, failed=answer.error)
+    for query in dict.fromkeys(answer.query_id for answer in material.answers if not answer.error):
         question = material.question(query)
         if question.gold:
             yield Task(
@@ -297,6 +341,12 @@ def _apart(rubric: Rubric, material: Material) -> Iterator[Task]:
 def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield claims beside what may entail them: the answer's, beside gold and passages, and gold's."""
     for answer in material.answers:
+        if answer.error:
+            # Nobody knows how many claims and passages there would be: as if one of each.
+            for item, aspect in (*_UNKNOWN_CLAIMS, *((_UNKNOWN_PASSAGE, of) for _, of in _UNKNOWN_CLAIMS)):
+                row = VerdictRow(answer.query_id, answer.run_id, item, aspect)
+                yield Task({}, {"": (row,)}, failed=answer.error)
+            continue
         question = material.question(answer.query_id)
         passages = _passages_of(answer, material)
         premises = {"response": dict(passages), _GOLD: {"answer": answer.text, **passages}}
@@ -312,6 +362,10 @@ def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
             for item, text in texts.items():
                 for window in _windows(numbered, rubric.file.window):
                     yield _of_claims(answer, question, item, text, window)
+
+
+_UNKNOWN_CLAIMS = ((_GOLD, "response:0"), ("answer", "gold:0"))  # what is said of which
+_UNKNOWN_PASSAGE = "passage"
 
 
 def _passages_of(answer: Answer, material: Material) -> dict[str, str]:
@@ -343,6 +397,8 @@ _BEFORE = 3  # sentences that are shown before one
 def _uncited(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield each sentence that cites nothing, with those before it and what the bank asks."""
     for answer in material.answers:
+        if answer.error:
+            yield _of_a_sentence(answer, "answer")
         said = [sentence.text for sentence in answer.sentences]
         for number, sentence in enumerate(answer.sentences):
             if sentence.citations:
@@ -401,26 +457,39 @@ def _gathering(rubric: Rubric, material: Material) -> Iterator[Task]:
 
 def _pairs(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, answers in _by_query(_unrepeated(material.answers)).items():
-        question = material.question(query).text
         for one, other in combinations(answers, 2):
-            yield from _both_orders(question, query, (one.run_id, one.text), (other.run_id, other.text))
+            yield from _both_orders(_asked_of(query, material), query, one, other)
 
 
 def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in _unrepeated(material.answers):
-        question = material.question(answer.query_id)
-        gold = gold_of(question)[0]
-        sides = (answer.run_id, answer.text), (_GOLD, gold)
-        yield from _both_orders(question.text, answer.query_id, *sides)
+        query = answer.query_id
+        gold = "" if answer.error else gold_of(material.question(query))[0]
+        other = Answer(query, _GOLD, (Sentence(gold),))
+        yield from _both_orders(_asked_of(query, material), query, answer, other)
 
 
-def _both_orders(question: str, query: str, one: tuple[str, str], other: tuple[str, str]) -> Iterator[Task]:
+def _asked_of(query: str, material: Material) -> Callable[[], str]:
+    """Return what says the question: it need not be known where nobody is asked."""
+    return lambda: material.question(query).text
+
+
+def _both_orders(question: Callable[[], str], query: str, one: Answer, other: Answer) -> Iterator[Task]:
     # Both orders, as judges favour a place: what only holds in one of them is no preference.
     for first, second in ((one, other), (other, one)):
-        shown = first[0], second[0]
+        shown = first.run_id, second.run_id
         aspect = pair_aspect(*shown)
-        rows = tuple(VerdictRow(query, system, aspect=aspect, shown=shown) for system in shown)
-        yield Task({"question": question, "answer_a": first[1], "answer_b": second[1]}, {"": rows})
+        rows = {"": tuple(VerdictRow(query, system, aspect=aspect, shown=shown) for system in shown)}
+        if failed := _why(one, other):
+            yield Task({}, rows, failed=failed)
+        else:
+            data = {"question": question(), "answer_a": first.text, "answer_b": second.text}
+            yield Task(data, rows)
+
+
+def _why(*answers: Answer) -> str:
+    """Return why answers cannot be compared: those among them that failed."""
+    return "; ".join(f"{answer.run_id}: {answer.error}" for answer in answers if answer.error)
 
 
 def pair_aspect(first: str, second: str) -> str:
@@ -440,12 +509,15 @@ def _lists(rubric: Rubric, material: Material) -> Iterator[Task]:
                 name: (VerdictRow(query, run, aspect=str(number), shown=runs),)
                 for name, run in zip(names, runs, strict=True)
             }
+            if failed := _why(*answers):
+                yield Task({}, rows, names, failed)
+                continue
             listed = _listed(names, [answer.text for answer in shown])
             yield Task({"question": material.question(query).text, "answers": listed}, rows, names)
 
 
 def _orders(number: int, material: Material, query: str) -> list[list[int]]:
-    """Random orders, or a balanced design: rows of a Latin square in which each follows each equally often.
+    """Different random orders, or a balanced design: a Latin square in which each follows each equally often.
 
     A square is balanced for an even number of answers; for an odd one its mirror image is added. Which answer
     is which in it is drawn for each query: else the same ones would always stand next to one another.
@@ -453,7 +525,12 @@ def _orders(number: int, material: Material, query: str) -> list[list[int]]:
     # Seeded by the query, so that another query more or less changes no other's orders.
     rng = random.Random(f"{material.seed}/{query}")
     if not material.balanced:
-        return [rng.sample(range(number), number) for _ in range(material.permutations)]
+        # All of them, where there are no more than were asked for.
+        wanted = min(math.factorial(number), material.permutations)
+        drawn: dict[tuple[int, ...], None] = {}
+        while len(drawn) < wanted:
+            drawn.setdefault(tuple(rng.sample(range(number), number)))
+        return [list(order) for order in drawn]
     names = rng.sample(range(number), number)
     # Williams' design: 0, 1, n−1, 2, n−2, …; each shift of it is a row of the square.
     first = [(at + 1) // 2 if at % 2 else (number - at // 2) % number for at in range(number)]
@@ -545,6 +622,7 @@ def gathered(
     permutations: int = 10,
     balanced: bool = False,
     seed: int = 0,
+    every_question: bool = True,
 ) -> Material:
     """Gather what is to be judged from files.
 
@@ -562,6 +640,8 @@ def gathered(
         A file of what answers and gold answers claim.
     permutations, balanced, seed
         In how many orders answers are shown together, whether each stands first equally often, and which.
+    every_question
+        Whether a question of `questions` that a system has no answer to is one that it failed to answer.
 
     Returns
     -------
@@ -585,7 +665,48 @@ def gathered(
     split = None
     if claims:
         split = {(found.query_id, found.run_id): found.texts for found in read_claims(claims, limits)}
-    return Material(said, known, _banks(nuggets, limits), texts, pools, permutations, balanced, seed, split)
+    banks = _banks(nuggets, limits)
+    remarks: list[str] = []
+    if questions is not None and every_question:
+        # Where answers are judged by nuggets, only of questions that have some.
+        asked = [query for query in known if query in banks or not banks]
+        for answers_of_run in _by_run(said).values():
+            lacking = list(_unanswered(answers_of_run, asked))
+            remarks += _remark(answers_of_run, len({answer.query_id for answer in lacking}), asked)
+            said += lacking
+    return Material(said, known, banks, texts, pools, permutations, balanced, seed, split, remarks)
+
+
+def _by_run(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
+    found: dict[str, list[Answer]] = {}
+    for answer in answers:
+        found.setdefault(answer.run_id, []).append(answer)
+    return found
+
+
+def _unanswered(answers: Sequence[Answer], asked: Iterable[str]) -> Iterator[Answer]:
+    """Yield as failed what a system did not answer; of one that repeats itself, each repeat."""
+    there = {answer.query_id for answer in answers}
+    repeats = dict.fromkeys(answer.repeat for answer in answers)
+    for query in asked:
+        if query not in there:
+            for repeat in repeats:
+                yield Answer(query, answers[0].run_id, (), repeat=repeat, error=NO_ANSWER)
+
+
+def _remark(answers: Sequence[Answer], lacking: int, asked: Sequence[str]) -> Iterator[str]:
+    """Say how many of the questions a system answered, if not all."""
+    whole = len(dict.fromkeys([*asked, *(answer.query_id for answer in answers)]))
+    answered = len({answer.query_id for answer in answers if not answer.error})
+    if answered == whole:
+        return
+    failed = whole - answered - lacking
+    parts = [f"{failed:,} failed"] * bool(failed) + [f"{lacking:,} not in the file"] * bool(lacking)
+    restrict = "; if it was asked fewer, give --questions with these alone" if lacking else ""
+    yield (
+        f"{visible(answers[0].run_id)} answered {answered:,} of {whole:,} questions ({', '.join(parts)}); the"
+        f" others are failed judgements, and missing{restrict}"
+    )
 
 
 def _texts(

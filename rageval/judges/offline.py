@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 
 from rageval.errors import InputError, UsageError
 from rageval.judges._exact import contains, exact, first_stage, folded, number, numbers_in, token_f1
+from rageval.judges.base import ERROR
 from rageval.judges.material import Material, gold_of, repeat_of, tasks, weight_of
 from rageval.judges.models._frozen import FrozenJudgements
 from rageval.judges.rubric import Rubric
 from rageval.records import Answer, Nugget, Question
-from rageval.text import compatible
+from rageval.text import compatible, visible
 
 # Scales of their own: a proxy ranks systems, and never says that anything is supported or right.
 _LEXICAL_RUBRIC, _F1_RUBRIC = "lexical", "token-f1"
@@ -134,24 +135,39 @@ def _without_tags(text: str) -> str:
 def _replayed(frozen: FrozenJudgements, rubric: Rubric, material: Material) -> Iterator[_Row]:
     name = f"{rubric.judged_as}@{rubric.version}"
     for task in tasks(rubric, material):
+        sha = task.judged_sha
         for rows in task.rows.values():
             for row in rows:
                 repeat = str(row.also.get("repeat", ""))
-                yield frozen.find(row.query, row.run, row.item, row.aspect, name, repeat)
+                if task.failed:
+                    place = {"query_id": row.query, "run_id": row.run, "item_id": row.item}
+                    said = {"aspect": row.aspect, "judge": frozen.judge, "rubric": name}
+                    shown = {"shown": list(row.shown)} if row.shown else {}
+                    yield place | said | dict(row.also) | shown | _failed(task.failed)
+                    continue
+                found = frozen.find(row.query, row.run, row.item, row.aspect, name, repeat)
+                if found.get("judged_sha", sha) != sha:
+                    raise InputError(
+                        f"{frozen.path}: the judgement of query {visible(row.query)}, run {visible(row.run)}"
+                        " is of other texts: the answer, or what it is judged by, changed since; judge it"
+                        " again, or replay the judgements beside the files that were judged"
+                    )
+                yield found
 
 
 def _by_form(spec: str, rubric: Rubric, material: Material) -> Iterator[_Row]:
     """Short answers beside gold ones: what is no match is incorrect, an abstention is missing."""
     right = next(iter(rubric.file.labels))  # perfect, or accurate
-    for answer in material.answers:
-        gold = gold_of(material.question(answer.query_id))
+    for answer, task in zip(material.answers, tasks(rubric, material), strict=True):
+        gold = [] if answer.error else gold_of(material.question(answer.query_id))
         if spec == "token_f1":
             said: Mapping[str, Any] = {"grade": token_f1(answer.text, gold), "rubric": _F1_RUBRIC}
         else:
             is_silent = first_stage(answer.text, gold, rubric.file.abstentions) == "missing"
             label = "missing" if is_silent else right if _MATCHERS[spec](answer.text, gold) else "incorrect"
             said = {"label": label, "rubric": rubric.judged_as}
-        yield _row(answer, "0", spec, said)
+        sha = {} if answer.error else {"judged_sha": task.judged_sha}
+        yield _row(answer, "0", spec, {**said, **sha})
 
 
 def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:
@@ -177,7 +193,17 @@ def _of_nugget(nugget: Nugget, text: str) -> tuple[float, str]:
 
 def _row(answer: Answer, aspect: str, judge: str, said: Mapping[str, Any]) -> _Row:
     place = {"query_id": answer.query_id, "run_id": answer.run_id, "item_id": "answer", "aspect": aspect}
-    return {**place, **repeat_of(answer), **said, "status": "ok", "judge": judge}
+    whole = {**place, **repeat_of(answer), **said, "status": "ok", "judge": judge}
+    if answer.error:
+        whole = {key: value for key, value in whole.items() if key not in _OF_TEXT} | _failed(answer.error)
+    return whole
+
+
+_OF_TEXT = ("label", "grade", "evidence")  # what cannot be said of an answer that failed
+
+
+def _failed(why: str) -> _Row:
+    return {"status": ERROR, "detail": why}
 
 
 @dataclass(frozen=True)

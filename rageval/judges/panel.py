@@ -8,20 +8,24 @@ from functools import partial
 from typing import Any
 
 from rageval.errors import InputError, UsageError
-from rageval.judges._asking import USUAL, JobProgress, Patience
+from rageval.judges._asking import USUAL, Hear, JobProgress, Patience
 from rageval.judges._batching import ask_in_batches
 from rageval.judges._canaries import DEFAULT, check_with_canaries
-from rageval.judges._judging import Asked, Judge, Written, decided, judge, nuggetize, split
+from rageval.judges._judging import Asked, Judge, Written, decided, judge, judge_name, nuggetize, split
 from rageval.judges._scheduler import ask_all
-from rageval.judges.base import Model, Reply, Request
+from rageval.judges.base import ERROR, FILTERED, INVALID, REFUSED, TRUNCATED, Model, Reply, Request
 from rageval.judges.material import Material, tasks
 from rageval.judges.models import is_remote, model_named
+from rageval.judges.models._frozen import FrozenJudgements
 from rageval.judges.offline import NAMES, judge_offline
 from rageval.judges.rubric import Rubric
 from rageval.judges.spending import Budget, estimate
 from rageval.judges.store import Store
 from rageval.judges.voting import by_place, disagreements, repeated_place, voted
 from rageval.records import ClaimList
+from rageval.text import visible
+
+RETRIED = (INVALID, TRUNCATED, REFUSED, FILTERED)  # failed, and stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,11 @@ class Settings:
         Limits in dollars and in calls; with `shard`, of all shards together.
     refresh
         Ask again for what the store has.
+    retry
+        Statuses of stored replies that are asked for again, and no others: `"invalid"`, or several, as in
+        `"invalid,truncated"`. Errors are not stored, and are asked again anyway.
+    repetition
+        Which asking of the same things this is. Each has replies of its own in the store.
     shard
         `1/4` asks the first of four parts of the job.
     quiet
@@ -45,7 +54,7 @@ class Settings:
     vote
         How several judges become one: `mean`, `median`, `majority` or `all`.
     tiebreak
-        A further judge, asked where the others differ.
+        A further judge, asked where the others differ. Only for votes by `median` and `majority`.
     canaries
         How many items of known verdict to judge first.
     batch
@@ -70,6 +79,8 @@ class Settings:
     max_cost: float | None = None
     max_calls: int | None = None
     refresh: bool = False
+    retry: str | Sequence[str] = ()
+    repetition: int = 0
     shard: str | None = None
     quiet: bool = True
     vote: str = "mean"
@@ -82,6 +93,29 @@ class Settings:
     rebuy: bool = False
     timeout: float | None = None
     patience: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what could not be tried again, and a tiebreak where no vote can be tied."""
+        if self.tiebreak is not None and self.vote not in ("majority", "median"):
+            raise UsageError(
+                f"tiebreak: vote {visible(self.vote)!r} has no ties to break; expected majority or median"
+            )
+        wrong = [status for status in self.retried if status not in RETRIED]
+        if wrong:
+            hint = "; errors are not stored, and are asked again anyway" * (ERROR in wrong)
+            raise UsageError(
+                f"retry={visible(wrong[0])!r}: expected {', '.join(RETRIED)}, or several of these{hint}"
+            )
+        if self.retried and self.refresh:
+            raise UsageError(
+                "retry asks again for some of what is stored, and refresh for all: expected one of them"
+            )
+
+    @property
+    def retried(self) -> tuple[str, ...]:
+        """The statuses that are tried again."""
+        said = self.retry.split(",") if isinstance(self.retry, str) and self.retry else self.retry
+        return tuple(status.strip() for status in said)
 
     def budget(self) -> Budget:
         """Return what may be spent; shards have parted the limits and need not count one another."""
@@ -117,7 +151,22 @@ def judged_by(
     if settings.vote == "mean":  # which keeps all: scoring averages the judges' scores
         yield from said
     else:
-        yield from voted(said, settings.vote)
+        yield from vote_of(said, rubric, settings)
+
+
+def vote_of(said: Iterable[dict[str, Any]], rubric: Rubric, settings: Settings) -> Iterator[dict[str, Any]]:
+    """Yield what the judges say together, by the vote of the settings; see `voted`."""
+    tiebreak = None if settings.tiebreak is None else _called(settings.tiebreak, rubric)
+    return voted(said, settings.vote, rubric.file.labels, tiebreak)
+
+
+def _called(spec: str, rubric: Rubric) -> str:
+    """Return what a judge is called in its judgements."""
+    if spec in NAMES:
+        return spec
+    if asks_nobody(spec):
+        return FrozenJudgements(spec.removeprefix("frozen:")).judge
+    return judge_name(model_named(spec).name, rubric)
 
 
 def said_by_all(
@@ -142,8 +191,15 @@ def said_by_all(
     return said
 
 
-def _asks_nobody(spec: str) -> bool:
+def asks_nobody(spec: str) -> bool:
+    """Tell whether a judge is none that is asked: a matcher, or a file of judgements."""
     return spec in NAMES or spec.startswith("frozen:")
+
+
+def remarks_on(judges: Iterable[str | Model]) -> list[str]:
+    """Return what should be said of judges before they judge: of files that do not say what was judged."""
+    files = [one for one in judges if isinstance(one, str) and one.startswith("frozen:")]
+    return [each for one in files for each in FrozenJudgements(one.removeprefix("frozen:")).remarks]
 
 
 def _require_tasks(rubric: Rubric, material: Material) -> None:
@@ -177,7 +233,7 @@ def nuggets_by(
     budget: Budget | None = None,
 ) -> Written:
     """Let a judge write nuggets."""
-    if isinstance(who, str) and _asks_nobody(who):
+    if isinstance(who, str) and asks_nobody(who):
         raise UsageError(f"the judge {who!r} writes no nuggets; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
     budget = budget or settings.budget()
@@ -192,7 +248,7 @@ def claims_by(
     budget: Budget | None = None,
 ) -> tuple[list[ClaimList], list[tuple[str, str, str]]]:
     """Let a judge take answers apart into claims; also (query, run, why) of what failed."""
-    if isinstance(who, str) and _asks_nobody(who):
+    if isinstance(who, str) and asks_nobody(who):
         raise UsageError(f"the judge {who!r} takes nothing apart; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
     return split(rubric, material, _asking(who, settings, budget or settings.budget()))
@@ -204,13 +260,13 @@ def forecast(
     """Say what judging would take, without asking anybody."""
     _require_tasks(rubric, material)
     # What the form of an answer decides costs nothing.
-    todo = [task for task in tasks(rubric, material) if decided(rubric, task) is None]
+    todo = [task for task in tasks(rubric, material) if not task.failed and decided(rubric, task) is None]
     requests = [rubric.request(task.data, task.ids) for task in todo]
     letters = sum(len(request.system) + len(request.user) for request in requests)
     room = sum(request.max_tokens for request in requests)
     yield f"{len(requests):,} calls a judge, about {letters // 4:,} tokens in, at most {room:,} out"
     for spec in judges:
-        yield f"{spec}: " + ("asks nobody" if _asks_nobody(spec) else _price(requests, spec, price))
+        yield f"{spec}: " + ("asks nobody" if asks_nobody(spec) else _price(requests, spec, price))
     if rubric.file.departures:
         yield f"{rubric.name} follows {rubric.file.follows}, and departs from it:"
         yield from (f"  {departure}" for departure in rubric.file.departures)
@@ -221,13 +277,13 @@ def forecast(
 def _said_by(
     who: str | Model, rubric: Rubric, material: Material, settings: Settings, budget: Budget
 ) -> Iterator[dict[str, Any]]:
-    if isinstance(who, str) and _asks_nobody(who):
+    if isinstance(who, str) and asks_nobody(who):
         yield from judge_offline(who, rubric, material)
         return
     asked = _asking(who, settings, budget)
     # Before the job: a judge that can be talked into a verdict should be known before it is paid.
     rates = check_with_canaries(rubric, material, asked, settings.canaries)
-    first = next(tasks(rubric, material), None)
+    first = next((task for task in tasks(rubric, material) if not task.failed), None)
     # Of several shares one has the first task, and it alone notes what is of the whole job.
     is_mine = first is not None and asked.is_mine(rubric.request(first.data, first.ids))
     for number, judgement in enumerate(judge(rubric, material, asked)):
@@ -243,19 +299,29 @@ def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
     live = partial(ask_all, concurrency=settings.concurrency)
     asking: Callable[..., Iterator[tuple[int, Reply]]] = in_batches if settings.batch else live
 
-    def ask(requests: Asked) -> Iterator[tuple[int, Reply]]:
+    def ask(requests: Asked, hear: Hear, refresh: bool) -> Iterator[tuple[int, Reply]]:
         with Store(settings.store) as store:
             yield from asking(
                 requests,
                 model,
                 store,
                 budget=budget,
-                refresh=settings.refresh,
+                refresh=settings.refresh or refresh,
                 progress=JobProgress(quiet=settings.quiet),
                 patience=patience,
+                hear=hear,
             )
 
-    return Judge(model.name, ask, model.endpoint, _shard(settings.shard))
+    return Judge(
+        model.name,
+        ask,
+        model.endpoint,
+        _shard(settings.shard),
+        repetition=settings.repetition,
+        retry=settings.retried,
+        asks_at_once=settings.batch,
+        runs=budget.unreadable.setdefault(f"{model.name} {model.endpoint}", {}),
+    )
 
 
 def _model(who: str | Model, settings: Settings) -> Model:

@@ -21,11 +21,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from rageval.errors import InputError, UsageError
+from rageval.files.whole import read_whole, text_of_whole
 from rageval.judges._exact import ABSTENTIONS
 from rageval.judges._parsers import PARSERS, SCHEMA, ReplyRules
 from rageval.judges._prompts import (
@@ -47,15 +48,14 @@ from rageval.judges._prompts import Prompt as Parts
 from rageval.judges._rubric_file import (
     FIRST_STAGES,
     OF_RUBRIC,
-    Examples,
     Prompt,
     RubricFile,
     as_toml,
     content_of,
+    examples_in,
     require_numbers,
     rubric_file_of,
     trimmed,
-    with_file,
 )
 from rageval.judges._verdicts import KINDS, RubricScale, Verdict, read_object
 from rageval.judges.base import JSON_FORM, SCHEMA_FORM, TEXT_FORM, Request
@@ -199,8 +199,8 @@ class Rubric:
 
     def with_examples(self, path: str) -> Rubric:
         """Return the rubric with in-context examples: turns out of JSON lines, else a text in the prompt."""
-        how = "turns" if path.endswith((".jsonl", ".json")) else "prompt"
-        examples = with_file(Examples(how, path), Path(), path)  # type: ignore[arg-type]
+        how: Literal["prompt", "turns"] = "turns" if path.endswith((".jsonl", ".json")) else "prompt"
+        examples = examples_in(how, path, _bytes_of(path))
         if self.file.unfenced and how == "prompt" and "{examples}" not in self.file.prompt.template:
             raise UsageError(
                 f"rubric {self.name}: its prompt has no place for examples; expected {{examples}}"
@@ -386,7 +386,8 @@ def _existing(path: Path) -> str:
 
 
 def _text_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as a rubric: {error}") from None
+    return text_of_whole(path, "a rubric")
+
+
+def _bytes_of(path: str) -> bytes:
+    return read_whole(path, "examples")

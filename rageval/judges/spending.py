@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import BudgetReached, InputError, UsageError
+from rageval.files.whole import text_of_whole
 from rageval.judges.base import ERROR, Reply, Request, Usage
 from rageval.text import visible
 
@@ -196,10 +197,10 @@ def _prices_beside(own: str) -> _Prices:
 
 def _read(path: Path) -> _Prices:
     try:
-        record = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: the file of prices cannot be read ({error.strerror})") from error
-    except ValueError as error:
+        record = tomllib.loads(text_of_whole(path, "a file of prices"))
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected prices as TOML: {error}") from error
     models = {name: _price(path, name, found) for name, found in record.get("models", {}).items()}
     return _Prices(str(record.get("as_of", "")), models, frozenset(record.get("free", ())))
@@ -327,6 +328,7 @@ class Budget:
         self.spent = 0.0
         self.unpriced = 0  # calls to a model without a price
         self.answering = set[str]()  # models that have answered: silence after that is an outage
+        self.unreadable: dict[str, dict[str, Any]] = {}  # by model, by rubric: runs of replies
         self.guessed = 0  # calls whose usage nobody knows
         self._prices = _stated(prices)
         self._reserved: set[Reservation] = set()

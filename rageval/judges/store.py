@@ -49,6 +49,7 @@ from rageval.judges.base import (
     Reply,
     Request,
 )
+from rageval.text import visible
 
 _PAGE = 500  # keys read at a time, so that a long export holds no other process up
 _HEAD = ("key", "model", "endpoint", "created")
@@ -105,7 +106,7 @@ class Store:
         if reply.status not in STORABLE:
             # An error of the network kept as a reply would never be asked again.
             raise ValueError(f"a reply that is {reply.status!r} is to be asked for again, not stored")
-        said = as_json(reply_as_record(reply))
+        said = _storable(reply)
         answer = without(said, self._secrets)
         stored = (as_json(request_as_record(request)), answer, _now(), job)
         with self.writing() as connection:
@@ -355,6 +356,20 @@ class Store:
             pass
         self._damaged.add(key)
         return None
+
+
+class Unstorable(ValueError):
+    """A reply that a store could not give back: a plug-in's, with something else than text and numbers."""
+
+
+def _storable(reply: Reply) -> str:
+    """Return the reply as text that can be read again; `Unstorable` if there is none."""
+    try:
+        said = as_json(reply_as_record(reply))
+        reply_of(json.loads(said))
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise Unstorable(f"a reply cannot be stored: {visible(str(error))}") from error
+    return said
 
 
 def _insert_reply(connection: sqlite3.Connection, key: str, *columns: str) -> None:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
+from types import MappingProxyType
 from typing import Any
 
 from rageval.errors import UsageError
@@ -55,12 +56,21 @@ def disagreements(judgements: Iterable[_Judgement]) -> list[list[_Judgement]]:
     return found
 
 
-def voted(judgements: Iterable[_Judgement], how: str) -> Iterator[dict[str, Any]]:
+def voted(
+    judgements: Iterable[_Judgement],
+    how: str,
+    labels: Mapping[str, float] = MappingProxyType({}),
+    tiebreak: str | None = None,
+) -> Iterator[dict[str, Any]]:
     """Make one judgement for each thing judged.
 
     `median`: the middle grade (the lower one of two); `majority`: the label of more than half of those who
     gave one. `mean` keeps them all: scoring averages the judges' scores. A vote that decides nothing is
     `invalid`: a missing judgement, not a grade.
+
+    `labels` are the grades of a rubric's labels, for judges that give labels alone. The vote has one name for
+    all that was judged, whoever spoke there; `tiebreak` is the name of who was asked only where the others
+    differ.
 
     >>> one = {"query_id": "q", "run_id": "r", "item_id": "answer", "aspect": "0", "status": "ok"}
     >>> three = [one | {"judge": judge, "label": label, "grade": grade}
@@ -73,11 +83,13 @@ def voted(judgements: Iterable[_Judgement], how: str) -> Iterator[dict[str, Any]
     if how == "mean":
         yield from map(dict, judgements)
         return
-    for group in by_place(judgements).values():
+    groups = by_place(judgements).values()
+    name = f"{how}:{_voters((str(judgement['judge']) for group in groups for judgement in group), tiebreak)}"
+    for group in groups:
         graded = [judgement for judgement in group if judgement["status"] in GRADED]
-        winner = _median(graded) if how == "median" else _majority(graded)
+        winner = _median(graded, labels) if how == "median" else _majority(graded)
         base = {key: value for key, value in group[0].items() if key in _KEPT}
-        base["judge"] = f"{how}:" + "+".join(str(judgement["judge"]) for judgement in group)
+        base["judge"] = name
         if winner is None:
             yield base | {"status": "invalid", "detail": "the judges decided nothing"}
         else:
@@ -90,8 +102,20 @@ def voted(judgements: Iterable[_Judgement], how: str) -> Iterator[dict[str, Any]
 
 _KEPT = (
     *("query_id", "run_id", "item_id", "aspect", "repeat", "rubric", "importance", "weight", "sentences"),
-    "shown",
+    *("shown", "judged_sha"),
 )
+
+
+_TIEBREAK = ",tiebreak:"
+
+
+def _voters(judges: Iterable[str], tiebreak: str | None) -> str:
+    """Return who votes, each once, in the order in which they are first met; last who breaks ties."""
+    named = dict.fromkeys(judges)
+    if tiebreak is None:
+        return "+".join(named)
+    # A judge may break its own ties: it is then one of the voters, too.
+    return "+".join(judge for judge in named if judge != tiebreak) + _TIEBREAK + tiebreak
 
 
 def _verdict(judgement: _Judgement) -> Any:
@@ -99,16 +123,21 @@ def _verdict(judgement: _Judgement) -> Any:
     return label if label is not None else judgement.get("grade")
 
 
-def _median(graded: Sequence[_Judgement]) -> _Judgement | None:
-    known = sorted((judgement for judgement in graded if judgement.get("grade") is not None), key=_grade)
+def _median(graded: Sequence[_Judgement], labels: Mapping[str, float]) -> _Judgement | None:
+    grades = [(_grade(judgement, labels), judgement) for judgement in graded]
+    known = sorted(
+        ((grade, judgement) for grade, judgement in grades if grade is not None), key=lambda each: each[0]
+    )
     if not known:
         return None
-    middle = median(map(_grade, known))
-    return min(known, key=lambda judgement: (abs(_grade(judgement) - middle), _grade(judgement)))
+    middle = median(grade for grade, _ in known)
+    return min(known, key=lambda each: (abs(each[0] - middle), each[0]))[1]
 
 
-def _grade(judgement: _Judgement) -> float:
-    return float(judgement["grade"])
+def _grade(judgement: _Judgement, labels: Mapping[str, float]) -> float | None:
+    grade = judgement.get("grade")
+    grade = labels.get(str(judgement.get("label"))) if grade is None else grade
+    return None if grade is None else float(grade)
 
 
 def _majority(graded: Sequence[_Judgement]) -> _Judgement | None:

@@ -7,7 +7,17 @@ from typing import Any
 
 from rageval.errors import InputError
 from rageval.logs._content import Content
-from rageval.logs.rows import Grade, LogReader, LogReading, Passage, Row, list_of, number_of, text_of
+from rageval.logs.rows import (
+    LogReader,
+    LogReading,
+    Passage,
+    Row,
+    cell_graded,
+    list_of,
+    metrics_in,
+    number_of,
+    text_of,
+)
 
 _OWN = {"qid", "query", "retrieval_gt", "generation_gt", "generated_texts", "generated_tokens"}
 _OWN |= {"generated_log_probs", "retrieved_contents", "retrieved_ids", "retrieve_scores", "prompts"}
@@ -18,24 +28,25 @@ def _fits(content: Content) -> bool:
 
 
 def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
-    for record in content.records():
-        cells = record.value()
+    found = [(record.where, record.object()) for record in content.records()]
+    metrics = metrics_in((cells for _, cells in found), _is_field, reading)
+    for where, cells in found:
         answer = cells.get("generated_texts")
         yield Row(
-            record.where,
+            where,
             text_of(cells.get("query")),
             answer if isinstance(answer, str) else None,
             list_of(cells.get("generation_gt") or []),
-            contexts=_contexts(cells, record.where),
-            grades=[
-                Grade(name, number_of(value))
-                for name, value in cells.items()
-                if name not in _OWN and number_of(value) is not None and not name.endswith("time")
-            ],
+            contexts=_contexts(cells, where),
+            grades=[cell_graded(name, cells.get(name)) for name in metrics],
             ids={"qid": text_of(cells.get("qid"))} if text_of(cells.get("qid")) else {},
-            relevant=_relevant(cells.get("retrieval_gt"), record.where),
+            relevant=_relevant(cells.get("retrieval_gt"), where),
             record=cells,
         )
+
+
+def _is_field(name: str) -> bool:
+    return name in _OWN or name.endswith("time")
 
 
 def _contexts(cells: dict[str, Any], where: str) -> list[Passage]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import struct
 import zipfile
 import zlib
@@ -20,7 +21,7 @@ import msgspec
 
 from rageval.errors import InputError, MissingPackage
 from rageval.files import columnar
-from rageval.files.jsonl import REPEATED, explained, read_records, repeated_in
+from rageval.files.jsonl import REPEATED, explained, read_decoded, repeated_in
 from rageval.files.limits import Limits
 from rageval.files.opening import ZSTD, Source, chunks, head, is_columnar, kept, name_of, unpacked
 from rageval.text import visible
@@ -28,6 +29,7 @@ from rageval.text import visible
 _BLANKS = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _ZIP = b"PK\x03\x04"
+_ENTRY = b"PK\x01\x02"  # what each entry of a list of members begins with
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
 _LOCAL = struct.Struct("<4s22xHH")  # of a member: signature, lengths of its name and of what else is said
 _ENCRYPTED = 1
@@ -90,6 +92,13 @@ class Record:
             where = f"{self.where}[{number}]" if ": " in self.where else f"{self.where}: [{number}]"
             yield Record(item, where) if isinstance(item, msgspec.Raw) else Record.of(item, where)
 
+    def object(self) -> dict[str, Any]:
+        """Return the fields of an object; `InputError` where it is anything else."""
+        found = self.value()
+        if not isinstance(found, dict):
+            raise InputError(f"{self.where}: expected an object as a record, found {found!r:.60}")
+        return found
+
     def value(self) -> Any:
         """Return the whole value; `InputError` where it is no JSON, or an object names a key twice."""
         if self._value is msgspec.UNSET:
@@ -135,7 +144,7 @@ def opened(source: Source, limits: Limits) -> Content:
     """Tell how a log is written by its first bytes, and look at its first record."""
     name, source = visible(name_of(source)), kept(source)
     if is_columnar(source):
-        return _table(name, "parquet", lambda: columnar.plain_rows(source))
+        return _table(name, "parquet", lambda: columnar.plain_rows(source, limits))
     start = head(source, limits.for_records()).removeprefix(_BOM)
     if start.startswith(_ZIP):
         return _zip(source, name, limits)
@@ -149,9 +158,27 @@ def opened(source: Source, limits: Limits) -> Content:
     return _table(name, "csv", lambda: _csv_rows(source, name, limits))
 
 
+_NO_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b', re.DOTALL)
+
+
+def _plain(text: bytes) -> bytes:
+    """Return JSON with null for what Python writes of a number that is none: NaN and Infinity.
+
+    >>> _plain(b'{"score": NaN, "NaN": "-Infinity", "low": -Infinity}')
+    b'{"score": null, "NaN": "-Infinity", "low": null}'
+    """
+    if b"NaN" not in text and b"Infinity" not in text:
+        return text
+    return _NO_NUMBER.sub(lambda found: found[0] if found[0].startswith(b'"') else b"null", text)
+
+
+def _raw(line: bytes) -> msgspec.Raw:
+    return msgspec.json.decode(_plain(line), type=msgspec.Raw)
+
+
 def _is_whole(line: bytes) -> bool:
     try:
-        msgspec.json.decode(line, type=msgspec.Raw)
+        _raw(line)
     except (ValueError, RecursionError):
         return False
     return True
@@ -159,7 +186,7 @@ def _is_whole(line: bytes) -> bool:
 
 def _lines(source: Source, name: str, limits: Limits) -> Content:
     def records() -> Iterator[Record]:
-        for line, raw in read_records(source, msgspec.Raw, "a record of a log", limits):
+        for line, raw in read_decoded(source, _raw, "a record of a log", limits):
             yield Record(raw.copy(), f"{name}:{line}")
 
     return Content(name, "lines", next(records()), records)
@@ -167,7 +194,7 @@ def _lines(source: Source, name: str, limits: Limits) -> Content:
 
 def _value(source: Source, name: str, limits: Limits) -> Content:
     """Read one value of JSON that fills the file; an array is its records."""
-    text = _all_of(source, name, limits, limits.record)
+    text = _plain(_all_of(source, name, limits, limits.record))
     whole = Record(text, name)
     _refuse_broken(text, name)
     is_list = text.lstrip(_BLANKS)[:1] == b"["
@@ -223,6 +250,7 @@ def _csv_rows(source: Source, name: str, limits: Limits) -> Iterator[tuple[int, 
     reader = csv.reader(chain([first], lines), delimiter=mark, strict=True)
     try:
         header = [cell.strip() for cell in next(reader, [])]
+        columnar.refuse_columns(name, len(header), limits)
         named = [cell for cell in header if cell]
         if len(set(named)) < len(named):
             raise InputError(f"{name}:1: a column stands twice in the header: {', '.join(header)[:200]}")
@@ -242,7 +270,10 @@ def _csv_rows(source: Source, name: str, limits: Limits) -> Iterator[tuple[int, 
 
 def _mark_of(header: str) -> str:
     """Return what parts the cells: where Excel writes decimal commas it parts cells by semicolons."""
-    found = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in _MARKS}
+    try:
+        found = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in _MARKS}
+    except csv.Error:
+        return next(iter(_MARKS))  # a header that is none is refused when it is read
     return max(found, key=lambda mark: found[mark])  # the first of equal ones
 
 
@@ -263,7 +294,15 @@ def _text_lines(source: Source, name: str, limits: Limits) -> Iterator[str]:
 
 def _zip(source: Source, name: str, limits: Limits) -> Content:
     """Look into a zip; its members are read one by one, in memory, and their names are no paths to us."""
-    packed = io.BytesIO(_all_of(source, name, limits, limits.unpacked))
+    content = _all_of(source, name, limits, limits.unpacked)
+    # Counted by their marks before they are listed, as a list takes many times the memory.
+    number = content.count(_ENTRY)
+    if number > limits.entries:
+        raise InputError(
+            f"{name}: expected a zip of at most {limits.entries:,} entries, found {number:,};"
+            " raise the limit with --limit entries=…"
+        )
+    packed = io.BytesIO(content)
     try:
         infos = {info.filename: info for info in zipfile.ZipFile(packed).infolist()}
     except (zipfile.BadZipFile, ValueError, OSError) as error:
@@ -279,7 +318,7 @@ def _zip(source: Source, name: str, limits: Limits) -> Content:
         where = f"{name}: {visible(member)[:120]}"
         if member not in infos:
             raise InputError(f"{name}: holds no {member}; expected one")
-        return Record(_member(packed, infos[member], where, limits), where)
+        return Record(_plain(_member(packed, infos[member], where, limits)), where)
 
     return Content(name, "zip", Record.of({}, name), lambda: iter(()), list(infos), read)
 

@@ -106,8 +106,7 @@ def _cases(records: Iterable[Record], reading: LogReading) -> Iterator[Row]:
             grades=[_grade(metric) for metric in case.metrics_data or ()],
             facts=facts_in(case.metadata),
             ids=({"name": case.name} if case.name else {}) | ids_in(case.metadata),
-            failed="" if case.actual_output is not None or not case.metrics_data else "no actualOutput",
-            unscored=not case.metrics_data,
+            lacks_failed=not case.metrics_data,
             record=value,
         )
 

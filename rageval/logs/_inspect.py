@@ -33,7 +33,7 @@ class _InspectScore(msgspec.Struct):
 
 
 class _Output(msgspec.Struct):
-    completion: str = ""
+    completion: str | None = None
     choices: list[Any] = []
     error: str | None = None
 
@@ -93,7 +93,7 @@ def _epoch(sample: Record) -> int:
 
 def _places(header: Record) -> Callable[[str], int]:
     order = header.at("eval", "dataset", "sample_ids")
-    places = {str(name): at for at, name in enumerate(order.value() if order else [])}
+    places = {_said(name): at for at, name in enumerate(order.each() if order else ())}
     return lambda name: places.get(name, len(places))
 
 
@@ -122,11 +122,11 @@ def _row(record: Record, run: str, judges: Mapping[str, str]) -> Row:
     failed = (
         _error(sample.error) or output.error or ("" if output.choices or output.completion else "no output")
     )
-    question = sample.input if isinstance(sample.input, str) else last_said(sample.input, "user")
+    question = sample.input if isinstance(sample.input, str) else last_said(sample.input, "user") or ""
     return Row(
         record.where,
         question,
-        None if failed else output.completion,
+        None if failed else output.completion or "",
         list_of(sample.target),
         run=run,
         repeat=str(sample.epoch),
@@ -134,7 +134,7 @@ def _row(record: Record, run: str, judges: Mapping[str, str]) -> Row:
         facts=facts_in(sample.metadata),
         ids={"id": str(sample.id)} | ids_in(sample.metadata),
         failed=failed,
-        unscored=not sample.scores,
+        lacks_failed=True,  # every scorer is asked about every sample
         record=value,
     )
 

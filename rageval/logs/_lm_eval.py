@@ -33,7 +33,7 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
         value = record.value()
         sample = read_as(_LmEvalSample, value, record.where)
         answers = _answers(sample)
-        if not answers:
+        if answers is None:
             reading.left_out["log-likelihoods, which are no answers"] += 1
             continue
         scores = {name: value.get(name) for name in sample.metrics}
@@ -54,12 +54,15 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
             )
 
 
-def _answers(sample: _LmEvalSample) -> list[str]:
-    """Return the answers that the metrics are of: one, or all repeats where the filter keeps them."""
+def _answers(sample: _LmEvalSample) -> list[str | None] | None:
+    """Return the answers that the metrics are of: one, or all repeats where the filter keeps them.
+
+    One that is null is none; None in place of all are log-likelihoods.
+    """
     first = sample.filtered_resps[0] if sample.filtered_resps else None
     found = first if isinstance(first, list) else [first]
-    answers = [each for each in found if isinstance(each, str)]
-    return answers if len(answers) == len(found) else []
+    is_said = all(each is None or isinstance(each, str) for each in found)
+    return found or [None] if is_said else None
 
 
 def _question(sample: _LmEvalSample) -> str:

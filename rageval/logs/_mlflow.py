@@ -96,7 +96,8 @@ def _row(value: Any, where: str, reading: LogReading) -> Row:
         contexts=one_hop(hops, reading, where),
         grades=[_grade(each) for each in said if each.feedback is not None],
         ids=ids_in(expected),
-        failed="" if trace.state not in _FAILED and answer is not None else "the trace ended in an error",
+        lacks_failed=True,  # every scorer is asked about every trace
+        failed="the trace ended in an error" if trace.state in _FAILED else "",
         record=value,
     )
 

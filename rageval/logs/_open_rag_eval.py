@@ -20,10 +20,11 @@ def _fits(content: Content) -> bool:
 def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
     found: dict[tuple[str, str], Row] = {}
     for record in content.records():
-        cells: dict[str, Any] = record.value()
+        cells: dict[str, Any] = record.object()
         lacking = [name for name in _NEEDED if name not in cells]
         if lacking:
             raise InputError(f"{record.where}: expected the columns {', '.join(lacking)}, too")
+        reading.unread.update(name for name, cell in cells.items() if cell and name not in _NEEDED)
         place = str(cells["query_id"]), str(cells["query_run"])
         row = found.get(place)
         if row is None:
@@ -44,8 +45,8 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
         said = cells["generated_answer"].strip()
         if said in _NO_ANSWER:
             row.failed = said
-        elif said:
-            row.answer = said
+        elif said or row.answer is None:
+            row.answer = said  # it stands in the first row of each; in all others the cell is empty
     yield from found.values()
 
 

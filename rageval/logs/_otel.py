@@ -239,7 +239,7 @@ def _asked(messages: Any) -> str:
         return question_in(messages)
     users = (each for each in messages if isinstance(each, dict) and each.get("role") == "user")
     first = next(users, None)
-    return last_said([first], "user") if first else ""
+    return (last_said([first], "user") if first else None) or ""
 
 
 def _messages(span: _OtelSpan, name: str, other: str) -> Any:

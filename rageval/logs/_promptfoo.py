@@ -108,8 +108,8 @@ def _row(result: _Result, where: str) -> Row:
     asked = [result.vars[name] for name in _ASKED if isinstance(result.vars.get(name), str)]
     output = result.response.output if result.response else None
     error = result.error or "error" if result.failure_reason == _ERROR else ""
-    if result.failure_reason is None and output is None:
-        error = result.error or "no output"
+    if output is None:
+        error = error or result.error or ""
     question = asked[0] if len(asked) == 1 else ""
     return Row(
         where,

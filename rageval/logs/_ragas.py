@@ -9,15 +9,15 @@ from rageval.errors import InputError
 from rageval.logs._content import Content
 from rageval.logs.paths import literal
 from rageval.logs.rows import (
-    Grade,
     LogReader,
     LogReading,
     Passage,
     Row,
+    cell_graded,
     ids_in,
     is_id,
     list_of,
-    number_of,
+    metrics_in,
     text_of,
 )
 
@@ -35,11 +35,12 @@ def _fits(content: Content) -> bool:
 
 
 def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
-    found = [(record.where, record.value()) for record in content.records()]
-    metrics = _metrics([row for _, row in found])  # any column may be one: all rows have to be known
+    found = [(record.where, record.object()) for record in content.records()]
+    # Any column may be a metric: all rows have to be known.
+    metrics = metrics_in((cells for _, cells in found), _is_field, reading)
     lost = 0
     for where, cells in found:
-        texts = {name: _text(cells.get(name), name, where, content.is_table) for name in _TEXTS}
+        texts = {name: _text(cells.get(name), name, where) for name in _TEXTS}
         lists = {name: _list(cells.get(name), name, where) for name in _LISTS}
         lost += len(lists["reference_contexts"]) if not lists["reference_context_ids"] else 0
         ids = lists["retrieved_context_ids"]
@@ -54,9 +55,8 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
             texts["response"],
             list_of(texts["reference"]),
             contexts=[Passage(text, text_of(doc)) for text, doc in pairs],
-            grades=[Grade(name, number_of(cells.get(name))) for name in metrics],
+            grades=[cell_graded(name, cells.get(name)) for name in metrics],
             relevant=[[text_of(doc)] for doc in lists["reference_context_ids"]],
-            failed="" if texts["response"] is not None or not metrics else "no response",
             ids=ids_in(cells),
             record=cells,
         )
@@ -64,27 +64,17 @@ def _rows(content: Content, reading: LogReading) -> Iterator[Row]:
         reading.remarks.append(f"{lost:,} reference_contexts have no ids and are left out")
 
 
-def _metrics(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the columns that hold nothing but numbers and gaps, and are no fields of ragas."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    metrics = []
-    for name in names:
-        values = [row.get(name) for row in rows]
-        known = [value for value in values if value not in (None, "")]
-        is_number = all(number_of(value) is not None or str(value).lower() == "nan" for value in known)
-        is_field = name in (*_TEXTS, *_LISTS, *_OTHER) or is_id(name)
-        if known and is_number and not is_field:
-            metrics.append(name)
-    return metrics
+def _is_field(name: str) -> bool:
+    return name in (*_TEXTS, *_LISTS, *_OTHER) or is_id(name)
 
 
-def _text(value: Any, name: str, where: str, of_table: bool) -> str | None:
+def _text(value: Any, name: str, where: str) -> str | None:
     if isinstance(value, list):
         raise InputError(
             f"{where}: {name} is a conversation of several turns, expected one question and its answer; part"
             " the turns first"
         )
-    if value is None or (of_table and value == "") or value != value:
+    if value is None or value != value:
         return None
     if not isinstance(value, str):
         raise InputError(f"{where}: expected a text as {name}, found {value!r:.80}")

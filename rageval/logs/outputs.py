@@ -50,7 +50,8 @@ def counts_of(log: Log) -> dict[str, int]:
     """Return how much of everything a log holds."""
     judged = [said for said in log.judgements if not said["judge"].startswith(PERSON)]
     counts = {
-        "answers": len(log.answers),
+        "answers": sum(not answer.error for answer in log.answers),
+        "failed answers": sum(bool(answer.error) for answer in log.answers),
         "questions": len(log.questions),
         "runs": len({answer.run_id for answer in log.answers} | set(log.run)),
         "retrieved": sum(map(len, log.run.values())),

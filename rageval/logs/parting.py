@@ -6,14 +6,15 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import Any
 
 from rageval.errors import InputError, UsageError
+from rageval.files.answers import NO_ANSWER
 from rageval.logs.paths import Path, fields_of, found_at, list_in
-from rageval.logs.rows import Grade, LogReading, Passage, Row, folded, graded, number_of
+from rageval.logs.rows import Grade, LogReading, Passage, Row, folded, graded, is_mostly, number_of
 from rageval.records import Answer, Qrel, Question, ScoredDoc, Sentence
 from rageval.text import mended, visible
 
@@ -22,6 +23,7 @@ _LISTED = 24  # fields in an error
 _MAPPED = "--map"  # who says where an id stands, among the fields of a log
 _LONGEST_ID = 200  # of those that nobody has asked for
 _QUERY, _DOCUMENT = 12, 16  # digits of an id that is made
+_REASON = 200  # characters of why there is no answer
 _CITED = re.compile(r"\s*((?:\[\d+(?:\s*,\s*\d+)*\](?:\s*,\s*(?=\[)|[ \t]*))+)([.;:!?]*)")
 _ASPECT = re.compile(r"[^\w.\-]+")
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
@@ -64,6 +66,9 @@ def parted(
     if not kept:
         raise InputError(f"{tool}: the log holds no answers and no questions")
     _name_runs(kept, otherwise or tool, run)
+    _fail_odd_grades(kept)
+    _tell_failed(kept, reading)
+    _tell_unread(mapping, reading)
     queries = _query_ids(kept, reading)
     _number_repeats(kept, queries)
     log = Log(tool, reading.version)
@@ -71,6 +76,65 @@ def parted(
     log.remarks += reading.remarks
     log.left_out = {why: number for why, number in sorted(reading.left_out.items()) if number}
     return log
+
+
+def _fail_odd_grades(rows: list[Row]) -> None:
+    """Make failures of what a metric of numbers said that is no number: N/A is no label of such a one.
+
+    A number that has a label, as that of yes and no, stands among labels.
+    """
+    said: Counter[tuple[str, str]] = Counter()
+    numbers: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        for grade in filter(_is_said, row.grades):
+            said[grade.aspect, grade.judge] += 1
+            numbers[grade.aspect, grade.judge] += grade.grade is not None and grade.label is None
+    odd = {key for key, count in said.items() if numbers[key] < count and is_mostly(numbers[key], count)}
+    if not odd:
+        return
+    for row in rows:
+        row.grades = [
+            grade._replace(label=None, reason=grade.reason or grade.label or "")
+            if grade.grade is None and (grade.aspect, grade.judge) in odd
+            else grade
+            for grade in row.grades
+        ]
+
+
+def _tell_unread(mapping: Mapping[str, Path], reading: LogReading) -> None:
+    """Name the columns that neither the reader nor `--map` reads."""
+    mapped = {path.steps[0] for path in mapping.values() if path.steps}
+    unread = {name: count for name, count in reading.unread.items() if name not in mapped}
+    reading.left_out.update({f"cells of the column {name!r}": count for name, count in unread.items()})
+    if unread:
+        reading.remarks.append(
+            f"columns that were not read: {', '.join(sorted(unread))}; to read one: --map grade:NAME=COLUMN"
+            " or fact:NAME=COLUMN"
+        )
+
+
+def _tell_failed(rows: list[Row], reading: LogReading) -> None:
+    """Say of each row whether the system failed there, which the log need not say in words.
+
+    Among answers, one that is null is none. The empty cell of a CSV is either: there a row that the tool
+    scored was answered, and in a log without scores it is an answer of no characters.
+    """
+    scored = [any(_is_said(grade) for grade in row.grades) for row in rows]
+    if reading.form == "csv" and any(scored):
+        for row, is_scored in zip(rows, scored, strict=True):
+            if row.answer == "" and not is_scored:
+                row.answer = None
+    answering = {row.run for row in rows if row.answer is not None or row.failed}
+    for row in rows:
+        if row.answer is None and not row.failed and row.run in answering:
+            row.missing = NO_ANSWER
+        elif row.failed:
+            row.missing = row.failed
+
+
+def _is_said(grade: Grade) -> bool:
+    is_number = grade.grade is not None and math.isfinite(grade.grade)
+    return is_number or bool(grade.label)
 
 
 def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReading) -> Iterator[Row]:
@@ -110,7 +174,6 @@ def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> No
             _TAKEN[name](row, _one_text(value, name, row.where))
         elif name == "answer":
             row.answer = None if value is None else _one_text(value, name, row.where)
-            row.failed = row.failed or ("no answer" if value is None else "")
         elif name == "gold":
             row.gold = [_one_text(each, name, row.where) for each in _listed(value) if each is not None]
         elif name.startswith("fact:"):
@@ -257,6 +320,8 @@ class _Parting:
         self.log, self._reading, self._out = log, reading, reading.left_out
         self._questions: dict[str, dict[str, Any]] = {}
         self._aspects: dict[str, str] = {}  # names of metrics -> what they are called in measures
+        self._metrics: dict[str, str] = {}  # the other way round
+        self._alike: Counter[str] = Counter()  # names of metrics that would be called the same
         self._asked: dict[tuple[str, str], None] = {}  # aspect and judge of all grades
         self._rankings: dict[tuple[str, str], list[ScoredDoc]] = {}  # the first of a run to a query
         self._has_gold: set[str] = set()
@@ -360,15 +425,26 @@ class _Parting:
             self._other_rankings += [each.doc_id for each in first] != [each.doc_id for each in ranking]
 
     def _answer(self, row: Row, query: str, passages: list[Passage]) -> None:
-        if row.failed or row.answer is None:
-            self._out["answers that failed" if row.failed else "records without an answer"] += 1
+        if row.answer is None and not row.missing:
+            self._out["records without an answer"] += 1  # as all of the run: it only retrieved, or asked
             return
         documents = tuple(passage.id for passage in passages)
         texts = tuple((passage.id, passage.text) for passage in passages if passage.text)
         cites = {number: self._document(row.contexts[at]) for number, at in row.cites.items()}
-        sentences = tuple(_cited(row.answer, cites)) if row.cites else (Sentence(row.answer),)
+        error = " ".join(row.missing.split())[:_REASON] or (NO_ANSWER if row.missing else "")
+        text = "" if error else row.answer or ""
+        sentences = tuple(_cited(text, cites)) if row.cites else (Sentence(text),)
         self.log.answers.append(
-            Answer(query, row.run, sentences, documents, texts, row.question, repeat=row.repeat)
+            Answer(
+                query,
+                row.run,
+                () if error else sentences,
+                documents,
+                texts,
+                row.question,
+                repeat=row.repeat,
+                error=error,
+            )
         )
 
     def _judgements(self, row: Row, query: str) -> Iterator[dict[str, Any]]:
@@ -376,21 +452,22 @@ class _Parting:
         place |= {"repeat": row.repeat} if row.repeat else {}
         place |= {"trace_id": row.trace} if row.trace else {}
         said: set[tuple[str, str]] = set()
-        for grade in () if row.failed else row.grades:
+        for grade in () if row.missing else row.grades:  # what a tool says of no answer is no judgement
             key = self._aspect(grade), self._judge(grade)
             if key in said:
                 self._out["second grades of one aspect by one judge"] += 1
                 continue
             said.add(key)
             yield place | self._named(*key) | self._said(grade, row)
-        for key in self._asked if row.failed or row.unscored else ():
-            if key not in said and not key[1].startswith(PERSON):
-                why = {"detail": row.failed[:200]} if row.failed else {}
+        # Another judge may have graded the same aspect here: then it did not fail.
+        aspects = {aspect for aspect, judge in said if not judge.startswith(PERSON)}
+        for key in self._asked if row.missing or row.lacks_failed else ():
+            if key[0] not in aspects and not key[1].startswith(PERSON):
+                why = {"detail": row.missing[:_REASON]} if row.missing else {}
                 yield place | self._named(*key) | {"status": "error"} | why
 
     def _named(self, aspect: str, judge: str) -> dict[str, str]:
-        metric = next(name for name, called in self._aspects.items() if called == aspect)
-        return {"aspect": aspect, "judge": judge, "rubric": f"{self.log.tool}/{metric}"[:200]}
+        return {"aspect": aspect, "judge": judge, "rubric": f"{self.log.tool}/{self._metrics[aspect]}"[:200]}
 
     def _said(self, grade: Grade, row: Row) -> dict[str, Any]:
         reason = {"reason": grade.reason} if grade.reason else {}
@@ -413,9 +490,12 @@ class _Parting:
         """Return what a metric is called in `grade(aspect=…)`, where not every character can stand."""
         if grade.aspect not in self._aspects:
             plain = _ASPECT.sub("_", grade.aspect).strip("_")[:80] or "score"
-            taken = set(self._aspects.values())
-            numbers = (plain if at == 1 else f"{plain}_{at}" for at in range(1, len(taken) + 2))
-            self._aspects[grade.aspect] = next(name for name in numbers if name not in taken)
+            name = plain
+            while name in self._metrics:
+                self._alike[plain] += 1
+                name = f"{plain}_{self._alike[plain] + 1}"
+            self._aspects[grade.aspect] = name
+            self._metrics[name] = grade.aspect
         return self._aspects[grade.aspect]
 
     def _remark(self) -> None:
@@ -446,14 +526,16 @@ def _cited(answer: str, documents: Mapping[str, str]) -> Iterator[Sentence]:
         yield Sentence(rest)
 
 
-def together(logs: Mapping[str, Log]) -> Log:
-    """Return the logs of several files as one; a run's answers to a query must stand in one of them."""
-    first = next(iter(logs.values()))
-    whole = Log("+".join(dict.fromkeys(log.tool for log in logs.values())), first.version)
+def together(logs: Sequence[tuple[str, Log]]) -> Log:
+    """Return named logs as one; a run's answers to a query must stand in one of them.
+
+    The same file may be there twice, under two names of its run.
+    """
+    whole = Log("+".join(dict.fromkeys(log.tool for _, log in logs)), logs[0][1].version)
     where: dict[tuple[str, str], str] = {}
     questions: dict[str, Question] = {}
     left_out: Counter[str] = Counter()
-    for name, log in logs.items():
+    for name, log in logs:
         places = {(answer.run_id, answer.query_id) for answer in log.answers}
         places |= {(said["run_id"], said["query_id"]) for said in log.judgements}
         for place in sorted(places):
@@ -470,7 +552,8 @@ def together(logs: Mapping[str, Log]) -> Log:
                 questions[question.query_id] = known._replace(gold=question.gold)
         whole.answers += log.answers
         whole.judgements += log.judgements
-        whole.gold += [qrel for qrel in log.gold if qrel not in set(whole.gold)]
+        known_gold = set(whole.gold)
+        whole.gold += [qrel for qrel in log.gold if qrel not in known_gold]
         for run, found in log.run.items():
             whole.run.setdefault(run, []).extend(found)
         whole.passages = log.passages | whole.passages

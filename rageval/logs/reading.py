@@ -102,6 +102,7 @@ def read(
     reading = LogReading(limits, hop, split or {})
     content = opened(path, limits)
     reader = _reader(content, mapping, tool, records)
+    reading.form = content.form
     # Only lines can be of several tools; what is generic is whatever `map` says it is.
     if content.form == "lines" and reader.tool != GENERIC:
         content = replace(content, records=lambda of=content: _of_one_tool(of, reader))  # type: ignore[misc]
@@ -219,10 +220,7 @@ def _values(content: Content, names: tuple[str, ...]) -> Iterator[tuple[str, Any
         found = whole.at(*names)
         for record in [whole] if not names else found.each() if found else ():
             number += 1
-            value = record.value()
-            if not isinstance(value, dict):
-                raise InputError(f"{record.where}: expected an object as a record, found {value!r:.80}")
-            yield record.where, value
+            yield record.where, record.object()
     if not number and names:
         raise UsageError(f"--records {visible('.'.join(names))}: there is no list of records")
 

@@ -7,12 +7,14 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from rageval.errors import InputError
+from rageval.files.jsonl import without_nulls
 from rageval.files.limits import DEFAULT, Limits
 from rageval.logs._content import Content, Record
 from rageval.text import visible
@@ -40,7 +42,12 @@ class Grade(NamedTuple):
 
 @dataclass
 class Row:
-    """One answer of a log. `failed` says why there is none; `unscored` that no metric was asked.
+    """One answer of a log. `failed` says why there is none.
+
+    With `lacks_failed` a metric that other answers have, and this one lacks, has failed here.
+
+    An answer of no characters is an answer, and None is none. A reader sets `failed` where the log says that
+    the system failed; `missing`, why there is no answer among answers, is told of all rows together.
 
     `variant` (a prompt, a filter) belongs to the run's name where the log has several. `key` is what tells
     questions apart where their text does not; `ids` are fields that may be the question's id, by preference;
@@ -63,7 +70,8 @@ class Row:
     relevant: list[list[str]] = field(default_factory=list)
     cites: dict[str, int] = field(default_factory=dict)  # what [1] in the answer cites: a place in `contexts`
     failed: str = ""
-    unscored: bool = False
+    missing: str = ""
+    lacks_failed: bool = False
     record: Any = None
 
 
@@ -74,8 +82,10 @@ class LogReading:
     limits: Limits = DEFAULT
     hop: str = ""
     split: Mapping[str, str] = field(default_factory=dict)
+    form: str = ""  # how the log is written: lines, value, csv, parquet, zip
     remarks: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
+    unread: Counter[str] = field(default_factory=Counter)  # columns that nobody reads, and their cells
     version: str = ""  # of the tool
 
 
@@ -93,6 +103,10 @@ def read_as(form: type[_Struct], record: Any, where: str) -> _Struct:
     try:
         return msgspec.convert(record, form, strict=False)
     except (ValueError, RecursionError) as error:
+        # A null stands for a field that is not there.
+        if (fewer := without_nulls(record)) is not None:
+            with suppress(ValueError, RecursionError):
+                return msgspec.convert(fewer, form, strict=False)
         what, _, place = str(error).partition(" - at `$")
         inside = f" in {place.rstrip('`').lstrip('.')}" if place.rstrip("`") else ""
         raise InputError(f"{where}: {visible(what)[:200]}{inside}") from None
@@ -122,6 +136,46 @@ def graded(aspect: str, value: Any, judge: str, reason: str = "", label: str | N
     if number is None and isinstance(value, str) and value.strip() and value.strip().lower() != "nan":
         return Grade(aspect, None, label or value.strip()[:200], judge, reason)
     return Grade(aspect, number, label if number is not None else None, judge, reason)
+
+
+def metrics_in(
+    rows: Iterable[Mapping[str, Any]], is_field: Callable[[str], bool], reading: LogReading
+) -> list[str]:
+    """Return the columns of a table that are metrics: no fields, and numbers in most of their filled cells.
+
+    The other columns that are no fields are noted as unread.
+    """
+    filled: Counter[str] = Counter()
+    numbers: Counter[str] = Counter()
+    for row in rows:
+        for name, value in row.items():
+            if value not in (None, "") and not is_field(name):
+                filled[name] += 1
+                # A metric that failed is a NaN: a column of nothing else is a metric, too.
+                numbers[name] += isinstance(cell := _yes_or_no(value), bool) or (
+                    number_of(cell) is not None or str(cell).strip().lower() == "nan"
+                )
+    metrics = {name: None for name, count in filled.items() if is_mostly(numbers[name], count)}
+    reading.unread.update({name: count for name, count in filled.items() if name not in metrics})
+    return list(metrics)
+
+
+def is_mostly(numbers: int, said: int) -> bool:
+    """Return whether a metric is one of numbers, so that anything else that it said is a failure."""
+    return 2 * numbers > said
+
+
+def cell_graded(aspect: str, value: Any) -> Grade:
+    """Return what the cell of a metric of numbers holds; what is no number is why it failed."""
+    grade = graded(aspect, _yes_or_no(value), "")
+    return grade if grade.grade is not None else Grade(aspect, reason=grade.label or "")
+
+
+def _yes_or_no(value: Any) -> Any:
+    """Return a cell; a text that spells true or false, as all cells of a CSV are texts, as that."""
+    if not isinstance(value, str):
+        return value
+    return {"true": True, "false": False}.get(value.strip().lower(), value)
 
 
 _TEXTS = ("text", "content", "page_content", "passage", "document", "chunk")
@@ -162,11 +216,11 @@ def question_in(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return last_said(value, "user")
+        return last_said(value, "user") or ""
     if not isinstance(value, dict):
         return ""
     if isinstance(value.get("messages"), list):
-        return last_said(value["messages"], "user")
+        return last_said(value["messages"], "user") or ""
     named = [value[name] for name in _ASKED if isinstance(value.get(name), str)]
     texts = named or [text for text in value.values() if isinstance(text, str)]
     return texts[0] if len(texts) == 1 else ""
@@ -196,31 +250,40 @@ def answer_in(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     if isinstance(value, list):
-        return last_said(value, "assistant") or None
+        return last_said(value, "assistant")
     if not isinstance(value, dict):
         return None
     if isinstance(value.get("messages"), list):
-        return last_said(value["messages"], "assistant") or None
+        return last_said(value["messages"], "assistant")
     if isinstance(value.get("choices"), list) and value["choices"]:  # as OpenAI's clients return it
         return answer_in(value["choices"][0])
     if isinstance(value.get("message"), dict):
         return answer_in(value["message"])
     named = next((value[name] for name in _ANSWERED if isinstance(value.get(name), str)), None)
+    if named is None and any(name in value and value[name] is None for name in _ANSWERED):
+        return None  # a field of an answer that is null: no other text is meant
     texts = [text for text in value.values() if isinstance(text, str)]
     return named if named is not None else texts[0] if len(texts) == 1 else None
 
 
-def last_said(messages: Iterable[Any], role: str) -> str:
-    """Return the last text of a role in a conversation."""
-    said = ""
+def last_said(messages: Iterable[Any], role: str) -> str | None:
+    """Return the last text of a role in a conversation, be it one of no characters; None if there is none.
+
+    >>> said = [{"role": "assistant", "content": "Hm."}, {"role": "assistant", "content": ""}]
+    >>> last_said(said, "assistant"), last_said(said, "user")
+    ('', None)
+    >>> last_said([{"role": "assistant", "content": None}], "assistant")
+    """
+    said: str | None = None
     for message in messages:
         if isinstance(message, dict) and message.get("role") == role:
             parts = message.get("content", message.get("parts"))
             parts = parts if isinstance(parts, list) else [parts]
-            texts = (
+            texts = [
                 part.get("text", part.get("content")) if isinstance(part, dict) else part for part in parts
-            )
-            said = "\n".join(text for text in texts if isinstance(text, str))
+            ]
+            told = [text for text in texts if isinstance(text, str)]
+            said = "\n".join(told) if told or not parts else None
     return said
 
 

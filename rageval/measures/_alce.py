@@ -166,13 +166,15 @@ def _live(answer: Assessment, at: int) -> list[str]:
 
 def _recall(answer: Assessment) -> Share:
     said = _judged(answer)
+    if answer.cited is None and said:
+        return _share(answer, [None])  # of an answer that failed: nobody knows its sentences
     return _share(answer, [_together(answer, said, at) for at in range(len(answer.cited or ()))])
 
 
 def _precision(answer: Assessment) -> Share:
     said = _judged(answer)
     if answer.cited is None:
-        return share(0, 0)
+        return _share(answer, [None]) if said else share(0, 0)
     found: list[_Verdict] = []
     for at in range(len(answer.cited)):
         docs = _live(answer, at)

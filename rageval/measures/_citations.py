@@ -200,7 +200,8 @@ def _value(grades: list[float], which: str) -> float:
 def sentences_of(answer: Assessment, citing: int) -> int:
     """Return how many sentences the answer has; `citing` is how many of them are known to cite something."""
     count = answer.sentences
-    if count is None and answer.was_judged:
+    # Where all that was asked failed, as of an answer that failed itself, there may be no sentences to count.
+    if count is None and answer.was_judged and sum(answer.lost.values()) < citing:
         raise UsageError(
             f"{answer.asker}: it is not known how many sentences the answer to query"
             f" {visible(answer.query_id)} has;"

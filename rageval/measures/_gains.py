@@ -79,13 +79,13 @@ def geometric(beta: float) -> Callable[[int], float]:
     return lambda rank: beta ** (rank - 1)
 
 
-def graded_gains(documents: Iterable[tuple[int, int]], dcg: str) -> Gains:
+def graded_gains(documents: Iterable[tuple[int, int | float]], dcg: str) -> Gains:
     """Return (rank, gain) of (rank, grade): the grade itself, or 2^grade − 1 with `exp_log2`."""
     return [(rank, graded_gain(grade, dcg)) for rank, grade in documents]
 
 
-def graded_gain(grade: int, dcg: str) -> float:
-    """Return what a grade gains: itself, or 2^grade − 1 with `exp_log2`; nothing below 1."""
+def graded_gain(grade: int | float, dcg: str) -> float:
+    """Return what a grade gains: itself, or 2^grade − 1 with `exp_log2`; nothing below 0."""
     return float(max(grade, 0)) if dcg == "log2" else 2.0 ** max(grade, 0) - 1
 
 

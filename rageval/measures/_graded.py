@@ -19,7 +19,7 @@ def _graded(aspect: str, low: float, high: float) -> Scale:
     """Return the scale of one aspect's grades: the same each time, for a scale equals itself alone."""
     if not low < high:
         raise MeasureError(f"grade: low={low:g}, high={high:g}; expected low below high")
-    return Scale(f"grades of {aspect}", ("grade",), aspects=(aspect,), low=low, high=high)
+    return Scale(f"grades of {aspect}", ("grade",), aspects=(aspect,), low=low, high=high, of_whole=True)
 
 
 @lru_cache(_ASPECTS)
@@ -33,6 +33,7 @@ def _passed(aspect: str) -> Scale:
         worst="fail",
         best="pass",
         own_grades=True,
+        of_whole=True,
     )
 
 

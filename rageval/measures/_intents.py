@@ -94,7 +94,7 @@ def d_sharp(
 
 def _gained(ranking: Ranking, k: int | None) -> float:
     gains = ranking.topic.global_gains()
-    gained = [(hit.rank, gains[hit.document]) for hit in ranking.hits(k)]
+    gained = [(hit.rank, gains[hit.document]) for hit in ranking.graded(k)]
     return ratio(discounted(gained, logarithmic), ranking.topic.best_dcg(k))
 
 

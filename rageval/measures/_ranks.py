@@ -38,7 +38,7 @@ def ndcg(ranking: Ranking, *, k: int | None = None, dcg: Literal["log2", "exp_lo
     >>> value == 1 / math.log2(3)
     True
     """
-    gained = graded_gains(((hit.rank, hit.grade) for hit in ranking.hits(k)), dcg)
+    gained = graded_gains(((hit.rank, hit.grade) for hit in ranking.graded(k)), dcg)
     best = graded_gains(ranking.topic.best_grades(k), dcg)
     return ratio(discounted(gained, logarithmic), discounted(best, logarithmic))
 

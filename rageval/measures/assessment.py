@@ -57,12 +57,14 @@ class Place(NamedTuple):
 class Seen(NamedTuple):
     """The judgements on a scale, those that are missing with what stands for them (NaN if nothing does).
 
-    `lost` counts those by status; `own` where the judge said anything of this answer.
+    `lost` counts those by status; `own` where the judge said anything of this answer. It is `open` where
+    the answer is missing and nobody knows on what it would have been judged.
     """
 
     judgements: list[Judgement]
     lost: Mapping[str, int]
     own: bool
+    open: bool = False
 
 
 class _Sight(Protocol):
@@ -111,8 +113,8 @@ class Assessment:
     """
 
     __slots__ = (
-        *("_asker", "_found", "_lengths", "_sight", "cited", "judge", "lost", "place", "query_id", "run_id"),
-        *("scales", "sentences", "was_judged"),
+        *("_asker", "_found", "_lengths", "_sight", "cited", "is_open", "judge", "lost", "place", "query_id"),
+        *("run_id", "scales", "sentences", "was_judged"),
     )
 
     def __init__(
@@ -139,6 +141,7 @@ class Assessment:
         self.lost: dict[str, int] = {}  # by status: judgements the measure asked for and that are missing
         self.scales: list[Scale] = []  # that the measure asked for
         self.was_judged = False  # the judge said something on them
+        self.is_open = False  # it is missing, and nobody knows on what it would have been judged
         self._lengths = lengths
         self._sight = sight
         self.place = place
@@ -148,7 +151,7 @@ class Assessment:
     def asked_by(self, measure: object) -> Self:
         """Return it for one measure, what others asked for forgotten."""
         self._asker = measure
-        self.lost, self.scales, self.was_judged = {}, [], False
+        self.lost, self.scales, self.was_judged, self.is_open = {}, [], False, False
         return self
 
     def judged(
@@ -168,6 +171,7 @@ class Assessment:
         if scale not in self.scales:
             self.scales.append(scale)
             self.was_judged = self.was_judged or seen.own
+            self.is_open = self.is_open or seen.open
             for status, number in seen.lost.items():
                 self.lost[status] = self.lost.get(status, 0) + number
         if failed or not seen.lost or not self.skips:

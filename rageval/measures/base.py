@@ -350,6 +350,11 @@ class Measure:
         return limits(self.parameters) if callable(limits) else limits
 
     @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the greatest value it can have: 0 and 1, where it says nothing else."""
+        return self.limits or (0.0, 1.0)
+
+    @property
     def bounds(self) -> Bounds | None:
         """Its bounds over what is unjudged, where they are known with these parameters."""
         bounds = None if callable(self.aggregate) else self.about.bounds

@@ -65,7 +65,7 @@ class _Top(NamedTuple):
     rel: int
     k: int | None
     found: list[Nuggets | None]
-    grades: list[int]  # 0 where nobody judged
+    grades: list[int | float]  # 0 where nobody judged
     retrieved: int
     others: int = 0
 
@@ -147,7 +147,7 @@ def ranked(
     depth = ranking.depth(k)
     ranks, number = undecided if undecided is not None else ((), 0)
     found: list[Nuggets | None] = [None if undecided is None else ()] * depth
-    grades = [0] * depth
+    grades: list[int | float] = [0] * depth
     for rank in ranks:
         if rank <= depth:
             found[rank - 1] = None
@@ -401,7 +401,7 @@ def _least_ndcg(topic: Topic, rel: int, k: int | None, docs: Both, parameters: _
 
 
 def _least_of_levels(
-    topic: Topic, judged: Sequence[tuple[float, int]], open_: Sequence[float], k: int | None, dcg: str
+    topic: Topic, judged: Sequence[tuple[float, int | float]], open_: Sequence[float], k: int | None, dcg: str
 ) -> float:
     """Return the least Σ weight · gain / ideal, where each of the open documents may have any grade.
 
@@ -426,10 +426,11 @@ def _least_of_levels(
         reached = following
 
 
-def _levels(topic: Topic, judged: Sequence[tuple[float, int]], dcg: str) -> list[_Level]:
+def _levels(topic: Topic, judged: Sequence[tuple[float, int | float]], dcg: str) -> list[_Level]:
     """Return the stretches of grades within which all judged documents are alike, from the lowest."""
     grades = [grade for _, grade in topic.best_grades()]
-    levels, below = [], 0
+    levels: list[_Level] = []
+    below: int | float = 0
     for grade in sorted({*grades, topic.highest}):
         found = math.fsum(weight for weight, has in judged if has >= grade)
         there = sum(each >= grade for each in grades)

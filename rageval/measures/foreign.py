@@ -1,13 +1,15 @@
 """Measures that rageval does not compute itself: everything else that ir_measures knows.
 
-It gets documents judged once (the highest grade over the nuggets), our ranking as scores, and one
-measure a call, so that none of its known faults with nuggets, ties and mixed parameters can show.
+Its providers get the user's own scores and grades, so that a value is the one that they print themselves.
+They get documents judged once (the highest grade over the nuggets) and one measure a call, so that none of
+the known faults with nuggets and mixed parameters can show.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from rageval.errors import MeasureError, MissingPackage, UsageError
@@ -22,10 +24,11 @@ from rageval.measures.base import (
     checked_direction,
 )
 
-POOLED = -1  # the grade of a document that was in the pool, but not in the sample that was judged
 _USUAL_REL = 1
-_SMOOTHING = 1e-5  # of infAP, as trec_eval has it
+_NO_ID = " "  # no document has it
 _HIGHEST_OF_GDEVAL = 4
+_OF_GAINS = ("compat", "judged", "runtime")  # providers that read grades as Python has them
+_GDEVAL, _PYTREC_EVAL = "gdeval", "pytrec_eval"  # a Perl script and C code, with narrow views of their input
 _IPREC = "trec_eval-9.0.8"  # trec_eval 10 cuts recall elsewhere, and no provider has that
 _OF_NUGGETS = ("alpha_nDCG", "alpha_DCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall")
 # Counts that ir_measures reports beside measures: more of them is neither better nor worse.
@@ -95,19 +98,29 @@ class ForeignMeasure:
             return self
         return ForeignMeasure(self.measure(rel=rel), self.provider)
 
+    @cached_property
+    def by(self) -> str:
+        """The provider that computes it; empty if none of those that are installed does."""
+        if self.provider is not None:
+            return self.provider
+        known = _ir_measures().DefaultPipeline.providers
+        return next(
+            (str(each.NAME) for each in known if each.is_available() and each.supports(self.measure)), ""
+        )
+
     def compute(
         self, qrels: Any, ranking: Mapping[str, Mapping[str, float]], query_ids: list[str]
     ) -> list[float]:
-        """One value a query, 0 for a query that gets none.
+        """One value a query, NaN for a query that the provider leaves out, 0 for one that the run lacks.
 
-        Where the measure has a lowest grade, `qrels` hold 1 for what reaches it and 0 for the rest: not every
-        provider passes the grade on, and none knows one below 1. For gdeval, queries go under numbers, as it
-        reads nothing else; an empty ranking is left out, because some divide by its length.
+        Where the measure has a lowest grade, `qrels` hold 1 for what reaches it and 0 (or less) for the rest:
+        not every provider passes the grade on, and none knows one below 1. For gdeval, queries go under
+        numbers, as it reads nothing else; an empty ranking is left out, because some divide by its length.
         """
-        if self.is_ours:
-            return [_inferred_ap(qrels[query], ranking[query]) for query in query_ids]
-        number = {query: str(at) if self.by_gdeval else query for at, query in enumerate(query_ids, 1)}
+        number = {query: str(at) if self.by == _GDEVAL else query for at, query in enumerate(query_ids, 1)}
         run = {number[query]: docs for query, docs in ranking.items() if docs or self.aggregate == SUM}
+        if self.by == _PYTREC_EVAL:
+            qrels = {query: _with_a_level(docs) for query, docs in qrels.items()}
         try:
             values = self._asked(_numbered(qrels, number), run) if run else {}
         except MemoryError:
@@ -115,7 +128,9 @@ class ForeignMeasure:
         except Exception as error:  # each provider has its own errors, down to those of a Perl script
             raise MeasureError(f"{self}: ir_measures cannot compute it: {error}{self._way_out()}") from error
         default = float(self.measure.DEFAULT)
-        return [values.get(number[query], default) for query in query_ids]
+        return [
+            values.get(number[query], math.nan if number[query] in run else default) for query in query_ids
+        ]
 
     def _asked(self, qrels: Any, run: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
         """Return what ir_measures says; nan for a query over which it divides by zero."""
@@ -132,25 +147,14 @@ class ForeignMeasure:
             return {query: found[query] for query, found in zip(run, alone, strict=True) if query in found}
         return {metric.query_id: float(metric.value) for metric in metrics}
 
-    @property
-    def by_gdeval(self) -> bool:
-        """Whether a Perl script computes it, which has narrow views on its input."""
-        return self.provider == "gdeval" or (self.provider is None and self.name == "ERR")
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether rageval computes it all the same: pytrec_eval cannot read grades below 0."""
-        return self.name == "infAP" and self.provider is None
-
-    def refuse(self, lowest: int, highest: int) -> None:
-        """`MeasureError` where grades from `lowest` to `highest` are more than the measure's code takes."""
-        if self.name == "infAP" and lowest < (-1 if self.is_ours else 0):
+    def refuse(self, highest: int | float, fractional: bool) -> None:
+        """`MeasureError` where the measure's code does not take such grades."""
+        if fractional and self.rel is None and self.by not in _OF_GAINS:
             raise MeasureError(
-                f"infAP: the judgements hold grade {lowest}; -1 is 'pooled but not judged' for infAP (and an"
-                " address in memory for pytrec_eval), and nothing is less; leave those rows out, or grade"
-                " them 0"
+                f"{self}: {self.by}, which computes it, takes whole grades, and some are not; ask for a"
+                " measure of gains (ndcg@10), or give whole grades"
             )
-        if self.by_gdeval and highest > _HIGHEST_OF_GDEVAL:
+        if self.by == _GDEVAL and highest > _HIGHEST_OF_GDEVAL:
             raise MeasureError(
                 f"{self}: gdeval, which computes it, takes grades up to {_HIGHEST_OF_GDEVAL}, the judgements"
                 f" hold {highest}; map them to fewer grades"
@@ -168,7 +172,6 @@ class ForeignMeasure:
     def signature(self, **context: object) -> str:
         """Everything a stranger needs to compute the same number, in one line."""
         tool = f"ir_measures-{_ir_measures().__version__}" + (f"-{self.provider}" if self.provider else "")
-        tool = "rageval" if self.is_ours else tool
         rules = {"as": _IPREC} if self.name == "IPrec" else {}
         said = {"by": tool, **rules, **context}
         return "|".join([str(self), *(f"{key}:{value}" for key, value in said.items())])
@@ -206,6 +209,17 @@ def _foreign_measure(measure: object) -> ForeignMeasure | None:
             continue
         return ForeignMeasure(parsed)
     return None
+
+
+def is_of_ir_measures(name: str) -> bool:
+    """Return whether ir_measures has a measure of just this name, capitals included."""
+    # All of its names have capitals: there is no need to import it for others.
+    if name == name.lower():
+        return False
+    try:
+        return name in _ir_measures().measures.registry
+    except MissingPackage:
+        return False
 
 
 def by_provider(measure: Measure | ForeignMeasure, provider: str) -> ForeignMeasure:
@@ -280,24 +294,10 @@ def _ir_measures() -> Any:
     return ir_measures
 
 
-def _inferred_ap(grades: Mapping[str, int], ranking: Mapping[str, float]) -> float:
-    """Inferred average precision of one query (Yilmaz and Aslam, CIKM 2006), smoothed as in trec_eval.
+def _with_a_level(grades: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the grades of a query, at least one of them not below 0.
 
-    `grades` are 1, 0 or -1, `ranking` holds the documents best first. The precision above a relevant
-    document at rank j+1 is the share of the j documents that were pooled times the share of the judged ones
-    that are relevant.
+    pytrec_eval counts documents by grade, from 0; where all are below it writes outside its memory. A
+    document that no run holds changes no value.
     """
-    relevant = judged = pooled = 0
-    total = 0.0
-    for above, doc in enumerate(ranking):
-        grade = grades.get(doc)
-        if grade is None:
-            continue
-        if grade == 1:
-            share = (relevant + _SMOOTHING) / (judged + 2 * _SMOOTHING)
-            total += (1 + pooled * share) / (above + 1)
-        pooled += 1
-        judged += grade != POOLED
-        relevant += grade == 1
-    wanted = sum(grade == 1 for grade in grades.values())
-    return total / wanted if wanted else 0.0
+    return grades if any(grade >= 0 for grade in grades.values()) else {**grades, _NO_ID: 0}

@@ -112,6 +112,15 @@ def why_not(text: str) -> str | None:
     return NOT_OFFERED.get(name)
 
 
+def said_of(name: str, compat: str | None) -> str:
+    """Say what should be known of a set of measures beside them, under these rules; empty if nothing."""
+    theirs = COMPAT_OF.get(name.lower())
+    said = [SAID_OF[name.lower()]] if name.lower() in SAID_OF else []
+    if theirs is not None and compat != theirs:
+        said.append(f"its program's figures are those under --compat {theirs} (compat={theirs!r} in Python)")
+    return "; ".join(said)
+
+
 def _family(name: str) -> str | None:
     return {known.lower(): known for known in FAMILIES}.get(name.lower())
 
@@ -177,6 +186,15 @@ OFFICIAL: dict[str, tuple[str, ...]] = {
 }
 # What should be known of a set beside its measures.
 _AFTER = "after the track's guidelines of 2026-07-29, before anything was printed officially"
+# Under which rules (`--compat`) a set of measures of answers has its program's figures, where something is
+# undefined or missing.
+COMPAT_OF: Mapping[str, str] = {
+    "nuggetizer": "nuggetizer",
+    "crag": "crag",
+    "ragtime": "auto-argue",
+    "biogen": "medaesqa",
+    "ragchecker": "ragchecker",
+}
 SAID_OF = {
     "rag25": "after the track's description; the set of the overview may hold more",
     "rag26": _AFTER + "; win rates are those of `rageval arena`",

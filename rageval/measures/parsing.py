@@ -9,7 +9,7 @@ from typing import Any
 from rageval.errors import MeasureError, UnknownParameter
 from rageval.measures import builtin, known
 from rageval.measures.base import Measure, _checked_cutoff
-from rageval.measures.foreign import ForeignMeasure, _foreign_measure
+from rageval.measures.foreign import ForeignMeasure, _foreign_measure, is_of_ir_measures
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
 
@@ -141,12 +141,12 @@ def spelled(text: str) -> list[tuple[str, AnyMeasure]]:
     return found
 
 
-def _parts(text: str) -> list[str]:
-    """Return the text cut at commas and blanks outside parentheses and quotes."""
+def _parts(text: str, blanks: bool = True) -> list[str]:
+    """Return the text cut at commas, and at blanks, outside parentheses, brackets and braces."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")
-        if depth == 0 and (character == "," or character.isspace()):
+        if depth == 0 and (character == "," or (blanks and character.isspace())):
             parts.append("")
         else:
             parts[-1] += character
@@ -154,7 +154,7 @@ def _parts(text: str) -> list[str]:
         raise MeasureError(
             f"{text!r}: a parenthesis is not closed, expected something like alpha_ndcg(alpha=0.7)@10"
         )
-    return [part for part in parts if part]
+    return [part.strip() for part in parts if part.strip()]
 
 
 def _every_cutoff(text: str) -> list[str]:
@@ -219,7 +219,7 @@ def _own(text: str) -> Measure | None:
         return None
     name = _folded(part["name"])
     if name in SHORT and part["parameters"] is None and part["k"] is None:
-        return _own(SHORT[name])
+        return None if is_of_ir_measures(part["name"]) else _own(SHORT[name])
     name = ALIASES.get(name, name)
     found = known(name) or plugin("measures", name)
     if found is None:
@@ -263,7 +263,7 @@ def _folded(name: str) -> str:
 
 def _parameters(text: str, whole: str) -> Mapping[str, Any]:
     parameters = {}
-    for part in filter(None, (piece.strip() for piece in text.split(","))):
+    for part in _parts(text, blanks=False):
         name, equals, value = part.partition("=")
         if not equals:
             raise MeasureError(f"{whole}: expected NAME=VALUE in the parentheses, found {part!r}")

@@ -41,7 +41,7 @@ class Hit(NamedTuple):
 
     rank: int
     document: int
-    grade: int
+    grade: int | float
     nuggets: Nuggets
 
 
@@ -51,16 +51,18 @@ class Judgements(NamedTuple):
     The (nugget, grade) pairs of document i stand from pairs[i] to pairs[i + 1], by nugget; no grade is below
     `floor`. `names` gives the ids of documents, from one number to another, when somebody needs them;
     `order` those of the greedy ideal ranking of a query (its number, k, alpha, rel), where somebody knows a
-    faster way to them than is found here; `highest` the highest grade there is.
+    faster way to them than is found here; `highest` the highest grade there is; `fractional` says that some
+    grade is no whole number.
     """
 
     pairs: Sequence[int]
     nugget: Sequence[int]
-    grade: Sequence[int]
+    grade: Sequence[int | float]
     names: Callable[[int, int], Sequence[str]]
     order: Callable[[int, int | None, float, int], Sequence[int]] | None = None
     floor: int = _ANYTHING
-    highest: Callable[[], int] = lambda: 1
+    highest: Callable[[], int | float] = lambda: 1
+    fractional: bool = False
 
 
 class Topic:
@@ -98,9 +100,11 @@ class Topic:
         self._ideals: dict[tuple[float, int], tuple[float, Gains]] = {}  # how deep, and the gains
 
     @classmethod
-    def of(cls, nuggets: Mapping[str, Mapping[str, int]], weights: Mapping[str, float] | None = None) -> Self:
+    def of(
+        cls, nuggets: Mapping[str, Mapping[str, int | float]], weights: Mapping[str, float] | None = None
+    ) -> Self:
         """Make a topic of `{nugget: {document: grade}}`, and perhaps of what each nugget weighs."""
-        documents: dict[str, list[tuple[int, int]]] = {}
+        documents: dict[str, list[tuple[int, int | float]]] = {}
         for number, grades in enumerate(nuggets.values()):
             for document, grade in grades.items():
                 documents.setdefault(document, []).append((number, grade))
@@ -113,7 +117,10 @@ class Topic:
         names = list(documents)
         columns = begin, [nugget for nugget, _ in pairs], [grade for _, grade in pairs]
         judgements = Judgements(
-            *columns, lambda first, last: names, highest=lambda: max(columns[2], default=1)
+            *columns,
+            lambda first, last: names,
+            highest=lambda: max(columns[2], default=1),
+            fractional=any(isinstance(grade, float) for grade in columns[2]),
         )
         weighed = None if weights is None else of_mean_1([weights[name] for name in nuggets])
         return cls("", len(nuggets), (0, len(names)), judgements, weights=weighed)
@@ -133,17 +140,22 @@ class Topic:
         return {name: number for number, name in enumerate(self.ids)}
 
     @cached_property
-    def lowest(self) -> int:
+    def lowest(self) -> int | float:
         """The lowest grade there is; 0 without judgements."""
         return min(self._pairs[1], default=0)
 
     @property
-    def highest(self) -> int:
+    def fractional(self) -> bool:
+        """Whether some grade, of this query or another, is no whole number."""
+        return self._all.fractional
+
+    @property
+    def highest(self) -> int | float:
         """The highest grade of any query's documents, 1 at least: what nobody judged has no more."""
         return max(1, self._all.highest())
 
     @cached_property
-    def grades(self) -> list[int]:
+    def grades(self) -> list[int | float]:
         """The grade of each judged document: the highest that any nugget gives it."""
         nugget, grade = self._pairs
         if len(nugget) == len(self):
@@ -151,7 +163,7 @@ class Topic:
         pairs = self._all.pairs[self._first : self._last + 1]
         return [max(grade[first - pairs[0] : last - pairs[0]]) for first, last in pairwise(pairs)]
 
-    def grade(self, document: int) -> int:
+    def grade(self, document: int) -> int | float:
         """Return the grade of a judged document: the highest that any nugget gives it."""
         pairs, at = self._all.pairs, self._first + document
         return max(self._all.grade[pairs[at] : pairs[at + 1]])
@@ -187,7 +199,7 @@ class Topic:
             return len(self)
         return self.keep(("relevant", rel), lambda: sum(grade >= rel for grade in self.grades))
 
-    def best_grades(self, k: int | None = None) -> list[tuple[int, int]]:
+    def best_grades(self, k: int | None = None) -> list[tuple[int, int | float]]:
         """Return (rank, grade) of the documents with a grade above 0, the best first, to rank k."""
         best = self.keep("best grades", self._best_grades)
         return list(enumerate(best[:k], 1))
@@ -210,7 +222,7 @@ class Topic:
         return 1.0 if self.weights is None else self.weights[nugget]
 
     def global_gains(self) -> list[float]:
-        """Return for each judged document Σ weight · grade over its nuggets; grades below 1 gain nothing."""
+        """Return for each judged document Σ weight · grade over its nuggets; grades below 0 gain nothing."""
         return self.keep("global gains", self._global_gains)
 
     def best_dcg(self, k: int | None) -> float:
@@ -254,7 +266,7 @@ class Topic:
         return kinds
 
     @property
-    def _pairs(self) -> tuple[list[int], list[int]]:
+    def _pairs(self) -> tuple[list[int], list[int | float]]:
         """The nugget and the grade of each pair of the query."""
         pairs = slice(self._all.pairs[self._first], self._all.pairs[self._last])
         return list(self._all.nugget[pairs]), list(self._all.grade[pairs])
@@ -274,7 +286,7 @@ class Topic:
             return list(zip(nugget))
         return [tuple(nugget[one - first : next_ - first]) for one, next_ in pairwise(begin)]
 
-    def _best_grades(self) -> list[int]:
+    def _best_grades(self) -> list[int | float]:
         best = sorted(self.grades, reverse=True)
         return best if self._all_support(1) else [grade for grade in best if grade > 0]
 
@@ -340,6 +352,12 @@ class Ranking:
         if k is None or not hits or hits[-1].rank <= k:
             return hits
         return hits[: bisect_right(hits, k, key=_rank)]
+
+    def graded(self, k: int | None = None) -> tuple[Hit, ...]:
+        """Return the documents with a grade above 0 among the top k, best first, whether whole or not."""
+        if not self.topic.fractional:
+            return self.hits(k)
+        return tuple([hit for hit in self.hits(k, rel=None) if hit.grade > 0])
 
     def gains(self, k: int | None, alpha: float, rel: int = 1) -> Gains:
         """Return (rank, gain) of the relevant documents in the top k.

@@ -35,6 +35,7 @@ class Scale:
     by_all: bool = True
     own_grades: bool = False
     of_citations: bool = False
+    of_whole: bool = False
     nothing: str | None = None
 
     def taken_for(self, end: str | float) -> tuple[str | None, float]:
@@ -83,11 +84,14 @@ CRAG = Scale(
     worst="incorrect",
     best="perfect",
     nothing="missing",
+    of_whole=True,
 )
 REFUSED = "missing"
 ABSTENTION = replace(CRAG, name="abstention", worst=REFUSED)  # the same labels: was it refused at all?
-CORRECTNESS = Scale("correctness", ("liverag",), aspects=("correctness",), low=-1.0, high=2.0)
-FAITHFULNESS = Scale("faithfulness", ("liverag",), aspects=("faithfulness",), low=-1.0, high=1.0)
+CORRECTNESS = Scale("correctness", ("liverag",), aspects=("correctness",), low=-1.0, high=2.0, of_whole=True)
+FAITHFULNESS = Scale(
+    "faithfulness", ("liverag",), aspects=("faithfulness",), low=-1.0, high=1.0, of_whole=True
+)
 POSITION = Scale("positions", ("listwise",), low=1.0, high=math.inf, whole=True)
 OUTCOME = Scale(
     "preferences",

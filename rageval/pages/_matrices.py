@@ -235,10 +235,10 @@ def _empty(grades: JudgementTable) -> Record:
 
 def _support(
     queries: Sequence[str], qrels: Qrels
-) -> tuple[dict[str, list[str]], dict[str, list[tuple[str, str, int]]]]:
+) -> tuple[dict[str, list[str]], dict[str, list[tuple[str, str, int | float]]]]:
     """Return the nuggets of each query, and (document, nugget, grade) of everything that is supported."""
     nuggets = {query: qrels.nuggets(query) for query in queries}
-    support: dict[str, list[tuple[str, str, int]]] = {}
+    support: dict[str, list[tuple[str, str, int | float]]] = {}
     wanted = set(queries)
     for row in qrels:
         # In one pass over all judgements: looking up each query would go through them many times.

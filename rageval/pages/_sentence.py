@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rageval.comparison.results import BEST
+from rageval.comparison.results import BEST, ruling_of
 from rageval.measures.base import LOWER, NEITHER
-from rageval.scoring.scores import BY_THIS_JUDGE
+from rageval.scoring.basis import NO_WINNER, in_words
 
 _Record = Mapping[str, Any]
 _NAMED = 3  # runs that a sentence names
@@ -59,28 +59,46 @@ def _of_pair(report: _Record, pair: _Record, places: int) -> str:
     run, other, measure = pair["run"], pair["other"], pair["measure"]
     first, second = (other, run) if pair["better_run"] == other else (run, other)
     gap = _gap(report, pair, turned=first == other, places=places)
-    verdict = pair["verdict"].removesuffix(f" {BY_THIS_JUDGE}")
-    rests = f", {pair['basis']}" if pair.get("basis") else ""
+    verdict, rests = ruling_of(pair["verdict"]), _rests(pair)
     if pair["better_run"]:
+        shared = _count(pair["queries"], "query", "queries")
         values = [_value(report, name, measure, places) for name in (first, second)]
-        return (
-            f"{first} is better than {second}{rests}: {measure} {values[0]} against {values[1]} on"
-            f" {_count(pair['queries'], 'query', 'queries')}, {gap}."
-        )
+        counts = [_cells_by(report, measure)[name]["queries"] for name in (first, second)]
+        on = f" on {shared}, "
+        if {*counts} != {pair["queries"]}:  # a mean rests on queries that the difference does not rest on
+            values = [
+                f"{value} ({_count(number, 'query', 'queries')})"
+                for value, number in zip(values, counts, strict=True)
+            ]
+            on = f"; on the {shared} that both have, "
+        return f"{first} is better than {second}{rests}: {measure} {values[0]} against {values[1]}{on}{gap}."
     if verdict in ("higher", "lower"):
         return (
             f"{first} is {verdict} than {second} by {measure}{rests}, {gap}; neither way is the better one."
         )
-    if verdict in ("undecided", "ties only"):
+    if verdict == "ties only":
+        return (
+            f"{first} and {second} differ by {measure} only in the order of documents that one of them ties;"
+            " nothing is claimed."
+        )
+    if verdict == "undecided":
         return (
             f"{_count(pair['queries'], 'query', 'queries')} cannot tell whether {first} or {second} is"
             f" {'higher' if _better(report, measure) == NEITHER else 'better'} by {measure}: {gap}."
         )
-    certain = (pair.get("every_completion") or "undecided").removesuffix(f" {BY_THIS_JUDGE}")
+    if verdict == "no winner":
+        return f"{run} − {other} by {measure}: {gap}, {NO_WINNER}."
+    certain = ruling_of(pair.get("every_completion") or "undecided")
     if verdict == "refused" and certain != "undecided":
         return f"{run} is {certain} than {other} by {measure}{rests}, whatever the unjudged documents are."
     said = "are identical" if verdict == "identical" else "cannot be compared"
     return f"{first} and {second} {said} by {measure}{': ' + pair['why'] if pair.get('why') else ''}."
+
+
+def _rests(pair: _Record) -> str:
+    """Return what a claim rests on, behind a comma; nothing where that need not be said."""
+    said = in_words(pair.get("basis") or "", pair.get("corrected_from") or "")
+    return f", {said}" if said and said != "by human labels" else ""
 
 
 def _gap(report: _Record, pair: _Record, turned: bool, places: int) -> str:
@@ -109,7 +127,7 @@ def _of_many(report: _Record, measure: str, pairs: Sequence[_Record], places: in
     unknown = [pair for pair in with_it if pair["better_run"] is None]
     open_ = [_other(pair, chosen) for pair in unknown if pair["verdict"] in _OPEN]
     rest = len(unknown) - len(open_)  # refused, or of a measure that has no better way
-    rests = next((f", {pair['basis']}" for pair in with_it if pair.get("basis")), "")
+    rests = next(map(_rests, with_it), "")
     unsaid = f"; nothing is claimed of {_count(rest, 'pair')}" if rest else ""
     if chosen == order[0]:
         claims = [

@@ -178,16 +178,16 @@ def _mixed(text: bytes, salt: int) -> bytes:
     return bytes(found)
 
 
-def places_of(plan: LabelPlan) -> Mapping[tuple[str, str, str, str], AskedQuery]:
-    """Return where labels may belong: query, run, item and aspect, of a pair in either order."""
+def places_of(plan: LabelPlan) -> Mapping[tuple[str, str, str, str], Ask]:
+    """Return what is asked at each place: query, run, item and aspect, of a pair in either order."""
     found = {}
     for query in plan.asked:
         for ask in query.asks:
             if ask.pair is None:
-                found[query.query_id, ask.run_id, ask.item_id, ask.aspect] = query
+                found[query.query_id, ask.run_id, ask.item_id, ask.aspect] = ask
                 continue
             for shown in (ask.pair, ask.pair[::-1]):
                 for run in shown:
                     # A pair is judged with either of the two as the subject.
-                    found[query.query_id, run, ask.item_id, pair_aspect(*shown)] = query
+                    found[query.query_id, run, ask.item_id, pair_aspect(*shown)] = ask
     return found

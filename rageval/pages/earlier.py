@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rageval.comparison import Settings
@@ -18,12 +19,15 @@ from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Blend, Share
 from rageval.pages._parts import FORMAT, plain, repacked, unpacked, with_columns
 from rageval.pages.gathering import Beside, Report, beaten, comparison_record, finished, measured
-from rageval.scoring.scores import BY_THIS_JUDGE, Score, Scores
+from rageval.scoring.basis import JUDGE, PEOPLE, WORDS, judges_in
+from rageval.scoring.qrels import Fingerprint
+from rageval.scoring.scores import Score, Scores
 from rageval.text import visible
 
 _SAID = ("value", "missing", "bounds", "lost", "judges", "basis")
 _EXPECTED = "the output of rageval score, compare, agree, diagnose or report show with --format json"
 _FIRST_KEY = re.compile(rb'\s*\{\s*"(results|signature|compared|format|diagnosis)"\s*:')
+_NOT_HERE = "for what is not known here"
 _LEVEL = re.compile(r"\|level:(0\.\d+)\|")
 _ONLY_MEANS = (
     "{}: holds means only; with the values of every query (rageval score -q --format json) there are"
@@ -104,19 +108,19 @@ def _taken(found: dict[str, Any], report: Report, name: str, settings: Settings)
 def _diagnosis(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a diagnosis says, as far as a page shows it; numbers are numbers, and texts texts."""
 
-    def numbers(said: Mapping[str, Any] | None) -> dict[str, float | None] | None:
+    def numbers(said: Mapping[str, Any] | None, ends: tuple[str, str]) -> dict[str, float | None] | None:
         if said is None:
             return None
-        return {n: None if said[n] is None else float(said[n]) for n in ("value", "low", "high")}
+        return {n: None if said[n] is None else float(said[n]) for n in ("value", *ends)}
 
     return {
         "run": str(found["run"]),
         "depth": int(found["depth"]),
         "in_answers": float(found["in_answers"]),
         "in_passages": float(found["in_passages"]),
-        "shares": {str(kind): numbers(share) for kind, share in found["shares"].items()},
+        "shares": {str(kind): numbers(share, ("least", "most")) for kind, share in found["shares"].items()},
         "counts": {str(kind): int(found["counts"][kind]) for kind in found["shares"]},
-        "what_if": {str(name): numbers(gain) for name, gain in found["what_if"].items()},
+        "what_if": {str(name): numbers(gain, ("low", "high")) for name, gain in found["what_if"].items()},
         "worst": [
             {
                 "query_id": str(each["query_id"]),
@@ -166,10 +170,42 @@ def _scores(records: Sequence[Mapping[str, Any]]) -> list[Scores]:
         groups = dict.fromkeys(queries, "") if "|mean:" in signature else None
         measure = parse_measure(record["measure"])
         # Files of 0.1 do not say whose word a value is; for answers it is a judge's.
-        said_by = ("",) if record.get("basis", _basis(str(measure))) else ()
+        said_by = _judges(record.get("basis", _basis(str(measure))))
         score = Score(measure, queries, values, int(record["missing"]), signature, groups, said_by=said_by)
-        by_run.setdefault(str(record["run"]), []).append(score)
-    return [Scores(run, tuple(scores)) for run, scores in by_run.items()]
+        by_run.setdefault(str(record["run"]), []).append(replace(score, **_known(record)))
+    said = {str(record["run"]): record for record in records}
+    return [Scores(run, tuple(scores), **_known_of_run(said[run])) for run, scores in by_run.items()]
+
+
+def _known(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known of a score beside its values."""
+    bounds = record.get("bounds")
+    if bounds is not None:
+        bounds = tuple(math.nan if end is None else float(end) for end in bounds)
+    return {
+        "of_words": record.get("basis") == WORDS,
+        "bounds": bounds,
+        "lost": {str(status): int(count) for status, count in record.get("lost", {}).items()},
+        "judged_by": {
+            str(query): frozenset([(by,)] if isinstance(by, str) else map(str, by))
+            for query, by in record.get("judged_by", {}).items()
+        },
+    }
+
+
+def _known_of_run(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known of a run beside its scores."""
+    known: dict[str, Any] = {}
+    if "absent" in record or not int(record["missing"]):
+        known["absent"] = frozenset(map(str, record.get("absent", ())))
+    if "judgements" in record:
+        known["made_by"] = Fingerprint(text=str(record["judgements"]))
+    # A score that must not be tested says so in its signature alone.
+    if "|stopped:" in str(record["signature"]):
+        known["stopped"] = (_NOT_HERE,)
+    if "|pool:adaptive" in str(record["signature"]):
+        known["adaptive"] = (_NOT_HERE,)
+    return known
 
 
 def _numbers(record: Mapping[str, Any]) -> list[float]:
@@ -217,10 +253,21 @@ def _with_better_runs(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], d
         basis = pair.get("basis", _basis(pair["measure"]))
         # Verdicts of older versions are brought into today's words, by the direction that the measure
         # declares.
-        verdict = worded(pair["verdict"], way, basis)
+        source = _BASES.get(pair.get("corrected_from", ""), pair.get("corrected_from", ""))
+        basis = _BASES.get(basis, basis)
+        verdict = worded(pair["verdict"], way, basis, source)
         winner = better_of(pair["run"], pair["other"], verdict, way)
         pairs.append({**pair, "verdict": verdict, "better_run": winner, "basis": basis})
     return pairs, better
+
+
+_BASES = {"by this judge": JUDGE, "people's labels": PEOPLE}  # as earlier versions wrote them
+
+
+def _judges(basis: str) -> tuple[str, ...]:
+    """Return who judged what has this basis, by name as far as it says it."""
+    known = _BASES.get(basis, basis)
+    return {JUDGE: ("",), PEOPLE: (PEOPLE,)}.get(known, (judges_in(known),) if judges_in(known) else ())
 
 
 def _direction(name: str, said: Mapping[str, str]) -> str:
@@ -234,7 +281,7 @@ def _direction(name: str, said: Mapping[str, str]) -> str:
 def _basis(name: str) -> str:
     """Return what claims by a measure rest on, where the file is of a version that does not say it."""
     try:
-        return BY_THIS_JUDGE if getattr(parse_measure(name), "of_answers", False) else ""
+        return JUDGE if getattr(parse_measure(name), "of_answers", False) else ""
     except MeasureError:
         return ""
 
@@ -252,7 +299,7 @@ def _cell(record: Mapping[str, Any]) -> dict[str, Any]:
         "best": False,
         "better_than": [],
         "signature": str(record["signature"]),
-        "basis": str(record.get("basis", _basis(str(record["measure"])))),
+        "basis": _BASES.get(basis := str(record.get("basis", _basis(str(record["measure"])))), basis),
     }
 
 

@@ -19,11 +19,11 @@ import msgspec
 import numpy as np
 
 from rageval.comparison import Comparison, Settings, cite, compare
-from rageval.comparison.comparing import absent, alike, cell_of, why_not
+from rageval.comparison.comparing import alike, cell_of, why_not
 from rageval.comparison.intervals import slices
 from rageval.comparison.passport import Judged
 from rageval.comparison.positions import positions_of, said_of
-from rageval.comparison.results import Absent, Alike, Cell
+from rageval.comparison.results import Alike, Cell
 from rageval.errors import UsageError
 from rageval.files.answers import read_answers
 from rageval.files.judgements import JudgementTable
@@ -102,8 +102,7 @@ def report_of_runs(
     refined: Callable[[Comparison], Comparison] = lambda found: found,
 ) -> Report:
     """Return the report on runs that were just scored; `refined` has the last word on what may be claimed."""
-    lacking = absent(sources, qrels.query_ids)
-    report = measured(results, settings, lacking, alike(sources, orders), refined)
+    report = measured(results, settings, alike(sources, orders), refined)
     queries = _most_telling(results, _DETAILS if extra.details is None else extra.details)
     depth = _depth(results)
     # The order of the first measure: a page shows one.
@@ -306,13 +305,12 @@ _Record = dict[str, Any]
 def measured(
     results: Sequence[Scores],
     settings: Settings,
-    absent: Absent | None = None,
     alike: Alike | None = None,
     refined: Callable[[Comparison], Comparison] = lambda found: found,
 ) -> _Record:
     """Return runs, measures, cells, the comparison and the columns of values."""
     known = _comparable(results)
-    found = refined(compare(known, settings, absent=absent, alike=alike)) if len(known) > 1 else None
+    found = refined(compare(known, settings, alike=alike)) if len(known) > 1 else None
     report: _Record = {
         "runs": [scores.run for scores in results],
         "measures": list(dict.fromkeys(str(score.measure) for scores in results for score in scores.scores)),
@@ -332,7 +330,7 @@ def measured(
 
 def comparison_record(found: Mapping[str, Any], settings: Settings | None = None) -> _Record:
     """Return the pairs of a comparison and how they were tested."""
-    record = {"signature": found["signature"], "pairs": found["pairs"]}
+    record = {"signature": found["signature"], "pairs": found["pairs"], "said": found.get("said", [])}
     if settings is not None:
         record |= {"baseline": settings.baseline, "level": settings.level, "test": settings.test}
     return record
@@ -401,6 +399,7 @@ def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | No
                 "better_than": worse.get(key, []),
                 "signature": score.signature,
                 "basis": cell.basis,
+                "corrected_from": cell.corrected_from,
                 **_said_of_labels(cell),
                 **_said_of(score),
             }
@@ -446,6 +445,8 @@ def _sliced(
             "undefined": found.undefined,
             "small": found.is_small,
             "basis": found.basis,
+            "corrected_from": found.corrected_from,
+            "why": found.why,
             **({} if found.judged is None else {"judged": plain(found.judged), "labels": found.labels}),
         }
         for scores in results

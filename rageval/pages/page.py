@@ -10,12 +10,12 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
-from pathlib import Path
-from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-from rageval.comparison.marks import said_of_judges
+from rageval.comparison.marks import lettered
+from rageval.comparison.results import ruling_of
 from rageval.errors import InputError, MissingPackage
+from rageval.files.whole import text_of_whole
 from rageval.measures.base import LOWER, NEITHER
 from rageval.pages._parts import (
     CLOSING,
@@ -30,7 +30,7 @@ from rageval.pages._parts import (
     with_columns,
 )
 from rageval.pages._sentence import first_sentence, level_of
-from rageval.scoring.scores import BY_PEOPLE
+from rageval.scoring.basis import by_whom, said_of_bases, said_of_corrected
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -39,11 +39,7 @@ if TYPE_CHECKING:
 
 def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
     """Return everything the page shows, columns of values as lists with None where nothing is defined."""
-    try:
-        text = Path(source).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise InputError(f"{source}: cannot be read ({reason}); expected {_EXPECTED}") from None
+    text = text_of_whole(source, _EXPECTED, _LARGEST)
     # By its mark, without an HTML parser: the block is ours, and `<` is escaped in it.
     _, found, rest = text.partition(OPENING)
     block, closed, _ = rest.partition(CLOSING)
@@ -51,7 +47,7 @@ def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
         raise InputError(f"{source}: holds no report; expected {_EXPECTED}")
     try:
         report = json.loads(block)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{source}: its numbers are damaged ({error}); expected {_EXPECTED}") from None
     if not isinstance(report, dict) or report.get("format") != FORMAT:
         raise InputError(f"{source}: expected a report of format {FORMAT}; make it again")
@@ -59,6 +55,7 @@ def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 _EXPECTED = "a page that rageval report wrote"
+_LARGEST = 2**30  # bytes of a page: it holds the values of every run and query
 
 
 EARLIER = "earlier result"  # what an input is called that was printed by a command
@@ -144,6 +141,7 @@ def _environment(places: int) -> jinja2.Environment:
         finalize=_shown,
     )
     environment.filters |= {"number": lambda value: _number(value, places), "p": _p}
+    environment.filters |= {"ruling": ruling_of, "whose": _whose}
     return environment
 
 
@@ -187,9 +185,15 @@ def _tables(report: _Record) -> dict[str, Any]:
     """Letters for the runs, a row a run, which measures are good when low, heat maps, signatures."""
     cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
     queries = report.get("queries") or {}
+    bases = {
+        found["measure"]: (found.get("basis") or "", found.get("corrected_from") or "")
+        for found in (*(report.get("slices") or ()), *cells.values())
+    }
+    alone = {name: basis for name, (basis, source) in bases.items() if not source}
+    rests = [*said_of_bases(alone), *said_of_corrected(bases)]
     better = report.get("better") or {}
     return {
-        "letters": _letters(report["runs"]),
+        "letters": lettered(report["runs"]),
         "overview": [
             (run, [cells.get((run, measure)) for measure in report["measures"]]) for run in report["runs"]
         ],
@@ -197,11 +201,10 @@ def _tables(report: _Record) -> dict[str, Any]:
         or max((cell["queries"] for cell in cells.values()), default=0),
         "low": [measure for measure in report["measures"] if better.get(measure) == LOWER],
         "neither": [measure for measure in report["measures"] if better.get(measure) == NEITHER],
-        "by_judges": said_of_judges(
-            {cell["measure"]: cell.get("basis", "") for cell in cells.values()}
-            | {found["measure"]: found.get("basis", "") for found in report.get("slices") or ()}
-        ),
-        "by_people": _said_of_people(cells.values()),
+        "by_judges": "; ".join(said_of_bases(alone)),
+        "by_people": _said_of_people(bases),
+        # What all rests on stands there by itself, of slices, too.
+        "said": [each for each in (report.get("comparison") or {}).get("said") or () if each not in rests],
         "texts": queries.get("texts") or {},
         "heat": _heat_maps(report.get("slices") or ()),
         "signatures": list(dict.fromkeys(cell["signature"] for cell in cells.values())),
@@ -217,28 +220,20 @@ def _names_of(named: Iterable[_Record]) -> list[str]:
     return list(dict.fromkeys(name for each in named for name in each))
 
 
-def _said_of_people(cells: Iterable[_Record]) -> str:
-    """Say which measures people's labels correct, and what that means."""
-    names = dict.fromkeys(cell["measure"] for cell in cells if cell.get("basis") == BY_PEOPLE)
-    if not names:
+def _whose(record: _Record) -> str:
+    """Return what the claims of a cell rest on; nothing where that need not be said."""
+    return by_whom(record.get("basis") or "", record.get("corrected_from") or "")
+
+
+def _said_of_people(bases: Mapping[str, tuple[str, str]]) -> str:
+    """Say which measures labels correct, and what that means."""
+    said = "; ".join(said_of_corrected(bases))
+    if not said:
         return ""
     return (
-        f"Corrected by people's labels, which alone decide what is claimed: {', '.join(names)}. Beside stands"
-        " what the judge alone says, and how many labels without a judge these are worth."
+        f"{said[:1].upper()}{said[1:]}. These labels alone decide what is claimed. Beside stands what the"
+        " judge alone says, and how many labels without a judge these are worth."
     )
-
-
-def _letters(runs: Sequence[str]) -> dict[str, str]:
-    """Return a, b, …, z, aa, … for the runs.
-
-    >>> _letters(["one", "two"])
-    {'one': 'a', 'two': 'b'}
-    """
-    found = {}
-    for at, run in enumerate(runs):
-        letter = ascii_lowercase[at % 26]
-        found[run] = letter if at < 26 else ascii_lowercase[at // 26 - 1] + letter
-    return found
 
 
 def _heat_maps(slices: Sequence[_Record]) -> list[dict[str, Any]]:

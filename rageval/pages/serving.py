@@ -1,37 +1,27 @@
 """The page of labels, served on this computer by a program that saves each label in a file as it is given.
 
 Only who knows the token in the address is answered, only under the name of this computer, and only the page
-itself may send labels. The file is always whole: judgements as the page exports them.
+itself may send labels. Whatever is sent, the server goes on.
 """
 
 from __future__ import annotations
 
 import hmac
-import json
-import os
-import secrets
 import sys
-from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from threading import Lock
 from typing import Any
 
+import msgspec
+
 from rageval.errors import InputError, OutputError
-from rageval.files.jsonl import read_records
-from rageval.files.judgements import judgement_line
-from rageval.files.plans import LabelPlan
-from rageval.files.writing import whole_file
-from rageval.pages.annotation import page_to_label, places_of
+from rageval.pages.annotation import page_to_label
+from rageval.pages.label_files import LabelFile
 from rageval.text import visible
 
 _HOST = "127.0.0.1"
 _LONGEST = 2**20  # bytes of a request
-# As many as nobody guesses: other users of this computer can reach the port, too.
-_TOKEN_BYTES = 24
-_KEYS = ("query_id", "run_id", "item_id", "aspect")
-_STATUSES = ("ok", "refused")
+_SAVED = b"saved"  # what the page waits for: another program at this port may say OK to anything
 _HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -40,76 +30,6 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-_Place = tuple[str, ...]
-
-
-class LabelFile:
-    """The labels of one annotator, by what they are about; `save` and `clear` write all of them anew."""
-
-    def __init__(self, path: Path, plan: LabelPlan, annotator: str) -> None:
-        """Go on with what the file holds; `InputError` if these are labels of something else."""
-        self.path, self.plan, self.annotator = path, plan, annotator
-        self._places = set(places_of(plan))
-        self._labels: dict[_Place, Mapping[str, Any]] = {}
-        self._lock = Lock()
-        # Before it is read: a change while we read is then seen when the first label is saved.
-        self._stamp = _stamp(path)
-        if self._stamp is not None and self._stamp[1]:
-            for line, record in read_records(str(path), dict[str, Any], "a label"):
-                self._labels[self._checked(record, f"{visible(str(path))}:{line}")] = record
-
-    def __len__(self) -> int:
-        with self._lock:  # what is being written is written to its end
-            return len(self._labels)
-
-    def _checked(self, record: Any, where: str) -> _Place:
-        """Return what a label is about; it is one of this plan, by this annotator, on its scale."""
-        if not isinstance(record, dict):
-            raise InputError(f"{where}: expected a label, found {type(record).__name__}")
-        place = tuple(str(record.get(key)) for key in _KEYS)
-        # `known` are also the plans that this one extends, whose labels go on counting.
-        if place not in self._places or record.get("plan") not in self.plan.known:
-            raise InputError(f"{where}: expected a label of this plan")
-        if record.get("annotator") != self.annotator or record.get("status") not in _STATUSES:
-            raise InputError(f"{where}: expected a label of {visible(self.annotator)}, ok or refused")
-        label, known = record.get("label"), {*self.plan.labels, *self._outcomes}
-        if label is not None and label not in known:
-            raise InputError(f"{where}: expected one of {', '.join(sorted(known))}, found {label!r:.80}")
-        return place
-
-    @property
-    def _outcomes(self) -> tuple[str, ...]:
-        return ("win", "loss", "tie") if self.plan.kind == "pair" else ()
-
-    def change(self, labels: Iterable[Any], cleared: Iterable[Any]) -> None:
-        """Save these labels, take those away, and write the file; it is whole, or as it was before."""
-        given = {self._checked(label, "label"): label for label in labels}
-        gone = [tuple(str(place.get(key)) for key in _KEYS) for place in cleared if isinstance(place, dict)]
-        with self._lock:
-            # Two windows, or an editor: the later would write over the labels of the other.
-            if _stamp(self.path) != self._stamp:
-                raise InputError(
-                    f"{visible(str(self.path))}: was changed by another program since it was read"
-                )
-            found = {place: label for place, label in self._labels.items() if place not in gone} | given
-            ordered = sorted(found.values(), key=lambda label: (label.get("order", 0), str(label["run_id"])))
-            with whole_file(self.path) as stream:
-                for label in ordered:
-                    stream.write(judgement_line(label).encode() + b"\n")
-            self._labels, self._stamp = found, _stamp(self.path)
-
-    def text(self) -> str:
-        """Return what the page takes in when it is opened."""
-        with self._lock:
-            return "".join(judgement_line(label) + "\n" for label in self._labels.values())
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return found.st_mtime_ns, found.st_size
 
 
 class LabelServer(ThreadingHTTPServer):
@@ -118,17 +38,32 @@ class LabelServer(ThreadingHTTPServer):
     daemon_threads = True
     # Elsewhere two may listen at one port, and the other one would get the labels.
     allow_reuse_address = sys.platform != "win32"
+    allow_reuse_port = False
 
-    def __init__(self, labels: LabelFile, port: int = 0) -> None:
-        """Listen at once; whoever connects is answered when `serve_forever` runs."""
+    def __init__(self, labels: LabelFile, port: int | None = None) -> None:
+        """Listen at once, at the port of these labels if none is said; answer when `serve_forever` runs."""
         self.labels = labels
         self.page = page_to_label(labels.plan, labels.annotator, served=True).encode()
-        self.token = secrets.token_urlsafe(_TOKEN_BYTES)
+        self.token = labels.token
+        port = labels.port if port is None else port
         try:
             # This computer only, never a network: labels have an author, and no password.
             super().__init__((_HOST, port), _LabelHandler)
         except OSError as error:
-            raise OutputError(f"port {port}: cannot be listened at: {error.strerror or error}") from None
+            raise OutputError(
+                f"port {port}: cannot be listened at ({error.strerror or error}). Perhaps another rageval"
+                " annotate serves the same plan for the same annotator: end it. If it is another program, end"
+                " that, or choose another port with --port. A page that is open at the old port does not find"
+                " the new one: export its labels, and import them there"
+            ) from None
+        labels.keep_port(self.server_port)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Go on: a client that left is no fault, and anything else must not end the labelling."""
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            say = visible(f"{type(error).__name__}: {error}")
+            print(f"rageval: a request failed, the labels are as before: {say}", file=sys.stderr)
 
     @property
     def origin(self) -> str:
@@ -154,7 +89,7 @@ class _LabelHandler(BaseHTTPRequestHandler):
             case "":
                 self._reply(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
             case "labels":
-                self._reply(HTTPStatus.OK, self.server.labels.text().encode())
+                self._reply(HTTPStatus.OK, self.server.labels.text())
             case _:
                 self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
 
@@ -171,19 +106,23 @@ class _LabelHandler(BaseHTTPRequestHandler):
 
     def _save(self, body: bytes) -> None:
         try:
-            found = json.loads(body)
+            found = msgspec.json.decode(body)
+            if not isinstance(found, dict):
+                raise InputError(f"expected JSON {{labels: […], cleared: […]}}, found {type(found).__name__}")
             labels, cleared = (found.get(key, []) for key in ("labels", "cleared"))
             if not isinstance(labels, list) or not isinstance(cleared, list):
-                raise InputError("expected lists of labels")
+                raise InputError("expected lists of labels and of cleared places")
             self.server.labels.change(labels, cleared)
-        except InputError as error:
+        except InputError as error:  # sent again, it would be refused again
+            self._refuse(HTTPStatus.BAD_REQUEST, str(error))
+        except OutputError as error:  # changed by others, a full disk: the page keeps the label
             self._refuse(HTTPStatus.CONFLICT, str(error))
-        except (ValueError, AttributeError, RecursionError):
-            self._refuse(HTTPStatus.BAD_REQUEST, "expected JSON {labels: […], cleared: […]}")
-        except OSError as error:  # a full disk: the page keeps the label, and sends it again
-            self._refuse(HTTPStatus.INSUFFICIENT_STORAGE, str(error))
+        except (ValueError, RecursionError) as error:
+            self._refuse(HTTPStatus.BAD_REQUEST, f"expected JSON {{labels: […], cleared: […]}}; {error}")
+        except OSError as error:
+            self._refuse(HTTPStatus.CONFLICT, f"{error.strerror or error}")
         else:
-            self._reply(HTTPStatus.OK, b"saved")
+            self._reply(HTTPStatus.OK, _SAVED)
 
     def _asked(self) -> str | None:
         """Return what is asked for, None for whoever must not know that there is anything."""
@@ -196,7 +135,7 @@ class _LabelHandler(BaseHTTPRequestHandler):
 
     def _refuse(self, status: HTTPStatus, why: str) -> None:
         self.close_connection = True  # what was sent may not have been read
-        self._reply(status, why.encode())
+        self._reply(status, visible(why).encode())
 
     def _reply(self, status: HTTPStatus, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
         self.send_response(status)

@@ -18,6 +18,7 @@ freshstack          three orders in one report: for each measure the one that it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import floor as floor_of
 
 from rageval.errors import UsageError
 from rageval.measures.base import Measure
@@ -37,9 +38,20 @@ _NDEVALS: Mapping[str, Order] = {
 }
 COMPAT = (*_NDEVALS, "trec_eval", "freshstack")
 OF_THE_RUN = (*_NDEVALS, "trec_eval")  # their means leave out queries that the run lacks
-FLOORS = {"trec_eval": 0}  # the lowest grade that is a judgement
+JUDGED = 0  # the lowest grade that --judged-only takes for a judgement, as trec_eval -J does
+FLOORS = {"trec_eval": JUDGED}  # the lowest grade that is a judgement
 FULL_NAMES = {"trec_eval": "trec_eval-9.0.8"}  # where versions differ
 _TREC_EVAL = Order(single=True)
+_BY_TREC_EVAL = Order()
+# How the providers of ir_measures order documents, where not as trec_eval 10 does.
+_PROVIDERS: Mapping[str, Order] = {
+    "pytrec_eval": _TREC_EVAL,
+    "pyndeval": Order(ties="docid_asc"),
+    "compat": Order(ties="docid_asc"),
+    "judged": Order(ties="docid_asc"),
+    "msmarco": Order(ties="docid_asc"),
+    "accuracy": Order(ties="input"),
+}
 _DEEPEST_NDEVAL = 20
 
 
@@ -78,36 +90,45 @@ def _freshstack_ties(measure: AnyMeasure) -> str | None:
     return measure.about.orders.get("freshstack")
 
 
-def ranking_of(run: Run, qrels: Qrels, view: View) -> dict[str, dict[str, float]]:
-    """Return {query: {document: score}} of the judged queries, the scores being whole numbers down to 1.
+def order_of(measure: ForeignMeasure) -> Order:
+    """Return the order in which the provider of a measure puts documents, equal scores among them."""
+    return _PROVIDERS.get(measure.by, _BY_TREC_EVAL)
 
-    So no tool can order the documents otherwise, and none meets a score below zero.
+
+def ranking_of(run: Run, qrels: Qrels, view: View, scored: bool = False) -> dict[str, dict[str, float]]:
+    """Return {query: {document: score}} of the judged queries, best first.
+
+    The scores are the run's own if they are asked for (`scored`), else whole numbers down to 1: then no tool
+    can order the documents otherwise.
     """
     ranking: dict[str, dict[str, float]] = {query: {} for query in qrels.query_ids}
     judged = collapsed(qrels, floor=view.floor) if view.judged_only else None
-    for query, docs in run.ranked(view.order):
+    for found in run.queries:
+        query = found.query.decode("utf-8", "surrogatepass")
         if query not in ranking:
             continue
+        rows = found.ranked(view.order).rows
+        docs = [(found.docs[row].decode("utf-8", "surrogatepass"), found.scores[row]) for row in rows]
         if judged is not None:
-            docs = [doc for doc in docs if doc in judged[query]]
+            docs = [(doc, score) for doc, score in docs if doc in judged[query]]
         docs = docs[: view.depth]
-        ranking[query] = {doc: float(len(docs) - at) for at, doc in enumerate(docs)}
+        ranking[query] = {
+            doc: score if scored else float(len(docs) - at) for at, (doc, score) in enumerate(docs)
+        }
     return ranking
 
 
 def collapsed(
-    qrels: Qrels, rel: int | None = None, floor: int = EVERYTHING, lowest: int = 0
-) -> dict[str, dict[str, int]]:
+    qrels: Qrels, rel: int | None = None, floor: int = EVERYTHING
+) -> dict[str, dict[str, int | float]]:
     """Return {query: {document: grade}}, the grade being the highest over the query's nuggets.
 
-    With `rel`, 1 for a grade that reaches it and 0 for others; without, a grade below 0 (junk) becomes 0, not
-    relevant: the C code behind some providers takes it for an index. What is below `floor` is not judged.
-    With -1 as the `lowest` grade, those below 0 and `rel` become -1.
+    With `rel`, 1 for a grade that reaches it and 0 for others; a grade below 0 that does not reach it stays
+    as it is, as each provider has its own rule for those. What is below `floor` is not judged.
     """
 
-    def shown(grade: int) -> int:
-        missed = lowest if grade < 0 else 0
-        return max(grade, 0) if rel is None else 1 if grade >= rel else missed
+    def shown(grade: int | float) -> int | float:
+        return grade if rel is None else 1 if grade >= rel else floor_of(min(grade, 0))
 
     return {
         query: {doc: shown(grade) for doc, grade in zip(docs, grades, strict=True) if grade >= floor}

@@ -6,8 +6,9 @@ import math
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
@@ -17,14 +18,16 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.files.objects import records_of_frame
 from rageval.measures import known
 from rageval.measures.assessment import Assessment
-from rageval.measures.base import POOL, Measure
+from rageval.measures.base import LOWER, NEITHER, POOL, Measure
 from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Blend, Share, pooled
 from rageval.measures.scales import CRAG, PROXIES, Scale
 from rageval.plugins import above
 from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge
-from rageval.scoring.banks import _judged_by
+from rageval.scoring.banks import _judged_by, differences
+from rageval.scoring.remarks import of_answers
 from rageval.scoring.scores import Score, Scores, checked_weights, combined, require_groups, says_something
+from rageval.scoring.universe import answered, with_labelled, with_questions
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -61,6 +64,10 @@ _COMPATS = {
 }
 COMPAT = tuple(_COMPATS)
 _SHOWN = 10
+_WAY_OF_QUESTIONS = (
+    "where other questions were asked than those that were given, give only those that were, or say"
+    " --intersection (intersection=True in Python)"
+)
 _WAYS_ON = "judge them again, or say --on-missing skip, worst or best (on_missing= in Python)"
 
 
@@ -82,8 +89,8 @@ class AnswerRules:
         not judged is left out; and with these and `auto-argue`, `medaesqa` and `ragchecker` what is undefined
         is 0.
     intersection
-        Leave out the queries that a system has no answer to, where its answers are known; they score 0
-        otherwise.
+        Leave out the queries of which a system has neither an answer nor a judgement; they are missing
+        otherwise, or score 0 where its answers are known and no value is worse.
     """
 
     on_missing: str = "error"
@@ -135,7 +142,7 @@ def evaluate_answers(
         A file, the id of a data set, or records of `Nugget`: importance and weight that judgements do not
         say.
     questions
-        The questions, for measures that need to know which can be answered (their field `answerable`).
+        The questions that were asked: all count, and say which can be answered (their field `answerable`).
     gold
         What people said of some of the same answers, by which `compare` and `report` correct the judge.
     gold_chosen
@@ -161,6 +168,25 @@ def evaluate_answers(
     >>> {run: scores["crag_score"].value for run, scores in evaluate_answers("crag_score", judged).items()}
     {'ours': 1.0, 'theirs': -1.0}
     """
+    beside: dict[str, Any] = {"answers": answers, "nuggets": nuggets, "questions": questions}
+    labels = {"gold": gold, "gold_chosen": gold_chosen}
+    # The third frame from where it is said is the caller's.
+    return scored(measures, judgements, partial(warnings.warn, stacklevel=3), **beside, **labels, **rules)
+
+
+def scored(
+    measures: Any,
+    judgements: Any = None,
+    say: Callable[[str], object] = lambda remark: None,
+    *,
+    answers: Any = None,
+    nuggets: Any = None,
+    questions: Any = None,
+    gold: Any = None,
+    gold_chosen: Any = None,
+    **rules: Any,
+) -> dict[str, Scores]:
+    """Return what `evaluate_answers` returns; what that warns of is said to `say` alone."""
     try:
         checked = AnswerRules(**rules)
     except TypeError:
@@ -170,7 +196,14 @@ def evaluate_answers(
         raise UsageError(f"unknown option {unknown!r}; expected some of {', '.join(known)}") from None
     grades = read_judgements(judgements, answers=answers, nuggets=nuggets, questions=questions)
     for remark in grades.remarks:
-        warnings.warn(remark, stacklevel=2)
+        say(remark)
+    labels = None
+    if gold is not None:
+        from rageval.scoring.gold import beside_answers, drawn, gold_of_answers
+
+        people = read_judgements(gold, nuggets=nuggets)
+        labels = gold_of_answers(people, _listed(gold), drawn(gold_chosen))
+        grades = with_labelled(grades, people, labels.draw)
     # Before anything is computed: a query without a group would otherwise be found at the first mean.
     if checked.groups is not None:
         require_groups(checked.groups, grades.queries.words, "groups")
@@ -178,9 +211,22 @@ def evaluate_answers(
             used = {query: checked.groups[query] for query in grades.queries.words}
             checked_weights(checked.weights, used, "weights")
     results = evaluate_all(measures_of_answers(measures), grades, checked)
-    if gold is not None:
-        results = _beside_people(results, grades, gold, gold_chosen, nuggets)
+    said = tuple(each for each in of_answers(results, grades, checked) if each not in grades.remarks)
+    results = [replace(scores, remarks=_about(scores.run, results, said)) for scores in results]
+    remarks = [*answered(results, grades, checked)]
+    if labels is not None:
+        results, more = beside_answers(results, grades, labels)
+        remarks += more
+    for remark in remarks:
+        say(remark)
     return {scores.run: scores for scores in results}
+
+
+def _about(run: str, results: Sequence[Scores], said: Sequence[str]) -> tuple[str, ...]:
+    """Return remarks without those that are about the other systems alone."""
+    others = tuple(f"{visible(scores.run)}: " for scores in results if scores.run != run)
+    own = f"{visible(run)}: "
+    return tuple(each for each in said if each.startswith(own) or not each.startswith(others))
 
 
 def evaluate_judged(
@@ -205,25 +251,17 @@ def evaluate_judged(
     dict
         `{run_id: Scores}`.
     """
+    return evaluate_answers(measures, judgements, answers=as_records(answers), **rules)
+
+
+def as_records(answers: Iterable[Answer]) -> list[dict[str, Any]] | None:
+    """Return answers as records of a file; None if there are none."""
     import json
 
     from rageval.files.answers import write_answers
 
     texts = (answer._replace(passages=(), prompt="") for answer in answers)
-    records = [json.loads(line) for line in write_answers(texts, "plain")]
-    return evaluate_answers(measures, judgements, answers=records or None, **rules)
-
-
-def _beside_people(
-    results: list[Scores], grades: JudgementTable, gold: Any, chosen: Any, nuggets: Any
-) -> list[Scores]:
-    from rageval.scoring.gold import beside_answers, drawn, gold_of_answers
-
-    table = read_judgements(gold, nuggets=nuggets)
-    results, remarks = beside_answers(results, grades, gold_of_answers(table, _listed(gold), drawn(chosen)))
-    for remark in remarks:
-        warnings.warn(remark, stacklevel=3)
-    return results
+    return [json.loads(line) for line in write_answers(texts, "plain")] or None
 
 
 def read_judgements(
@@ -246,7 +284,7 @@ def read_judgements(
         A file, the id of a data set, or records of `Nugget`: importance and weight that judgements do not
         say.
     questions
-        The questions, for measures that need to know which can be answered (their field `answerable`).
+        The questions that were asked: all count, and say which can be answered (their field `answerable`).
     limits
         How large a line, a record or an id may be.
 
@@ -257,7 +295,7 @@ def read_judgements(
     """
     # Reading a table takes longer than scoring it, so that callers keep one and hand it in again.
     if isinstance(judgements, JudgementTable):
-        return _asked(_weighed(judgements, nuggets, limits), questions)
+        return _asked(_weighed(judgements, nuggets, limits), questions, limits)
     found = _listed(judgements)
     paths = [item for item in found if not isinstance(item, Mapping)]
     # The name is what errors call the judgements by: the files, or just what they are.
@@ -279,17 +317,15 @@ def read_judgements(
         bank = above("data set")(nuggets, "nuggets")
         match(grades, bank, limits)
         relate(grades, bank, limits)
-    return _asked(_weighed(grades.finish(), nuggets, limits), questions)
+    return _asked(_weighed(grades.finish(), nuggets, limits), questions, limits)
 
 
-def _asked(grades: JudgementTable, questions: Any) -> JudgementTable:
-    """Return the table, which knows the questions that can be asked for what judgements do not say."""
-    if questions is not None:
-        found = list(questions) if isinstance(questions, list | tuple) else questions
-        grades.questions = in_memory(found, "questions") if isinstance(found, list) else found
-        # It was looked up without these questions.
-        grades.kept.pop("answerable", None)
-    return grades
+def _asked(grades: JudgementTable, questions: Any, limits: Limits = DEFAULT) -> JudgementTable:
+    """Return the table in which these questions count, and which knows what they say."""
+    if questions is None:
+        return grades
+    found = list(questions) if isinstance(questions, list | tuple) else questions
+    return with_questions(grades, in_memory(found, "questions") if isinstance(found, list) else found, limits)
 
 
 def _weighed(grades: JudgementTable, nuggets: Any, limits: Limits) -> JudgementTable:
@@ -318,11 +354,6 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Ans
     """Score every system; `MissingJudgements` tells of all that are missing, if that is an error."""
     results = []
     complaints: list[str] = []
-    if rules.intersection and not any(facts.cited is not None for facts in grades.facts.values()):
-        raise UsageError(
-            "--intersection leaves out queries that a system has no answer to, and no answers are known;"
-            " give them (--answers FILE, answers= in Python)"
-        )
     # All systems are gone through before anything is refused: one error then tells of all that is missing.
     for number, run in enumerate(grades.runs.words):
         found = by_judge(measures, grades, number, rules)
@@ -334,7 +365,9 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Ans
     if complaints and rules.on_missing == "error" and not rules.compat:
         # A run of a thousand queries may miss something in each; the first few show what it is.
         more = [f"… and {len(complaints) - _SHOWN:,} more"] if len(complaints) > _SHOWN else []
-        raise MissingJudgements("\n".join([*complaints[:_SHOWN], *more, _WAYS_ON]))
+        ways = [_WAY_OF_QUESTIONS] if grades.expected else []
+        said = [*answered(results, grades, rules), *differences(grades)]
+        raise MissingJudgements("\n".join([*said, *complaints[:_SHOWN], *more, *ways, _WAYS_ON]))
     return results
 
 
@@ -355,6 +388,7 @@ class _Evaluated:
     values: dict[str, list[float]] = field(default_factory=dict)
     lost: Counter[str] = field(default_factory=Counter)
     scales: list[Scale] = field(default_factory=list)
+    is_open: bool = False
 
 
 def by_judge(
@@ -378,7 +412,10 @@ def by_judge(
             # A copy: measures on whose scales this judge says nothing are dropped on the way.
             for at, each in list(heard.items()):
                 try:
-                    values = [_value(each, answer, sight, rules) for answer in answers]
+                    values = [
+                        _value(each, answer, sight, rules, taken_for, filling is not None)
+                        for answer in answers
+                    ]
                 # Other judges spoke on this scale, and this one never: it has no values, not values of 0.
                 except NotThisJudge:
                     del heard[at]
@@ -387,6 +424,7 @@ def by_judge(
         for at, each in heard.items():
             found[at].values |= each.values
             found[at].lost += each.lost
+            found[at].is_open = found[at].is_open or each.is_open
             # In the order in which they were asked for, each once: the signature names them so.
             found[at].scales = list(dict.fromkeys([*found[at].scales, *each.scales]))
     for each in found:
@@ -399,17 +437,44 @@ def by_judge(
     return found
 
 
-def _value(each: _Evaluated, answer: Assessment, sight: JudgeOfRun, rules: AnswerRules) -> float:
+def _value(
+    each: _Evaluated,
+    answer: Assessment,
+    sight: JudgeOfRun,
+    rules: AnswerRules,
+    filling: str | float,
+    is_end: bool,
+) -> float:
     """Return a measure's value of one answer; note what it missed, and what it asked for."""
-    value = each.measure.value(answer.asked_by(each.measure))
-    if value != value or rules.intersection:
-        # NaN is the one value that differs from itself; the usual value skips all of this.
-        value = _where_undefined(value, each.measure, answer, sight, rules)
-    if answer.lost:
-        each.lost.update(answer.lost)
+    measure, query = each.measure, answer.place[0]
+    value = measure.value(answer.asked_by(measure))
     if answer.scales != each.scales:
         each.scales = list(dict.fromkeys([*each.scales, *answer.scales]))
-    return value
+    if rules.intersection and sight.is_gone(query):
+        return math.nan
+    if not answer.was_judged and answer.scales and not (answer.is_open or answer.lost):
+        # An answer that is not there is known only where it has the worst value there is.
+        is_better = measure.better != NEITHER and value > measure.ends[0]
+        answer.is_open = is_better and sight.is_left_out(query)
+        answer.lost = {ABSENT: 1} if answer.is_open else answer.lost
+    if answer.lost:
+        each.lost.update(answer.lost)
+    if answer.is_open:
+        each.is_open = True
+        value = _taken_for(filling, measure)
+        if math.isinf(value) and not is_end:
+            value = math.nan  # there is no worst, or no best, that could be averaged
+    # NaN is the one value that differs from itself; the usual value skips all of this.
+    return _where_undefined(value, measure, answer, sight, rules) if value != value else value
+
+
+def _taken_for(filling: str | float, measure: Measure) -> float:
+    """Return the value that stands for one of which nothing is known; NaN where it is left out."""
+    least, most = measure.ends
+    worst, best = (most, least) if measure.better == LOWER else (least, most)
+    end = {"worst": worst, "best": best, "skip": math.nan, "nothing": math.nan}.get(str(filling), most)
+    # Nobody knows how many parts a share would have had: one, where shares are pooled.
+    return Share(end, 1) if measure.aggregate == POOL and math.isfinite(end) and end >= 0 else end
 
 
 def _mean(values: Sequence[float], measure: Measure) -> float:
@@ -431,8 +496,6 @@ def _where_undefined(
     `intersection`. Some tools have 0 for what is undefined: nuggetizer where it has a record of the answer.
     """
     left_out = sight.is_left_out(answer.place[0])
-    if left_out and rules.intersection:
-        return math.nan
     if rules.compat is None:
         judged = left_out and any(sight.is_judged(scale, answer.place[0]) for scale in answer.scales)
         counts = judged and not answer.lost
@@ -456,6 +519,8 @@ def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRul
         ends = [combined(measure, each) for each in filled]
         # The best judgements need not give the higher value: of an error rate they give the lower one.
         bounds = (min(ends), max(ends))
+        if found.is_open and measure.aggregate == POOL:  # its parts are not known, and may weigh anything
+            bounds = measure.ends
         by_query = zip(grades.queries.words, zip(*filled, strict=True), strict=True)
         between = {query: (min(each), max(each)) for query, each in by_query if min(each) < max(each)}
     # With one judge the values by judge would be the score once more.
@@ -472,8 +537,9 @@ def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRul
         bounds=bounds,
         judges=judges,
         lost=dict(found.lost),
-        judged_by=_judged_by(grades, run, found.scales) if len(grades.runs.words) > 1 else {},
+        judged_by=_judged_by(grades, run, found.scales),
         said_by=_said_by(found),
+        of_words=not _said_by(found),
         between=between,
     )
 

@@ -14,11 +14,13 @@ from rageval.files.judgements import AnswerFacts, JudgementTable, Said
 from rageval.files.opening import name_of
 from rageval.files.questions import read_answerable
 from rageval.measures.assessment import AnswerPlace, Assessment, Judgement, Needs, Place, Seen
-from rageval.measures.scales import ASPECTS, ATTESTED, POSITION, RUBRICS, SUPPORT, Scale
+from rageval.measures.base import LOWER, POOL, Measure
+from rageval.measures.scales import ASPECTS, ATTESTED, OUTCOME, POSITION, RUBRICS, SUPPORT, Scale
 from rageval.text import visible
 
 ABSENT = "absent"  # no row at all, where other systems have one
 _GIVE = "give the nuggets that were judged (--nuggets FILE, or the id of a data set; nuggets= in Python)"
+_OF_NUGGETS = SUPPORT, ATTESTED  # every answer is judged by all nuggets of its query
 _OTHER_END: dict[str | float, str] = {"worst": "best", "best": "worst"}
 _STANDS_IN = {"skip": math.nan, "best": 1.0}  # anything else is worth 0
 _judgement: Any = partial(tuple.__new__, Judgement)  # as Judgement(...), twice as fast
@@ -65,7 +67,9 @@ class _OnScale:
             if is_any and form is not None and not form.failed and form.grade is not None
         }
         self._banks: dict[int, list[Judgement]] = {}
-        self._judges: dict[int, bool] = {}
+        self._banks_of: dict[tuple[int, int], list[Judgement]] = {}
+        self._heard: set[int] = set()  # judges who said something on the scale, as far as the rows were read
+        self._judges = (table.judge[answer] for answer, _ in self.rows())
         if check:
             self._check()
 
@@ -108,15 +112,10 @@ class _OnScale:
 
     def is_by(self, judge: int) -> bool:
         """Return whether this judge said anything of any system."""
-        if judge not in self._judges:
-            table = self._table
-            self._judges[judge] = any(
-                self.holds(row)
-                for run in range(len(table.runs.words))
-                for answer in table.answers_of(run, judge)
-                for row in table.rows(answer)
-            )
-        return self._judges[judge]
+        # Every row is read once for all judges, and only as far as somebody asks.
+        while judge not in self._heard and (other := next(self._judges, None)) is not None:
+            self._heard.add(other)
+        return judge in self._heard
 
     @cached_property
     def says_importance(self) -> bool:
@@ -164,20 +163,34 @@ class _OnScale:
         """Return a judgement without a grade for each aspect of a query that anybody was judged on."""
         if query not in self._banks:
             table, found = self._table, dict[str, Judgement]()
-            for run in range(len(table.runs.words)):
-                for judge in range(len(table.judges.words)):
-                    for answer in table.answers_to(run, judge, query):
-                        for judgement in self.of(answer)[0]:
-                            lost = judgement._replace(grade=math.nan, label=None)
-                            found.setdefault(judgement.aspect, lost)
-            if self.scale in (SUPPORT, ATTESTED):
-                for aspect, importance, weight in table.asked.get(query, ()):
-                    said = Judgement(
-                        math.nan, None, importance, math.nan if weight is None else weight, aspect, "answer"
-                    )
-                    found.setdefault(aspect, said)
-            self._banks[query] = list(found.values())
+            for answer in table.judged_to(query):
+                for judgement in self.of(answer)[0]:
+                    if judgement.aspect not in found:
+                        found[judgement.aspect] = judgement._replace(grade=math.nan, label=None)
+            self._banks[query] = list(self._with_asked(query, found).values())
         return self._banks[query]
+
+    def bank_of(self, query: int, judge: int) -> list[Judgement]:
+        """Return a judgement without a grade for each nugget by which one judge judged any system."""
+        key = query, judge
+        if key not in self._banks_of:
+            table, found = self._table, dict[str, Judgement]()
+            for answer in table.judged_to(query):
+                for judgement in self.of(answer)[0] if table.judge[answer] == judge else ():
+                    if judgement.aspect not in found:
+                        found[judgement.aspect] = judgement._replace(grade=math.nan, label=None)
+            self._banks_of[key] = list(self._with_asked(query, found).values())
+        return self._banks_of[key]
+
+    def _with_asked(self, query: int, found: dict[str, Judgement]) -> dict[str, Judgement]:
+        """Add the nuggets that a bank has for a query."""
+        if self.scale in _OF_NUGGETS:
+            for aspect, importance, weight in self._table.asked.get(query, ()):
+                said = Judgement(
+                    math.nan, None, importance, math.nan if weight is None else weight, aspect, "answer"
+                )
+                found.setdefault(aspect, said)
+        return found
 
     def _check(self) -> None:
         """Refuse the first row that says what the scale does not know, of the worst kind there is."""
@@ -220,6 +233,9 @@ class _OnScale:
         if label is not None and label in scale.labels:
             found = f"label {label!r} with grade {grade:g}, which is worth {scale.labels[label]:g}"
         more = f" ({len(rows):,} such rows)" if len(rows) > 1 else ""
+        if label is None and scale.labels:
+            # What lies between levels has no label; the mean of any grades needs none.
+            more += f"; for the mean of any numbers: grade(aspect={visible(str(line.aspect))[:80]})"
         raise InputError(
             f"{self._table.where(row)}: expected {scale.expected} for {scale.name}, found {found}{more}"
         )
@@ -314,13 +330,17 @@ class JudgeOfRun:
         self._table, self._run, self._judge = table, run, judge
         self._missing, self._only_here = missing, only_here
         # Found when it is first asked for: most measures never ask.
-        self._left: set[int] | None = None  # queries that the system left out
+        self._there: set[int] | None = None  # queries of which there is anything of the system
         self._scales: dict[tuple[Scale, Needs | None], _OnScale] = {}
+        self._judged_on: dict[_OnScale, dict[int, bool]] = {}
         answers = table.answers_of(run, judge)
         self._answers = {(table.query[answer], table.repeat[answer]): answer for answer in answers}
 
     def answers(self) -> Iterator[list[Assessment]]:
-        """Yield those of each query, in their order: one a repeat, and one where there is no answer."""
+        """Yield those of each query, in their order: one a repeat, and one where there is no answer.
+
+        A run that repeats some queries repeats all: a repeat that only other queries have is missing.
+        """
         table = self._table
         run = table.runs.words[self._run]
         # Answers alone have no judge.
@@ -349,43 +369,106 @@ class JudgeOfRun:
             judged = self._required(scale, needs, asker)
         answer = self._answers.get(place)
         found, failed = judged.of(answer) if answer is not None else ([], [])
-        own = bool(found)
-        # The usual case, and asked for of every answer: nothing is missing, so nothing has to be looked up.
-        if own and not failed:
-            return Seen(found, _NONE, own)
-        asks_all = scale.by_all and not scale.of_citations and scale.nothing is not None
-        # A system that answers other questions and not this one has supported nothing of it, which is known
-        # and not missing.
-        if not own and asks_all and not self._only_here and self.is_left_out(place[0]):
-            return Seen([_of_nothing(scale, judgement) for judgement in judged.bank(place[0])], _NONE, own)
-        # Others were judged on these aspects, this answer was not: each of them is a missing judgement.
-        if not own and self._lacks(scale, place):
-            found = list(judged.bank(place[0]))
-            failed = [(number, ABSENT) for number in range(len(found))]
-        if failed and not self.skips and not (needs == "open" and self._missing in _OTHER_END):
-            self._fill(found, failed, scale, needs, place)
-        return Seen(found, Counter(status for _, status in failed) if failed else _NONE, own)
+        if not found:
+            return self._of_none(judged, place, needs, asker)
+        if scale in _OF_NUGGETS and not self._only_here:
+            there = {each.aspect for each in found}
+            lacking = [lost for lost in judged.bank_of(place[0], self._judge) if lost.aspect not in there]
+            failed += [(at, ABSENT) for at in range(len(found), len(found) + len(lacking))]
+            found += lacking
+        # The usual case, and asked for of every answer: nothing is missing.
+        if not failed:
+            return Seen(found, _NONE, True)
+        return self._with_lost(found, failed, scale, needs, place, own=True)
 
-    def _lacks(self, scale: Scale, place: AnswerPlace) -> bool:
-        """Return whether an answer of which nothing was said lacks what others were judged on."""
-        if scale.of_citations and (self.facts(place).cited is not None or self.is_left_out(place[0])):
-            return False  # an answer that cites nothing has nothing to be judged
-        return scale.by_all and not self._only_here
+    def _of_none(self, judged: _OnScale, place: AnswerPlace, needs: Needs | None, asker: object) -> Seen:
+        """Return what holds of an answer of which nothing was said on a scale.
+
+        It is known (there is nothing to be judged, or there is no answer and nothing is worse), or missing.
+        """
+        scale, query = judged.scale, place[0]
+        if self._only_here or (scale.of_citations and self.facts(place).cited is not None):
+            return _SEEN_NOTHING  # what an answer is known to cite, the measure looks for by itself
+        bank = judged.bank(query)
+        if self.is_left_out(query) and _is_worst_without(asker, scale, needs):
+            is_of_bank = scale.by_all and not scale.of_citations and scale.nothing is not None
+            return (
+                Seen([_of_nothing(scale, each) for each in bank], _NONE, False)
+                if is_of_bank
+                else _SEEN_NOTHING
+            )
+        # Others were judged on these aspects, this answer was not: each of them is a missing judgement.
+        if scale.by_all and bank and not scale.of_citations:
+            found = bank[:]
+            failed = [(number, ABSENT) for number in range(len(found))]
+            return self._with_lost(found, failed, scale, needs, place, own=False)
+        return _SEEN_OPEN if self._is_asked(judged, place) else _SEEN_NOTHING
+
+    def _is_asked(self, judged: _OnScale, place: AnswerPlace) -> bool:
+        """Return whether an answer of which nothing was said on a scale counts all the same."""
+        scale, query = judged.scale, place[0]
+        if scale is OUTCOME:
+            return False  # nobody meets everybody
+        # What others cite does not say what this answer would have cited.
+        is_judged = bool(judged.bank(query))
+        if self.is_gone(query):
+            return query in self._table.expected or is_judged
+        if scale.of_whole and self._lacks(judged, query):
+            return True
+        if scale.of_citations and is_judged:
+            return True
+        return scale.by_all and query in self._table.expected and not self.has_record(place)
+
+    def _lacks(self, judged: _OnScale, query: int) -> bool:
+        """Return whether a query was judged on other scales alone, and other queries on this one."""
+        if judged not in self._judged_on:
+            table, run = self._table, self._run
+            on_it: dict[int, bool] = {}  # by query: whether anybody said anything of it on this scale
+            for answer in table.judged_of(run):
+                if not on_it.get(asked := table.query[answer]):
+                    on_it[asked] = any(judged.holds(row) for row in table.rows(answer))
+            self._judged_on[judged] = on_it
+        on_it = self._judged_on[judged]
+        return not on_it.get(query, True) and any(on_it.values())
+
+    def _with_lost(
+        self,
+        found: list[Judgement],
+        failed: list[tuple[int, str]],
+        scale: Scale,
+        needs: Needs | None,
+        place: AnswerPlace,
+        own: bool,
+    ) -> Seen:
+        """Return judgements of which some are missing, with what these are taken for in their place."""
+        is_filled = not self.skips and not (needs == "open" and self._missing in _OTHER_END)
+        for number, _ in failed if is_filled else ():
+            # A criterion of negative weight speaks of a fault: that it is there is the worst.
+            turned = needs == "weight" and found[number].weight < 0
+            if needs == "answerable":  # refusing is right where there is no answer
+                turned = not self.answerable(place, "")
+            # A label or a grade that was named has no other end, and is taken as it is.
+            end = _OTHER_END.get(self._missing, self._missing) if turned else self._missing
+            label, grade = scale.taken_for(end)
+            found[number] = found[number]._replace(label=label, grade=grade)
+        return Seen(found, Counter(status for _, status in failed), own)
+
+    def is_gone(self, query: int) -> bool:
+        """Return whether there is nothing at all of the system to a query: no answer, and no judgement."""
+        if self._there is None:
+            table, run = self._table, self._run
+            self._there = {of for of, _ in table.facts_of_run(run)}
+            self._there.update(map(table.query.__getitem__, table.judged_of(run)))
+        return query not in self._there
 
     def is_left_out(self, query: int) -> bool:
         """Return whether the system left a query out: its other answers are known, and nobody judged this."""
-        if self._left is None:
-            table, run = self._table, self._run
-            # Only of a system whose answers are known can anybody say that one is not there.
-            told = {
-                place[1]
-                for place, facts in table.facts.items()
-                if place[0] == run and facts.cited is not None
-            }
-            there = {place[1] for place in table.facts if place[0] == run}
-            there |= {query for of, query in zip(table.run, table.query, strict=True) if of == run}
-            self._left = set(range(len(table.queries.words))) - there if told else set()
-        return query in self._left
+        return self.is_gone(query) and self._tells_answers
+
+    @cached_property
+    def _tells_answers(self) -> bool:
+        # Only of a system whose answers are known can anybody say that one is not there.
+        return any(facts.cited is not None for facts in self._table.facts_of_run(self._run).values())
 
     def has_record(self, place: AnswerPlace) -> bool:
         """Return whether there is a record of the answer, be it that it has nothing to be judged."""
@@ -393,9 +476,9 @@ class JudgeOfRun:
         return facts.assigned or facts.cited is not None
 
     def is_judged(self, scale: Scale, query: int) -> bool:
-        """Return whether any system's answer to a query was judged on a scale by which every answer is."""
+        """Return whether answers to a query are to be judged on a scale by which every answer is."""
         of_all = scale.nothing is not None or scale.of_citations
-        return of_all and bool(on(self._table, scale).bank(query))
+        return of_all and (query in self._table.expected or bool(on(self._table, scale).bank(query)))
 
     def others(self, scale: Scale, place: AnswerPlace, needs: Needs | None, asker: object) -> Seen:
         """Return what was said on a scale of all other systems' answers to a query.
@@ -406,9 +489,9 @@ class JudgeOfRun:
         found: list[Judgement] = []
         lost: Counter[str] = Counter()
         table = self._table
-        for answer in _answers_to(table).get((self._judge, place[0]), ()):
+        for answer in table.judged_to(place[0]):
             # Its own answer is no rival of itself.
-            if table.run[answer] == self._run:
+            if table.judge[answer] != self._judge or table.run[answer] == self._run:
                 continue
             said, failed = judged.of(answer)
             if failed and not self.skips:
@@ -450,25 +533,6 @@ class JudgeOfRun:
         self._scales[scale, needs] = judged
         return judged
 
-    def _fill(
-        self,
-        found: list[Judgement],
-        failed: list[tuple[int, str]],
-        scale: Scale,
-        needs: Needs | None,
-        place: AnswerPlace,
-    ) -> None:
-        """Put in what missing judgements are taken for; the worst of a fault is that it is there."""
-        for number, _ in failed:
-            # A criterion of negative weight speaks of a fault: to meet it is the worst that can happen.
-            turned = needs == "weight" and found[number].weight < 0
-            if needs == "answerable":  # refusing is right where there is no answer
-                turned = not self.answerable(place, "")
-            # A label or a grade that was named has no other end, and is taken as it is.
-            end = _OTHER_END.get(self._missing, self._missing) if turned else self._missing
-            label, grade = scale.taken_for(end)
-            found[number] = found[number]._replace(label=label, grade=grade)
-
     def stand_in(self) -> float:
         """Return what a missing judgement is taken for, from 0 to 1."""
         return _STANDS_IN.get(str(self._missing), 0.0)
@@ -494,33 +558,31 @@ class JudgeOfRun:
         if not required(self._table, POSITION, asker).is_by(self._judge):
             raise NotThisJudge
         query, repeat = place
-        rankings = rankings_of(self._table, query)
-        all_valid = all(map(is_permutation, rankings.values()))
-        return [
-            Place(place, len(ranking), is_permutation(ranking), all_valid)
-            for (judge, _, again), ranking in rankings.items()
-            if judge == self._judge and again == repeat
-            for run, place in ranking
-            if run == self._run
-        ]
+        rankings = _looked_up(self._table, query)
+        all_valid = all(ranking.is_valid for ranking in rankings)
+        found = []
+        for judge, again, number, is_valid, places in rankings:
+            # An answer that is not there is in no repeat, and so missing in each.
+            if judge != self._judge or repeat not in (again, *_NO_REPEAT):
+                continue
+            own = places.get(self._run, ())
+            found += [Place(at, number, is_valid, all_valid) for at in own]
+            if not own:  # the others were ranked, and this answer was not
+                found.append(Place(math.nan, number + 1, False, False))
+        return found
 
 
-def _answers_to(table: JudgementTable) -> dict[tuple[int, int], list[int]]:
-    """Return the answers of all systems, by judge and query; looked up once."""
-    if "answers to" not in table.kept:
-        found: dict[tuple[int, int], list[int]] = {}
-        for answer, place in enumerate(zip(table.judge, table.query, strict=True)):
-            # One pass for all queries: looking for each by itself would take their number squared.
-            found.setdefault(place, []).append(answer)
-        table.kept["answers to"] = found
-    by_query: dict[tuple[int, int], list[int]] = table.kept["answers to"]
-    return by_query
+def _is_worst_without(asker: object, scale: Scale, needs: Needs | None) -> bool:
+    """Return whether a measure has its worst value, 0, for an answer that is not there.
 
-
-def left_out(table: JudgementTable, run: int) -> int:
-    """Return how many queries a system has no answer to, where its other answers are known."""
-    sight = JudgeOfRun(table, run, 0)
-    return sum(map(sight.is_left_out, range(len(table.queries.words))))
+    Only then is such an answer known by itself; else leaving out the bad ones would pay.
+    """
+    if not isinstance(asker, Measure) or asker.better == LOWER or asker.ends[0] != 0:
+        return False
+    if needs == "answerable":  # to refuse is right where there is no answer
+        return False
+    # Where shares are pooled, an answer of which no part is known has no weight.
+    return asker.aggregate != POOL or (scale.by_all and not scale.of_citations)
 
 
 def _of_nothing(scale: Scale, judgement: Judgement) -> Judgement:
@@ -532,6 +594,8 @@ def _of_nothing(scale: Scale, judgement: Judgement) -> Judgement:
 _NOTHING = AnswerFacts()
 _NO_REPEAT = (-1,)
 _NONE: dict[str, int] = {}
+_SEEN_NOTHING = Seen([], _NONE, False)
+_SEEN_OPEN = Seen([], {ABSENT: 1}, False, True)
 _Ranking = list[tuple[int, float]]  # (run, place), by run; NaN where the judgement failed
 
 
@@ -541,17 +605,40 @@ def rankings_of(table: JudgementTable, query: int) -> dict[tuple[int, int, int],
     if key not in table.kept:
         positions = on(table, POSITION)
         found: dict[tuple[int, int, int], _Ranking] = {}
-        for run in range(len(table.runs.words)):
-            for judge in range(len(table.judges.words)):
-                for answer in table.answers_to(run, judge, query):
-                    for row in filter(positions.holds, table.rows(answer)):
-                        # A failed position keeps its row, so that the ranking is seen to be incomplete.
-                        place = table.grade_in(row) if table.said_in(row).is_graded else math.nan
-                        ranking = judge, table.row_aspect[row], table.repeat[answer]
-                        found.setdefault(ranking, []).append((run, place))
+        for answer in table.judged_to(query):
+            for row in filter(positions.holds, table.rows(answer)):
+                # A failed position keeps its row, so that the ranking is seen to be incomplete.
+                place = table.grade_in(row) if table.said_in(row).is_graded else math.nan
+                ranking = table.judge[answer], table.row_aspect[row], table.repeat[answer]
+                found.setdefault(ranking, []).append((table.run[answer], place))
         table.kept[key] = found
     rankings: dict[tuple[int, int, int], _Ranking] = table.kept[key]
     return rankings
+
+
+class _Standing(NamedTuple):
+    """A ranking of the answers to a query: whose it is, of how many, and the places of each run in it."""
+
+    judge: int
+    repeat: int
+    number: int
+    is_valid: bool
+    places: dict[int, list[float]]
+
+
+def _looked_up(table: JudgementTable, query: int) -> list[_Standing]:
+    """Return the rankings of the answers to a query, with each run's places; made once for all runs."""
+    key = ("standings", query)
+    if key not in table.kept:
+        found = []
+        for (judge, _, again), ranking in rankings_of(table, query).items():
+            places: dict[int, list[float]] = {}
+            for run, place in ranking:
+                places.setdefault(run, []).append(place)
+            found.append(_Standing(judge, again, len(ranking), is_permutation(ranking), places))
+        table.kept[key] = found
+    standings: list[_Standing] = table.kept[key]
+    return standings
 
 
 def is_permutation(ranking: _Ranking) -> bool:

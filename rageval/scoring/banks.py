@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from rageval.files.judgements import JudgementTable
 from rageval.measures.scales import OUTCOME, POSITION, SUPPORT, Scale
 from rageval.scoring.assessing import on
+from rageval.scoring.scores import ANSWERS
 from rageval.text import visible
 
 _SHOWN = 60
@@ -52,18 +53,62 @@ def differences(table: JudgementTable) -> Iterator[str]:
         yield f"{unlike:,} criteria have another weight, or none, for some systems than for others"
 
 
-def _judged_by(table: JudgementTable, run: int, scales: Iterable[Scale]) -> _JudgedBy:
-    """Return by what a system was judged (nuggets, opponents) where not all were judged by the same."""
+def _judged_by(table: JudgementTable, run: int, scales: Collection[Scale]) -> _JudgedBy:
+    """Return by what a system was judged, by query: nuggets, or opponents."""
     found: dict[str, frozenset[Any]] = {}
     words = table.queries.words
     for scale in scales:
         if scale is SUPPORT:
-            by_query = _nuggets(table).items()
-            found |= {words[query]: by_run[run] for query, by_run in by_query if run in by_run}
+            apart = _nuggets(table)
+            found |= _shared(table)
+            for query, by_run in apart.items():
+                found.pop(words[query], None)
+                if run in by_run:
+                    found[words[query]] = frozenset(_named(table, each) for each in by_run[run])
         elif scale in (OUTCOME, POSITION):
             met = _met(table, scale).get(run, {})
-            found |= {words[query]: frozenset(names) for query, names in met.items()}
+            found |= {words[query]: names for query, names in met.items()}
+    if len(table.repeats.words) > 1 and not {OUTCOME, POSITION} & {*scales}:
+        for name, number in _uneven_answers(table, run).items():
+            found[name] = found.get(name, frozenset()) | {(ANSWERS, number)}
     return found
+
+
+def _uneven_answers(table: JudgementTable, run: int) -> dict[str, int]:
+    """Return how many answers a system has to each query; 0 where it has as many to all.
+
+    Where wrong answers alone were asked for again, or good ones alone kept, the mean is no mean of answers.
+    """
+    numbers = {query: len(repeats) for query, repeats in table.repeats_by_query(run).items()}
+    is_even = len({*numbers.values()}) < 2
+    return {table.queries.words[query]: 0 if is_even else number for query, number in numbers.items()}
+
+
+def _shared(table: JudgementTable) -> dict[str, frozenset[Any]]:
+    """Return by which nuggets the first system was judged in each query, which is as good as any."""
+    if "shared nuggets" not in table.kept:
+        found: dict[int, frozenset[Any]] = {}
+        support = on(table, SUPPORT) if _speaks_of_nuggets(table) else None
+        for answer, query in enumerate(table.query):
+            if support is not None and query not in found:
+                nuggets = frozenset(
+                    _named(table, _nugget(table, row)) for row in filter(support.holds, table.rows(answer))
+                )
+                if nuggets:
+                    found[query] = nuggets
+        table.kept["shared nuggets"] = {table.queries.words[query]: each for query, each in found.items()}
+    shared: dict[str, frozenset[Any]] = table.kept["shared nuggets"]
+    return shared
+
+
+def _nugget(table: JudgementTable, row: int) -> _Nugget:
+    said = table.said_in(row)
+    return _Nugget(table.row_aspect[row], said.importance, said.weight)
+
+
+def _named(table: JudgementTable, nugget: _Nugget) -> tuple[Any, ...]:
+    """Return a nugget by its name, as other tables have other numbers."""
+    return table.aspects.words[nugget.aspect], nugget.importance, nugget.weight
 
 
 def _nuggets(table: JudgementTable) -> dict[int, dict[int, frozenset[_Nugget]]]:
@@ -104,9 +149,7 @@ def _unlike(table: JudgementTable) -> Iterator[tuple[int, dict[int, frozenset[_N
         by_run: dict[int, set[_Nugget]] = {}
         for answer in those:
             for row in filter(support.holds, table.rows(answer)):
-                said = table.said_in(row)
-                nugget = _Nugget(table.row_aspect[row], said.importance, said.weight)
-                by_run.setdefault(table.run[answer], set()).add(nugget)
+                by_run.setdefault(table.run[answer], set()).add(_nugget(table, row))
         everything = set().union(*by_run.values())
         # An aspect that is there twice has two importances or weights.
         once = len({nugget.aspect for nugget in everything}) == len(everything)
@@ -114,21 +157,30 @@ def _unlike(table: JudgementTable) -> Iterator[tuple[int, dict[int, frozenset[_N
             yield query, {run: frozenset(nuggets) for run, nuggets in by_run.items()}
 
 
-def _met(table: JudgementTable, scale: Scale) -> dict[int, dict[int, set[str]]]:
-    """Return the systems beside which each was judged, by query."""
+def _met(table: JudgementTable, scale: Scale) -> dict[int, dict[int, frozenset[str]]]:
+    """Return the systems beside which each was judged, by query; systems of one ranking share a set."""
     key = ("met", scale)
     if key not in table.kept:
         groups: dict[tuple[int, int, int], set[int]] = {}
         for answer, row in on(table, scale).rows():
             place = table.query[answer], table.row_aspect[row], table.judge[answer]
             groups.setdefault(place, set()).add(table.run[answer])
-        met: dict[int, dict[int, set[str]]] = {}
+        # The same systems in many orders are one set, once: else a ranking of n would hold n sets of n names.
+        apart: dict[int, dict[frozenset[int], None]] = {}
         for (query, _, _), runs in groups.items():
-            names = {table.runs.words[run] for run in runs}
-            for run in runs:
-                met.setdefault(run, {}).setdefault(query, set()).update(names)
+            apart.setdefault(query, {})[frozenset(runs)] = None
+        met: dict[int, dict[int, frozenset[str]]] = {}
+        for query, sets in apart.items():
+            named = [(runs, frozenset(map(table.runs.words.__getitem__, runs))) for runs in sets]
+            beside: dict[int, list[frozenset[str]]] = {}
+            for together, names in named:
+                for run in together:
+                    beside.setdefault(run, []).append(names)
+            for run, several in beside.items():
+                whole = several[0] if len(several) == 1 else frozenset().union(*several)
+                met.setdefault(run, {})[query] = whole
         table.kept[key] = met
-    found: dict[int, dict[int, set[str]]] = table.kept[key]
+    found: dict[int, dict[int, frozenset[str]]] = table.kept[key]
     return found
 
 
@@ -144,9 +196,8 @@ def lists_of_nuggets(table: JudgementTable, run: int) -> dict[str, list[tuple[st
         return {}
     support = on(table, SUPPORT)
     found: dict[str, set[tuple[str, str, str]]] = {}
-    for answer, query in enumerate(table.query):
-        if table.run[answer] != run:
-            continue
+    for answer in table.judged_of(run):
+        query = table.query[answer]
         for row in filter(support.holds, table.rows(answer)):
             said, aspect = table.said_in(row), str(table.aspects.words[table.row_aspect[row]])
             nugget = aspect, said.importance or "", str(said.weight)

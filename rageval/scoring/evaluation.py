@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
 from rageval.measures.base import Measure
 from rageval.measures.exact_ideal import gap_to_greedy
-from rageval.measures.foreign import POOLED, ForeignMeasure, by_provider
+from rageval.measures.foreign import ForeignMeasure, by_provider
 from rageval.measures.parsing import AnyMeasure, parse_measures
 from rageval.measures.ranking import Ranking, Topic
 from rageval.measures.ties import TiedRanking
@@ -26,7 +26,7 @@ from rageval.plugins import above
 from rageval.scoring import _compat
 from rageval.scoring.joining import Joined, Joining, Notes
 from rageval.scoring.ordering import EVERYTHING, TIES, Documents, Order, View
-from rageval.scoring.qrels import Qrels
+from rageval.scoring.qrels import Fingerprint, Qrels
 from rageval.scoring.runs import Run
 from rageval.scoring.scores import ADAPTIVELY, Score, Scores, require_groups
 from rageval.scoring.sources import RunSource, as_qrels, portable, run_source, whole_qrels
@@ -213,12 +213,14 @@ class Evaluator:
             for measure in self.measures:
                 bounds_of(measure)
         self.qrels: Qrels = self._with_nuggets(self._bounded(as_qrels(qrels, self._floor())))
+        self._refuse_levels()
         self._said_of_weights: list[str] = []
         self._weights_digest = ""
         if self.rules.intent_weights is not None:
             self._weigh_intents()
         self._kept: dict[Any, Any] = {}
         self._plans = [self._plan(measure) for measure in self.measures]
+        self._fingerprint = Fingerprint(self.qrels)
         if not self.qrels.query_ids:
             raise InputError(f"{self.qrels.name}: holds no judgements")
         if self.qrels.spans is None and any(map(_of_spans, self.measures)):
@@ -260,11 +262,37 @@ class Evaluator:
     def remarks(self) -> list[str]:
         """What should be said of the judgements, whatever the run."""
         chosen = [_said_of_choice(self.qrels)] if self.qrels.adaptive else []
-        return [*chosen, *self._said_of_weights, *self._said_of_nuggets()]
+        return [*chosen, *self._said_of_weights, *self._said_of_nuggets(), *self._said_of_columns()]
+
+    def refuse_without_nuggets(self) -> None:
+        """Raise `MeasureError` if a measure asks for nuggets, and the judgements name none."""
+        if said := self._without_nuggets():
+            raise MeasureError(said)
+
+    def _without_nuggets(self) -> str:
+        """Return what is wrong where a measure asks for nuggets, and the judgements name none."""
+        asks = [measure for measure in self.measures if measure.wants_nuggets]
+        if not asks or self.rules.nuggets_in_qrels is not None or not self.qrels.names_no_nuggets:
+            return ""
+        unread = f" (columns that are not read: {', '.join(map(visible, self.qrels.unread))})"
+        return (
+            f"{asks[0]}: goes by nuggets, and {visible(self.qrels.name)} names none"
+            f"{unread if self.qrels.unread else ''}; give judgements with a nugget in every row, ask for a"
+            " measure of documents (ndcg@10), or say --nuggets-in-qrels no to take each document for one"
+            " nugget's (nuggets_in_qrels=False in Python)"
+        )
+
+    def _said_of_columns(self) -> list[str]:
+        unread = self.qrels.unread
+        if not unread:
+            return []
+        return [f"{visible(self.qrels.name)}: these columns are not read: {', '.join(map(visible, unread))}"]
 
     def _said_of_nuggets(self) -> list[str]:
         if self.qrels.spans is not None:
             return list(self.qrels.spans.remarks())
+        if without := self._without_nuggets():
+            return [without]
         asks = any(measure.wants_nuggets for measure in self.measures)
         if self.rules.nuggets_in_qrels is None and asks and self.qrels.looks_plain:
             return [
@@ -300,7 +328,9 @@ class Evaluator:
             # Found by name: the room of workers stands above this one.
             source = above("parts")(source, executor)
         # dict.fromkeys keeps the order: measures of one view share one pass over the run.
-        views = list(dict.fromkeys(view for _, view in self._plans))
+        # Providers of ir_measures read the run themselves.
+        own = [view for measure, view in self._plans if isinstance(measure, Measure)]
+        views = list(dict.fromkeys(own or [self._plans[0][1]]))
         expected = self.rules.ties == EXPECTED
         twice = expected or self.rules.bounds or len(views) > 1 or self.qrels.spans is not None
         if twice or any(isinstance(measure, ForeignMeasure) for measure in self.measures):
@@ -320,7 +350,7 @@ class Evaluator:
         tied = self._tied(source, joined[views[0]]) if expected else None
         scores = []
         for (measure, view), shown, asked in zip(self._plans, self.measures, self.asked, strict=True):
-            rankings = joined[view].rankings
+            rankings = joined[view].rankings if view in joined else ()
             if tied is None:
                 values = self._values(measure, rankings, source, view)
                 found = [values, *self._completed(measure, values, rankings, source, view)]
@@ -344,7 +374,11 @@ class Evaluator:
         # Below 0 stands for a query that the run does not hold, which is something else than one of which
         # nothing is judged.
         judged = {name: number for name, number in zip(names, notes.judged, strict=True) if number >= 0}
-        return Scores(source.name, tuple(scores), notes, judged, adaptive=self.qrels.adaptive)
+        absent = frozenset(names) - judged.keys()
+        # Judgements of spans are put on the chunks of each run, and so are not the same for all.
+        made_by = None if self.qrels.spans is not None else self._fingerprint
+        known: Any = {"adaptive": self.qrels.adaptive, "absent": absent, "made_by": made_by}
+        return Scores(source.name, tuple(scores), notes, judged, **known)
 
     def _signature(self, measure: AnyMeasure, view: View) -> str:
         """Return the measure's signature, with the judges of documents where they are known."""
@@ -404,6 +438,9 @@ class Evaluator:
     def _plan(self, measure: AnyMeasure) -> tuple[AnyMeasure, View]:
         # Expected values start from the usual order, and are then taken over all orders of equal scores.
         order = Order() if self.rules.ties == EXPECTED else Order(self.rules.ties)
+        # Each provider of ir_measures has an order of its own, which is the usual one of its measures.
+        if isinstance(measure, ForeignMeasure) and self.rules.ties == _USUAL.ties:
+            order = _compat.order_of(measure)
         # Without another tool's rules every judgement counts, however low its grade.
         floor = EVERYTHING
         if self.rules.compat:
@@ -411,6 +448,7 @@ class Evaluator:
             floor = _compat.FLOORS.get(self.rules.compat, EVERYTHING)
         # ir_measures writes it into the name of a measure: `nDCG(judged_only=True)`.
         judged_only = self.rules.judged_only or (isinstance(measure, ForeignMeasure) and measure.judged_only)
+        floor = _compat.JUDGED if judged_only else floor
         return measure, View(order, self.rules.depth, judged_only, floor)
 
     def _floor(self) -> int:
@@ -473,10 +511,26 @@ class Evaluator:
         own, ruled = measure.rel if measure is not None else None, self.rules.rel
         # What is said of the measure goes before what is said of all, and that before the usual 1.
         rel = own if own is not None else ruled if ruled is not None else 1
-        found: list[bool] = self._keep(
-            ("relevant", rel), lambda: [topic.relevant(rel) > 0 for topic in self.qrels.topics]
-        )
+        # Of gains, all above 0 count, where some are no whole numbers.
+        gains = own is None and self.qrels.fractional
+
+        def made() -> list[bool]:
+            if gains:
+                return [any(grade > 0 for grade in topic.grades) for topic in self.qrels.topics]
+            return [topic.relevant(rel) > 0 for topic in self.qrels.topics]
+
+        found: list[bool] = self._keep(("relevant", None if gains else rel), made)
         return found
+
+    def _refuse_levels(self) -> None:
+        """Raise `MeasureError` for a measure whose lowest grade is above all, where grades are fractions."""
+        for measure in self.measures if self.qrels.fractional else ():
+            if measure.rel is not None and measure.rel > self.qrels.highest:
+                raise MeasureError(
+                    f"{measure}: counts documents graded {measure.rel} or more, and the highest grade in"
+                    f" {visible(self.qrels.name)} is {self.qrels.highest}; ask for a measure of gains"
+                    " (ndcg@10), or give grades that reach it"
+                )
 
     def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what `make` makes of the judgements alone, made once."""
@@ -576,20 +630,17 @@ class Evaluator:
 
     def _foreign_values(self, measure: ForeignMeasure, source: RunSource, view: View) -> list[float]:
         """Ask ir_measures, in the forms that it takes."""
-        from rageval.scoring._compat import collapsed, nuggets
-
         rel = measure.rel
-        # Some providers are programs in C that take a grade for an index: what they cannot hold is refused
-        # here.
-        measure.refuse(*self.qrels.extremes())
+        # Some providers are programs that end at what they cannot hold; that is refused here.
+        measure.refuse(self.qrels.highest, self.qrels.fractional)
         if measure.wants_nuggets:
-            qrels = self._keep(("records", rel), lambda: nuggets(self.qrels, rel))
+            qrels = self._keep(("records", rel), lambda: _compat.nuggets(self.qrels, rel))
         else:
-            form = (rel, EVERYTHING, POOLED) if measure.is_ours else (rel, view.floor)
-            qrels = self._keep(("documents", *form), lambda: collapsed(self.qrels, *form))
-        values = measure.compute(
-            qrels, _compat.ranking_of(source.run(), self.qrels, view), self.qrels.query_ids
-        )
+            qrels = self._keep(("documents", rel), lambda: _compat.collapsed(self.qrels, rel))
+        # The run's own scores, unless another order than the provider's is asked for.
+        scored = view.order == _compat.order_of(measure)
+        ranking = _compat.ranking_of(source.run(), self.qrels, view, scored)
+        values = measure.compute(qrels, ranking, self.qrels.query_ids)
         relevant = self._has_relevant(measure)  # pyndeval divides 0 by 0
         return [
             # Only where nothing is relevant; any other NaN stays NaN, and is counted as undefined.
@@ -701,9 +752,12 @@ def evaluate(
     several = _several(run)
     if several is None:
         source = run_source(run) if gold is None else run_source(run).in_memory()
-        return _beside_people(evaluator, evaluator.evaluate(source, executor), source, gold, gold_chosen)
+        scores = with_remarks(evaluator.evaluate(source, executor), evaluator)
+        return _beside_people(evaluator, scores, source, gold, gold_chosen)
     return {
-        name: _beside_people(evaluator, evaluator.evaluate(each, executor), each, gold, gold_chosen)
+        name: _beside_people(
+            evaluator, with_remarks(evaluator.evaluate(each, executor), evaluator), each, gold, gold_chosen
+        )
         for name, each in several.items()
     }
 
@@ -718,6 +772,13 @@ def _beside_people(evaluator: Evaluator, scores: Scores, source: RunSource, gold
     for remark in remarks:
         warnings.warn(remark, stacklevel=3)
     return found
+
+
+def with_remarks(scores: Scores, evaluator: Evaluator) -> Scores:
+    """Return the scores with what should be known of them."""
+    from rageval.scoring.remarks import of_rules, of_run
+
+    return replace(scores, remarks=(*of_run(scores, evaluator), *of_rules(evaluator)))
 
 
 def _several(runs: Any) -> dict[str, RunSource] | None:

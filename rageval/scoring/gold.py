@@ -10,6 +10,7 @@ differ is worth something between, and there is no vote to be lost.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,9 +28,11 @@ from rageval.files.retrieved import read_umbrela
 from rageval.measures.base import MEAN, Measure
 from rageval.measures.scales import POSITION
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
+from rageval.scoring.basis import PEOPLE, WORDS, basis_of_gold, named
 from rageval.scoring.qrels import Qrels
-from rageval.scoring.scores import ADAPTIVELY, Score, Scores, is_person
+from rageval.scoring.scores import ADAPTIVELY, Score, Scores
 from rageval.scoring.sources import RunSource, as_qrels, read_qrels, whole_qrels
+from rageval.scoring.universe import MOST_MISSING, answers_in
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -37,7 +40,9 @@ if TYPE_CHECKING:
 
 UNSAID, UNIFORM = "unsaid", "uniform"
 _DOCUMENTS = "documents"  # the system of judgements of documents
+DOUBT = 1e-6  # p below which it is doubted that labels were drawn as is said
 _MANY = 3  # ids named in a remark
+_NUMBERED = "\0"  # between a judge's name and the number of the file, where several have one name
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ class Draw:
     chances: Mapping[str, float] | None = field(default=None, hash=False)
     plan: LabelPlan | None = field(default=None, hash=False)
     labelled: int = 0
+    doubt: str = ""
 
     @property
     def look(self) -> Look | None:
@@ -89,12 +95,19 @@ class Draw:
 class People:
     """People's value of every query they labelled whole, by one measure, of one system.
 
-    `partly` are the queries that they judged in part, or by another list: no labels.
+    `partly` are the queries that they judged in part, or by another list: no labels. `by` are the names of
+    those who labelled, of whom some may be no people; `tests` is how many means and differences there are of
+    which it is asked whether the labels were chosen by them. `failed` are the queries of which a label was
+    asked for and failed, and that have no value; `who` names those whose values each query has.
     """
 
     values: Mapping[str, float] = field(hash=False)
     draw: Draw
     partly: frozenset[str] = frozenset()
+    by: tuple[str, ...] = ()
+    tests: int = 1
+    failed: frozenset[str] = frozenset()
+    who: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False)
 
 
 class Gold(NamedTuple):
@@ -103,6 +116,20 @@ class Gold(NamedTuple):
     draw: Draw
     answers: JudgementTable | None = None
     documents: Mapping[str, Qrels] = {}
+    failed: Mapping[str, Collection[str]] = {}  # query -> documents of which a label failed
+
+    @property
+    def labels(self) -> JudgementTable:
+        """The labels of answers."""
+        if self.answers is None:
+            raise UsageError(f"{self.draw.name}: holds judgements of documents; expected some of answers")
+        return self.answers
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """Who labelled, by name: "" for one who is not named."""
+        names = self.documents if self.answers is None else self.answers.judges.words
+        return tuple(str(name).partition(_NUMBERED)[0] for name in names)
 
 
 def drawn(chosen: Any = None, limits: Limits = DEFAULT) -> Draw:
@@ -134,6 +161,29 @@ def chances_of(draw: Draw, queries: Iterable[str], labelled: Collection[str]) ->
             f" such as {visible(unknown[0])!r}; expected a line for each"
         )
     return [draw.chances.get(query, 1.0) for query in queries]
+
+
+def _against_chances(draw: Draw, labelled: Collection[str], name: str) -> Draw:
+    """Return the draw with a doubt of its chances; refuse those that the labelled queries contradict."""
+    chances = draw.chances or {}
+    without = [query for query in chances if query not in labelled]
+    # A file may leave out queries without a label, and then its sum tells nothing.
+    if not without:
+        return draw
+    certain = [query for query in without if chances[query] == 1]
+    if certain:
+        raise InputError(
+            f"{visible(name)}: {len(certain):,} queries with a chance of 1 have no label, such as"
+            f" {visible(certain[0])!r}; expected the chance with which each query was to be chosen"
+        )
+    number = sum(query in labelled for query in chances)
+    expected = math.fsum(chances.values())
+    spread = math.sqrt(math.fsum(chance * (1 - chance) for chance in chances.values()))
+    p = math.erfc(abs(number - expected) / spread / math.sqrt(2))
+    if p >= DOUBT:
+        return draw
+    said = f"the chances add up to {expected:.4g} labelled queries, and {number:,} are labelled (p {p:.1e})"
+    return replace(draw, doubt=f"{said}: the chances are doubtful, and with them every interval")
 
 
 def _checked(chances: Mapping[str, float], name: str) -> dict[str, float]:
@@ -197,6 +247,8 @@ def gold_of_answers(
         # Two annotators of the same thing labelled one thing.
         places = {(line.query_id, line.run_id, line.item_id, line.aspect) for _, line in table.each()}
         draw = draw.by_plan(Counter(str(query) for query, *_ in places), table.name)
+    words = table.queries.words
+    draw = _against_chances(draw, {str(words[code]) for code in set(table.query)}, table.name)
     return Gold(replace(draw, name=table.name, sha=sha), table)
 
 
@@ -209,9 +261,7 @@ def beside_answers(
     results: Sequence[Scores], judged: JudgementTable, gold: Gold
 ) -> tuple[list[Scores], list[str]]:
     """Return the scores with people's values beside the judge's, and what should be said of these."""
-    people = gold.answers
-    if people is None:
-        raise UsageError(f"{gold.draw.name}: holds judgements of documents; expected some of answers")
+    people = gold.labels
     refuse_the_judge(judged, people)
     for table in (judged, people):
         table.require_no_repeats("a correction by people's labels")
@@ -221,9 +271,10 @@ def beside_answers(
             replace(score, people=_people_of(score, scores.run, judged, gold)) for score in scores.scores
         )
         found.append(replace(scores, scores=tuple(with_people)))
+    found, uncorrected = _corrected_at_all(found, gold)
     # Two files that have nothing in common were named by mistake; they are not labels of nothing.
-    there = {(run, query) for run, query in _answers_in(judged)}
-    theirs = {(run, query) for run, query in _answers_in(people)}
+    there = {(run, query) for run, query in answers_in(judged)}
+    theirs = {(run, query) for run, query in answers_in(people)}
     if not there & theirs:
         failed = people.failed()
         raise InputError(
@@ -231,8 +282,8 @@ def beside_answers(
             " same query_id and run_id in both files"
             + (f" ({failed:,} of its judgements failed)" if failed else "")
         )
-    said = [*_said_of(gold.draw, people.judges.words), *_strange(people, judged)]
-    return found, [*said, *_partly_said(found)]
+    said = [*said_of_labels(gold), *uncorrected, *_strange(people, judged)]
+    return found, [*said, *_no_labels_said(found)]
 
 
 def refuse_the_judge(judged: JudgementTable, people: JudgementTable) -> None:
@@ -248,24 +299,20 @@ def refuse_the_judge(judged: JudgementTable, people: JudgementTable) -> None:
         raise UsageError(f"{visible(people.name)}: is what the judge said; expected what people did")
 
 
-def _answers_in(table: JudgementTable) -> Iterator[tuple[str, str]]:
-    for run, query in zip(table.run, table.query, strict=True):
-        yield table.runs.words[run], table.queries.words[query]
-
-
 def _people_of(score: Score, run: str, judged: JudgementTable, gold: Gold) -> People | None:
     """Return people's values by a measure; None where it rests on nobody's judgement, or is no mean."""
     measure, table = score.measure, gold.answers
-    if not isinstance(measure, Measure) or not score.said_by or table is None or measure.aggregate != MEAN:
+    if table is None or not isinstance(measure, Measure) or why_uncorrected(score):
         return None
     if run not in table.runs:
-        return People({}, gold.draw)
+        return People({}, gold.draw, by=gold.by)
     ours: dict[str, set[tuple[str, str]]] = {}
     for judge in range(len(judged.judges.words)):
         # "worst": what the judge failed at he was asked, so it belongs to what people had to label.
         for query, (_, places) in _seen(measure, judged, judged.runs[run], judge, "worst").items():
             ours.setdefault(query, set()).update(places)
     values: dict[str, list[float]] = {}
+    who: dict[str, set[str]] = {}
     partly = set()
     for judge in range(len(table.judges.words)):
         for query, (value, places) in _seen(measure, table, table.runs[run], judge, "skip").items():
@@ -275,11 +322,78 @@ def _people_of(score: Score, run: str, judged: JudgementTable, gold: Gold) -> Pe
             one_thing = len(ours[query]) <= 1 and len(places) <= 1  # an answer as a whole, by whatever name
             if value == value and (one_thing or places == ours[query]):
                 values.setdefault(query, []).append(value)
+                who.setdefault(query, set()).add(str(table.judges.words[judge]))
             elif places:
                 partly.add(query)
     # Of several annotators the mean: none of them is the truth.
     means = {query: float(sum(found)) / len(found) for query, found in values.items()}
-    return People(means, gold.draw, frozenset(partly - means.keys()))
+    return People(
+        means,
+        gold.draw,
+        frozenset(partly - means.keys()),
+        gold.by,
+        failed=frozenset(failed_labels(measure, table, run).keys() - means.keys()),
+        who={query: frozenset(names) for query, names in who.items()},
+    )
+
+
+def failed_labels(measure: Measure, table: JudgementTable, run: str) -> dict[str, int]:
+    """Return how many labels of each query, of what the measure rests on, were asked for and failed."""
+    found: Counter[str] = Counter()
+    if run not in table.runs or not table.failed():
+        return found
+    for judge in range(len(table.judges.words)):
+        said = _seen(measure, table, table.runs[run], judge, "skip")
+        # "worst" stands in for what failed, so it has what was asked for.
+        for query, (_, places) in _seen(measure, table, table.runs[run], judge, "worst").items():
+            if gone := places - said[query][1] if query in said else places:
+                found[query] += len(gone)
+    return found
+
+
+def why_lost(failed: int, labelled: int) -> str:
+    """Return why labels that failed forbid a claim; empty if they are few.
+
+    What "cannot be told" is seldom a random draw: it may be all that is right, or wrong, of one system.
+    """
+    total = failed + labelled
+    if failed <= MOST_MISSING * total:
+        return ""
+    return f"{failed:,} of {total:,} labels failed, more than {MOST_MISSING:.0%}; label them again"
+
+
+def why_uncorrected(score: Score) -> str:
+    """Return why no labels can correct the values of a measure of answers; empty if some can."""
+    if score.basis == WORDS:
+        return "computed from the texts alone, of which labels say nothing"
+    if not isinstance(score.measure, Measure) or score.measure.aggregate != MEAN:
+        return "no mean over queries, and no other is corrected"
+    return ""
+
+
+def _corrected_at_all(results: Sequence[Scores], gold: Gold) -> tuple[list[Scores], list[str]]:
+    """Return scores that know how many they are, and what labels cannot correct; refuse if that is all."""
+    kinds = [score for score in results[0].scores if score.people is not None] if results else []
+    lost: dict[str, dict[str, None]] = {}
+    for score in (score for scores in results for score in scores.scores if score.people is None):
+        lost.setdefault(why_uncorrected(score), {})[str(score.measure)] = None
+    name = visible(gold.draw.name)
+    said = [f"{name}: corrects nothing of {', '.join(names)}: {why}" for why, names in lost.items()]
+    if not kinds and said:
+        raise UsageError(f"{'; '.join(said)}; leave out the gold, or measure what was labelled")
+    # Every mean, and every difference of two, is a chance to find that labels were chosen.
+    tests = len(kinds) * len(results) * (len(results) + 1) // 2
+    counted = [
+        replace(
+            scores,
+            scores=tuple(
+                score if score.people is None else replace(score, people=replace(score.people, tests=tests))
+                for score in scores.scores
+            ),
+        )
+        for scores in results
+    ]
+    return counted, said
 
 
 def _seen(
@@ -302,8 +416,8 @@ def _seen(
 
 def _strange(people: JudgementTable, judged: JudgementTable) -> Iterator[str]:
     """Say which queries and systems people labelled that the judge knows nothing of."""
-    labelled = zip(*_answers_in(people), strict=True)
-    known = judged.runs, judged.queries
+    labelled = zip(*answers_in(people), strict=True)
+    known = [set(words) for words in zip(*answers_in(judged), strict=True)]
     for what, theirs, ours in zip(("systems", "queries"), map(dict.fromkeys, labelled), known, strict=True):
         strange = [word for word in theirs if word not in ours]
         if strange:
@@ -327,15 +441,21 @@ def _refuse_same(judges: Sequence[str], people: Sequence[str], name: str) -> Non
         )
 
 
-def _said_of(draw: Draw, annotators: Sequence[str]) -> Iterator[str]:
-    others = [who for who in annotators if not is_person(who)]
-    if any(others):
-        names = _some([who for who in others if who])
-        yield f"{visible(draw.name)}: is by {names}; taken for what people say (person:NAME)"
+def said_of_labels(gold: Gold) -> list[str]:
+    """Say that labels are not all by people, as their names say, and that chances are doubtful."""
+    name = visible(gold.draw.name)
+    said = [f"{name}: {gold.draw.doubt}"] if gold.draw.doubt else []
+    basis = basis_of_gold(gold.by)
+    if basis == PEOPLE:
+        return said
+    names = f"claims are by {named(basis)}, whose errors are in them; people are called person:NAME"
+    # Of several labellers one may be a person: then it is not true that none is.
+    some = any(basis_of_gold([who]) == PEOPLE for who in gold.by)
+    return [f"{name}: {'not human labels alone' if some else 'no human labels'}: {names}", *said]
 
 
-def _partly_said(results: Sequence[Scores]) -> Iterator[str]:
-    """Say what people judged in part, which is no label."""
+def _no_labels_said(results: Sequence[Scores]) -> Iterator[str]:
+    """Say what people judged in part, which is no label, and which labels failed."""
     for scores in results:
         for score in scores.scores:
             if score.people is not None and score.people.partly:
@@ -344,6 +464,11 @@ def _partly_said(results: Sequence[Scores]) -> Iterator[str]:
                     f"{visible(scores.run)}: {score.measure}: people judged {len(partly):,} queries in part,"
                     f" or by another list ({_some(partly)}); they are no labels"
                 )
+            if score.people is not None and score.people.failed:
+                failed = sorted(score.people.failed)
+                total = len(failed) + len(score.people.values)
+                name = f"{visible(scores.run)}: {score.measure}"
+                yield f"{name}: {len(failed):,} of {total:,} human labels failed ({_some(failed)})"
 
 
 # --- documents
@@ -353,25 +478,28 @@ def gold_of_documents(sources: Sequence[Any], draw: Draw, limits: Limits = DEFAU
     """Return what people said of documents: qrels, or judgements of documents as JSON lines."""
     _mind_plan(sources, draw, limits)
     found: dict[str, Qrels] = {}
+    failed: dict[str, set[str]] = {}
     for number, source in enumerate(sources):
-        for who, qrels in _documents(source, limits):
+        for who, qrels in _documents(source, limits, failed):
             # Two files without a judge's name are two people.
-            found[who if who not in found else f"{who} {number}"] = qrels
+            found[who if who not in found else f"{who}{_NUMBERED}{number}"] = qrels
     name = ", ".join(name_of(source) if isinstance(source, str) else _name(source) for source in sources)
     lines = () if _are_files(sources) else (repr(each) for qrels in found.values() for each in qrels)
     sha = _sha_of(sources if _are_files(sources) else (), lines)
     if draw.plan is not None:
         places = {(each.query_id, each.doc_id, each.iteration) for qrels in found.values() for each in qrels}
         draw = draw.by_plan(Counter(query for query, *_ in places), name)
-    return Gold(replace(draw, name=name, sha=sha), None, found)
+    labelled = {each.query_id for qrels in found.values() for each in qrels} if draw.chances else set()
+    draw = _against_chances(draw, labelled | failed.keys(), name)
+    return Gold(replace(draw, name=name, sha=sha), None, found, failed)
 
 
 def _name(source: Any) -> str:
     return str(getattr(source, "name", "gold"))
 
 
-def _documents(source: Any, limits: Limits) -> Iterator[tuple[str, Qrels]]:
-    """Yield each judge of a file with the judgements."""
+def _documents(source: Any, limits: Limits, failed: dict[str, set[str]]) -> Iterator[tuple[str, Qrels]]:
+    """Yield each judge of a file with the judgements; note of which documents of a query they failed."""
     if not isinstance(source, str | os.PathLike):
         qrels = as_qrels(source)
         yield "+".join(qrels.judges), qrels
@@ -382,10 +510,10 @@ def _documents(source: Any, limits: Limits) -> Iterator[tuple[str, Qrels]]:
     elif "judgment" in record:
         yield "UMBRELA", Qrels.from_records(read_umbrela(source, limits), name_of(source))
     else:
-        yield from _of_lines(source, limits)
+        yield from _of_lines(source, limits, failed)
 
 
-def _of_lines(source: Source, limits: Limits) -> Iterator[tuple[str, Qrels]]:
+def _of_lines(source: Source, limits: Limits, failed: dict[str, set[str]]) -> Iterator[tuple[str, Qrels]]:
     name = name_of(source)
     table = JudgementTable(name)
     table.add_file(source, limits)
@@ -398,6 +526,7 @@ def _of_lines(source: Source, limits: Limits) -> Iterator[tuple[str, Qrels]]:
                 f" {visible(str(line.run_id))}"
             )
         if not table.said_in(row).is_graded:
+            failed.setdefault(str(line.query_id), set()).add(str(line.item_id))
             continue
         # Measures of documents know whole grades only.
         if line.grade is None or line.grade % 1:
@@ -417,7 +546,7 @@ def beside_runs(
             f"{visible(evaluator.qrels.name)}: {ADAPTIVELY}; people's labels correct"
             " means over a pool that was fixed before; leave out the gold"
         )
-    _refuse_same(evaluator.qrels.judges, list(gold.documents), gold.draw.name)
+    _refuse_same(evaluator.qrels.judges, gold.by, gold.draw.name)
     origin = evaluator.qrels.origin
     if origin is not None and any(each.origin == origin for each in gold.documents.values()):
         raise UsageError(f"{visible(gold.draw.name)}: is what the judge said; expected what people did")
@@ -428,11 +557,12 @@ def beside_runs(
         raise InputError(f"{visible(gold.draw.name)}: has no query of {visible(evaluator.qrels.name)}")
     found = [_beside_run(*pair, evaluator, people, ours, gold) for pair in zip(results, sources, strict=True)]
     strange = sorted(known - ours.keys())
-    said = list(_said_of(gold.draw, [who for who in gold.documents if who]))
+    found, uncorrected = _corrected_at_all(found, gold)
+    said = [*said_of_labels(gold), *uncorrected]
     if strange:
         name = visible(gold.draw.name)
         said.append(f"{name}: {len(strange):,} queries are not among the judged ones: {_some(strange)}")
-    return found, [*said, *_partly_said(found)]
+    return found, [*said, *_no_labels_said(found)]
 
 
 _Judged = Mapping[str, frozenset[str]]  # query -> documents
@@ -451,21 +581,41 @@ def _beside_run(
     with_people = []
     for at, score in enumerate(scores.scores):
         values: dict[str, list[float]] = {}
+        who: dict[str, set[str]] = {}
         partly = set()
-        for (_, judged), found in zip(people, theirs, strict=True):
+        for name, (_, judged), found in zip(gold.documents, people, theirs, strict=True):
             for query, value in found.scores[at].by_query.items():
                 if query not in ours or query not in judged or value != value:
                     continue
                 # A value is people's where they judged all that the measure sees of what the judge judged.
-                seen = frozenset(ranked.get(query, ())[: score.measure.k]) & ours[query]
-                if seen <= judged[query]:
+                if _visible(score, ranked, query) & ours[query] <= judged[query]:
                     values.setdefault(query, []).append(value)
+                    who.setdefault(query, set()).add(name)
                 else:
                     partly.add(query)
         means = {query: sum(each) / len(each) for query, each in values.items()}
-        said = People(means, gold.draw, frozenset(partly - means.keys()))
+        said = People(
+            means,
+            gold.draw,
+            frozenset(partly - means.keys()),
+            gold.by,
+            failed=frozenset(
+                query
+                for query, documents in gold.failed.items()
+                if query in ours
+                and query not in means
+                # What failed counts where the measure sees it.
+                and not _visible(score, ranked, query).isdisjoint(ours[query].intersection(documents))
+            ),
+            who={query: frozenset(names) for query, names in who.items()},
+        )
         with_people.append(replace(score, people=said) if score.measure.aggregate == MEAN else score)
     return replace(scores, scores=tuple(with_people))
+
+
+def _visible(score: Score, ranked: Mapping[str, Sequence[str]], query: str) -> frozenset[str]:
+    """Return the documents that the measure sees of a query."""
+    return frozenset(ranked.get(query, ())[: score.measure.k])
 
 
 def _judged_documents(qrels: Qrels) -> dict[str, frozenset[str]]:

@@ -10,11 +10,21 @@ from functools import cached_property
 from itertools import accumulate, chain, compress, pairwise, repeat
 from operator import sub
 from os import urandom
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from rageval.errors import InputError
 from rageval.files.limits import DEFAULT, LARGEST_GRADE
-from rageval.files.objects import columns_of, columns_of_frame, ids, mappings, whole
+from rageval.files.objects import (
+    ITERATIONS,
+    NUGGET_COLUMNS,
+    columns_of,
+    columns_of_frame,
+    graded,
+    ids,
+    mappings,
+    nugget_column,
+    unread,
+)
 from rageval.files.trec import LineForm, QrelsRows, Reading, Text
 from rageval.kernel import kernel
 from rageval.measures.ranking import Judgements, Topic, novelties
@@ -29,17 +39,21 @@ if TYPE_CHECKING:
     from rageval.typing import AnyRecord, Frame, JudgedRecord
 
 _FIELDS = ("query_id", "doc_id", "relevance")
-_NUGGET_NAMES = ("iteration", "subtopic_id", "nugget_id")
+_NO_NUGGET = "0"  # what stands for the nugget where judgements name none
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 NOT_KEPT, NOT_JUDGED = -1, -2
 _APART = 2  # what the compiled reader says of a query whose rows lie apart
 _LARGE = 2**16  # a list of so many numbers takes 2.6 MB
 _DEEP = 2**31 - 1  # deeper than any ranking of one query
 _SENT = (
-    *("name", "floor", "declared", "judges", "adaptive", "spans"),
+    *("name", "floor", "declared", "judges", "adaptive", "spans", "unread"),
     *("_below", "_number", "weights", "without"),
 )
 SEED = urandom(16)  # so that nobody can craft ids that share a place
+
+
+class Fractional(Exception):
+    """Some grades are no whole numbers: those below the floor may be gains, and have to be kept."""
 
 
 class Columns(NamedTuple):
@@ -59,7 +73,7 @@ class Columns(NamedTuple):
     docs: Sequence[int]
     pairs: Sequence[int]
     nugget: Sequence[int]
-    grade: Sequence[int]
+    grade: Sequence[int | float]  # a list where some are no whole numbers
     ids: bytes | memoryview
     id_ends: Sequence[int]
     nugget_ids: bytes | memoryview
@@ -92,6 +106,7 @@ class Qrels:
         self.adaptive: tuple[str, ...] = ()  # for what documents were chosen by what was judged before
         self.spans: Projected | None = None  # what they were made of, where they were made of spans
         self.origin: Any = None  # from where, and how, it can be read again
+        self.unread: tuple[str, ...] = ()  # the columns that it was read without
         self.without = False  # whether the nuggets that it was read with were taken away
         self._columns = columns
         self._below = below
@@ -117,7 +132,7 @@ class Qrels:
                 if not isinstance(value, Mapping):
                     # A grade in the place of a mapping: the keys are documents, and the one nugget is called
                     # 0.
-                    rows.append((query, key, value, "0"))
+                    rows.append((query, key, value, _NO_NUGGET))
                 elif value:
                     rows.extend((query, doc, grade, key) for doc, grade in value.items())
                 else:
@@ -125,24 +140,24 @@ class Qrels:
                     unsupported.append((query, key))
         empty = ids(judgements, name, "query_id"), _pairs_of(unsupported, name)
         qrels = cls._from_columns(list(zip(*rows, strict=True)), name, *empty)
-        qrels.declared = True
+        # A mapping in the place of a grade says that its key is a nugget, whatever it is called.
+        qrels.declared = any(
+            isinstance(value, Mapping) for inner in judgements.values() for value in inner.values()
+        )
         return qrels
 
     @classmethod
     def from_records(cls, records: Iterable[JudgedRecord | AnyRecord], name: str = "qrels") -> Qrels:
         """Make judgements of records or dicts.
 
-        They have `query_id`, `doc_id`, `relevance` and perhaps a nugget, called `iteration`, `subtopic_id` or
-        `nugget_id`.
+        They have `query_id`, `doc_id`, `relevance` and perhaps a nugget, called `nugget_id`, `nugget`,
+        `subtopic_id`, `subtopic`, `intent`, `aspect`, `iteration` or `iter`.
         """
         records = list(records)
-        nugget = _nugget_field(records[0]) if records else None
+        names = _field_names(records)
+        nugget = nugget_column(names)
         columns = columns_of(records, (*_FIELDS, nugget) if nugget else _FIELDS)
-        qrels = cls._from_columns(columns if nugget else [*columns, ["0"] * len(records)], name)
-        # `iteration` is TREC's column, which many files fill with 0 or Q0; the other names can only mean
-        # nuggets.
-        qrels.declared = nugget != _NUGGET_NAMES[0]
-        return qrels
+        return cls._from_named(columns, nugget, unread(names, (*_FIELDS, nugget or "")), name)
 
     @classmethod
     def from_pandas(cls, frame: Frame, name: str = "qrels") -> Qrels:
@@ -151,10 +166,19 @@ class Qrels:
         PyTerrier's `qid`, `docno` and `label` are read, too.
         """
         fields = columns_of_frame(frame, _FIELDS, name)
-        nugget = [column for column in _NUGGET_NAMES if column in frame.columns]
-        columns = [frame[column].tolist() for column in (*fields, *nugget[-1:])]
-        qrels = cls._from_columns(columns if nugget else [*columns, ["0"] * len(frame)], name)
-        qrels.declared = nugget[-1:] != [_NUGGET_NAMES[0]]
+        nugget = nugget_column(map(str, frame.columns))
+        read = (*fields, nugget) if nugget else fields
+        columns = [list(frame[column]) for column in read]
+        return cls._from_named(columns, nugget, unread(frame.columns, read), name)
+
+    @classmethod
+    def _from_named(cls, columns: list[Any], nugget: str | None, others: tuple[str, ...], name: str) -> Qrels:
+        """Make judgements of columns, the last of which is the nugget's if it has a name."""
+        rows = len(columns[0]) if columns else 0
+        qrels = cls._from_columns(columns if nugget else [*columns, [_NO_NUGGET] * rows], name)
+        # The other names can only mean nuggets.
+        qrels.declared = nugget is not None and nugget not in ITERATIONS
+        qrels.unread = others
         return qrels
 
     @classmethod
@@ -173,7 +197,7 @@ class Qrels:
             ids(query, name, "query_id"),
             docs,
             ids(nugget, name, "nugget"),
-            whole(relevance, name, "relevance", LARGEST_GRADE),
+            graded(relevance, name, "relevance", LARGEST_GRADE),
         )
         return cls.of_rows(
             name, [_regrouped([rows])] if docs else [], queries=queries, unsupported=unsupported
@@ -234,7 +258,8 @@ class Qrels:
         columns = self._columns
         order = self._ideals.order if self._ideals else None
         pairs, nugget, grade = map(_quick, (columns.pairs, columns.nugget, columns.grade))
-        judgements = Judgements(pairs, nugget, grade, self._names, order, self.floor, lambda: self.highest)
+        known = self._names, order, self.floor, lambda: self.highest, self.fractional
+        judgements = Judgements(pairs, nugget, grade, *known)
         queries = zip(self.query_ids, columns.listed, pairwise(columns.docs), strict=True)
         weights = self.weights or [None] * len(columns.queries)
         return [Topic(*query, judgements, number, weights[number]) for number, query in enumerate(queries)]
@@ -258,9 +283,22 @@ class Qrels:
         return self._handle or None
 
     @property
+    def fractional(self) -> bool:
+        """Whether some grade is no whole number."""
+        return isinstance(self._columns.grade, list)
+
+    @property
     def has_nuggets(self) -> bool:
         """Whether some query has more than one nugget; otherwise these are plain qrels."""
         return max(self._columns.listed, default=0) > 1
+
+    @property
+    def names_no_nuggets(self) -> bool:
+        """Whether nothing names a nugget: the column that could is missing, or says 0 or Q0 in every row."""
+        if self.declared or self.weights is not None or self.has_nuggets:
+            return False
+        names = (name for query in self.query_ids for name in self.nuggets(query))
+        return all(name in (_NO_NUGGET, "Q0", "q0") for name in names)
 
     @property
     def looks_plain(self) -> bool:
@@ -294,7 +332,7 @@ class Qrels:
             pairs=array("q", range(total + 1)),
             # Zeros: every document supports the one nugget `0`, in so far as its grade says.
             nugget=array("i", bytes(4 * total)),
-            grade=array("i", lowest),
+            grade=lowest if self.fractional else array("i", cast("list[int]", lowest)),
             nugget_ids=b"0" * queries,
             nugget_ends=array("q", range(queries + 1)),
         )
@@ -326,24 +364,24 @@ class Qrels:
         below = dropped if self.floor >= rel else dropped + sum(grade < rel for grade in kept)
         return below / max(self._columns.rows, 1)
 
-    def documents(self) -> Iterator[tuple[str, Sequence[str], Sequence[int]]]:
+    def documents(self) -> Iterator[tuple[str, Sequence[str], Sequence[int | float]]]:
         """Return each query with its documents and their grades: the highest that any nugget gives."""
         for number, query in enumerate(self.query_ids):
             first, last = self._columns.docs[number], self._columns.docs[number + 1]
             yield query, self._names(first, last), self._grades[first:last]
 
-    def extremes(self) -> tuple[int, int]:
+    def extremes(self) -> tuple[int | float, int | float]:
         """Return the lowest and the highest grade of a document; 0 is among them."""
         # The second 0: with one argument, as for no grades at all, min would iterate over it.
         return min(0, *self._grades, 0), max(0, *self._grades, 0)
 
     @cached_property
-    def highest(self) -> int:
+    def highest(self) -> int | float:
         """The highest grade of a document; a judge's scale may say that there are higher ones."""
         return self.extremes()[1]
 
     @cached_property
-    def _grades(self) -> list[int]:
+    def _grades(self) -> list[int | float]:
         columns = self._columns
         if len(columns.grade) == len(columns.pairs) - 1:
             return list(columns.grade)
@@ -383,7 +421,8 @@ class Qrels:
 
     @cached_property
     def _ideals(self) -> _Ideals | None:
-        return _Ideals(self._columns) if kernel is not None else None
+        # The compiled part holds whole numbers.
+        return _Ideals(self._columns) if kernel is not None and not self.fractional else None
 
     @cached_property
     def _first_nugget(self) -> list[int]:
@@ -418,6 +457,49 @@ class Qrels:
                 return False
         kernel.qrels_end(handle)
         return handle
+
+
+class Fingerprint:
+    """Tells judgements from others; computed when it is asked for, as few ask and judgements may be many.
+
+    >>> one, other = (Qrels.from_dict({"q": docs}) for docs in ({"a": 1, "b": 1}, {"b": 1, "a": 1}))
+    >>> Fingerprint(one).differs(Fingerprint(other)), Fingerprint(one).differs(Fingerprint(text="1:0"))
+    (False, False)
+    """
+
+    def __init__(self, qrels: Qrels | None = None, text: str = "") -> None:
+        """Take the judgements, or what was computed of them before."""
+        self._qrels, self._text = qrels, text
+
+    @property
+    def text(self) -> str:
+        """The lowest grade that was kept, and a digest of what was kept, in whatever order it was read."""
+        if self._qrels is not None:
+            # Imported when it is asked for: a score by itself is not compared.
+            import hashlib
+            import json
+
+            found, digest = self._qrels, hashlib.sha256()
+            # A grade is the same number, whichever type a reader has for it.
+            rows = ((row.query_id, row.doc_id, float(row.relevance), row.iteration) for row in found)
+            for known in (sorted(found.query_ids), sorted(rows)):
+                digest.update(json.dumps(known).encode())
+            self._text, self._qrels = f"{found.floor}:{digest.hexdigest()[:16]}", None
+        return self._text
+
+    def differs(self, other: Fingerprint) -> bool:
+        """Return whether the two are known to be of different judgements."""
+        if self is other or (self._qrels is not None and self._qrels is other._qrels):
+            return False
+        (floor, _, digest), (other_floor, _, other_digest) = (
+            each.text.partition(":") for each in (self, other)
+        )
+        # Judgements that were read for other measures lack the low grades that these look at.
+        return floor == other_floor and digest != other_digest
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Judgements are many, and are not sent with scores.
+        return Fingerprint, (None, self.text)
 
 
 def _pairs_of(pairs: Sequence[tuple[Any, Any]], name: str) -> list[tuple[bytes, bytes]]:
@@ -467,19 +549,19 @@ def _fed(
     return True
 
 
-def _quick(column: Sequence[int]) -> Sequence[int]:
+def _quick(column: Sequence[Any]) -> Sequence[Any]:
     """Return a column so that looking into it costs little, where it is not large."""
     # A list gives its numbers faster, an array or a view takes a quarter of the memory.
     return list(column) if len(column) <= _LARGE else column
 
 
-def _nugget_field(record: Any) -> str | None:
-    """Which field names the nugget; a nugget or subtopic id says more than an iteration."""
-    if isinstance(record, Mapping):
-        names = [name for name in _NUGGET_NAMES if name in record]
-    else:
-        names = [name for name in _NUGGET_NAMES if hasattr(record, name)]
-    return names[-1] if names else None
+def _field_names(records: Sequence[Any]) -> list[str]:
+    """Return the names of the fields of records: of all dicts, or of the first object."""
+    if all(isinstance(record, Mapping) for record in records):
+        return list(dict.fromkeys(str(name) for record in records for name in record))
+    first = records[0]
+    listed = getattr(first, "_fields", None) or getattr(first, "__struct_fields__", None)
+    return list(listed or (*_FIELDS, *(name for name in NUGGET_COLUMNS if hasattr(first, name))))
 
 
 def _regrouped(stretches: Sequence[QrelsRows]) -> QrelsRows:
@@ -527,6 +609,9 @@ class _Topic:
         self.nuggets = _numbered(kept.nuggets)
         every = set(kept.docs)
         self.one_nugget_a_document = len(every) == self.rows
+        self.fractional = float in set(map(type, kept.grades))
+        if self.fractional and floor != EVERYTHING:
+            raise Fractional
         if floor != EVERYTHING:
             above = [grade >= floor for grade in kept.grades]
             docs, nuggets = list(compress(kept.docs, above)), list(compress(kept.nuggets, above))
@@ -592,7 +677,8 @@ def _together(topics: Iterable[_Topic]) -> tuple[Columns, list[frozenset[bytes]]
     rows, plain = 0, True
     seen: dict[bytes, None] = {}
     below: list[frozenset[bytes]] = []
-    listed, lost, nugget, grade = (array("i") for _ in range(4))
+    listed, lost, nugget, whole = (array("i") for _ in range(4))
+    grade: array[int] | list[int | float] = whole
     docs, pairs, ids, nugget_ids = (array("q", [0]) for _ in range(4))  # ends
     texts: list[bytes] = []
     nugget_texts: list[bytes] = []
@@ -605,7 +691,9 @@ def _together(topics: Iterable[_Topic]) -> tuple[Columns, list[frozenset[bytes]]
         listed.append(len(topic.nuggets))
         lost.append(len(topic.below))
         nugget.extend(topic.nugget)
-        grade.extend(topic.grade)
+        if topic.fractional and grade is whole:
+            grade = list(whole)
+        grade.extend(topic.grade)  # type: ignore[arg-type]  # an array has been given whole numbers only
         docs.append(docs[-1] + len(topic.docs))
         pairs.extend(_ends(topic.sizes, pairs[-1]))
         for names, ends, kept in ((topic.docs, ids, texts), (topic.nuggets, nugget_ids, nugget_texts)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +12,7 @@ from rageval.errors import InputError, MeasureError
 from rageval.measures.ranking import Blend, pooled
 from rageval.names import suggestion
 from rageval.plugins import above
+from rageval.scoring.basis import WORDS, basis_of, basis_of_gold
 from rageval.showing import Displayed, Grid, frame, latex_typeset
 from rageval.text import visible
 
@@ -25,36 +25,11 @@ if TYPE_CHECKING:
     from rageval.measures.parsing import AnyMeasure
     from rageval.scoring.gold import People
     from rageval.scoring.joining import Notes
+    from rageval.scoring.qrels import Fingerprint
 
 _Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
-BY_THIS_JUDGE = "by this judge"
-BY_PEOPLE = "people's labels"  # what a corrected claim rests on
+ANSWERS = "answers"  # marks in `judged_by` how many answers there are, where not as many to each query
 ADAPTIVELY = "documents were chosen by what was judged before: nothing is tested, and bounds alone hold"
-NOT_IN_IT = "the judge's error is not in it"
-_PEOPLE = ("person", "people", "human")  # what names of people begin with: person:ann
-
-
-def is_person(judge: str) -> bool:
-    """Return whether a judge's name says that this is a person, or a vote of persons.
-
-    >>> is_person("person:ann"), is_person("majority:person:ann+person:bob"), is_person("openai:m@3f2a")
-    (True, True, False)
-    """
-    voters = judge.removeprefix("majority:").removeprefix("median:")
-    named = [judge] if voters == judge else voters.split("+")
-    return all(re.split("[:@]", name)[0].lower() in _PEOPLE for name in named)
-
-
-def basis_of(judges: Iterable[str]) -> str:
-    """Return what claims that rest on these judges have to say of themselves; nothing, if all are people.
-
-    A judge that compares texts (`exact`, `number`) is a judge like any other: that it makes no mistakes in
-    comparing does not make a right answer in other words a wrong one. So is one that is not named.
-
-    >>> basis_of(["person:ann"]), basis_of(["person:ann", "exact"]), basis_of([""]), basis_of([])
-    ('', 'by this judge', 'by this judge', '')
-    """
-    return "" if all(map(is_person, judges)) else BY_THIS_JUDGE
 
 
 @dataclass(frozen=True)
@@ -67,12 +42,12 @@ class Score:
     `asked` is the measure as it was asked for, before options such as `rel` had their say. For judged
     answers, `missing` counts judgements, `lost` counts them by status, `bounds` is between what values it
     would lie with them, `judges` the value by each of several judges, `judged_by` the nuggets (or the
-    opponents) of each query on which these are not the same for all systems. Of runs, `bounds` is over the
+    opponents) of each query. Of runs, `bounds` is over the
     orders of equal scores, or over what the unjudged documents may be, where that was asked for. `said_by`
     are the judges whose judgements it rests on: "" for one who is not named; none where it rests on no
     judgement of an answer, or nobody says who judged the documents. `people` are people's values of some of
     the queries, where their labels were given beside the judge's. `between` is what the values of answers lie
-    between of which judgements are missing.
+    between of which judgements are missing. `of_words` are values that are computed from the texts alone.
     """
 
     measure: AnyMeasure
@@ -90,11 +65,19 @@ class Score:
     said_by: tuple[str, ...] = ()
     people: People | None = None
     between: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    of_words: bool = False
 
     @property
     def basis(self) -> str:
-        """What a claim has to say of itself: `by this judge`, unless people judged, or nobody had to."""
-        return basis_of(self.said_by)
+        """What the values rest on, as `rageval.scoring.basis` writes it."""
+        return WORDS if self.of_words else basis_of(self.said_by)
+
+    @property
+    def claimed_by(self) -> tuple[str, str]:
+        """What claims rest on, and by what that is corrected from: labels, where there are some."""
+        if self.people is None:
+            return self.basis, ""
+        return basis_of_gold(self.people.by), self.basis
 
     @cached_property
     def value(self) -> float:
@@ -126,9 +109,10 @@ class Score:
         return {group: np.array(found, np.float64) for group, found in self.numbers_by(groups).items()}
 
     def numbers_by(self, groups: Mapping[str, str]) -> dict[str, list[float]]:
-        """Return the numbers of the queries of each group."""
+        """Return the numbers of the queries of each group, by id: what is drawn from them knows no lines."""
         found: dict[str, list[float]] = {}
-        for query, value in zip(self.query_ids, self.numbers, strict=True):
+        numbers = zip(self.query_ids, self.numbers, strict=True)
+        for query, value in sorted(numbers, key=lambda each: each[0]):
             found.setdefault(groups[query], []).append(value)
         return found
 
@@ -201,6 +185,9 @@ class Scores(Displayed, Mapping[Any, Score]):
     grade, for the judged queries that the run has; `judged` is their sum. Both are of runs only. `stopped`
     are the claims at which judging was to stop (`rageval judge --until`): nothing else can be tested, nor
     where documents were chosen by what was judged before; `adaptive` says what for (`rageval pool next`).
+    `absent` are the judged queries that the run says nothing of; None where nobody knows which. `made_by`
+    tells the judgements of documents from others. `remarks` are what should be known of them, as commands say
+    it; they stand beneath what is printed.
 
     >>> import rageval
     >>> scores = rageval.evaluate("recall@1,rr", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})
@@ -218,6 +205,9 @@ class Scores(Displayed, Mapping[Any, Score]):
     judged_by_query: Mapping[str, int] = field(default_factory=dict, repr=False)
     stopped: tuple[str, ...] = field(default=(), repr=False)
     adaptive: tuple[str, ...] = field(default=(), repr=False)
+    absent: frozenset[str] | None = field(default=None, repr=False)
+    made_by: Fingerprint | None = field(default=None, repr=False, compare=False)
+    remarks: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def judged(self) -> int:
@@ -293,7 +283,7 @@ class Scores(Displayed, Mapping[Any, Score]):
             f"{name:<{width}}  {score.value:.4f}  {score.signature.rpartition('|v:')[0] or score.signature}"
             for name, score in zip(names, self.scores, strict=True)
         ]
-        return "\n".join([head, *rows])
+        return "\n".join([head, *rows, *map(visible, self.remarks)])
 
     __repr__ = __str__
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 from rageval.errors import InputError, UsageError
 from rageval.files.beir import is_beir, read_beir
 from rageval.files.limits import Limits
+from rageval.files.objects import ITERATIONS
 from rageval.files.opening import (
     ADAPTIVE,
     Source,
@@ -44,7 +45,7 @@ from rageval.files.trec import (
 from rageval.kernel import kernel
 from rageval.scoring.joining import Joined, Joining, Piece
 from rageval.scoring.ordering import EVERYTHING, Documents, Scattered, whole_queries
-from rageval.scoring.qrels import NOT_JUDGED, SEED, Columns, Qrels, _fed, _regrouped
+from rageval.scoring.qrels import NOT_JUDGED, SEED, Columns, Fractional, Qrels, _fed, _regrouped
 from rageval.scoring.runs import Run
 
 _Result = TypeVar("_Result")
@@ -255,6 +256,11 @@ def read_qrels(
     qrels = _compiled_qrels(source, reading, floor) or _plain_qrels(source, reading, floor)
     qrels.origin = source, reading
     qrels.judges = _judges_of(source)
+    if is_columnar(source):
+        from rageval.files.columnar import columns_of_qrels
+
+        nugget, qrels.unread = columns_of_qrels(source)
+        qrels.declared = nugget is not None and nugget not in ITERATIONS
     return _with_asked(source, qrels)
 
 
@@ -304,8 +310,14 @@ def _plain_qrels(source: Source, reading: Reading, floor: int) -> Qrels:
     name = name_of(source)
     try:
         return Qrels.of_rows(name, _qrels_rows(source, reading), floor)
+    except Fractional:
+        return _plain_qrels(source, reading, EVERYTHING)
     except Scattered:
-        return Qrels.of_rows(name, [_regrouped(list(_qrels_rows(source, reading)))], floor)
+        rows = _regrouped(list(_qrels_rows(source, reading)))
+    try:
+        return Qrels.of_rows(name, [rows], floor)
+    except Fractional:
+        return Qrels.of_rows(name, [rows], EVERYTHING)
 
 
 def _compiled_qrels(source: Source, reading: Reading, floor: int) -> Qrels | None:
@@ -351,7 +363,7 @@ def portable(qrels: Qrels) -> Qrels:
     plain = _plain_qrels(source, reading, qrels.floor)
     plain = plain.without_nuggets() if qrels.without else plain
     plain.declared, plain.origin, plain.judges = qrels.declared, qrels.origin, qrels.judges
-    plain.adaptive = qrels.adaptive
+    plain.adaptive, plain.unread = qrels.adaptive, qrels.unread
     plain.spans, plain.weights = qrels.spans, qrels.weights
     return plain
 

@@ -161,6 +161,11 @@ def _anchor(
     """Return the span of one judgement, and count how it was found; None if its quote stands nowhere."""
     doc = chunks.doc_of(row.doc_id)
     text = sources.text(doc)
+    if not isinstance(row.relevance, int):
+        raise InputError(
+            f"document {visible(row.doc_id)} of query {visible(row.query_id)}: is judged {row.relevance};"
+            " spans have whole grades"
+        )
     span = Span(row.query_id, row.iteration, doc, grade=row.relevance)
     places = chunks.located(row.doc_id).places
     if said is not None and said.start is not None and said.end is not None:

@@ -23,7 +23,7 @@ import numpy as np
 
 from rageval.errors import InputError, UsageError
 from rageval.statistics.bootstrap import FEW, _floor, expanded, is_coarse
-from rageval.statistics.samples import Float, Sample
+from rageval.statistics.samples import SLACK, Float, Sample
 
 _Weights = Callable[[Float], Float]
 RESAMPLES, LEVEL, SEED = 1000, 0.95, 1960
@@ -166,6 +166,8 @@ def agreement(
         if half:
             low = np.minimum(low, np.maximum(value - half, lowest))
             high = np.maximum(high, np.minimum(value + half, 1.0))
+        if not high - low > SLACK:  # one judge always says the same, so that no sample says anything else
+            low = high = math.nan
         found.append(Agreement(name, value, float(low), float(high)))
     return found
 

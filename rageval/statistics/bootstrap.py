@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.statistics.samples import Float, Int, Sample
+from rageval.statistics.samples import SLACK, Float, Int, Sample, settled, settled_columns
 
 Limits = tuple[float, float]  # the least and the greatest value that a measure has
 FEW = 6  # values that differ from the commonest
@@ -145,7 +145,7 @@ def _moved(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
     # Nothing varies, or one unit holds all: no skew that could be corrected for.
     skew = np.where(np.isfinite(skew), skew, 0.0)
     # Sums of the same numbers in another order may differ in the last bits, and still tie.
-    slack = 1e-12 * (np.abs(mean) + 1)
+    slack = SLACK * (np.abs(mean) + 1)
     below = (drawn < mean - slack).mean(axis=0)
     # Draws equal to the mean count half, or values of few levels would seem biased.
     level = below + (np.abs(drawn - mean) <= slack).mean(axis=0) / 2
@@ -219,18 +219,30 @@ def _scale(least: Float, most: Float, limits: Limits | None) -> _Ranges:
 def _differing(columns: Sample) -> Int:
     """Return how many units of each column differ from its commonest value."""
     means = columns.means()
-    found = np.zeros(means.shape[1], np.int64)
-    for at, column in enumerate(means.T):
-        # Values that differ in the last bits only are the same value.
-        known = np.round(column[~np.isnan(column)], 12)
-        found[at] = len(known) - np.unique(known, return_counts=True)[1].max(initial=0)
+    # Values that differ in the last bits only are the same value.
+    ordered = np.sort(settled_columns(means), axis=0)  # NaN last
+    number, place = (~np.isnan(means)).sum(axis=0), np.arange(len(means))[:, None]
+    begins = np.zeros(means.shape, np.int64)
+    begins[1:] = np.where(ordered[1:] != ordered[:-1], place[1:], 0)
+    alike = np.where(place < number, place - np.maximum.accumulate(begins, axis=0) + 1, 0)
+    found: Int = number - alike.max(axis=0, initial=0)
     return found
 
 
+def few_differ(differ: Int | int, units: Int | int) -> NDArray[np.bool_]:
+    """Return where so few units differ from the commonest value that they do not show how far values spread.
+
+    Fewer than 6, and fewer than half: 3 of 5 ordinary values are not few.
+
+    >>> [bool(few_differ(*each)) for each in ((5, 11), (5, 10), (6, 100))]
+    [True, False, False]
+    """
+    return (np.asarray(differ) < FEW) & (2 * np.asarray(differ) < np.asarray(units))
+
+
 def is_coarse(columns: Sample) -> NDArray[np.bool_]:
-    """Return where most units have one and the same value, and fewer than 6 have another."""
-    number = _differing(columns)
-    return (number < FEW) & (2 * number < columns.counts())
+    """Return where most units have one and the same value, and few have another."""
+    return few_differ(_differing(columns), columns.counts())
 
 
 def _mended(columns: Sample, low: Float, high: Float, level: float, scale: _Ranges) -> tuple[Float, Float]:
@@ -303,20 +315,42 @@ def interval_of(
 ) -> tuple[float, float]:
     """Return a percentile interval of a function of sums; `parts` has a row a unit, which is drawn.
 
-    The function gets the sums of every draw, a row a part; where it is not defined the draw says nothing.
+    The function gets the sums of every draw, a row a part, and has values within −1 … 1; where it is not
+    defined the draw says nothing. Where few units move it, the interval has the floor of a mean.
 
     >>> low, high = interval_of(lambda sums: sums[0] / sums[1], np.array([[1.0, 2.0]] * 9), 0.95, 100, 0)
-    >>> float(low), float(high)
-    (0.5, 0.5)
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.108, 0.892)
     """
     if len(parts) < 2:  # every draw is the same, which would look like certainty
         return math.nan, math.nan
     drawn = _times(len(parts), resamples, seed).astype(np.float64) @ parts
+    total = parts.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         values = statistic(drawn.T)
+        whole, without = float(statistic(total)), statistic((total - parts).T)
     values = values[np.isfinite(values)]
     if not len(values):
         return math.nan, math.nan
     ends = expanded(level, np.array([len(parts)]))
     low, high = (float(np.quantile(values, float(end[0]))) for end in ends)
+    # What the value is without each unit says how far it leans on it, as the values of a mean do.
+    apart = settled(np.where(np.isfinite(without), whole - without, 0.0)) * (len(parts) - 1)
+    column = Sample(tuple(map(str, range(len(parts)))), (whole + apart)[:, None], np.arange(len(parts)))
+    if len(parts) < FEW or bool(is_coarse(column)[0]):
+        half = float(_floor(column, level)[0])
+        low, high = max(min(low, whole - half), -1.0), min(max(high, whole + half), 1.0)
     return low, high
+
+
+def least_errors(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
+    """Return the standard error of each column's mean; where nothing varies, that of the rule of three.
+
+    >>> same = Sample(("a", "b", "c"), np.array([[0.1], [0.1], [0.1]]), np.arange(3))
+    >>> round(float(least_errors(same, 0.95)[0]), 2)
+    0.51
+    """
+    error, units = columns.standard_error(), columns.counts()
+    least = _least_error(1, level, 1.0) * np.asarray(span) / np.maximum(units, 1)
+    found: Float = np.where((error == 0) & (units > 1), least, error)
+    return found

@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import TooFewLabels, UsageError
-from rageval.statistics.bootstrap import FEW, _least_error
-from rageval.statistics.samples import Float, Int
+from rageval.statistics.bootstrap import _least_error, few_differ
+from rageval.statistics.samples import SLACK, Float, Int, settled
 
 Population = Literal["kind", "set"]
 FEWEST = 20  # labels
@@ -92,8 +92,8 @@ def corrected(
     half the largest (1 on scales 0 … 1 and −1 … 1), of means the width of the scale; 0 leaves the floor out.
     `chosen` gives every query's chance to be labelled; without it the labels are a uniform draw. `clusters`
     names every query's cluster. `same` are places where two systems gave the same answer, which needs no
-    label. The interval stays `within` the scale. TooFewLabels if there are fewer than `fewest`, or if they
-    lie in fewer than 10 clusters. A `slope` that more labels told than there are here is taken as it is.
+    label. Value and interval stay `within` the scale. TooFewLabels if there are fewer than `fewest`, or if
+    they lie in fewer than 10 clusters. A `slope` that more labels told than there are here is taken as it is.
 
     >>> judged = [0.0, 0.5, 1.0, 0.5] * 25
     >>> found = corrected(judged, {at: judged[at] - 0.25 for at in range(0, 100, 3)}, paired=False)
@@ -105,23 +105,24 @@ def corrected(
     # A slope that was fitted to these labels costs a degree of freedom.
     freedom = world.independent - (1 if world.is_whole or slope is not None else 2)
     differ = _differing(world, paired)
-    floor = span if differ < FEW else 0.0
+    is_coarse = bool(few_differ(differ, world.held))
+    floor = span if is_coarse else 0.0
     # Queries with the same answer differ by 0, and need no label: the mean is over the others, times their
     # share.
     value = world.share * fit.value
     variance, alone, added, influence, units = _variances(world, fit, floor, level)
     error = math.sqrt(variance + added)
     half = _reach(freedom, level) * error
-    low, high = value - half, value + half
-    if within is not None:
-        # The ends of the scale cut the interval, but never to the wrong side of the estimate.
-        low, high = max(low, min(within[0], value)), min(high, max(within[1], value))
+    least, most = within or (-math.inf, math.inf)
+    # No mean lies outside the scale. The test keeps the estimate as it is; the interval is about the value
+    # that is shown, so that it keeps a width.
+    shown = min(max(value, least), most)
     return Corrected(
         judge=_mean(world.judged),
         people=_mean(world.said),
-        value=value,
-        low=low,
-        high=high,
+        value=shown,
+        low=max(shown - half, least),
+        high=min(shown + half, most),
         p=_p(value, error, freedom),
         error=error,
         freedom=freedom,
@@ -129,7 +130,7 @@ def corrected(
         queries=len(world.judged),
         gain=_gain(world, variance, alone),
         slope=fit.slope,
-        coarse=differ if differ < FEW else None,
+        coarse=differ if is_coarse else None,
         influence=influence,
         units=units,
     )
@@ -153,6 +154,11 @@ class _World(NamedTuple):
     def share(self) -> float:
         """Of queries on which the answers differ."""
         return float(self.rest.mean())
+
+    @property
+    def held(self) -> int:
+        """How many labels there are; of clusters, how many hold one."""
+        return len(self.at) if self.unit is None else len(np.unique(self.unit[self.at]))
 
     @property
     def is_whole(self) -> bool:
@@ -187,6 +193,11 @@ def _world(
         raise UsageError("a place is labelled twice; expected one value of people's for each query")
     if any(not 0 <= at < len(values) for at in (*by_place, *same)):
         raise UsageError(f"expected places from 0 to {len(values) - 1}, one for each value of the judge's")
+    together = settled(np.concatenate((values, np.array(list(by_place.values()), np.float64))))
+    values, by_place = (
+        together[: len(values)],
+        dict(zip(by_place, together[len(values) :].tolist(), strict=True)),
+    )
     rest = np.ones(len(values), bool)
     rest[list(same)] = False
     at = np.array(sorted(place for place in by_place if rest[place]), np.int64)
@@ -273,7 +284,7 @@ def _variances(
     # Of a fixed set of queries only the labels are a draw; of a kind of queries, the queries are one, too.
     phase = 0.0 if world.is_set else 1 / number
     spread = share * fit.spread + share * (1 - share) * fit.value**2
-    added = share**2 * _floor(level) * (floor / world.independent) ** 2 * world.unseen
+    added = share**2 * floor_of(level) * (floor / world.independent) ** 2 * world.unseen
     added += phase * share * max(floor**2 / world.independent - fit.spread, 0.0)
     by_label = [_influence(world, fit, part, slope)
                 for part, slope in ((fit.part, fit.slope), (fit.alone, 0.0))]  # fmt: skip
@@ -301,17 +312,18 @@ def _influence(world: _World, fit: _Fit, part: Float, slope: float) -> Float:
 
 def _differing(world: _World, paired: bool) -> int:
     """Return how many labels tell that anything differs; those of one cluster tell it once."""
-    said, judged = np.round(world.said, 12), np.round(world.judged[world.at], 12)
+    said, judged = world.said, world.judged[world.at]
     values, times = np.unique(said, return_counts=True)
-    # The least of three counts: labels that differ from the judge, from one another, and (of differences)
-    # from 0.
-    differ = [said != judged, said != values[times.argmax()], *([said != 0] if paired else [])]
+    # The least of three counts: labels that differ from one another, (of differences) from 0, and from the
+    # judge, of which nothing is used where every query has a label.
+    differ = [said != values[times.argmax()], *([said != 0] if paired else [])]
+    differ += [] if world.is_whole else [said != judged]
     if world.unit is None:
         return min(int(each.sum()) for each in differ)
     return min(len(np.unique(world.unit[world.at[each]])) for each in differ)
 
 
-def _floor(level: float) -> float:
+def floor_of(level: float) -> float:
     """Return V·n² of labels that are all alike: 2.34 at 95 %."""
     return round(_least_error(1, level) ** 2, 2)
 
@@ -397,11 +409,11 @@ def _aligned(found: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | N
 def drawn_apart(
     judged: Sequence[float] | Float, labelled: Collection[int], clusters: Sequence[Hashable] | None = None
 ) -> float:
-    """Return p of the judge's values being alike in labelled and other queries (Welch's t; of cluster means).
+    """Return p of the judge's values being alike in labelled and other queries (Student's t; of clusters).
 
     Where labels were drawn at random, p is below .01 once in a hundred times.
 
-    >>> drawn_apart([0.0, 0.1, 0.0, 0.1, 1.0, 0.9, 1.0, 0.9], {0, 1, 2, 3}) < 0.01
+    >>> drawn_apart([0.0, 0.1, 0.0, 0.1, 0.0, 1.0, 0.9, 1.0, 0.9, 1.0], {0, 1, 2, 3, 4}) < 0.01
     True
     """
     from scipy.special import stdtr
@@ -411,16 +423,18 @@ def drawn_apart(
     groups = [_by_cluster(values, mask, clusters) for mask in (inside, ~inside)]
     if min(map(len, groups)) < 2:
         return 1.0
-    parts = [float(np.var(group, ddof=1)) / len(group) for group in groups]
     gap = abs(float(groups[0].mean() - groups[1].mean()))
-    if gap <= 1e-12 * float(np.abs(values).max()):
+    if gap <= SLACK * float(np.abs(values).max()):
         return 1.0
-    if not sum(parts):
-        return _TINY
-    freedom = sum(parts) ** 2 / sum(
-        part**2 / (len(group) - 1) for part, group in zip(parts, groups, strict=True)
-    )
-    return max(2 * float(stdtr(freedom, -gap / math.sqrt(sum(parts)))), _TINY)
+    few, rest = map(len, groups)
+    # Both are drawn from the same values if labels are a draw, so the variance is one. Welch's two would take
+    # twenty labels that happen to be alike for a group without any variance.
+    freedom = few + rest - 2
+    variance = sum(float(np.var(group)) * len(group) for group in groups) / freedom
+    error = math.sqrt(variance * (1 / few + 1 / rest))
+    p = 2 * float(stdtr(freedom, -gap / error)) if error else 0.0
+    # No draw is less likely than any other.
+    return max(p, math.exp(-math.log(math.comb(few + rest, few))), _TINY)
 
 
 def _by_cluster(values: Float, mask: NDArray[np.bool_], clusters: Sequence[Hashable] | None) -> Float:

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rageval.errors import TooFewLabels
-from rageval.statistics.bootstrap import FEW, Limits, _differing, _least_error, _mended, ranges_of
+from rageval.statistics.bootstrap import Limits, _differing, _least_error, _mended, few_differ, ranges_of
 from rageval.statistics.correction import FEWEST, _reach
-from rageval.statistics.samples import Float, Sample
+from rageval.statistics.samples import Float, Sample, settled
 
 Values = Mapping[str, float]
 
@@ -114,8 +114,8 @@ def _is_coarse(said: Float, there: Float | None) -> bool:
     """Return whether few of people's values differ from the commonest, or few from the judge's."""
     differ = [int(_differing(_column(said))[0])]
     if there is not None:
-        differ.append(int((said != there).sum()))
-    return min(differ) < FEW and 2 * min(differ) < len(said)
+        differ.append(int((settled(said - there) != 0).sum()))
+    return bool(few_differ(min(differ), len(said)))
 
 
 def _ends(

@@ -98,6 +98,8 @@ def bias_in_lists(
     farthest = (len(times) - 1) / 2  # from the middle of the list to its ends
     scale = ranges_of(influence, (-farthest, farthest))
     low, high = intervals(drawn, level=level, resamples=resamples, seed=SEED, scale=scale)
+    is_point = ~(high - low > _SLACK)  # every query says the same, so nothing is known of other ones
+    low, high = np.where(is_point, np.nan, low), np.where(is_point, np.nan, high)
     # bincount with weights adds up by place; no loop over rows.
     mean = np.bincount(shown - 1, given) / np.maximum(times, 1)
     columns = np.stack((mean, -effect, low, high), axis=1).tolist()

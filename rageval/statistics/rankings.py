@@ -28,6 +28,8 @@ from rageval.statistics.samples import Float, Int, Sample
 RBO_P = 0.9
 _ROUNDING = 1e-12
 _FARTHEST = 8.0  # standard errors, so that a quantile is finite
+_WORK, _FEWEST = 2**26, 500  # differences that are drawn; draws at least, however many pairs there are
+_IN_CACHE = 2**15  # numbers
 
 
 def tau_b(one: Float, other: Float) -> float:
@@ -36,11 +38,15 @@ def tau_b(one: Float, other: Float) -> float:
     >>> tau_b(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0]))
     0.3333333333333333
     """
-    # Every pair of systems once.
-    i, j = np.triu_indices(len(one), 1)
-    first, second = np.sign(one[i] - one[j]), np.sign(other[i] - other[j])
-    ties = math.sqrt(float((first != 0).sum()) * float((second != 0).sum()))
-    return float((first * second).sum()) / ties if ties else math.nan
+    agreeing = parted = other_parted = 0
+    for at in range(len(one) - 1):
+        # Every pair of systems once; not all at a time, which would fill the memory.
+        first, second = np.sign(one[at] - one[at + 1 :]), np.sign(other[at] - other[at + 1 :])
+        agreeing += int(first @ second)
+        parted += int(np.count_nonzero(first))
+        other_parted += int(np.count_nonzero(second))
+    ties = math.sqrt(float(parted) * float(other_parted))
+    return agreeing / ties if ties else math.nan
 
 
 def tau_ap(truth: Float, estimate: Float) -> float:
@@ -87,8 +93,9 @@ def spearman(one: Float, other: Float) -> float:
 
 
 def _mean_ranks(scores: Float) -> Float:
-    others, own = scores[None], scores[:, None]
-    ranks: Float = (others < own).sum(axis=1) + (others == own).sum(axis=1) / 2
+    ordered = np.sort(scores)
+    lower, not_higher = (np.searchsorted(ordered, scores, side) for side in ("left", "right"))
+    ranks: Float = lower + (not_higher - lower) / 2
     return ranks
 
 
@@ -121,6 +128,7 @@ def rank_intervals(
 
     One resample of topics serves all columns. For each column the differences from all others are bounded at
     once, so that its rank lies within its interval with the probability `level`, however near others are.
+    Every pair is looked at in every draw: of more than about 180 columns fewer draws are taken, 500 at least.
 
     >>> values = np.array([[0.9, 0.1, 0.1], [0.8, 0.2, 0.1], [0.9, 0.1, 0.2], [0.8, 0.2, 0.2]] * 3)
     >>> low, high = rank_intervals(Sample(tuple("abcdefghijkl"), values, np.arange(12)))
@@ -132,40 +140,77 @@ def rank_intervals(
     if number < 2:
         return low, high
     mean = columns.mean()
+    draws = min(resamples, max(_FEWEST, _WORK // (number * (number - 1) // 2)))
     # All columns by the same draws: topics that are hard for one system are so for the others.
-    drawn = _means(_times(columns.units, resamples, seed), columns.sums(), columns.sizes()) - mean
+    drawn = (_means(_times(columns.units, draws, seed), columns.sums(), columns.sizes()) - mean).T.copy()
+    spread, farthest = _noise(drawn)
+    units, floor = _known(columns, level)
     for at in range(number):
-        others = np.delete(np.arange(number), at)
-        apart = columns.of(columns.values[:, [at]] - columns.values[:, others])
-        half = _half_widths(apart, drawn[:, [at]] - drawn[:, others], level)
+        at_once = min(float(np.quantile(farthest[at], level)), _FARTHEST)
+        half = _half_widths(spread[at], at_once, units[at], floor[at])
         # What is not known (a run without a value, one topic in common) is neither better nor worse.
-        difference = mean[at] - mean[others]
+        difference = mean[at] - mean
         # Each system that is surely better pushes its best rank down by one, each that is worse its worst up.
         low[at] += int((difference < -half).sum())
         high[at] -= int((difference > half).sum())
     return low, high
 
 
-def _half_widths(differences: Sample, noise: Float, level: float) -> Float:
-    """Return half the widths of intervals of all differences, which hold at once.
+def _noise(drawn: Float) -> tuple[Float, Float]:
+    """Return how far the difference of each two columns scatters, and each column's farthest in each draw.
 
-    `noise` is by how much resampled differences are off, a row a draw.
+    `drawn` is by how much resampled means are off, a row a column; the farthest is the largest difference
+    from any other column, in units of its own scatter.
     """
+    number, draws = drawn.shape
+    spread, farthest = np.zeros((number, number)), np.zeros_like(drawn)
+    rows = max(1, _IN_CACHE // draws)
+    for at in range(number):
+        # Each pair once.
+        for begin in range(at + 1, number, rows):
+            part = slice(begin, min(begin + rows, number))
+            noise = drawn[part] - drawn[at]
+            middle = noise.mean(axis=1)
+            error = np.sqrt(np.maximum(np.einsum("ij,ij->i", noise, noise) / draws - middle * middle, 0.0))
+            # Differences that are all alike leave a spread of rounding errors.
+            error[error <= _ROUNDING] = 0.0
+            np.abs(noise, out=noise)
+            noise *= np.divide(1.0, error, out=np.zeros_like(error), where=error > 0)[:, None]
+            noise[~(error > 0)] = 0.0  # also where a column has no value, and so no mean
+            np.maximum(farthest[part], noise, out=farthest[part])
+            np.maximum(farthest[at], noise.max(axis=0), out=farthest[at])
+            spread[at, part] = spread[part, at] = error
+    return spread, farthest
+
+
+def _known(columns: Sample, level: float) -> tuple[Int, Float]:
+    """Return of each two columns how many units have both, and how wide an interval is at least: half of it.
+
+    That is 0 where many differences are not alike.
+    """
+    number = columns.values.shape[1]
+    units, floor = np.zeros((number, number), np.int64), np.zeros((number, number))
+    for at in range(number - 1):
+        others = np.arange(at + 1, number)
+        apart = columns.of(columns.values[:, [at]] - columns.values[:, others])
+        units[at, others] = units[others, at] = apart.counts()
+        coarse = np.flatnonzero(is_coarse(apart))
+        if len(coarse):
+            few = columns.of(apart.values[:, coarse])
+            least = _floor(few, level, _span(few))
+            floor[at, others[coarse]] = floor[others[coarse], at] = least
+    return units, floor
+
+
+def _half_widths(spread: Float, at_once: float, units: Int, floor: Float) -> Float:
+    """Return half the widths of intervals of one column's differences from all, which hold at once."""
     from scipy.special import ndtr, stdtrit
 
-    units = differences.counts()
-    spread = noise.std(axis=0)
-    # Differences that are all alike leave a spread of rounding errors.
-    spread[spread <= _ROUNDING] = 0.0
-    apart = np.divide(np.abs(noise), spread, out=np.zeros_like(noise), where=spread > 0)
-    at_once = min(float(np.quantile(apart.max(axis=1), level)), _FARTHEST)
     # As many errors as the normal would need, in Student's terms: few topics know their own error badly.
     # The bootstrap's own error divides by n instead of n − 1.
-    known = np.maximum(units, 2)
-    half: Float = spread * np.sqrt(known / (known - 1)) * stdtrit(known - 1, ndtr(at_once))
-    coarse = is_coarse(differences)
-    if coarse.any():
-        half[coarse] = np.maximum(half, _floor(differences, level, _span(differences)))[coarse]
+    counts, which = np.unique(np.maximum(units, 2), return_inverse=True)
+    errors = np.sqrt(counts / (counts - 1)) * stdtrit(counts - 1, ndtr(at_once))
+    half: Float = np.maximum(spread * errors[which], floor)
     # From one topic nothing can be told, and the rank may be any.
     half[units < 2] = np.inf
     return half

@@ -9,13 +9,13 @@ sign flip      T = |Σ_u s_u D_u| with a random sign for each query's (or cluste
                    P(T ≥ seen) ≤ 2 min_θ Π_u (1 + exp(−2θ D_u))/2        (Σ D_u > 0, θ ≥ 0)
 max-T          all pairs' signs flipped together, and the largest |Σ_u s_u D_u| / √Σ_u D_u² of all pairs
                compared with each pair's
-tukey          the runs' values are shuffled within each query, and the largest difference of all pairs
-               compared with each pair's: randomised Tukey HSD (Carterette, TOIS 2012)
 
 The sign flip counts the sets S of queries with Σ_{u∈S} D_u ≤ 0 (twice, for both sides). If every D_u grows or
 stays, such sets only become fewer. So p does not grow, as long as all pairs are tested in the same way on the
 same draws: which way is decided by the number of queries, never by the pair. Each factor of Chernoff's bound
-falls with D_u, too. Student's t and Wilcoxon's signed ranks are for people who are asked for them.
+falls with D_u, too. Student's t is for people who are asked for it.
+
+Each test returns the direction of its own statistic with its p; a verdict has that direction or none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.statistics.samples import Float, Int, Sample
+from rageval.statistics.samples import Float, Int, Sample, settled_columns
 
 _EXACT = 30  # queries or clusters; two halves of 2^15 sums
 DRAWS = 10_000
@@ -36,14 +36,19 @@ _SMALL = 100  # p below a hundredth is looked at again
 _HITS = 20  # draws that reach what was seen, where p is just small enough: p is known to within a quarter
 _WORK = 2 * 10**8  # differences that are drawn again, at most
 _TINY = float(np.finfo(np.float64).tiny)  # a p-value is never 0
+_SKEWED, _MANY = 2.0, 200  # with more units, skewness matters little
 
 
 class Significance(NamedTuple):
-    """p of each pair; `at_floor`: no smaller one could have been found, from so many `draws` (0: exact)."""
+    """p of each pair; `at_floor`: no smaller one could have been found, from so many `draws` (0: exact).
+
+    `direction` is the sign of the test's statistic, first − second; 0 where it is neither.
+    """
 
     p: Float
     at_floor: NDArray[np.bool_]
     draws: Int
+    direction: Int
 
 
 def sign_flip(
@@ -61,13 +66,21 @@ def sign_flip(
     if len(sums) > _EXACT:
         return _drawn_sign_flip(sums, pairs, draws, seed, 1 - level)
     p, least = np.ones(len(pairs)), np.full(len(pairs), -1.0)  # no floor where nothing differs
-    for at, (first, second) in enumerate(pairs.tolist()):
-        difference = sums[:, first] - sums[:, second]
-        # A difference of 0 is the same under both signs: leaving it out changes no share.
-        difference = difference[difference != 0]
-        if len(difference):
-            p[at], least[at] = _exact_sign_flip(difference), 2.0 ** (1 - len(difference))
-    return Significance(p, p <= least, np.zeros(len(pairs), np.int64))
+    for part in _parts(np.arange(len(pairs)), len(sums)):
+        columns = settled_columns(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
+        for at, column in zip(part.tolist(), columns.T, strict=True):
+            # A difference of 0 is the same under both signs: leaving it out changes no share.
+            difference = column[column != 0]
+            if len(difference):
+                p[at], least[at] = _exact_sign_flip(difference), 2.0 ** (1 - len(difference))
+    return Significance(p, p <= least, np.zeros(len(pairs), np.int64), _directions(sums, pairs))
+
+
+def _directions(sums: Float, pairs: Int) -> Int:
+    """Return which of each two columns has the larger sum: 1 the first, −1 the second; 0 but for rounding."""
+    differences = sums[:, pairs[:, 0]] - sums[:, pairs[:, 1]]
+    total, size = differences.sum(axis=0), np.abs(differences).sum(axis=0)
+    return np.where(np.abs(total) <= _SLACK * size, 0, np.sign(total)).astype(np.int64)
 
 
 def _exact_sign_flip(difference: Float) -> float:
@@ -124,7 +137,7 @@ def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int, risk: float
     unseen = (count == 0) | (bound < 1 / wanted)
     # Both are valid upper bounds where no draw reached the sum; take the smaller.
     p[unseen] = np.minimum(p, bound)[unseen]
-    return Significance(p, unseen, number)
+    return Significance(p, unseen, number, _directions(sums, pairs))
 
 
 def _draws_again(sums: Float, pairs: int, wanted: int) -> int:
@@ -202,7 +215,8 @@ def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Signifi
     reached = len(ordered) - np.searchsorted(ordered, total * per * (1 - _SLACK), side="left")
     p = reached / len(ordered) if is_exact else (reached + 1) / (draws + 1)
     at_floor = p <= 1 / (len(ordered) + (not is_exact))
-    return Significance(p, at_floor, np.full(len(pairs), 0 if is_exact else draws))
+    number = np.full(len(pairs), 0 if is_exact else draws)
+    return Significance(p, at_floor, number, _directions(sums, pairs))
 
 
 def _all_signs(units: int) -> Iterator[Float]:
@@ -213,54 +227,7 @@ def _all_signs(units: int) -> Iterator[Float]:
     yield np.where(turned == 1, -1.0, 1.0)
 
 
-def tukey(
-    tables: list[Float], pairs: Int, baseline: int | None = None, draws: int = DRAWS, seed: int = 0
-) -> list[Float]:
-    """Return family-wise p of each pair, for each table of sums (units × runs).
-
-    Without a baseline a draw's largest difference is the range of the shuffled means (Tukey); with one it
-    is the largest distance from the baseline (Dunnett). The tables are shuffled alike, all at once. Assumes
-    that without differences all runs' values would be distributed alike, jointly: not so among near-copies.
-    """
-    stacked = np.stack(tables, axis=2)  # units × runs × tables
-    number = stacked.shape[2]
-    seen = np.abs(stacked.sum(axis=0)[pairs[:, 0]] - stacked.sum(axis=0)[pairs[:, 1]])
-    slack = _SLACK * np.abs(stacked).sum(axis=0).max(axis=0)
-    largest = np.concatenate([_largest(means, baseline) for means in _shuffled(stacked, draws, seed)])
-    found = []
-    for at in range(number):
-        ordered = np.sort(largest[:, at])
-        reached = draws - np.searchsorted(ordered, seen[:, at] - slack[at], side="left")
-        found.append((reached + 1) / (draws + 1))
-    return found
-
-
-def _largest(sums: Float, baseline: int | None) -> Float:
-    """Return the largest difference of each draw and table."""
-    if baseline is None:
-        spread: Float = sums.max(axis=1) - sums.min(axis=1)
-        return spread
-    distance: Float = np.abs(sums - sums[:, baseline : baseline + 1]).max(axis=1)
-    return distance
-
-
-def _shuffled(stacked: Float, draws: int, seed: int) -> Iterator[Float]:
-    """Yield the sums over units (draws × runs × tables) of values shuffled among the runs, unit by unit."""
-    units, runs, number = stacked.shape
-    generator = np.random.default_rng(seed)
-    # The values of one run and unit by all measures are one opaque cell of 8·tables bytes: a shuffle then
-    # moves them together, and all tables are shuffled alike.
-    cells: NDArray[np.void] = np.ascontiguousarray(stacked).view(f"V{8 * number}")[:, :, 0]
-    stretch = min(draws, max(1, _AT_ONCE // max(1, stacked.size)))
-    for done in range(0, draws, stretch):
-        rows = min(stretch, draws - done)
-        # permuted shuffles each row by itself; np.tile repeats the units once a draw.
-        shuffled = generator.permuted(np.tile(cells, (rows, 1)), axis=1)
-        values = shuffled.view(np.float64).reshape(rows, units, runs, number)
-        yield values.sum(axis=1)
-
-
-def t_test(differences: Sample) -> Float:
+def t_test(differences: Sample) -> Significance:
     """Return the two-sided p of each column's mean by Student's t; NaN where all differences are the same."""
     from scipy.special import stdtr
 
@@ -273,21 +240,9 @@ def t_test(differences: Sample) -> Float:
     # Without any variance t says nothing; unless the mean is 0, too, where nothing differs.
     p = np.where(error > 0, np.maximum(p, _TINY), np.nan)
     p[(mean == 0) & (error == 0)] = 1.0
-    return p
-
-
-def wilcoxon(differences: Sample) -> Float:
-    """Return the two-sided p of each column by Wilcoxon's signed ranks, zeros left out, as scipy has it."""
-    from scipy.stats import wilcoxon as signed_ranks
-
-    p = np.full(differences.values.shape[1], np.nan)
-    for at, column in enumerate(differences.values.T):
-        found = column[~np.isnan(column)]
-        if len(found) and not found.any():
-            p[at] = 1.0
-        elif len(found):
-            p[at] = max(float(signed_ranks(found).pvalue), _TINY)
-    return p
+    # A formula: nothing was drawn, and p has no floor.
+    nothing = np.zeros(len(p), np.int64)
+    return Significance(p, np.zeros(len(p), bool), nothing, np.sign(mean).astype(np.int64))
 
 
 def skewness(differences: Float) -> float:
@@ -299,6 +254,16 @@ def skewness(differences: Float) -> float:
     apart = differences - differences.mean() if len(differences) else differences
     spread = float((apart**2).mean()) if len(apart) else 0.0
     return float((apart**3).mean()) / spread**1.5 if spread > 1e-24 else 0.0
+
+
+def is_skewed(differences: Float, many: int | None = _MANY) -> bool:
+    """Return whether a few large differences stand against many small ones.
+
+    Flipped signs take both sides for alike, and Student's t takes too few large ones for none. Differences of
+    0 say nothing of the shape. From `many` units on the mean is near to normal all the same (None: never).
+    """
+    is_short = many is None or len(differences) < many
+    return is_short and abs(skewness(differences[differences != 0])) > _SKEWED
 
 
 def holm(p: Float) -> Float:

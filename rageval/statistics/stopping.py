@@ -7,7 +7,9 @@ of this very *set* of N questions is 0, and c = 0 if that of questions *of this 
 grow to 2/α, at whatever question, in at most α/2 of cases in which the mean is not above 0 (an e-process; of
 a set, betting without replacement), and the same with −x. Of a set more is *certain*: S > N − t is more than
 the rest can undo. Of a kind, K looks fixed before are the rule where differences are small (O'Brien and
-Fleming's bounds on the p of Student's t, `planning.look_bounds`), the e-process that where they are large.
+Fleming's bounds on the p of Student's t, `planning.look_bounds`), the e-process that where they are large. At
+a look the variance of the mean of n has 2.34/n² more, always; where differences have a skewness beyond ±2,
+the e-process has to say so, too.
 
 The *best* of several: E of a system is the mean of what each other has against it; at 1/α it is dropped, and
 judged no more. Its pairs stay as they are in the means of the others. The last one left is the best.
@@ -26,14 +28,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import UsageError
+from rageval.statistics.correction import floor_of
 from rageval.statistics.planning import look_bounds, look_sizes
-from rageval.statistics.samples import Float, Int
+from rageval.statistics.samples import Float, Int, settled
+from rageval.statistics.significance import is_skewed
 
 Claimed = Literal["set", "kind"]
 Word = Literal["higher", "lower", "within", "apart", "equal"]
 _BETS = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8])
 _NEAR = 0.999  # c is kept within: beyond, what is to come cannot undo what is there
-_COARSE = 6  # values other than the commonest; fewer do not show how far values spread
+_FLOOR = floor_of(0.95)  # of the variance of a mean, times n²
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +167,13 @@ def replayed(differences: Float, rule: Rule) -> tuple[NDArray[np.int8], Int]:
     else:
         ends = np.array(look_sizes(total, rule.looks))
         bounds = np.array(look_bounds(rule.looks, 1 - rule.alpha))
-        over = [
-            2 * p_at_looks(sign * differences / rule.span, ends.tolist()) <= bounds for sign in (1.0, -1.0)
-        ]
+        over = []
+        for sign in (1.0, -1.0):
+            x = sign * differences / rule.span
+            met = 2 * p_at_looks(x, ends.tolist()) <= bounds
+            for row, look in np.argwhere(met).tolist():
+                met[row, look] = _is_borne_out(x[row, : ends[look]], rule.alpha / 2)
+            over.append(met)
     up, down = (np.where(each.any(axis=1), ends[each.argmax(axis=1)], total + 1) for each in over)
     side = np.where(np.minimum(up, down) > total, 0, np.where(up <= down, 1, -1)).astype(np.int8)
     return side, np.minimum(np.minimum(up, down), total)
@@ -186,8 +194,8 @@ def nearest(differences: Sequence[float] | Float, rule: Rule) -> float:
 def p_at_looks(differences: Float, sizes: Sequence[int]) -> Float:
     """Return the one-sided p of Student's t that the mean is above 0, after so many questions (last axis).
 
-    Few values that are not the commonest are no proof that few differ: with fewer than 6 of n the variance is
-    at least 1/n, the rule of three's.
+    Values that were seen are no proof of those that were not: the variance of the mean of n has 2.34/n² more,
+    always, with which the interval of n equal values has the width of the rule of three.
     """
     from scipy.special import stdtr
 
@@ -195,21 +203,14 @@ def p_at_looks(differences: Float, sizes: Sequence[int]) -> Float:
     for size in sizes:
         x = differences[..., :size]
         spread = x.var(axis=-1, ddof=1) if size > 1 else np.full(x.shape[:-1], np.inf)
-        spread = np.where(_is_coarse(x), np.maximum(spread, 1 / size), spread)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = x.mean(axis=-1) / np.sqrt(spread / size)
+        t = x.mean(axis=-1) / np.sqrt(spread / size + _FLOOR / size**2)
         found.append(stdtr(max(size - 1, 1), -t))
     return np.stack(found, axis=-1)
 
 
-def _is_coarse(x: Float) -> NDArray[np.bool_]:
-    """Return where fewer than 6 values differ from the commonest: sorted, all but 5 are one stretch."""
-    size = x.shape[-1]
-    if size <= _COARSE:
-        return np.ones(x.shape[:-1], np.bool_)
-    ordered = np.sort(x, axis=-1)
-    found: NDArray[np.bool_] = (ordered[..., :_COARSE] == ordered[..., size - _COARSE :]).any(axis=-1)
-    return found
+def _is_borne_out(seen: Float, alpha: float) -> bool:
+    """Return whether what Student's t says may be claimed: of skewed values if the e-process says it, too."""
+    return not is_skewed(settled(seen), None) or float(e_values(seen).max()) >= 1 / alpha
 
 
 def _above(values: Float, rule: Rule, alpha: float, word: Word, margin: float = 0.0) -> Stop | None:
@@ -225,7 +226,7 @@ def _above(values: Float, rule: Rule, alpha: float, word: Word, margin: float = 
     sizes = [size for size in look_sizes(rule.total, rule.looks) if size <= len(x)]
     bounds = look_bounds(rule.looks, 1 - 2 * alpha)
     for size, p, bound in zip(sizes, p_at_looks(x, sizes).tolist() if sizes else (), bounds, strict=False):
-        if 2 * p <= bound:
+        if 2 * p <= bound and _is_borne_out(x[:size], alpha):
             return Stop(word, size, 2 * p, bound)
     return None
 

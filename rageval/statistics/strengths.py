@@ -23,11 +23,12 @@ _STEPS, _SMALL = 100, 1e-12
 
 
 class _CorrectedStrength(NamedTuple):
-    """A system's strength, as people would have it, with its interval."""
+    """A system's strength by corrected shares, with its interval; `judged` is by the judge's own shares."""
 
     strength: float
     low: float
     high: float
+    judged: float
 
 
 def corrected_strengths(
@@ -50,16 +51,21 @@ def corrected_strengths(
     for row, (one, other) in enumerate(pairs):
         design[row, one], design[row, other] = 1.0, -1.0
     weight = np.array([float(each.queries) for each in found])
-    share = np.array([np.clip(0.5 + each.value, 0.5 / each.labels, 1 - 0.5 / each.labels) for each in found])
-    strength = _fitted(design, weight, share)
+    strength = _fitted(design, weight, _shares([(each.value, each.labels) for each in found]))
+    # By the same model, so that the two differ by what people say and by nothing else.
+    judged = _fitted(design, weight, _shares([(each.judge, each.queries) for each in found]))
     expected = 1 / (1 + np.exp(-design @ strength))
     hessian = design.T @ (design * (weight * expected * (1 - expected))[:, None])
     derivative = np.linalg.pinv(hessian) @ (design * weight[:, None]).T  # of strengths by shares
     error = np.sqrt(((_parts(found) @ derivative.T) ** 2).sum(axis=0))
     half = _reach(min(each.freedom for each in found), level) * error
-    return [
-        _CorrectedStrength(float(s), float(s - h), float(s + h)) for s, h in zip(strength, half, strict=True)
-    ]
+    columns = (each.tolist() for each in (strength, strength - half, strength + half, judged))
+    return [_CorrectedStrength(*row) for row in zip(*columns, strict=True)]
+
+
+def _shares(means: list[tuple[float, int]]) -> Float:
+    """Return shares of wins from means of −½ … ½: those of n queries are never nearer to 0 or 1 than .5/n."""
+    return np.array([np.clip(0.5 + mean, 0.5 / number, 1 - 0.5 / number) for mean, number in means])
 
 
 def _fitted(design: Float, weight: Float, share: Float) -> Float:

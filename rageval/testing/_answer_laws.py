@@ -20,7 +20,7 @@ from rageval.measures.base import measure as declared
 from rageval.measures.parsing import parse_measure
 from rageval.measures.scales import ABSTENTION, ALL, ENTAILMENT, OUTCOME, POSITION, SENTENCE, TOGETHER, Scale
 from rageval.plugins import plugin_names
-from rageval.scoring.answers import evaluate_answers
+from rageval.scoring.answers import scored as scored_answers
 from rageval.scoring.scores import Scores
 
 Row = dict[str, Any]
@@ -277,7 +277,7 @@ def by_answer(measure: Measure, case: AnswerCase, end: End = "skip") -> dict[tup
 
 def scored(measures: Sequence[Measure], case: AnswerCase, end: End = "skip") -> Mapping[str, Scores]:
     """Return every system's scores; what is missing is left out, or taken for the worst or the best."""
-    return evaluate_answers(list(measures), list(case.rows), answers=list(case.answers), on_missing=end)
+    return scored_answers(list(measures), list(case.rows), answers=list(case.answers), on_missing=end)
 
 
 def _by_answer(measure: Measure, found: Mapping[str, Scores]) -> dict[tuple[str, str], float]:

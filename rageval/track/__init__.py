@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval.track.organising import Organised, TrackPlan, leaderboard_of, organise
+    from rageval.track.organising import EntryLimits, Organised, TrackPlan, leaderboard_of, organise
 
-__all__ = ["Organised", "TrackPlan", "leaderboard_of", "organise"]
+__all__ = ["EntryLimits", "Organised", "TrackPlan", "leaderboard_of", "organise"]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rageval.errors import InputError, MissingJudgements, UsageError
-from rageval.files.answers import read_answers
 from rageval.files.jsonl import first_record
 from rageval.files.judgements import judgement_line
 from rageval.files.limits import DEFAULT
 from rageval.files.opening import BOM, chunks
 from rageval.files.writing import write_lines
-from rageval.judges.material import DOCUMENTS, Material, gathered, tasks
+from rageval.judges.material import Material, gathered, tasks
 from rageval.judges.rubric import Rubric, rubric_named
+from rageval.records import Answer
 from rageval.text import visible
 from rageval.track._ledger import source_of
-from rageval.track._submissions import Submission
+from rageval.track._submissions import OF_NO_RUN, Submission, answers_of
 
 if TYPE_CHECKING:
     from rageval.track.organising import TrackPlan
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 POOL, LABEL = "pool.jsonl", "label.jsonl"
 FOLDER = "judgements"
 _FINE = ("ok", "repaired")
-_OF_NO_RUN = (DOCUMENTS, "nuggets", "gold", "")  # run ids of judgements that are of no run
+_NAMED = 5  # runs in a remark
 _Pool = dict[str, dict[str, dict[str, int]]]  # query -> document -> run -> rank
 _Say = Callable[[str], None]
 
@@ -61,13 +62,12 @@ def _retrieved(plan: TrackPlan, submissions: Sequence[Submission]) -> _Pool:
 def _cited(plan: TrackPlan, submissions: Sequence[Submission]) -> _Pool:
     """Return the documents that answers cite, in the order in which they do."""
     found: _Pool = {}
-    for each in submissions:
-        for answer in read_answers(str(plan.folder / each.file)):
-            # In the order of the text, which stands in for a rank where nothing was ranked.
-            cited = dict.fromkeys(doc for part in answer.sentences for doc in part.citations if doc)
-            docs = found.setdefault(answer.query_id, {})
-            for rank, doc in enumerate(cited, 1):
-                docs.setdefault(doc, {})[each.run] = rank
+    for answer in answers_of(plan.folder, submissions):
+        # In the order of the text, which stands in for a rank where nothing was ranked.
+        cited = dict.fromkeys(doc for part in answer.sentences for doc in part.citations if doc)
+        docs = found.setdefault(answer.query_id, {})
+        for rank, doc in enumerate(cited, 1):
+            docs.setdefault(doc, {})[answer.run_id] = rank
     return found
 
 
@@ -86,10 +86,10 @@ def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say
     from rageval.files.plans import Ask, plan_lines
 
     rubric = asked_of_people(plan)
-    material = _material(plan, submissions, pool)
+    material = _material(plan, submissions, pool, say)
     asks: dict[str, list[Ask]] = {}
     for task in tasks(rubric, material):
-        for rows in task.rows.values():
+        for rows in () if task.failed else task.rows.values():
             for row in rows:
                 asks.setdefault(row.query, []).append(
                     Ask(
@@ -110,11 +110,44 @@ def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say
     return plan_lines(found)
 
 
-def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool) -> Material:
-    files = [] if plan.is_of_runs else [str(plan.folder / each.file) for each in submissions]
-    candidates = [(query, doc) for query, docs in pool.items() for doc in docs] if plan.is_of_runs else []
+def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say: _Say) -> Material:
+    candidates = [(query, doc) for query, docs in pool.items() for doc in docs]
     topics, nuggets, passages = (source_of(plan, name) for name in ("topics", "nuggets", "passages"))
-    return gathered(files, topics, nuggets, passages, candidates)
+    # Without the answers: a question or a text that one of them holds would be taken for those of all.
+    material = gathered([], topics, nuggets, passages, candidates, every_question=False)
+    if plan.is_of_runs:
+        return material
+    answers = list(answers_of(plan.folder, submissions))
+    corpus = None if passages is None else material.passages
+    lost: dict[str, int] = {}
+    # Where nobody has texts, a judge that needs some says so.
+    if corpus is not None or any(answer.passages for answer in answers):
+        for at, answer in enumerate(answers):
+            answers[at], missing = _with_known_texts(answer, corpus)
+            if missing:
+                lost[answer.run_id] = lost.get(answer.run_id, 0) + missing
+    if lost:
+        shown = ", ".join(f"{visible(run)} ({number:,})" for run, number in list(lost.items())[:_NAMED])
+        more = f" and {len(lost) - _NAMED:,} more runs" if len(lost) > _NAMED else ""
+        say(f"judge: citations of documents without a text, which no judge can judge: {shown}{more}")
+    return replace(material, answers=answers, candidates={})
+
+
+def _with_known_texts(answer: Answer, corpus: Mapping[str, str] | None) -> tuple[Answer, int]:
+    """Return an answer whose citations have a text, and how many have none.
+
+    The organiser's texts, where there are some, go before those that the answer brings.
+    """
+    passages = answer.passages
+    texts: Mapping[str, str] = dict(passages)
+    if corpus is not None:
+        passages, texts = tuple((doc, corpus[doc]) for doc in texts if doc in corpus), corpus
+    missing = sum(doc is not None and doc not in texts for part in answer.sentences for doc in part.citations)
+    sentences = tuple(
+        part._replace(citations=tuple(doc if doc in texts else None for doc in part.citations))
+        for part in answer.sentences
+    )
+    return answer._replace(passages=passages, sentences=sentences), missing
 
 
 def judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list[str]:
@@ -127,7 +160,9 @@ def judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
     from rageval.judges.panel import judged_by
 
     files: list[str] = []
-    material = _material(plan, submissions, read_pool(plan.out / POOL)) if plan.rubrics else Material()
+    material = Material()
+    if plan.rubrics:
+        material = _material(plan, submissions, read_pool(plan.out / POOL), say)
     lost = 0
     for name in dict.fromkeys(plan.rubrics):
         rubric = rubric_named(name)
@@ -160,7 +195,7 @@ def judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
 
 def _copied(path: str, runs: Collection[str], say: _Say) -> Iterator[str]:
     """Yield the lines of judgements that were made elsewhere, but for those of runs that are left out."""
-    others, known = 0, {*runs, *_OF_NO_RUN}
+    others, known = 0, {*runs, *OF_NO_RUN}
     for text in chunks(path, DEFAULT.for_records()):
         for line in text.removeprefix(BOM).decode("utf-8", "replace").splitlines():
             record = first_record(line.encode()) if '"run_id"' in line else None

@@ -9,10 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rageval.errors import InputError
+from rageval.files.whole import opened_file
 from rageval.files.writing import write_lines
 from rageval.plugins import above
-from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.track.organising import TrackPlan
@@ -22,11 +21,8 @@ NAME = "stages.json"
 
 def digest(path: Path) -> str:
     """Return the sha256 of a file."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{visible(str(path))}: cannot be opened: {error.strerror}") from None
+    with opened_file(path, "a file of a track") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def stamp(source: Any) -> str:

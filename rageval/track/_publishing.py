@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import math
@@ -12,15 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval.comparison.leaderboards import HOW, Standing
+from rageval.errors import InputError
 from rageval.files.jsonl import read_records
 from rageval.files.leaderboards import ALL
 from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions
+from rageval.files.whole import open_regular
 from rageval.files.writing import file_names, whole_file, write_lines
 from rageval.judges.rubric import rubric_named
 from rageval.measures.parsing import parse_measure
 from rageval.pages.track import track_page
 from rageval.records import Nugget
+from rageval.scoring.basis import in_words
 from rageval.text import visible
 from rageval.track._ledger import digest, source_of
 from rageval.track._scoring import STANDINGS, VALUES, read_standings, read_values
@@ -72,6 +76,12 @@ class _Shown:
         self.topics = list(dict.fromkeys(topic for of_run in found.values() for topic in of_run))
         self.page_of_topic = _pages_of("topic", self.topics)
         self.page_of_run = _pages_of("run", self.runs)
+        # Looked up once: a page a run, each of which looked through all runs, would take their square.
+        self.beside_topic = _neighbours(self.topics, self.page_of_topic)
+        self.beside_run = _neighbours(self.runs, self.page_of_run)
+        self.places: dict[str, list[dict[str, Any]]] = {run: [] for run in self.runs}
+        for standing in self.standings:
+            self.places[standing.run].append(_cells(standing))
         self.texts = _texts(plan)
         self.nuggets: dict[str, list[Nugget]] = {}
         for nugget in read_nuggets(source_of(plan, "nuggets")) if plan.nuggets is not None else ():
@@ -114,20 +124,19 @@ class _Shown:
         rows = [row for row in self.standings if row.measure == measure]
         return {
             "measure": measure,
-            "basis": rows[0].basis,
+            "basis": in_words(rows[0].basis),
             "rows": [{**_cells(row), "href": self.page_of_run[row.run]} for row in rows],
         }
 
     def topic(self, topic: str) -> dict[str, Any]:
         """Return what the page of a topic shows: the runs by their values, and who has which nugget."""
-        runs = sorted(self.runs, key=lambda run: self.runs.index(run))
         rows = [
             {
                 "name": run,
                 "href": self.page_of_run[run],
                 "numbers": [self.value(measure, run, topic) for measure in self.measures],
             }
-            for run in runs
+            for run in self.runs
         ]
         return {
             "title": f"Topic {topic}",
@@ -135,13 +144,13 @@ class _Shown:
             "measures": self.measures,
             "rows": rows,
             "places": [],
-            "columns": runs,
-            "marks": [self._nugget(topic, nugget, runs) for nugget in self.nuggets.get(topic, ())],
-            **_neighbours(self.topics, topic, self.page_of_topic),
+            "columns": self.runs,
+            "marks": [self._nugget(topic, nugget) for nugget in self.nuggets.get(topic, ())],
+            **self.beside_topic[topic],
         }
 
-    def _nugget(self, topic: str, nugget: Nugget, runs: Sequence[str]) -> dict[str, Any]:
-        marks = [self.marks.get((topic, run, nugget.nugget_id), "") for run in runs]
+    def _nugget(self, topic: str, nugget: Nugget) -> dict[str, Any]:
+        marks = [self.marks.get((topic, run, nugget.nugget_id), "") for run in self.runs]
         return {
             "text": nugget.text,
             "importance": nugget.importance,
@@ -164,10 +173,10 @@ class _Shown:
             "lead": self.plan.heading,
             "measures": self.measures,
             "rows": rows,
-            "places": [_cells(row) for row in self.standings if row.run == run],
+            "places": self.places[run],
             "columns": [],
             "marks": [],
-            **_neighbours(self.runs, run, self.page_of_run),
+            **self.beside_run[run],
         }
 
 
@@ -175,13 +184,11 @@ def _pages_of(kind: str, names: Iterable[str]) -> dict[str, str]:
     return {name: f"{kind}-{plain}.html" for name, plain in file_names(names).items()}
 
 
-def _neighbours(names: Sequence[str], name: str, pages: Mapping[str, str]) -> dict[str, Any]:
-    at = names.index(name)
-    before, after = names[at - 1 : at] if at else [], names[at + 1 : at + 2]
-    return {
-        side: {"name": found[0], "href": pages[found[0]]} if found else None
-        for side, found in (("before", before), ("after", after))
-    }
+def _neighbours(names: Sequence[str], pages: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return for each name which stand before and after it, with their pages."""
+    links = [{"name": name, "href": pages[name]} for name in names]
+    places = [None, *links, None]
+    return {name: {"before": places[at], "after": places[at + 2]} for at, name in enumerate(names)}
 
 
 def _cells(row: Standing) -> dict[str, Any]:
@@ -246,9 +253,8 @@ def _without_folder(judge: str) -> str:
 def write_archive(plan: TrackPlan, submissions: Sequence[Submission], made: Mapping[str, str]) -> list[str]:
     """Write everything that others need as one archive; the same content gives the same bytes."""
     contents: dict[str, bytes | Path] = {name: plan.out / name for name in made}
-    runs = file_names(each.file.replace("/", "__") for each in submissions)
-    for each in submissions:
-        contents[f"runs/{runs[each.file.replace('/', '__')]}"] = plan.folder / each.file
+    for each, name in zip(submissions, _names_of([each.file for each in submissions]), strict=True):
+        contents[f"runs/{name}"] = _handed_in(plan, each)
     for name in dict.fromkeys(plan.rubrics):
         contents[f"prompts/{rubric_named(name).name}.txt"] = _prompt(name).encode()
     signatures = dict.fromkeys(row.signature for row in read_standings(plan.out / STANDINGS))
@@ -263,6 +269,24 @@ def write_archive(plan: TrackPlan, submissions: Sequence[Submission], made: Mapp
         for name in sorted(contents):
             _add(archive, f"track/{name}", contents[name])
     return [ARCHIVE]
+
+
+def _names_of(files: Sequence[str]) -> list[str]:
+    """Return names in the archive: folders stay folders, and no two files meet under one name."""
+    safe = file_names(part for file in files for part in file.split("/"))
+    return ["/".join(safe[part] for part in file.split("/")) for file in files]
+
+
+def _handed_in(plan: TrackPlan, one: Submission) -> bytes:
+    """Return what was handed in, which has to be what was validated."""
+    try:
+        with open_regular(plan.folder / one.file) as stream:
+            content = stream.read()
+    except OSError as error:
+        raise InputError(f"{visible(one.file)}: cannot be read: {error.strerror or error}") from None
+    if hashlib.sha256(content).hexdigest() != one.sha256:
+        raise InputError(f"{visible(one.file)}: changed after it was validated; give the command again")
+    return content
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes | Path) -> None:
@@ -281,8 +305,6 @@ def _prompt(name: str) -> str:
 
 def _manifest(plan: TrackPlan, contents: Mapping[str, bytes | Path]) -> str:
     """Return what the archive holds, with digests, and what it was made of."""
-    import hashlib
-
     files = {
         name: hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else digest(content)
         for name, content in sorted(contents.items())

@@ -9,20 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rageval.comparison.leaderboards import Standing, rows_of_scores, standings
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.files.cells import tab_line
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.leaderboards import LeaderboardRow, read_leaderboard, write_leaderboard
+from rageval.files.questions import read_questions
 from rageval.files.writing import write_lines
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
-from rageval.records import Qrel
+from rageval.records import Answer, Qrel
 from rageval.scoring.scores import Scores
 from rageval.text import visible
 from rageval.track._ledger import source_of
-from rageval.track._submissions import Submission
+from rageval.track._submissions import Submission, answers_of
 
 if TYPE_CHECKING:
-    from rageval.scoring.evaluation import Evaluator
     from rageval.track.organising import TrackPlan
 
 STANDINGS, TABLE, VALUES = "leaderboard.jsonl", "leaderboard.tsv", "scores.jsonl"
@@ -47,14 +48,14 @@ def score(
 ) -> list[str]:
     """Score every run, and write where they stand."""
     files = [plan.out / name for name in judged]
-    results = (_of_runs if plan.is_of_runs else _of_answers)(plan, submissions, files)
+    said: list[str] = []
+    results = (_of_runs if plan.is_of_runs else _of_answers)(plan, submissions, files, said.append)
     rows = standings(results)
     write_lines(plan.out / STANDINGS, (as_line(_plain(row)) for row in rows))
     write_lines(plan.out / TABLE, _table(rows))
     write_lines(plan.out / VALUES, write_leaderboard(rows_of_scores(results), "jsonl"))
-    say(f"score: {len(results):,} runs by {', '.join(map(str, results[0]))}")
-    if lacking := _lacking(results):
-        say(f"score: topics that a run lacks count as 0: {lacking}")
+    for remark in [f"{len(results):,} runs by {', '.join(map(str, results[0]))}", *said]:
+        say(f"score: {remark}")
     return [STANDINGS, TABLE, VALUES]
 
 
@@ -66,19 +67,23 @@ def _lacking(results: Sequence[Scores]) -> str:
     return ", ".join(found[:_NAMED]) + more
 
 
-def _of_answers(plan: TrackPlan, submissions: Sequence[Submission], files: Sequence[Path]) -> list[Scores]:
-    from rageval.scoring.answers import evaluate_answers
+def _of_answers(
+    plan: TrackPlan, submissions: Sequence[Submission], files: Sequence[Path], say: Callable[[str], None]
+) -> list[Scores]:
+    from rageval.scoring.answers import scored
 
-    answers = [str(plan.folder / each.file) for each in submissions]
-    found = evaluate_answers(
+    topics = _topics(plan)
+    _tell_unjudged(plan, topics, files, say)
+    found = scored(
         parsed(plan),
         list(map(str, files)),
-        answers=answers,
+        say,
+        answers=[_record(answer) for answer in answers_of(plan.folder, submissions)],
         nuggets=source_of(plan, "nuggets"),
+        questions=None if topics is None else [{"query_id": topic} for topic in topics],
         on_missing=plan.on_missing,
     )
     known = {each.run for each in submissions}
-    # Judgements made elsewhere may be of systems that did not hand in.
     kept = [scores for run, scores in found.items() if run in known]
     if not kept:
         shown = ", ".join(map(visible, list(found)[:3]))
@@ -86,28 +91,82 @@ def _of_answers(plan: TrackPlan, submissions: Sequence[Submission], files: Seque
     return kept
 
 
-def _of_runs(plan: TrackPlan, submissions: Sequence[Submission], files: Sequence[Path]) -> list[Scores]:
+def _record(answer: Answer) -> dict[str, Any]:
+    """Return what scores need to know of an answer, with ids of documents as citations."""
+    parts = [{"text": part.text, "citations": part.citations} for part in answer.sentences]
+    said = {"answer": None, "status": "error", "reason": answer.error} if answer.error else {"answer": parts}
+    repeat = {"repeat": answer.repeat} if answer.repeat else {}
+    return {"query_id": answer.query_id, "run_id": answer.run_id, **said, **repeat}
+
+
+def _of_runs(
+    plan: TrackPlan, submissions: Sequence[Submission], files: Sequence[Path], say: Callable[[str], None]
+) -> list[Scores]:
     from rageval.scoring.evaluation import Evaluator
     from rageval.scoring.qrels import Qrels
-    from rageval.scoring.sources import read_qrels
-
-    if files:
-        qrels: Any = Qrels.from_records(_judged(files), ", ".join(path.name for path in files))
-    else:
-        source = source_of(plan, "qrels")
-        qrels = source if hasattr(source, "qrels_iter") else read_qrels(source)
-    evaluator = Evaluator(parsed(plan), qrels)
-    return [_scores_of(each, evaluator, plan) for each in submissions]
-
-
-def _scores_of(one: Submission, evaluator: Evaluator, plan: TrackPlan) -> Scores:
     from rageval.scoring.sources import source_of_run
 
-    try:
-        return evaluator.evaluate(source_of_run(one.run, str(plan.folder / one.file)))
-    except InputError as error:
-        known = "" if plan.topics else ", or name --topics FILE, by which a run of other topics is not valid"
-        raise InputError(f"{error}; take {visible(one.file)} out of the folder{known}") from error
+    if files:
+        rows = list(_judged(files))
+        judged = {row.query_id for row in rows}
+        qrels: Any = Qrels.from_records(rows, ", ".join(path.name for path in files))
+    else:
+        qrels, judged = _qrels(plan), set(judged_topics(plan))
+    evaluator = Evaluator(parsed(plan), qrels)
+    results = []
+    for each in submissions:
+        try:
+            results.append(evaluator.evaluate(source_of_run(each.run, str(plan.folder / each.file))))
+        except InputError as error:
+            # A run that can be read, and of which no judge judged anything: the others have their scores.
+            say(f"{visible(each.file)} has no scores and no rank: {visible(str(error))}")
+            lost = error
+    if not results:
+        raise lost
+    if lacking := _lacking(results):
+        say(f"topics that a run lacks count as 0: {lacking}")
+    topics = _topics(plan) or []
+    if unjudged := [topic for topic in topics if topic not in judged]:
+        say(f"{len(unjudged):,} of {len(topics):,} topics are unjudged; means are over the judged ones")
+    return results
+
+
+def _tell_unjudged(
+    plan: TrackPlan, topics: list[str] | None, files: Sequence[Path], say: Callable[[str], None]
+) -> None:
+    """Refuse topics that are unjudged for every run, unless missing judgements are allowed; then say it."""
+    if topics is None or not files:
+        return
+    rows = (row for path in files for _, row in read_records(str(path), dict[str, Any], "judgements"))
+    judged = {str(row.get("query_id")) for row in rows}
+    unjudged = [topic for topic in topics if topic not in judged]
+    if not unjudged:
+        return
+    shown = ", ".join(map(visible, unjudged[:_NAMED])) + ", …" * (len(unjudged) > _NAMED)
+    said = f"{len(unjudged):,} of {len(topics):,} topics are unjudged for every run ({shown})"
+    if plan.on_missing == "error":
+        raise MissingJudgements(f"{said}; judge them, or say --on-missing skip")
+    say(said)
+
+
+def _topics(plan: TrackPlan) -> list[str] | None:
+    """Return the ids of what was asked; None where no file says."""
+    source = source_of(plan, "topics")
+    return None if source is None else [question.query_id for question in read_questions(source)]
+
+
+def _qrels(plan: TrackPlan) -> Any:
+    from rageval.scoring.sources import read_qrels
+
+    source = source_of(plan, "qrels")
+    return source if hasattr(source, "qrels_iter") else read_qrels(source)
+
+
+def judged_topics(plan: TrackPlan) -> Iterator[str]:
+    """Yield the topics of the qrels."""
+    qrels = _qrels(plan)
+    rows = qrels.qrels_iter() if hasattr(qrels, "qrels_iter") else qrels
+    return (row.query_id for row in rows)
 
 
 def _judged(files: Sequence[Path]) -> Iterator[Qrel]:
@@ -149,14 +208,9 @@ def read_values(path: Path) -> list[LeaderboardRow]:
 HEAD = ("measure", "rank", "from", "to", "run", "value", "low", "high", "queries")
 
 
-def cells(row: Standing, places: int = 4) -> list[str]:
-    """Return a row of the leaderboard as texts."""
-    ranks = ("-" if rank is None else str(rank) for rank in (row.rank, row.rank_low, row.rank_high))
-    numbers = ("-" if value != value else f"{value:.{places}f}" for value in (row.value, row.low, row.high))
-    return [row.measure, *ranks, row.run, *numbers, str(row.queries)]
-
-
 def _table(rows: Sequence[Standing]) -> Iterator[str]:
-    yield "\t".join(HEAD)
+    yield tab_line(HEAD)
     for row in rows:
-        yield "\t".join(map(visible, cells(row)))
+        ranks = ["-" if rank is None else str(rank) for rank in (row.rank, row.rank_low, row.rank_high)]
+        numbers = ["-" if value != value else f"{value:.4f}" for value in (row.value, row.low, row.high)]
+        yield tab_line([row.measure], [*ranks, tab_line([row.run], [*numbers, str(row.queries)])])

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
 from rageval.checking.tracks import track_named
 from rageval.comparison.leaderboards import Standing
 from rageval.errors import InputError, UsageError
+from rageval.files.whole import read_whole
 from rageval.files.writing import write_lines
 from rageval.judges.panel import Settings
 from rageval.text import mended, visible
 from rageval.track import _judging, _scoring
 from rageval.track._ledger import NAME, DoneStages, key_of, source_of, stamp
+from rageval.track._listing import EntryLimits, entries_in
+from rageval.track._reader import OF_RUNS
 from rageval.track._submissions import (
-    OF_RUNS,
     Submission,
     checked,
-    files_in,
     finding_lines,
     lines_of,
     read_submissions,
@@ -27,6 +29,7 @@ from rageval.track._submissions import (
 from rageval.version import __version__
 
 OnMissing = Literal["error", "skip", "worst", "best"]
+__all__ = ["EntryLimits", "Organised", "TrackPlan", "leaderboard_of", "organise"]
 Stage = Literal["validate", "pool", "judge", "score", "pages", "archive"]
 STAGES: tuple[Stage, ...] = ("validate", "pool", "judge", "score", "pages", "archive")
 _SUBMISSIONS, _FINDINGS = "submissions.jsonl", "findings.jsonl"
@@ -61,6 +64,10 @@ class TrackPlan:
         For how many topics a plan of labels is drawn, which `rageval annotate` takes.
     seed
         Of what is drawn.
+    teams
+        A file that says under which names files are listed: a file, a tab and a name a line.
+    limits
+        What one file may cost; one that costs more is not valid.
     strict
         Whether a run that is not valid ends everything.
     on_missing
@@ -89,6 +96,8 @@ class TrackPlan:
     depth: int = 20
     label: int | None = None
     seed: int = 0
+    teams: Path | None = None
+    limits: EntryLimits = field(default_factory=EntryLimits)
     strict: bool = False
     on_missing: OnMissing = "error"
     stage: Stage = "archive"
@@ -198,6 +207,10 @@ def _check(plan: TrackPlan) -> None:
         from rageval.pages.page import require_engine
 
         require_engine()  # now, and not when everything is judged
+    for option, is_used, stage in (("--label", plan.label, "pool"), ("--rubric", plan.rubrics, "judge")):
+        if is_used and plan.topics is None and STAGES.index(plan.stage) >= STAGES.index(stage):
+            # Answers repeat what was asked, but it is the same question for all, and not theirs to say.
+            raise UsageError(f"{option}: expected --topics FILE, what was asked")
     if bool(plan.rubrics) != bool(plan.judges):
         raise UsageError("expected --rubric and --judge together: what is judged, and by whom")
     if plan.is_of_runs and plan.judgements:
@@ -228,9 +241,10 @@ def _check_folders(plan: TrackPlan) -> None:
 
 def _read(plan: TrackPlan) -> list[Path]:
     """Return the files that are read besides the runs."""
-    known = (plan.topics, plan.nuggets, plan.passages, plan.qrels, plan.citation, *plan.judgements)
+    known = (plan.topics, plan.nuggets, plan.passages, plan.qrels, plan.teams, plan.citation)
     frozen = (judge.partition("frozen:")[2] for judge in plan.judges)
-    named = [Path(path) for path in (*known, *frozen) if isinstance(path, str | Path) and str(path)]
+    every = (*known, *plan.judgements, *frozen)
+    named = [Path(path) for path in every if isinstance(path, str | Path) and str(path)]
     return [path for path in named if path.is_file()]
 
 
@@ -249,9 +263,10 @@ def _parts(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:
     """Return everything that a stage is made of; what earlier stages made is known by its digests."""
     inputs = plan.inputs
     if stage == "validate":
-        paths = files_in(plan.folder)
-        runs = {path.relative_to(plan.folder).as_posix(): stamp(path) for path in paths}
-        return {"runs": runs, "track": plan.track, "topics": inputs["topics"]}
+        entries = entries_in(plan.folder, plan.limits)
+        teams = "" if plan.teams is None else sha256(read_whole(plan.teams, "a list of teams")).hexdigest()
+        rules = {"track": plan.track, "teams": teams, "limits": plan.limits}
+        return {"entries": entries, **rules, **{name: inputs[name] for name in ("topics", "qrels")}}
     # What is not valid changes the pages and the archive, and nothing that is judged or scored.
     first = 0 if stage in ("pages", "archive") else 1
     valid = [(each.file, each.run, each.sha256) for each in _submissions(plan)]
@@ -267,7 +282,7 @@ def _parts(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:
         return {"before": before, **inputs, **judged, "given": given, "refresh": plan.settings.refresh}
     scored = {"measures": plan.measures, "on_missing": plan.on_missing, "nuggets": inputs["nuggets"]}
     if stage == "score":
-        return {"before": before, "qrels": inputs["qrels"], **scored}
+        return {"before": before, "qrels": inputs["qrels"], "topics": inputs["topics"], **scored}
     cited = stamp(plan.citation) if plan.citation is not None else ""
     return {"before": before, "title": plan.heading, "citation": cited, **inputs, **judged}
 
@@ -287,7 +302,14 @@ def _judges(plan: TrackPlan) -> list[str]:
 
 
 def _validate(plan: TrackPlan, ledger: DoneStages, say: _Say) -> list[str]:
-    found, said = checked(plan.folder, plan.track, source_of(plan, "topics"))
+    found, said = checked(
+        plan.folder,
+        plan.track,
+        source_of(plan, "topics"),
+        None if plan.qrels is None else _scoring.judged_topics(plan),
+        plan.teams,
+        plan.limits,
+    )
     write_lines(plan.out / _SUBMISSIONS, lines_of(found))
     write_lines(plan.out / _FINDINGS, finding_lines(said))
     return [_SUBMISSIONS, _FINDINGS]

@@ -146,7 +146,7 @@ def test_runs(text: str, code: int, finding: str) -> None:
             "qrels.nugget:5: warning: documents with a negative grade: 1, first 'd1'",
         ),
         ("q1 0 d1 1\nq2 0 d1 1\n", 0, "qrels.nugget:1: warning: one nugget a query everywhere"),
-        ("q1 n1 d1 1.5\n", 1, "qrels.nugget:1: error: "),
+        ("q1 n1 d1 x\n", 1, "qrels.nugget:1: error: "),
     ],
 )
 def test_qrels(text: str, code: int, finding: str) -> None:
@@ -427,3 +427,23 @@ def test_rows_read_together_and_one_by_one_give_the_same_findings(
                 said = [*diagnose([("run", "run"), ("qrels", "qrels"), ("corpus", "corpus")], [1, 2, 5])]
                 found.append((said, list(validate_run("run"))))
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"query_id": "q2 ", "label": "perfect"},
+        {"label": "perfect", "grade": -1.0},
+        {"label": "perfect", "status": "error"},
+        {"label": "correct", "rubric": "crag"},
+    ],
+)
+def test_judgements_that_scoring_refuses_are_errors(more: dict[str, object], tmp_path: Path) -> None:
+    sound = [{"query_id": f"q{at}", "run_id": "r", "label": "incorrect", "rubric": "crag"} for at in (1, 3)]
+    path = tmp_path / "judged.jsonl"
+    path.write_text(
+        "".join(json.dumps(row) + "\n" for row in [*sound, {**sound[0], "query_id": "q2", **more}])
+    )
+    assert command("score", str(path), "-m", "crag_score").code == 2
+    done = command("doctor", str(path))
+    assert (done.code, "nothing is scored" in done.out) == (1, True), done

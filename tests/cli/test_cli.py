@@ -171,12 +171,14 @@ def test_a_provider_of_ir_measures_agrees(provider: str) -> None:
     assert run(*ONE, "-m", measure, "--provider", "nobody").exit_code == 2
 
 
-def test_a_plain_run_as_judgements_of_nuggets_is_remarked_on(tmp_path: Path) -> None:
+def test_a_measure_of_nuggets_on_judgements_without_any_is_refused(tmp_path: Path) -> None:
     retrieved = Path(ROOT / FILES[0]).read_text().split()[2]
     (tmp_path / "plain").write_text(f"7640 0 {retrieved} 1\n")
     done = run(FILES[0], str(tmp_path / "plain"), "-m", "alpha_ndcg@10")
-    assert "one nugget a query everywhere" in done.stderr
-    assert "11 queries of the run are not judged" in done.stderr
+    assert done.exit_code == 2
+    assert "names none" in done.stderr
+    plain = run(FILES[0], str(tmp_path / "plain"), "-m", "alpha_ndcg@10", "--nuggets-in-qrels", "no")
+    assert "11 queries of the run are not judged" in plain.stderr
 
 
 def test_missing_queries_are_counted_and_score_0(tmp_path: Path) -> None:
@@ -290,7 +292,10 @@ def test_the_command_looks_for_garbage_rarely_and_the_library_leaves_that_to_its
 
 def test_the_installed_command_is_the_one_of_the_module() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert project["project"]["scripts"] == {"rageval": "rageval.__main__:main"}
+    assert project["project"]["scripts"] == {
+        "rageval": "rageval.__main__:main",
+        "rageval-hook": "rageval.precommit:run",
+    }
 
 
 def test_a_plug_in_under_a_name_of_ours_is_listed_as_one_that_nobody_can_ask_for(

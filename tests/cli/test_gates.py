@@ -79,7 +79,7 @@ def test_at_most_is_a_gate_of_runs(runs: list[str]) -> None:
         ("recall@2>0.5", 1),
         ("recall@2>=.5,hole@2<=.5", 0),
         ("recall@2>=.5, hole@2<.5", 1),
-        ("alpha_ndcg(alpha=0.5,rel=1)@2>=0.1,rr>0.1", 0),
+        ("recall(over=topics,rel=1)@2>=0.1,rr>0.1", 0),
     ],
 )
 def test_a_gate_has_four_signs_and_a_text_several_gates(runs: list[str], gate: str, code: int) -> None:
@@ -111,7 +111,7 @@ def test_a_gate_that_stops_the_good_ones_is_refused(judged: str, gate: str) -> N
 def test_a_limit_on_the_other_side_counts_beside_one_on_the_right_side(judged: str, words: list[str]) -> None:
     done = command(judged, *words, code=1)  # good is outside the range
     _, whose = done.stderr.splitlines()
-    assert whose.startswith("rageval: by this judge: ")
+    assert whose.startswith("rageval: by ")
     assert "good: " in done.stderr
 
 
@@ -141,7 +141,10 @@ def test_a_gate_says_on_how_many_queries_a_value_rests(tmp_path: Path) -> None:
     assert "passes 'v_strict>=0.5' (over 1 of 4 queries)" in done.stderr
     done = command(judged, "--require", "v_strict>1", code=1)
     assert "is 1.0000, not above 1 (over 1 of 4 queries)" in done.stderr
-    whose = "rageval: by this judge: a_strict>=0.5 (the judge's error is not in it)\n"
+    whose = (
+        "rageval: by an unnamed judge: a_strict>=0.5 (the judge's error is not in it; --gold, human labels,"
+        " puts it in)\n"
+    )
     assert command(judged, "--fail-under", "a_strict=0.5", code=0).stderr == whose
 
 

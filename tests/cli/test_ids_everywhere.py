@@ -34,6 +34,8 @@ OUTPUTS = {"output", "plot", "out", "disagreements", "save_baseline", "md", "jun
 NO_IDS = {
     "judgements": "what people, or another judge, said of these very runs",
     "citation": "how the organisers want to be cited",
+    "teams": "under which names the organisers list files",
+    "policy": "rules of a project, which a person names",
     "baseline": "what rageval gate --save-baseline wrote",
     "pilot": "what a judge said of some systems before",
     "weights": "shares of traffic, which no data set has",
@@ -159,8 +161,11 @@ class TestScoring:
 class TestJudging:
     def test_questions_and_gold_answers(self, tmp_path: Path) -> None:
         answers = jsonl(tmp_path / "a.jsonl", {"query_id": "q1", "run_id": "r", "answer": "he"})
-        (line,) = done("judge", "crag", answers, "--questions", ID, "--judge", "exact").splitlines()
-        assert json.loads(line)["label"] == "perfect"
+        result = run("judge", "crag", answers, "--questions", ID, "--judge", "exact")
+        assert result.exit_code == 3, result.output
+        assert "r answered 1 of 2 questions" in result.stderr
+        right, lost = map(json.loads, result.stdout.splitlines())
+        assert (right["label"], lost["status"]) == ("perfect", "error")
 
     def test_nuggets_and_passages(self, tmp_path: Path) -> None:
         path = tmp_path / "run"
@@ -247,5 +252,5 @@ class TestDoctor:
     def test_judgements_with_fractions_are_no_leaderboard(self, tmp_path: Path) -> None:
         (tmp_path / "qrels").write_text("q1 0 d1 0.5\nq1 0 d2 1\nq2 0 d3 0.5\n")
         result = run("doctor", tmp_path / "qrels")
-        assert result.exit_code == 1
-        assert "expected a whole number" in result.stdout
+        assert result.exit_code == 0
+        assert "leaderboard" not in result.stdout

@@ -61,6 +61,7 @@ LINES: dict[str, tuple[str, ...]] = {
         *("--by", "question", "--questions", "questions.jsonl"),
     ),
     "gate answers": ("gate", "other", "-m", "crag_score", "--baseline", "held.jsonl", "--system", "ours"),
+    "gate policy": ("gate", *RUNS[1:], "--policy", "rules.toml"),
     "report show": ("report", "show", "page.html"),
     "report answers": (
         "report",
@@ -90,9 +91,21 @@ LINES: dict[str, tuple[str, ...]] = {
     "track": (
         *("track", "runs", "--track", "run", "--topics", "topics", "--qrels", "qrels", "-m", "recall@5"),
         *("--passages", "corpus.jsonl", "--title", "T", "--citation", "topics", "-o", "out/t"),
+        *("--teams", "teams", "--limit", "size=1M"),
     ),
     "track answers": (
-        *("track", "answered", "--track", "rag25", "--nuggets", "nuggets", "--rubric", "nugget-assignment"),
+        *(
+            "track",
+            "answered",
+            "--track",
+            "rag25",
+            "--topics",
+            "topics",
+            "--nuggets",
+            "nuggets",
+            "--rubric",
+            "nugget-assignment",
+        ),
         *("--judge", "lexical", "--judgements", "other", "-m", "lexical_recall", "-o", "out/ta"),
     ),
     "arena": ("arena", "other"),
@@ -120,6 +133,8 @@ LINES: dict[str, tuple[str, ...]] = {
             "1/2",
             "--price",
             "1,2",
+            "--retry",
+            "invalid",
         ),
     ),
     "judge until": (
@@ -271,8 +286,10 @@ def _odd(_files: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "from rageval.judges import rubric_named\nRUBRIC = rubric_named('mine.toml')\n"
     )
     Path("groups").write_text("q0 g\nq1 g\n")
+    Path("rules.toml").write_text('[gate]\nmeasure = "recall@5"\nbaseline = "held.jsonl"\nmargin = 0.1\n')
     Path("board").write_text("a all m 3\nb all m 2\nc all m 1\n")
     Path("topics").write_text("q0\tone\nq1\ttwo\n")
+    Path("teams").write_text("one\tone\n")
     Path("replies").write_text("")
     page = command("report", *RUNS, "-m", "recall@5", "-o", "page.html")
     assert page.code == 0

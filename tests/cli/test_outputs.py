@@ -98,6 +98,7 @@ READ = {
         "--judged",
         "--judgements",
         "--citation",
+        "--teams",
         "--claims",
         "--leaderboards",
         "--nuggets",
@@ -105,7 +106,7 @@ READ = {
     *("--passages", "--questions", "--read", "--rubric", "--run", "--topics", "--weights", "--store"),
     *("--chunks", "--sources", "--quotes", "spans", "qrels"),
     *("--qrels", "--examples", "--tokenizer", "--gold-chosen", "--pilot"),
-    *("--judge", "--support-judge", "--tiebreak", "--cluster", "--group-by"),
+    *("--policy", "--judge", "--support-judge", "--tiebreak", "--cluster", "--group-by"),
 }
 NO_FILES = {
     *(
@@ -126,6 +127,7 @@ NO_FILES = {
         "--provider",
         "--require",
         "--price",
+        "--retry",
         "--shard",
     ),
     *(

@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from numpy.typing import NDArray
 
 from rageval import InputError, RagevalError, read_judgements
+from rageval.cli import main
 from rageval.comparison import arena
 from rageval.comparison.arena import (
     Games,
@@ -339,7 +341,18 @@ def write(judged: Iterable[Row], name: str = "judged") -> None:
     Path(name).write_text("".join(json.dumps(row) + "\n" for row in judged), encoding="utf-8")
 
 
-UNKNOWN = "rageval: 50 of 50 rankings and games do not say in which order answers were shown (`shown`)\n"
+def said(times: int = 1) -> str:
+    """What should be known of the games, each played so often in as many queries."""
+    met = (("a", "b", 18), ("a", "c", 15), ("b", "c", 17))
+    lines = [
+        f"{one} and {other} met in {number * times:,} of {50 * times:,} queries; the others are left out"
+        for one, other, number in met
+    ]
+    total = f"{50 * times:,}"
+    lines.append(
+        f"{total} of {total} rankings and games do not say in which order answers were shown (`shown`)"
+    )
+    return "".join(f"rageval: {line}\n" for line in lines)
 
 
 @pytest.mark.usefixtures("folder")
@@ -348,7 +361,7 @@ class TestCommand:
     def test_csv(self) -> None:
         outcome = command("arena", "judged")
         table = list(csv.DictReader(io.StringIO(outcome.out)))
-        assert (outcome.code, outcome.err) == (0, UNKNOWN)
+        assert (outcome.code, outcome.err) == (0, said())
         assert list(table[0]) == ["system", "strength", "low", "high", "win_rate", "games", "basis"]
         found = by_name(strengths(played(TestGames.MIXED)))
         assert {line["system"]: float(line["strength"]) for line in table} == pytest.approx(
@@ -366,12 +379,12 @@ class TestCommand:
     @pytest.mark.parametrize("option", [[], ["--matrix"], ["--compat", "ragnarok"]])
     def test_every_format(self, style: str, option: list[str]) -> None:
         outcome = command("arena", "judged", "--format", style, *option)
-        assert (outcome.code, outcome.err) == (0, UNKNOWN)
+        assert (outcome.code, outcome.err) == (0, said())
         assert outcome.out.count("\n") >= 4
 
     def test_matrix(self) -> None:
         lines = command("arena", "judged", "--matrix", "--format", "csv").out.splitlines()
-        assert [line.removesuffix(",by this judge") for line in lines] == [
+        assert [line.removesuffix(",judge") for line in lines] == [
             *("wins-ties-losses,a,b,c,basis", "a,,9-3-6,9-2-4", "b,6-3-9,,8-4-5", "c,4-2-9,5-4-8,")
         ]
 
@@ -386,11 +399,9 @@ class TestCommand:
             "c": (1 / 3 + 2 / 3) / 2,
         }
         assert lines[0] == "system,rank_score,queries,basis"
-        assert lines[1:] == [f"{name},{value:.4f},2,by this judge" for name, value in expected.items()]
+        assert lines[1:] == [f"{name},{value:.4f},2,judge" for name, value in expected.items()]
         lines = command("arena", "judged", "--matrix").out.splitlines()
-        assert lines[1:] == [
-            f"{row},by this judge" for row in ("a,,1-1-0,2-0-0", "b,0-1-1,,1-0-1", "c,0-0-2,1-0-1,")
-        ]
+        assert lines[1:] == [f"{row},judge" for row in ("a,,1-1-0,2-0-0", "b,0-1-1,,1-0-1", "c,0-0-2,1-0-1,")]
 
     @pytest.mark.slow
     def test_standard_input(self) -> None:
@@ -403,7 +414,7 @@ class TestCommand:
         write(many)
         expected = command("arena", "judged", "--matrix").out
         outcome = process("arena", "-", "--matrix", stdin=Path("judged").read_bytes())
-        assert (outcome.out, outcome.err) == (expected, UNKNOWN.replace("50", "2,000"))
+        assert (outcome.out, outcome.err) == (expected, said(40))
 
     @pytest.mark.slow
     @pytest.mark.parametrize("names", [("1", "2", "3"), ("nan", "inf", "1e999"), ("1e5", "-0", "0x1")])
@@ -447,3 +458,30 @@ class TestCommand:
     def test_judgements_of_something_else(self) -> None:
         write([{"query_id": "q", "run_id": "r", "label": "perfect"}])
         assert_refused(command("arena", "judged"), "judged")
+
+
+def test_a_system_that_is_not_in_every_list_is_said_and_stands_last(tmp_path: Path) -> None:
+    rows = [
+        {"query_id": f"q{at}", "run_id": run, "grade": place, "aspect": "l", "rubric": "listwise"}
+        for at in range(20)
+        for place, run in enumerate(("C", "A", "B") if at < 3 else ("A", "B"), 1)
+    ]
+    path = tmp_path / "l.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = CliRunner().invoke(main, ["arena", str(path), "--format", "json"])
+    assert [row["system"] for row in json.loads(done.stdout)] == ["A", "B", "C"]
+    assert "C is in 3 of 20 lists" in done.stderr
+
+
+@pytest.mark.parametrize("rubric", [{"rubric": "listwise"}, {}])
+def test_of_lists_of_which_nobody_knows_the_order_a_limit_of_bias_is_not_met(
+    rubric: dict[str, str], tmp_path: Path
+) -> None:
+    rows = [
+        {"query_id": f"q{at}", "run_id": run, "grade": place, "aspect": "l", **rubric}
+        for at in range(20)
+        for place, run in enumerate("ABC", 1)
+    ]
+    path = tmp_path / "l.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert CliRunner().invoke(main, ["arena", str(path), "--max-bias", "0.1"]).exit_code == 1

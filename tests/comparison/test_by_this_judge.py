@@ -14,11 +14,11 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
-from rageval.scoring.scores import basis_of, is_person
+from rageval.scoring.basis import basis_of, is_judge, is_person
 
 pytestmark = pytest.mark.slow
 
-BY, ERROR = "by this judge", "the judge's error is not in it"
+BY, BASIS, ERROR = "by openai:model", "judge:openai:model", "the judge's error is not in it"
 QUERIES = [f"q{number}" for number in range(40)]
 
 
@@ -81,7 +81,7 @@ def test_every_door_says_it_in_every_format(kind: str, words: list[str], tmp_pat
         assert outcome.exit_code in (0, 1), outcome.output
         gates = {"--require", "--fail-under"} & set(words)
         text = outcome.stderr if gates else outcome.stdout
-        assert (BY in text) == is_said
+        assert (BY in text or BASIS in text) == is_said
         if words[-1] in ("table", "md", "latex"):
             assert (ERROR in text.replace("\n", " ").replace("\\", "")) == is_said
 
@@ -99,16 +99,16 @@ def test_the_verdict_of_each_format_is_the_same_claim(tmp_path: Path) -> None:
     (pair,) = json.loads(command("compare", judged, "-m", "hallucination", "--format", "json").stdout)[
         "pairs"
     ]
-    assert (pair["verdict"], pair["basis"], pair["better_run"]) == ("worse by this judge", BY, "good")
+    assert (pair["verdict"], pair["basis"], pair["better_run"]) == (f"worse {BY}", BASIS, "good")
     scores = rageval.evaluate_answers("crag_score", crag("openai:model"))
     found = rageval.compare(scores)
-    assert found.pairs[0].verdict == "lower by this judge"
+    assert found.pairs[0].verdict == f"lower {BY}"
     assert found.pairs[0].is_significant
     assert BY in repr(found)
     assert BY in found._repr_html_()
     assert BY in found.to_latex()
-    assert found.to_pandas()["verdict"].tolist() == ["lower by this judge"]
-    assert found.as_dict()["basis"] == {"crag_score": BY}
+    assert found.to_pandas()["verdict"].tolist() == [f"lower {BY}"]
+    assert found.as_dict()["basis"] == {"crag_score": BASIS}
 
 
 def test_the_page_says_it_of_runs_comparisons_and_slices(tmp_path: Path) -> None:
@@ -118,13 +118,13 @@ def test_the_page_says_it_of_runs_comparisons_and_slices(tmp_path: Path) -> None
         command("report", judged, "-m", "crag_score", "--by", "domain", "-o", page)
         html = page.read_text()
         shown = html[html.index("<body>") : html.index("<script")]
-        assert shown.count("By this judge: crag_score (the judge&#39;s error is not in it") == 3 * is_said
-        assert ("lower by this judge" in shown) == is_said
-        assert ("significantly better by this judge than" in shown) == is_said
+        assert shown.count("By openai:model: crag_score (the judge&#39;s error is not in it") == 3 * is_said
+        assert (f"lower {BY}" in shown) == is_said
+        assert ("significantly better by openai:model than" in shown) == is_said
         earlier = tmp_path / "compared.json"
         earlier.write_text(command("compare", judged, "-m", "crag_score", "--format", "json").stdout)
         command("report", earlier, "-o", page)
-        assert ("lower by this judge" in page.read_text()) == is_said
+        assert (f"lower {BY}" in page.read_text()) == is_said
 
 
 def test_what_an_older_version_printed_is_a_judges_word_too(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_what_an_older_version_printed_is_a_judges_word_too(tmp_path: Path) -> N
     found["pairs"][0]["verdict"] = "lower"
     (tmp_path / "old.json").write_text(json.dumps(found))
     command("report", tmp_path / "old.json", "-o", tmp_path / "page.html")
-    assert "lower by this judge" in (tmp_path / "page.html").read_text()
+    assert "lower by an unnamed judge" in (tmp_path / "page.html").read_text()
 
 
 def test_a_figure_says_it(tmp_path: Path) -> None:
@@ -167,14 +167,16 @@ def test_a_figure_says_it(tmp_path: Path) -> None:
 )
 def test_who_is_a_judge(judge: str | None, is_said: bool) -> None:
     found = rageval.compare(rageval.evaluate_answers("crag_score", crag(judge)))
-    assert (BY in found.pairs[0].verdict) == is_said
-    assert (basis_of([judge or ""]) == BY) == is_said
+    assert (" by " in found.pairs[0].verdict) == is_said
+    assert is_judge(basis_of([judge or ""])) == is_said
     assert is_person(judge or "") != is_said
 
 
 def test_a_person_beside_a_model_makes_no_claim_of_people(tmp_path: Path) -> None:
     rows = crag("openai:model") + crag("person:ann")
-    assert rageval.compare(rageval.evaluate_answers("crag_score", rows)).pairs[0].basis == BY
+    assert (
+        rageval.compare(rageval.evaluate_answers("crag_score", rows)).pairs[0].basis == f"{BASIS}+person:ann"
+    )
 
 
 def test_counts_of_words_claim_no_more_than_they_are() -> None:
@@ -183,20 +185,20 @@ def test_counts_of_words_claim_no_more_than_they_are() -> None:
         for query in QUERIES
         for run, grade in (("good", 0.9), ("bad", 0.1))
     ]
-    assert rageval.compare(rageval.evaluate_answers("token_f1", rows)).pairs[0].verdict == "lower"
+    assert rageval.compare(rageval.evaluate_answers("token_f1", rows)).pairs[0].verdict == "no winner"
     answers = [
         {"query_id": query, "run_id": run, "question": "?", "answer": text}
         for query in QUERIES
         for run, text in (("long", "one two three"), ("short", "one"))
     ]
     scores = rageval.evaluate_answers("length", crag("m"), answers=answers)
-    assert {each["length"].basis for each in scores.values()} == {""}
+    assert {each["length"].basis for each in scores.values()} == {"words"}
 
 
 def test_what_is_no_claim_says_nothing() -> None:
     rows = [row | {"label": "perfect" if int(row["query_id"][1:]) % 2 else "missing"} for row in crag("m")]
     found = rageval.compare(rageval.evaluate_answers("crag_score", rows))
-    assert found.pairs[0].verdict == "identical by this judge"  # people might tell them apart
+    assert found.pairs[0].verdict == "identical by m"  # people might tell them apart
     one = rageval.evaluate_answers("crag_score", crag("m")[:6])
     assert rageval.compare(one).pairs[0].verdict == "undecided"
 
@@ -222,7 +224,7 @@ def verdict(*words: str) -> tuple[str, str]:
 def test_umbrela_is_a_judge_of_documents(runs: list[str], tmp_path: Path) -> None:
     rows = [{"qid": query, "docid": "a", "judgment": 2} for query in QUERIES]
     said, signature = verdict(*runs, str(write(tmp_path / "umbrela.jsonl", rows)))
-    assert said == "lower by this judge"
+    assert said == "lower by UMBRELA"
     assert "|judge:UMBRELA|" in signature
 
 
@@ -239,9 +241,9 @@ def test_a_collection_that_models_judged_says_so_in_its_manifest(runs: list[str]
     digest = hashlib.sha256(text.encode()).hexdigest()
     manifest = {"files": {"qrels.nugget": digest}, "steps": {"support": {"models": ["openai:model"]}}}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    assert verdict(*runs, qrels)[0] == "lower by this judge"
+    assert verdict(*runs, qrels)[0] == f"lower {BY}"
     assert "judge:openai:model" in verdict(*runs, qrels)[1]
-    assert rageval.compare("rr", runs, qrels).pairs[0].verdict == "lower by this judge"
+    assert rageval.compare("rr", runs, qrels).pairs[0].verdict == f"lower {BY}"
     (tmp_path / "qrels.nugget").write_text(text + "q0 n2 b 0\n")  # other judgements than those
     assert verdict(*runs, qrels)[0] == "lower"
     (tmp_path / "manifest.json").write_text('{"files": ["qrels.nugget"]}')
@@ -262,7 +264,7 @@ def test_data_sets_know_which_models_judged_them() -> None:
             return [{"query_id": query, "doc_id": "a", "relevance": 1} for query in QUERIES]
 
     named = {name: {q: {"a": a, "b": 1.5} for q in QUERIES} for name, a in (("good", 2.0), ("bad", 1.0))}
-    assert rageval.compare("rr", named, Judged()).pairs[0].verdict == "lower by this judge"
+    assert rageval.compare("rr", named, Judged()).pairs[0].verdict == "lower by model"
 
 
 def test_the_same_ranking_is_the_same_whoever_judges(runs: list[str], tmp_path: Path) -> None:

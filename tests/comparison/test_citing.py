@@ -57,7 +57,7 @@ def test_the_sentence_says_measures_with_parameters_queries_test_and_correction(
         "over 8 queries, computed",
         rf"computed with rageval~{rageval.__version__}~\cite{{rageval}}.",
         r"Differences from a\_b\% were tested by two-sided sign-flip randomisation",
-        "(max-T) over all comparisons with it by a measure, at the level 0.1, with clusters of queries",
+        r"(max-T) over pairs with a\_b\%, each measure by itself, at the level 0.1, with clusters of queries",
         r"The 90\% intervals are BCa bootstrap intervals",
     ):
         assert said in text
@@ -79,13 +79,13 @@ def test_what_rests_on_a_judge_or_on_no_test_says_so() -> None:
         for run, label in (("good", "perfect"), ("bad", "incorrect"))
     ]
     text = cite(rageval.evaluate_answers("crag_score", rows)).text
-    assert "All values rest on the word of a judge that is no person" in text
+    assert "a judge that is no person and whose error is in no interval" in text
     best = rageval.compare("rr", {"a": GOOD, "b": BAD, "c": BAD | {"0": {"b": 1.0}}}, QRELS)
-    assert "Holm's method over all pairs of runs by a measure, at" in cite(best).text
+    assert "Holm's method over all pairs, at" in cite(best).text
     found = rageval.compare("rr, ndcg@5", {"good": GOOD, "bad": BAD}, QRELS)
     assert "no person" not in cite(found).text
-    cells = [replace(cell, basis="by this judge" * (cell.measure == "ndcg@5")) for cell in found.cells]
-    assert "Values by ndcg@5 rest on the word of a judge" in cite(replace(found, cells=cells)).text
+    cells = [replace(cell, basis="judge:m" * (cell.measure == "ndcg@5")) for cell in found.cells]
+    assert "Values by ndcg@5 are by m, a judge that is no person" in cite(replace(found, cells=cells)).text
     nan = float("nan")
     untested = replace(
         found, pairs=[replace(pair, p=nan) for pair in found.pairs], remarks=["stopped & done"]
@@ -110,7 +110,7 @@ def test_people_who_corrected_a_judge_are_named_with_their_estimator() -> None:
         [row for row in rows if str(row["judge"]).startswith(who)] for who in ("openai", "person")
     )
     found = cite(rageval.compare(rageval.evaluate_answers("crag_score", judged, gold=people)))
-    assert r"corrected by people's labels of 30 queries~\cite{angelopoulos2023ppi}" in found.text
+    assert r"corrected by human labels of 30 queries~\cite{angelopoulos2023ppi}" in found.text
     assert "no person" not in found.text
     assert any("angelopoulos2023ppi" in entry for entry in found.bibtex)
 

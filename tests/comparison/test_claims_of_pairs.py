@@ -162,10 +162,15 @@ def test_skewed_differences_are_said_to_be() -> None:
     for gains, is_skewed in (([10] * 5 + [4] * 55, True), (rng.choice([4, 5, 6], 60).tolist(), False)):
         losses = [5] * 60 if is_skewed else [4] * 60
         found = compare_runs("recall", {"one": run(gains), "other": run(losses)}, qrels)
-        assert found.pairs[0].is_significant is True
-        assert (
-            any("differences are skewed in 1 of 1 pairs" in remark for remark in found.remarks) is is_skewed
-        )
+        (pair,) = found.pairs
+        assert pair.p < 0.05
+        assert (pair.low <= 0 <= pair.high) is is_skewed
+        plain = "higher" if pair.difference > 0 else "lower"
+        assert pair.verdict == ("undecided" if is_skewed else plain)
+        assert pair.why.startswith("differences are skewed") is is_skewed
+        remark = "differences are skewed in 1 of 1 pairs"
+        assert any(remark in each for each in found.remarks) is is_skewed
+        assert not any("--test t" in each or "cannot be small enough" in each for each in found.remarks)
 
 
 @pytest.mark.slow

@@ -87,7 +87,7 @@ def test_intervals_hold_what_is_seen_on_average_over_samples_of_topics() -> None
     for _ in range(40):
         tables = world()
         value = seen(tables)
-        low, high = _intervals(tables, {"tau_b": tau_b}, {"tau_b": value})["tau_b"]
+        low, high = _intervals(tables, {"tau_b": tau_b}, {"tau_b": value}, [])["tau_b"]
         assert low <= value <= high
         covered += low <= average <= high
     assert covered >= 34

@@ -136,13 +136,13 @@ def test_a_plan_decides_by_the_measure_it_names_and_no_other(
 
 
 def test_labels_that_cannot_be_told_count_as_labelled(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
-    labels = labelled(tmp_path, plan, 40)
+    labels = labelled(tmp_path, plan, 60)
     found = [json.loads(line) for line in labels.read_text().splitlines()]
     found[10] = {key: value for key, value in found[10].items() if key != "label"} | {"status": "refused"}
     lines(labels, found)
     pair = compared(judged, labels)
-    assert pair["labels"] == 39
-    assert "look 2 of 4, at 40 labelled queries" in pair["why"]
+    assert pair["labels"] == 59
+    assert "look 3 of 4, at 60 labelled queries" in pair["why"]
 
 
 def test_the_arena_waits_for_all_labels(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_shares_add_to_1_and_recall_is_what_the_measure_says() -> None:
         measured = rageval.evaluate_answers(name, judged)["ours"].scores[0].value
         assert abs(found.recall - measured) <= 1e-12
         for share in found.shares.values():
-            assert share.low - 1e-12 <= share.value <= share.high + 1e-12
+            assert share.least - 1e-12 <= share.value <= share.most + 1e-12
 
 
 def completions(judged: Rows, run: Run, qrels: Qrels) -> Any:
@@ -164,8 +164,8 @@ def test_bounds_hold_every_completion_and_are_reached() -> None:
         tried += len(others) > 1
         for kind, share in found.shares.items():
             values = [other.shares[kind].value for other in others]
-            assert share.low == pytest.approx(min(values), abs=1e-12)
-            assert share.high == pytest.approx(max(values), abs=1e-12)
+            assert share.least == pytest.approx(min(values), abs=1e-12)
+            assert share.most == pytest.approx(max(values), abs=1e-12)
 
 
 def test_a_failed_judgement_is_missing_and_never_a_grade() -> None:
@@ -181,7 +181,7 @@ def test_a_failed_judgement_is_missing_and_never_a_grade() -> None:
     assert [shares[way]["used"].value for way in shares] == [0.0, 0.0, 1 / 6]
     assert [shares[way]["lost_by_generator"].value for way in shares] == [1 / 5, 2 / 6, 1 / 6]
     for found in shares.values():
-        assert (found["used"].low, found["used"].high) == (0.0, 1 / 6)
+        assert (found["used"].least, found["used"].most) == (0.0, 1 / 6)
     del judged[0]  # one that is not there at all is as one that failed
     with pytest.raises(MissingJudgements, match="1 absent"):
         diagnose(judged, run, qrels, depth=1)
@@ -386,7 +386,7 @@ class TestRightAnswers:
         given["passages"] = [each for each in given["passages"] if each["id"] != "d5-0"]
         given["judgements"][5] |= {"label": "perfect"}
         found = diagnose(**given)
-        assert found.shares["used"].high > found.shares["used"].value
+        assert found.shares["used"].most > found.shares["used"].value
         assert any("1 of the passages of 1 questions are unjudged" in remark for remark in found.remarks)
         given["judgements"][0] = {**given["judgements"][0], "status": "error"}
         del given["judgements"][0]["label"]

@@ -40,7 +40,7 @@ def material(systems: int = SYSTEMS, queries: int = QUERIES, **more: Any) -> Mat
 def saying(read: Callable[[Any], Any]) -> Judge:
     """A judge that says this of the data it is shown."""
 
-    def ask(requests: Asked) -> Iterator[tuple[int, Reply]]:
+    def ask(requests: Asked, *_: object) -> Iterator[tuple[int, Reply]]:
         for number, request in requests:
             yield number, Reply("ok", json.dumps(read(shown_in(request))), usage=Usage())
 

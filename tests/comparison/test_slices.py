@@ -198,7 +198,9 @@ class TestCommand:
             "queries": 1,
             "undefined": 0,
             "small": True,
-            "basis": "by this judge",
+            "basis": "judge",
+            "corrected_from": "",
+            "why": "",
         }
         assert record["slices"][2]["value"] == pytest.approx(mean(KINDS["simple"]))
         assert record["slices"][2]["small"] is False
@@ -225,12 +227,12 @@ class TestCommand:
         ]
         assert [line["n"] for line in table] == ["1", "2", "22"]
         lines = sliced("--by", "question_type").out.splitlines()
-        assert lines[0].endswith("n=1*, by this judge")
-        assert lines[2].endswith("n=22, by this judge")
+        assert lines[0].endswith("n=1*, by an unnamed judge")
+        assert lines[2].endswith("n=22, by an unnamed judge")
         lines = sliced("--by", "question_type", "--format", "table").out.splitlines()
         assert [line.rstrip().endswith("*") for line in lines[2:5]] == [True, True, False]
         assert lines[-2] == "* fewer than 20 queries"
-        assert lines[-1].startswith("by this judge: crag_score (")
+        assert lines[-1].startswith("by an unnamed judge: crag_score (")
 
     @pytest.mark.parametrize("style", ["md", "latex"])
     def test_tables(self, style: str) -> None:

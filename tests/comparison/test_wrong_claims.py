@@ -224,8 +224,6 @@ COMMANDS: dict[str, tuple[str, int, Words, Words]] = {
         ("undecided", "there is no interval, and no test can tell", "only one of the queries differs"),
         (*BETTER, "rough", "coarse")),
     "one query, t": (f"compare good fair q1 --test t {NDCG} {AS_TABLE}", 0, ("undecided",), BETTER),
-    "one query, Wilcoxon": (
-        f"compare good fair q1 --test wilcoxon {NDCG} {AS_TABLE}", 0, ("undecided",), BETTER),
     "two queries": (
         f"compare good fair q2 {NDCG} {AS_TABLE}", 0,
         ("undecided", "p cannot be below 0.5", "rough"), BETTER),
@@ -335,9 +333,6 @@ COMMANDS: dict[str, tuple[str, int, Words, Words]] = {
         f"compare good poor qrels --cluster thirds {NDCG} {AS_TABLE}", 0,
         ("undecided", "no more than 3 clusters differ", "more clusters can tell"),
         (*BETTER, "12 queries differ")),
-    "Tukey is stuck nowhere": (
-        f"compare good fair poor qrels --adjust tukey {NDCG} {AS_TABLE}", 0, ("p (Tukey)",),
-        ("cannot be below", "small enough")),
     **{
         f"level {level}": (f"compare good fair qrels --level {level} {NDCG}", 2, ("between 0 and 1",), NO)
         for level in ("0", "1", "1.5", "nan")

@@ -174,7 +174,7 @@ JUDGES = [
                     *each("ours", "incorrect", QUERIES[6:], rubric=rubric),
                 ]
             },
-            SCORED,
+            f"{SCORED} --on-missing skip",
             0,
             [f"6 judgements have {said}", "expected one of crag, crag-auto", "rests on 6 of 12 queries"],
         )
@@ -295,7 +295,7 @@ ZEROS = [
         {"j": SAYS_NOTHING},
         COMPARED,
         0,
-        [",lower by this judge,,,ours"],
+        [",lower by A,,,ours"],
         ["produced nothing", "refused"],
     ),
     Attempt(
@@ -303,7 +303,11 @@ ZEROS = [
         {"j": [*each("ours", "incorrect"), *each("theirs", "missing")]},
         f"{COMPARED},hallucination",
         0,
-        ["ours,theirs,crag_score", ",lower by this judge,,,theirs", ",worse by this judge,,,theirs"],
+        [
+            "ours,theirs,crag_score",
+            ",lower by A,,,theirs",
+            ",worse by A,,,theirs",
+        ],
         ["produced nothing", "refused"],
     ),
     Attempt(
@@ -316,7 +320,7 @@ ZEROS = [
         },
         "compare j -m correctness",
         0,
-        [",lower by this judge,,,theirs"],
+        [",lower by A,,,theirs"],
         ["produced nothing"],
     ),
     Attempt(
@@ -333,7 +337,7 @@ NUGGETS = [
     Attempt(
         "other nuggets for each system",
         {"j": OTHER_NUGGETS},
-        "compare j -m a_strict",
+        "compare j -m a_strict --on-missing skip",
         0,
         ["refused", "judged by different nuggets in 12 queries, and on the others", "not comparable there"],
         [",lower", ",higher"],
@@ -348,20 +352,20 @@ NUGGETS = [
                 *nugget("theirs", ["y"], "not_support", ["q0"]),
             ]
         },
-        "compare j -m a_strict",
+        "compare j -m a_strict --on-missing skip",
         0,
-        [",lower by this judge,,,ours", "different nuggets in 1 queries"],
+        [",lower by A,,,ours", "different nuggets in 1 queries"],
     ),
     Attempt(
         "equal by other nuggets is not identical",
         {"j": [*nugget("ours", ["a"], "support"), *nugget("theirs", ["b"], "support")]},
-        "compare j -m a_strict",
+        "compare j -m a_strict --on-missing skip",
         0,
         ["refused", "judged by different nuggets in 12 queries"],
         ["identical"],
     ),
     Attempt(
-        "a third system's nuggets are no matter between two",
+        "a third system's nuggets are of the query, so that two lack them",
         {
             "j": [
                 *nugget("ours", ["a"], "support"),
@@ -369,9 +373,10 @@ NUGGETS = [
                 *nugget("third", ["b"], "support"),
             ]
         },
-        "compare j -m a_strict --baseline ours",
+        "compare j -m a_strict --baseline ours --on-missing skip",
         0,
-        ["theirs,ours,nugget_recall", ",lower by this judge,,,ours", "refused"],
+        ["theirs,ours,nugget_recall", "refused"],
+        [",lower", ",higher"],
     ),
     Attempt(
         "vital for one, okay for the other",
@@ -575,7 +580,7 @@ ARENA = [
         {"j": [*battle("a", "b", ["win"]), *battle("b", "c", ["win"]), *battle("a", "c", ["win"])]},
         "compare j -m win_rate",
         0,
-        ["c,a,win_rate", ",lower by this judge,,,a"],
+        ["c,a,win_rate", ",lower by A,,,a"],
         ["refused"],
     ),
     Attempt(
@@ -876,7 +881,7 @@ def test_python_leaves_a_failed_judgement_undefined() -> None:
 def test_python_compares_no_answers_that_were_judged_by_other_nuggets() -> None:
     from rageval.comparison import compare
 
-    found = compare(list(rageval.evaluate_answers("a_strict", OTHER_NUGGETS).values()))
+    found = compare(list(rageval.evaluate_answers("a_strict", OTHER_NUGGETS, on_missing="skip").values()))
     assert [(pair.verdict, pair.better_run) for pair in found.pairs] == [("refused", None)]
     assert re.search("different nuggets in 12 queries", found.pairs[0].why)
 

@@ -264,13 +264,14 @@ print(*(scores[query]["recall_3"] for query in scores))
             rageval.evaluate("recall@3", RUN, qrels)
 
     def test_plain_judgements_under_measures_of_nuggets(self, tmp_path: Path) -> None:
-        """Both score them as one nugget a query; ours says so for whoever reads the result."""
-        assert theirs(StRecall @ 5, PLAIN, RUN) == 1.0 == ours("strec@5", RUN, PLAIN)
+        """It scores them as one nugget a query; ours refuses them, unless it is told to do the same."""
+        assert theirs(StRecall @ 5, PLAIN, RUN) == 1.0 == ours("strec@5", RUN, PLAIN, nuggets_in_qrels=False)
         assert ours("strec@5", RUN, NUGGETS) == near(RIGHT["strec@5"])
         (tmp_path / "qrels").write_text(qrels_text(PLAIN))
         (tmp_path / "run").write_text(run_text(run_rows(RUN)))
         found = command("rageval", str(tmp_path / "run"), str(tmp_path / "qrels"), "strec@5")
-        assert "one nugget a query everywhere; are these plain qrels?" in found.stderr
+        assert found.returncode == 2
+        assert "names none" in found.stderr
 
 
 class TestMeasuresOfNovelty:

@@ -215,13 +215,6 @@ def test_one_question_of_five(at: int, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("\n".join(map(json.dumps, log if isinstance(log, list) else [log])))
     code, said = scored(path, aspect)
-    if "NaN" in ours:
-        assert (code, "no valid JSON" in said) == (2, True)
-        path.write_text(path.read_text().replace("NaN", "null"))
-        code, said = scored(path, aspect)
-    if ours == "refused: expected a number":
-        assert (code, "expected a number" in said) == (2, True)
-        return
     ends = re.search(r"it lies between (\S+) and (\S+)", said)
     assert ends
     assert (code, f"{float(ends[1]):.2f} to {float(ends[2]):.2f}") == (3, ours[-12:])

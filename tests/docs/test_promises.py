@@ -79,3 +79,17 @@ def test_attempts_at_a_wrong_claim_are_as_many_as_are_collected() -> None:
     number = sum("::" in line for line in done.stdout.splitlines())
     (shown,) = re.findall(r"over ([\d,]+) attempts at a wrong claim", PAGE)
     assert int(shown) == number // 100 * 100
+
+
+def test_each_sentence_of_the_security_page_names_a_test_that_is_there() -> None:
+    page = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    held = page.partition("names the test that holds it.")[2].partition("A judge can")[0]
+    points = [point for point in re.split(r"(?m)^- ", held) if point.strip()]
+    assert len(points) >= 7
+    for point in points:
+        # A point may have several sentences; those behind a test are held by the next one.
+        named = re.findall(r"`(tests/[\w/]+\.py)`", point)
+        assert named, point
+        assert point.rstrip().endswith((").",)), point
+        assert all((ROOT / name).is_file() for name in named), named
+    assert all((ROOT / name).is_file() for name in re.findall(r"`(tests/[\w/]+\.py)`", PAGE))

@@ -53,7 +53,7 @@ def which_is_better(runs: dict[str, Path]) -> Comparison:
     answers = rageval.evaluate_answers(
         "v_strict", "judged.jsonl", nuggets="nuggets.jsonl", on_missing="worst"
     )
-    rageval.compare(answers, test="wilcoxon")
+    rageval.compare(answers, test="t")
     rageval.compare(list(answers.values()), level=0.99)
     rageval.report(answers, "report.html", title="Answers", level=0.9, judgements="judged.jsonl", texts="all")
     return rageval.compare("recall@10", runs, "qrels.nugget", rel=1, test="t", baseline="bm25")

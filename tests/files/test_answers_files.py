@@ -184,7 +184,7 @@ BAD = {
     "a missing field": ({"topic_id": 1, "run_id": "r", "answer": []}, "missing required field `references`"),
     "a missing citations": (RAG24 | {"answer": [{"text": "x"}]}, "field `citations` in answer[0]"),
     "a missing run": (RAG25 | {"metadata": {"narrative_id": 1}, "answer": []}, "field `run_id` in metadata"),
-    "a wrong field": (RAG24 | {"answer": "text"}, "expected `array`, got `str` in answer"),
+    "a wrong field": (RAG24 | {"answer": "text"}, "expected `array | null`, got `str` in answer"),
     "a citation that is true": (citing("rag24", True), "got `bool` in answer[0].citations[0]"),
     "a citation of a half": (citing("rag26", 0.5), "got `float` in answer[0].citations[0]"),
     "an empty id": ({"query_id": " ", "answer": "a"}, "expected an id of 1 to 1,024 bytes in `query_id`"),

@@ -41,10 +41,10 @@ def test_it_is_read_in_any_place(name: str, text: str, tmp_path: Path) -> None:
     ("rows", "said"),
     [
         (
-            "1\td1\t1.0\n",
-            "test.tsv:2: expected a whole number from -1,000,000 to 1,000,000 as score, found '1.0'",
+            "1\td1\tnan\n",
+            "test.tsv:2: expected a number from -1,000,000 to 1,000,000 as score, found 'nan'",
         ),
-        ("1\td1\t9999999\n", "test.tsv:2: expected a whole number"),
+        ("1\td1\t9999999\n", "test.tsv:2: expected a number"),
         ("1\td1\n", "test.tsv:2: expected 3 columns"),
         ("1\td1\t1\n1\td1\t0\n", "d1"),
         ("1\td1\t1\n\t\t1\n", "test.tsv"),

@@ -114,8 +114,7 @@ class TestWholeNumbers:
         assert rageval.evaluate("rr", RUN, grades)["rr"].value == 0.75
         assert rageval.evaluate("rr", grades, grades)["rr"].value == 1.0
         scores = wrote(tmp_path / "scores.json", json.dumps(RUN))
-        with pytest.raises(InputError, match="expected a whole number"):
-            rageval.evaluate("rr", RUN, scores)
+        assert rageval.evaluate("ndcg", scores, scores)["ndcg"].value == 1.0
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ ROUNDS = [
 NUGGETS = {
     "two nuggets of one document": [("q1", "1", "a", 1), ("q1", "2", "a", 0), ("q1", "2", "b", 1)],
     "names": [("q1", "n1", "a", 1), ("q1", "n2", "b", 1)],
-    "plain": [("q1", "0", "a", 1), ("q1", "0", "b", 1)],
 }
 RUN = {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}, "q2": {"x": 2.0, "e": 1.0}}
 OF_NUGGETS = sorted(name for name, found in builtin().items() if found.wants_nuggets)
@@ -70,6 +69,19 @@ def test_nuggets_are_not_suspected(rows: list[tuple[Any, ...]], tmp_path: Path) 
     assert LOOKS not in rageval_says(tmp_path, rows, "-m", "alpha_ndcg@10").stderr
 
 
+@pytest.mark.parametrize("column", ["0", "Q0"])
+def test_judgements_that_name_no_nugget_are_refused(column: str, tmp_path: Path) -> None:
+    plain = [("q1", column, "a", 1), ("q1", column, "b", 1)]
+    for measure in OF_NUGGETS:
+        asked = f"{measure}@10" if measure not in ("map_ia", "nrbp", "nnrbp") else measure
+        done = rageval_says(tmp_path, plain, "-m", asked)
+        assert done.exit_code == 2, done.output
+        assert done.stderr.startswith(f"rageval: {asked}: goes by nuggets")
+        with pytest.warns(UserWarning, match="names none"):
+            rageval.evaluate(asked, RUN, {"q1": {"a": 1, "b": 1}})
+        assert rageval_says(tmp_path, plain, "-m", asked, "--nuggets-in-qrels", "no").exit_code == 0
+
+
 def test_measures_of_documents_do_not_care(tmp_path: Path) -> None:
     assert LOOKS not in rageval_says(tmp_path, ROUNDS, "-m", "ndcg@10,recall@5,rr").stderr
 
@@ -80,11 +92,14 @@ def test_measures_of_documents_do_not_care(tmp_path: Path) -> None:
 def test_no_is_as_if_the_column_held_0(measure: str, tmp_path: Path) -> None:
     plain = [(query, "0", doc, grade) for query, _, doc, grade in ROUNDS]
     (tmp_path / "plain").mkdir()
-    expected = rageval_says(tmp_path / "plain", plain, "-m", measure, "-q").stdout
+    no = "--nuggets-in-qrels", "no"
+    expected = rageval_says(tmp_path / "plain", plain, "-m", measure, "-q", *no).stdout
     assert rageval_says(tmp_path, ROUNDS, "-m", measure, "-q", "--nuggets-in-qrels", "no").stdout == expected
     frame = [Qrel(query, doc, grade, nugget) for query, nugget, doc, grade in ROUNDS]
     given = rageval.evaluate(measure, RUN, frame, nuggets_in_qrels=False)[measure]
-    assert given.by_query == rageval.evaluate(measure, RUN, qrels_file(tmp_path, plain))[measure].by_query
+    file = qrels_file(tmp_path, plain)
+    other = rageval.evaluate(measure, RUN, file, nuggets_in_qrels=False)[measure]
+    assert given.by_query == other.by_query
     assert "nuggets_in_qrels:no" in given.signature
 
 

@@ -22,7 +22,7 @@ from rageval.errors import InputError
 from rageval.files import trec
 from rageval.files.limits import Limits
 from rageval.files.opening import _refuse_bom
-from rageval.files.trec import QRELS, RUN, LineForm, Reading, Text, _grade, _read_lines, _score
+from rageval.files.trec import QRELS, RUN, LineForm, Reading, Text, _read_lines, _score, grade_of
 from rageval.kernel import kernel
 from rageval.scoring import joining, qrels, sources
 from rageval.scoring.joining import Joining
@@ -54,7 +54,7 @@ def line_by_line(text: bytes, kind: LineForm, reading: Reading) -> Any:
     _refuse_bom(text, "f", 7)
     lines = enumerate(text.split(b"\n"), 7)
     numbers, rows = _read_lines(lines, kind, "f", reading.comments, reading.limits, bool(reading.tabbed))
-    read = _score if kind is RUN else lambda word: _grade(word, reading.limits.grade)
+    read = _score if kind is RUN else lambda word: grade_of(word, reading.limits.grade)
     columns = [list(column) for column in zip(*rows, strict=True)]
     if columns:
         columns[kind.number] = list(map(read, columns[kind.number]))  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -108,11 +109,19 @@ def test_whatever_fails_the_file_is_whole_or_as_it_was(
         with failing(monkeypatch, name, at, code) as counted:
             said = error_of_writing()
         calls = counted[0]
-        assert said == (f"file: cannot be written: {os.strerror(code)}" if calls >= at else "")
+        left = set(names()) - {"file", *before}
+        reason = f"file: cannot be written: {os.strerror(code)}"
+        if left:  # written over, which failed: the whole content is in the file that the error names
+            (copy,) = left
+            assert links == 2
+            assert said.endswith(f"{reason}; its whole content is in {Path.cwd() / copy}")
+            assert Path(copy).read_bytes() == NEW
+        else:
+            assert said == (reason if calls >= at else "")
         found = Path("file").read_bytes() if Path("file").exists() else None
         assert found in (NEW, OLD if links else None)
         assert said or found == NEW
-        assert set(names()) - {"file"} == set(before) - {"file"}
+        assert set(before) <= {"file", *names()}
 
 
 @pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOTSUP, errno.EACCES])
@@ -131,6 +140,28 @@ def test_a_file_that_is_mounted_alone_is_written_in_place(monkeypatch: pytest.Mo
         monkeypatch.setattr(os, name, lambda *_: (_ for _ in ()).throw(OSError(errno.EBUSY, "busy")))
     write()
     assert (Path("file").read_bytes(), Path("file").stat().st_ino, names()) == (NEW, number, ["file"])
+
+
+def test_a_copy_is_on_disk_before_a_file_is_written_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file with two names is written over: the copy beside it is whole, and synced with its name."""
+    Path("file").write_bytes(OLD)
+    os.link("file", "twin")
+    synced: list[bool] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: synced.append(os.path.isdir(f"/proc/self/fd/{descriptor}"))
+    )
+
+    def broken(source: IO[bytes], sink: IO[bytes]) -> None:
+        assert synced == [False, True]  # the copy, and the folder it is in
+        sink.write(b"half")
+        sink.flush()
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(shutil, "copyfileobj", broken)
+    with pytest.raises(OutputError, match=r"file: cannot be written: .*; its whole content is in .*\.part$"):
+        write()
+    (copy,) = set(names()) - {"file", "twin"}
+    assert Path(copy).read_bytes() == NEW
 
 
 def test_a_full_disk_is_named_with_its_file() -> None:

@@ -36,7 +36,7 @@ def runner_(tmp_path: Path) -> dict[str, str]:
     bin_ = tmp_path / "bin"
     bin_.mkdir()
     programs = {
-        "rageval": f'exec "{sys.executable}" -m rageval "$@"',
+        "rageval": f'exec "{sys.executable}" -I -m rageval "$@"',
         "gh": 'echo "$@" >> "$RUNNER_TEMP/gh.txt"; [ -z "$GH_FAILS" ] || exit 1\n'
         'case "$*" in *--jq*) printf "%s" "$GH_FOUND" ;; esac',
     }
@@ -167,7 +167,7 @@ def test_inputs_and_outputs_are_those_that_the_steps_use() -> None:
 
 def test_hooks_name_what_is_there() -> None:
     assert re.findall(r"^- id: (\S+)", HOOKS, re.MULTILINE) == ["rageval-validate", "rageval-baseline"]
-    assert re.findall(r"entry: python -m rageval\.precommit (\w+)", HOOKS) == ["validate", "baseline"]
+    assert re.findall(r"entry: rageval-hook (\w+)", HOOKS) == ["validate", "baseline"]
     patterns = [re.compile(text) for text in re.findall(r"files: (.*)", HOOKS)]
     names = [
         "run.trec",
@@ -219,3 +219,20 @@ def test_the_hook_for_baselines_holds_them_against_the_policy(
     Path("base.jsonl").write_text("".join(cut))
     assert hook(["baseline", "base.jsonl"]) == 1
     assert "base.jsonl: holds 49 questions, expected 120" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_gate_step_does_not_ship_what_is_gone(runner: dict[str, str], tmp_path: Path) -> None:
+    rows = [
+        f'{{"query_id": "q{at}", "run_id": "r", "label": "perfect", "rubric": "crag"}}\n' for at in range(50)
+    ]
+    (tmp_path / "whole.jsonl").write_text("".join(rows))
+    (tmp_path / "short.jsonl").write_text("".join(rows[:46]))
+    words = "-m crag_score --margin 0.1"
+    save = "whole.jsonl -m crag_score --save-baseline base.jsonl"
+    assert run("Gate", {**runner, "RAGEVAL_BASELINE": "", "RAGEVAL_ARGS": save})[0] == 0
+    gated = {**runner, "RAGEVAL_BASELINE": "base.jsonl"}
+    assert run("Gate", {**gated, "RAGEVAL_ARGS": f"whole.jsonl {words}"})[2]["verdict"] == "ship"
+    code, said, outputs = run("Gate", {**gated, "RAGEVAL_ARGS": f"short.jsonl {words}"})
+    assert (code, outputs["verdict"]) == (3, "error")
+    assert "missing in 4 of 50 questions" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from random import Random
 
@@ -10,6 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rageval.cli import main
+from rageval.judges.base import Request
+from rageval.testing import ScriptedModel
 
 LABELS = ("perfect", "acceptable", "missing", "incorrect")
 
@@ -169,7 +172,7 @@ def test_the_policy_says_what_is_not_typed_and_where_it_is_from(here: Path) -> N
         ('[gate]\nmargin = "wide"\n', "[gate]: margin: 'wide' is not a valid float"),
         ("[gate]\nbaseline = true\n", "[gate]: baseline: expected text or a number, found True"),
         ("[gate]\njudged-only = 1\n", "[gate]: judged-only: expected true or false, found 1"),
-        ('[gate]\nsave-baseline = "x"\n', "unknown key 'save-baseline'"),
+        ('[gate]\nsave-baseline = "x"\n', "[gate]: save-baseline writes a file, which"),
         ('[gate]\nmeasures = "a"\nmeasure = "b"\n', "stands there by its other name, too"),
     ):
         Path("rageval.toml").write_text(text)
@@ -192,7 +195,7 @@ def test_judged_answers_are_gated_missing_ones_are_never_a_grade() -> None:
     base = judged("base", labels)
     gate(base, "-m", "crag_score", "--save-baseline", "base.jsonl")
     held = ("-m", "crag_score", "--baseline", "base.jsonl", "--margin", "0.05")
-    assert "by this judge" in gate(judged("same", labels), *held).stderr
+    assert "judge error not included" in gate(judged("same", labels), *held).stderr
     gate(judged("worse", ["incorrect"] * 40 + labels[40:]), *held, code=1)
     done = gate(judged("two", ["", "", *labels[2:]]), *held, code=5)
     assert "missing in 2 questions, which could change it" in done.stderr
@@ -305,20 +308,106 @@ def test_people_correct_both_sides_and_a_baseline_must_know_them() -> None:
     assert "both called base" in done.stderr
 
 
-def test_a_judge_is_asked_again_about_what_did_not_change() -> None:
+def test_who_can_be_asked_again_about_what_did_not_change() -> None:
     labels = [LABELS[at % 4] for at in range(100)]
     gate(judged("now", labels, aspect="0"), "-m", "crag_score", "--save-baseline", "base.jsonl")
-    judged("moody", [("incorrect" if at % 4 == 0 else label) for at, label in enumerate(labels)], aspect="0")
-    Path("moody").write_text(Path("moody").read_text().replace('"run_id": "moody"', '"run_id": "now"'))
     rows = [{"query_id": f"q{at}", "run_id": "now", "answer": "x", "question": "?"} for at in range(100)]
     Path("answers").write_text("".join(json.dumps(row) + "\n" for row in rows))
     held = ("-m", "crag_score", "--baseline", "base.jsonl", "--margin", "0.1")
     again = ("--answers", "answers", "--rubric", "crag", "--questions", "answers")
-    done = gate("now", *held, "--aa", "100", *again, "--judge", "frozen:moody")
-    assert "A/A: crag_score: 25 of 100 unchanged answers are judged otherwise (25%)" in done.stderr
-    done = gate("now", *held, "--aa", "40", *again, "--judge", "frozen:now")
-    assert "A/A: crag_score: 0 of 40 unchanged answers are judged otherwise (0%)\n" in done.stderr
+    done = gate("now", *held, "--aa", "40", *again, "--judge", "frozen:now", code=2)
+    assert "judgements of a file are the same each time" in done.stderr
     assert "expected --judge, too" in gate("now", *held, "--aa", "5", *again, code=2).stderr
     saved()
     done = gate("good", *RUN, "--baseline", "base.jsonl", "--margin", "0.1", "--aa", "5", code=2)
     assert "--aa is about judged answers" in done.stderr
+
+
+def moody_judge(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    """A model that says of an answer what it said before, but of every fifth."""
+
+    def said(request: Request) -> str:
+        found = re.search(r"answer number (\d+)", request.user)
+        at = int(found[1]) if found else 3
+        label = LABELS[3] if at % 5 == 0 else LABELS[at % 4]
+        return json.dumps({"evidence": f"answer number {at}" if label in LABELS[:2] else "", "label": label})
+
+    model = ScriptedModel(said, "mine:m")
+    monkeypatch.setattr("rageval.judges.panel.model_named", lambda spec, **options: model)
+    return model
+
+
+HELD = ("-m", "crag_score", "--baseline", "base.jsonl", "--margin", "0.1")
+AGAIN = ("--answers", "answers", "--questions", "answers", "--store", "store")
+
+
+def judged_by_a_model() -> None:
+    """A hundred judged answers, and the baseline that is made of them."""
+    labels = [LABELS[at % 4] for at in range(100)]
+    gate(judged("now", labels, judge="mine:m@1234abcd"), "-m", "crag_score", "--save-baseline", "base.jsonl")
+    rows = [
+        {"query_id": f"q{at}", "run_id": "now", "answer": f"answer number {at}", "question": "?"}
+        for at in range(100)
+    ]
+    Path("answers").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_repetitions_are_stored_and_a_budget_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged_by_a_model()
+    model = moody_judge(monkeypatch)
+    words = ("now", *HELD, "--aa", "100", *AGAIN, "--judge", "mine:m", "--rubric", "crag")
+    done = gate(*words, "--max-calls", "46", "--json", "out.json", code=4)
+    assert "the limit of 46 calls is reached" in done.stderr
+    assert json.loads(Path("out.json").read_text())["verdict"] is None
+    assert model.calls == 46
+    done = gate(*words)  # six canaries, and a hundred answers
+    assert model.calls == 106
+    assert "A/A: crag_score: 15 of 100 unchanged answers are judged otherwise (15%)" in done.stderr
+    assert gate(*words, "--max-calls", "0").stderr == done.stderr
+    assert model.calls == 106
+    command = ("judge", "crag", "answers", "--questions", "answers", "--judge", "mine:m", "--store", "store")
+    done = CliRunner().invoke(main, [*command, "-o", "judged"])
+    assert done.exit_code == 0, done.stderr
+    assert model.calls == 206  # the first time is another than the second; canaries are shared
+
+
+def test_repetitions_cost_no_more_than_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged_by_a_model()
+    model = moody_judge(monkeypatch)
+    words = ("now", *HELD, "--aa", "100", *AGAIN, "--judge", "mine:m", "--rubric", "crag")
+    assert "no price" in gate(*words, "--max-cost", "1", code=2).stderr
+    gate(*words, "--max-cost", "0.1", "--price", "100", code=4)
+    assert model.calls < 50
+
+
+def test_a_judge_is_asked_again_only_if_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged_by_a_model()
+    model = moody_judge(monkeypatch)
+    done = gate("now", *HELD, "--aa", "5", *AGAIN, "--rubric", "crag", code=2)
+    assert "say --judge mine:m --rubric crag" in done.stderr
+    done = gate("now", *HELD, "--aa", "5", *AGAIN, "--rubric", "crag", "--judge", "mine:other", code=2)
+    assert "the candidate was judged by mine:m@1234abcd" in done.stderr
+    assert not model.calls
+    Path("rageval.toml").write_text('[gate]\njudge = "mine:m"\n')
+    gate("now", *HELD, "--aa", "5", *AGAIN, "--rubric", "crag")
+    assert model.calls == 11
+
+
+def test_a_gate_accepts_the_judge_that_is_named() -> None:
+    judged_by_a_model()
+    gate("now", *HELD, "--judge", "mine:m")
+    gate("now", *HELD, "--judge", "mine:m@1234abcd")
+    gate("now", *HELD, "--judge", "mine:m@http://127.0.0.1:8000/v1")
+    done = gate("now", *HELD, "--judge", "mine:other", code=2)
+    assert "--judge mine:other: the candidate was judged by mine:m@1234abcd" in done.stderr
+    Path("rageval.toml").write_text('[gate]\njudge = "mine:other"\n')
+    gate("now", *HELD, code=2)
+    gate("now", *HELD, "--judge", "mine:m")
+
+
+def test_an_option_that_would_change_nothing_is_told_in_the_reports() -> None:
+    saved()
+    held = ("--baseline", "base.jsonl", "--margin", "0.1", "--json", "out.json")
+    done = gate("good", *RUN, *held, "--slice-margin", "0.2", code=2)
+    assert "--by" in done.stderr
+    assert "--by" in json.loads(Path("out.json").read_text())["error"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from functools import lru_cache
 
 import pytest
@@ -11,6 +12,7 @@ from rageval.statistics import bootstrap
 from snippets import ROOT
 
 pytestmark = pytest.mark.slow
+sys.path.append(str(ROOT / "benchmarks"))  # where benchmarks/gate.py has its worlds
 SPEC = importlib.util.spec_from_file_location("benchmarks_gate", ROOT / "benchmarks" / "gate.py")
 assert SPEC is not None and SPEC.loader is not None  # noqa: PT018
 bench = importlib.util.module_from_spec(SPEC)

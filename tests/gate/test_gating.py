@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import rageval
+from rageval.cli import main
 from rageval.comparison.gate_results import GateReport, GateSettings
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.scoring.scores import Score, Scores
@@ -187,16 +190,38 @@ def test_too_many_missing_judgements_are_an_error_of_their_own() -> None:
 
 def test_less_than_nine_tenths_of_the_baseline_is_nothing_gated() -> None:
     base = HALF[:40]
-    assert told([*base[:36]], base).counts["gone"] == 4
-    for now in (base[:35], [*base[:35], *[None] * 5]):
-        with pytest.raises(InputError, match=r"35 of the baseline's 40 questions .*nothing was gated"):
-            told(now, base)
+    with pytest.raises(InputError, match=r"35 of the baseline's 40 questions .*nothing was gated"):
+        told([*base[:35], *[None] * 5], base)
     absent = frozenset(f"q{at:03}" for at in range(5))
     with pytest.raises(InputError, match="35 of the baseline's 40 questions are in both"):
         told(side(base, absent=absent), base)
+
+
+def test_questions_that_are_gone_new_or_relisted_are_missing() -> None:
+    """Beyond 2 % of the questions nothing is gated; below, the verdict has to hold at both ends."""
+    flat = [0.5] * 200
+    for number in (1, 4):
+        gone = told(flat[:-number], flat, margin=0.1)
+        assert (gone.verdict, gone.counts["gone"], gone.counts["compared"]) == ("ship", number, 200 - number)
+        assert any(f"{number} questions of the baseline are gone" in said for said in gone.remarks)
+        assert told(flat[:-number], flat, margin=0.001).verdict == "inconclusive"
+    with pytest.raises(MissingJudgements, match=r"missing in 5 of 200 questions, more than 2%: 5 are gone"):
+        told(flat[:-5], flat, margin=0.1)
+    new = told(flat, flat[:-4], margin=0.001)
+    assert (new.verdict, new.counts["new"]) == ("inconclusive", 4)
+    assert told(flat, flat[:-4], margin=0.1).verdict == "ship"
     relisted = {f"q{at:03}": "other" for at in range(5)}
-    with pytest.raises(InputError, match="35 of the baseline's 40"):
-        told(side(base, nuggets=relisted), base)
+    with pytest.raises(MissingJudgements, match="5 are judged by other nuggets"):
+        told(side(flat, nuggets=relisted), flat)
+    few = told(side(flat, nuggets={"q000": "other"}), flat, margin=0.001)
+    assert (few.verdict, few.counts["other nuggets"]) == ("inconclusive", 1)
+
+
+def test_a_floor_holds_whatever_is_missing() -> None:
+    flat = [0.5] * 100
+    assert told(flat, flat, fail_under={"coverage": 0.5}).verdict == "ship"
+    found = told(flat[:-1], flat, margin=0.1, fail_under={"coverage": 0.5})
+    assert (found.verdict, "0.4950 if the judgements" in found.floors[0]) == ("block", True)
 
 
 def test_a_loss_on_questions_without_an_answer_is_no_claim() -> None:
@@ -299,3 +324,15 @@ def test_what_has_no_good_side_and_what_is_no_mean_is_not_gated() -> None:
         told({"length": HALF}, {"length": HALF})
     with pytest.raises(MeasureError, match="pooled"):
         told({"citation_recall(over=pool)": HALF}, {"citation_recall(over=pool)": HALF})
+
+
+@pytest.mark.parametrize("text", ['"recall@1":7.0', '"recall@1":0.25'])
+def test_a_baseline_of_values_that_cannot_be_is_refused(text: str, tmp_path: Path) -> None:
+    run, qrels, path = tmp_path / "a.run", tmp_path / "qrels", tmp_path / "base.jsonl"
+    run.write_text("".join(f"q{at} Q0 d 1 2 a\nq{at} Q0 e 2 1 a\n" for at in range(10)))
+    qrels.write_text("".join(f"q{at} 0 d 1\nq{at} 0 e 0\n" for at in range(10)))
+    words = ["gate", str(run), str(qrels), "-m", "recall@1"]
+    assert CliRunner().invoke(main, [*words, "--save-baseline", str(path)]).exit_code == 0
+    path.write_text(path.read_text().replace('"recall@1":1.0', text))
+    done = CliRunner().invoke(main, [*words, "--baseline", str(path), "--margin", "0.1"])
+    assert (done.exit_code, "as recall@1 of question q0" in done.stderr) == (2, True)

@@ -28,8 +28,13 @@ def test_paths_go_by_the_folder_of_the_policy(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "rageval.toml").write_text("")
     (tmp_path / "in").mkdir()
     monkeypatch.chdir(tmp_path / "in")
-    assert find_policy().place("gold/base.jsonl") == "../gold/base.jsonl"
-    assert find_policy().place("/x/base.jsonl").endswith("x/base.jsonl")
+    (tmp_path / "pyproject.toml").write_text("")  # the root of the project
+    policy = tmp_path / "rageval.toml"
+    policy.write_text('[gate]\nbaseline = "gold/base.jsonl"\nmargin = 0.1\n')
+    assert find_policy().gate_settings() == {"baseline": "../gold/base.jsonl", "margin": 0.1}
+    policy.write_text('[gate]\nbaseline = "/x/base.jsonl"\n')
+    with pytest.raises(InputError, match="cannot be absolute"):
+        find_policy().gate_settings()
 
 
 @pytest.mark.parametrize(
@@ -40,7 +45,7 @@ def test_paths_go_by_the_folder_of_the_policy(tmp_path: Path, monkeypatch: pytes
         ("[gate]\nmargn = 1\n", r"rageval.toml: \[gate\]: unknown key 'margn'; did you mean margin\?"),
         ("[gate\n", r"rageval.toml: is no TOML: .*line 1"),
         ("x = " + "[" * 5000, "rageval.toml: is no TOML"),
-        ("# " + "x" * 2**20, "at most 1 MiB"),
+        ("# " + "x" * 2**20, "more than 1,048,576 bytes"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, said: str) -> None:

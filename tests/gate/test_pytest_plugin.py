@@ -35,7 +35,7 @@ def test_answer(question, rageval):
     rageval.record("Oslo." if number >= {wrong} else "Bergen.", ["a passage"])
     {more}
 """
-POLICY = '[gate]\nmeasures = "crag_score"\nmargin = 0.1\nbaseline = "gold/base.jsonl"\n'
+POLICY = '[gate]\njudge = "contains"\nmeasures = "crag_score"\nmargin = 0.1\nbaseline = "gold/base.jsonl"\n'
 
 
 @pytest.fixture(autouse=True)
@@ -114,11 +114,17 @@ def test_a_gate_in_a_test_ships_blocks_or_is_skipped(suite: Suite) -> None:
     )
 
 
+def test_a_judge_that_nobody_names_is_not_asked(suite: Suite) -> None:
+    Path("rageval.toml").write_text(POLICY.replace('judge = "contains"\n', ""))
+    said = suite(recording(), code=1)
+    assert "error, nothing was gated: the policy names no judge; write judge = " in said
+    assert "40 passed" in said
+
+
 @pytest.mark.usefixtures("saved")
 def test_answers_are_recorded_judged_once_and_gated_by_the_policy(suite: Suite) -> None:
     said = suite(recording(), code=0)
     assert "40 passed" in said
-    assert "judged offline, by `contains` alone" in said
     assert "ship: pytest against baseline of" in said
     said = suite(recording(wrong=12), code=1)
     assert "40 passed" in said
@@ -184,7 +190,12 @@ def test_repeats_are_answers_to_one_question(suite: Suite) -> None:
             "recall@5 is 0.7139, below 0.9 (--fail-under)",
             1,
         ),
-        (recording(), "[gate]\nmargn = 1\nbaseline = 'gold/base.jsonl'\n", "unknown key 'margn'", 1),
+        (
+            recording(),
+            "[gate]\njudge = 'contains'\nmargn = 1\nbaseline = 'gold/base.jsonl'\n",
+            "unknown key 'margn'",
+            1,
+        ),
     ],
     ids=range(9),
 )
@@ -207,3 +218,21 @@ def test_a_suite_without_our_marks_pays_nothing() -> None:
         "rageval.version",
         "rageval.pytest_plugin",
     }
+
+
+@pytest.mark.usefixtures("saved")
+def test_a_test_that_records_nothing_leaves_its_question_missing(suite: Suite) -> None:
+    """Not that the verdict is over the others: who fails half-way must not ship."""
+    silent = recording().replace("    rageval.record(", "    if number >= 8:\n        rageval.record(")
+    said = suite(silent, code=1)
+    assert "judgements are missing in 8 of 40 questions, more than 2%: 8 are gone" in said
+
+
+@pytest.mark.usefixtures("saved")
+def test_a_gate_in_a_test_does_not_pass_with_questions_gone(suite: Suite) -> None:
+    rows = [
+        {"query_id": f"q{at}", "run_id": "pytest", "judge": "contains", "rubric": "crag"} for at in range(39)
+    ]
+    Path("short.jsonl").write_text("".join(json.dumps(row | {"label": "perfect"}) + "\n" for row in rows))
+    test = "def test_it(rageval):\n    rageval.gate('short.jsonl', judge_changed='allow')"
+    assert "judgements are missing in 1 of 40 questions, more than 2%: 1 are gone" in suite(test, code=1)

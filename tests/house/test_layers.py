@@ -46,7 +46,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         BASE | {"comparison", "files", "judges", "measures", "scoring", "statistics"},
         {"numpy", "msgspec"},
     ),
-    "checking": (BASE | {"files", "plugins", "scoring"}, {"msgspec"}),
+    "checking": (BASE | {"files", "measures", "plugins", "scoring"}, {"msgspec"}),
     "track": (
         BASE | {"building", "checking", "comparison", "files", "judges", "measures", "pages", "scoring"},
         {"msgspec"},
@@ -54,7 +54,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "conformance": (BASE | {"scoring", "measures"}, {"msgspec"}),
     "interop": (BASE | {"scoring", "measures"}, set()),
     "typing": (set(), set()),
-    "policy": (BASE, set()),
+    "policy": (BASE | {"files"}, set()),
     "logs": (BASE | {"files"}, {"msgspec"}),
     "precommit": (BASE | {"policy"}, set()),
     "pytest_plugin": (BASE, set()),

@@ -46,7 +46,10 @@ GUARDED_BY_CALLER = {
     ("judges/_database.py", "_has_ended"),
 }
 # Paths that only Linux has; each is looked at with care for its absence.
-PLACES = {"judges/_database.py": {"/proc/self/mounts", "/proc/self/ns/pid", "/sbin/mount"}}
+PLACES = {
+    "judges/_database.py": {"/proc/self/mounts", "/proc/self/ns/pid", "/sbin/mount"},
+    "files/whole.py": {"/dev/fd/", "/proc/self/fd/"},
+}
 
 
 @cache

@@ -195,7 +195,8 @@ class TestJudgements:
             "judge": "exact",
             "rubric": "crag",
         }
-        scores = evaluate_answers("truthfulness", found, on_missing="skip")
+        with pytest.warns(match="theirs: answered 1 of 3 queries"):
+            scores = evaluate_answers("truthfulness", found, on_missing="skip")
         assert scores["ours"]["truthfulness"].value == 0.0
         assert scores["theirs"]["truthfulness"].value == -1.0
 

@@ -27,7 +27,7 @@ def answers(*runs: str) -> list[Answer]:
 def saying(label: str) -> Judge:
     """A judge that says this of whatever it is shown."""
 
-    def ask(requests: Asked) -> Iterator[tuple[int, Reply]]:
+    def ask(requests: Asked, *_: object) -> Iterator[tuple[int, Reply]]:
         for number, request in requests:
             yield number, Reply("ok", json.dumps(reply(request)), usage=Usage(1, 1))
 

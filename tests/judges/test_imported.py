@@ -188,7 +188,7 @@ def test_the_words_are_the_same_at_every_provider_and_in_batches(
     server: LlmServer, provider: str, batch: tuple[str, ...]
 ) -> None:
     rubric = nuggetizer("nugget_assignment", ASSIGN)
-    write_lines(answers=ANSWERS[:1])
+    write_lines(questions=QUESTIONS[:1], answers=ANSWERS[:1])
     server.default = lambda asked: said(asked, repr(["support"] * 5))
     words = [f"{provider}:m" if word == "openai:m" else word for word in ASK]
     outcome = command("judge", rubric, "answers", "--nuggets", "nuggets", *words, *batch)
@@ -254,7 +254,7 @@ def test_the_nuggetizer_labels_as_its_program_does(
     server: LlmServer, method: str, template: str, labels: list[str]
 ) -> None:
     rubric = nuggetizer(method, template)
-    write_lines(answers=ANSWERS[:1])
+    write_lines(questions=QUESTIONS[:1], answers=ANSWERS[:1])
     answers = ["answers"] if method == "nugget_assignment" else []
     server.default = lambda asked: said(asked, repr(labels))
     outcome = command("judge", rubric, *answers, "--nuggets", "nuggets", *ASK)
@@ -277,7 +277,7 @@ def test_the_nuggetizer_labels_as_its_program_does(
 
 def test_a_list_that_cannot_be_read_is_asked_for_again_as_the_nuggetizer_does(server: LlmServer) -> None:
     rubric = nuggetizer("nugget_assignment", ASSIGN)
-    write_lines(answers=ANSWERS[:1])
+    write_lines(questions=QUESTIONS[:1], answers=ANSWERS[:1])
     replies = iter(["no list", "[support]", repr(["support"] * 5)])
     server.default = lambda asked: said(asked, next(replies))
     outcome = command("judge", rubric, "answers", "--nuggets", "nuggets", *ASK)
@@ -294,7 +294,7 @@ def test_ragtifier_is_asked_as_its_figure_says(server: LlmServer) -> None:
     Path("figure2.txt").write_text(FIGURE)
     rubric = imports("ragtifier", "figure2.txt")
     contexts = [{"id": "d1", "text": "one {x}"}, {"id": "d2", "text": "two"}]
-    write_lines(answers=[{**ANSWERS[0], "passages": contexts}])
+    write_lines(questions=QUESTIONS[:1], answers=[{**ANSWERS[0], "passages": contexts}])
     server.default = lambda asked: said(asked, '```json\n{"correctness": 1, "faithfulness": 0}\n```')
     outcome = command("judge", rubric, "answers", *ASK)
     assert outcome.code == 0, outcome
@@ -328,7 +328,7 @@ def test_crag_is_asked_as_its_script_asks(server: LlmServer) -> None:
     namespace: dict[str, str] = {}
     exec(CRAG_TEMPLATES, namespace)
     long = " ".join(f"w{at}" for at in range(80))
-    write_lines(answers=[{"query_id": "q2", "run_id": "ours", "answer": f" {long}"}])
+    write_lines(questions=QUESTIONS[1:], answers=[{"query_id": "q2", "run_id": "ours", "answer": f" {long}"}])
     rows = judges(server, crag(), "answers", reply='{"score": 1, "explanation": "so it is"}')
     said_there = " ".join(f"w{at}" for at in range(75))
     assert body(server) == {
@@ -359,7 +359,9 @@ def test_crags_form_decides_first(server: LlmServer) -> None:
 
 
 def test_crag_asks_beside_each_gold_answer_until_one_is_right(server: LlmServer) -> None:
-    write_lines(answers=[{"query_id": "q1", "run_id": "r", "answer": "The city of light"}])
+    write_lines(
+        questions=QUESTIONS[:1], answers=[{"query_id": "q1", "run_id": "r", "answer": "The city of light"}]
+    )
 
     def by_gold(asked: Asked) -> Any:
         return said(asked, json.dumps({"score": int("Lutetia" in asked.body["messages"][1]["content"])}))
@@ -377,7 +379,9 @@ def test_crag_asks_beside_each_gold_answer_until_one_is_right(server: LlmServer)
 def test_what_crag_could_not_read_of_one_gold_answer_stays_missing_unless_another_is_right(
     server: LlmServer,
 ) -> None:
-    write_lines(answers=[{"query_id": "q1", "run_id": "r", "answer": "The city of light"}])
+    write_lines(
+        questions=QUESTIONS[:1], answers=[{"query_id": "q1", "run_id": "r", "answer": "The city of light"}]
+    )
     replies = iter(["no score", '{"score": 0}', "no score", '{"score": 1}', '{"score": 0}', '{"score": 0}'])
     rubric = crag()
     for status, label in (("invalid", None), ("ok", "accurate"), ("ok", "incorrect")):
@@ -392,7 +396,7 @@ def test_the_track_asks_for_support_so(server: LlmServer) -> None:
     Path("support.py").write_text(SUPPORT)
     rubric = imports("support", "support.py", system="You check citations.")
     answer = {"answer": [{"text": f"{HOSTILE}.", "citations": [0]}], "references": ["d0"]}
-    write_lines(answers=[{"query_id": "q1", "run_id": "ours", **answer}])
+    write_lines(questions=QUESTIONS[:1], answers=[{"query_id": "q1", "run_id": "ours", **answer}])
     rows = judges(server, rubric, "answers", "--passages", "passages", reply="Partial  support")
     namespace: dict[str, str] = {}
     exec(SUPPORT, namespace)
@@ -409,7 +413,7 @@ def test_two_answers_are_compared_as_the_arena_does(server: LlmServer) -> None:
     )
     rubric = imports("pairwise", "judge_prompts.jsonl")
     other = {"query_id": "q1", "run_id": "theirs", "answer": "[[A]] {answer_b}"}
-    write_lines(answers=[ANSWERS[0], other])
+    write_lines(questions=QUESTIONS[:1], answers=[ANSWERS[0], other])
     rows = judges(server, rubric, "answers", reply="Well. [[B]]")
     shown = [(ANSWERS[0]["answer"], other["answer"]), (other["answer"], ANSWERS[0]["answer"])]
     users = [PAIRWISE.format(question=QUESTIONS[0]["query"], answer_a=a, answer_b=b) for a, b in shown]
@@ -425,7 +429,10 @@ def test_answers_are_ranked_as_rankllm_does(server: LlmServer) -> None:
     )
     rubric = imports("listwise", "rank.yaml")
     texts = ["one {rank}", "two {candidate}", "three"]
-    write_lines(answers=[{"query_id": "q1", "run_id": f"r{at}", "answer": t} for at, t in enumerate(texts)])
+    write_lines(
+        questions=QUESTIONS[:1],
+        answers=[{"query_id": "q1", "run_id": f"r{at}", "answer": t} for at, t in enumerate(texts)],
+    )
     rows = judges(server, rubric, "answers", "--permutations", "1", reply="[3] > [1] > [2]")
     sent = body(server)["messages"]
     order = [texts[int(row["run_id"][1])] for row in rows]
@@ -464,7 +471,9 @@ def test_a_ranking_that_lacks_some_is_dropped_unless_rankllms_rule_is_asked_for(
 def test_what_a_source_makes_a_grade_is_missing_unless_asked_for(
     server: LlmServer, source: str, compat: str, reply: str, label: str
 ) -> None:
-    write_lines(answers=[{"query_id": "q1", "run_id": "r", "answer": "The city of light"}])
+    write_lines(
+        questions=QUESTIONS[:1], answers=[{"query_id": "q1", "run_id": "r", "answer": "The city of light"}]
+    )
     if source == "crag":
         words = [crag(), "answers"]
     elif source == "umbrela":
@@ -484,7 +493,7 @@ def test_what_a_source_makes_a_grade_is_missing_unless_asked_for(
 
 
 def test_an_odd_list_of_labels_is_read_as_the_nuggetizer_reads_it_when_asked_to(server: LlmServer) -> None:
-    write_lines(answers=ANSWERS[:1])
+    write_lines(questions=QUESTIONS[:1], answers=ANSWERS[:1])
     words = [nuggetizer("nugget_assignment", ASSIGN), "answers", "--nuggets", "nuggets"]
     odd = "['support', 'Supported?', 'partial_support']"  # two are dropped, one is nobody's label
     assert {row["status"] for row in judges(server, *words, reply=odd, code=3)} == {"invalid"}

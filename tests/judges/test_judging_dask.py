@@ -25,7 +25,7 @@ from rageval.judges import Settings, _cluster, gathered, judged_by, rubric_named
 from rageval.judges._cluster import Worker
 from rageval.judges.base import Reply, Request
 from rageval.judges.store import Store
-from rageval.testing import Asked, LlmServer, Saying, ScriptedModel, openai_error
+from rageval.testing import Asked, LlmServer, Saying, ScriptedModel, openai_error, openai_reply
 from snippets import ROOT, blocks
 from test_bad_input import Outcome, assert_refused, command
 
@@ -134,7 +134,10 @@ def test_the_bytes_are_those_of_one_process_and_every_item_is_asked_once(
     [
         ("--judge", "openai:other", "--vote", "majority", "--canaries", "2"),
         ("--rubric", "nuggetize"),
-        ("--rubric", "crag-style", "--tiebreak", "openai:third"),
+        (
+            *("--rubric", "crag-style", "--judge", "openai:other", "--vote", "majority"),
+            *("--tiebreak", "openai:third"),
+        ),
     ],
     ids=["several", "nuggets", "tiebreak"],
 )
@@ -360,9 +363,11 @@ def test_a_model_of_this_process_cannot_travel(dask: tuple[str, str]) -> None:
         list(judged_by([ScriptedModel([])], rubric_named("crag"), material, Settings(dask=dask[1])))
 
 
-def test_judges_that_ask_nobody_need_no_cluster() -> None:
+def test_judges_that_ask_nobody_are_sent_to_no_cluster() -> None:
     job = ("judge", "crag-auto", "answers", "--questions", "questions", "--judge", "contains", "--quiet")
-    assert_fine(command(*job, "-o", "judged", "--dask", "tcp://127.0.0.1:1"))
+    outcome = command(*job, "-o", "judged", "--dask", "tcp://127.0.0.1:1")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "--dask is about a model that is asked, and no --judge here is one" in outcome.err
 
 
 def test_judging_that_stops_ends_at_the_same_question(
@@ -383,3 +388,15 @@ def test_judging_that_stops_ends_at_the_same_question(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-this-process-0123456789")
     assert command(*until, "-o", "single", "--store", "other.sqlite").out == said
     assert Path("judged").read_bytes() == Path("single").read_bytes()
+
+
+def test_a_judge_whose_replies_are_no_use_is_stopped(server: LlmServer, dask: tuple[str, str]) -> None:
+    server.default = lambda asked: Saying(body=openai_reply("I would say so."))
+    outcome = command(*ALONE, *dask, "-o", "judged")
+    assert outcome.code == 3
+    assert "no reply about 20 items in a row could be read" in outcome.err
+    assert len(server.requests) < 20 * 3 + CONCURRENCY
+    server.default = fair
+    before = len(server.requests)
+    assert_fine(command(*ALONE, *dask, "-o", "judged", "--retry", "invalid"))
+    assert len(server.requests) == before + ITEMS

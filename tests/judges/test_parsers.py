@@ -312,3 +312,14 @@ def test_whatever_is_said_is_read_or_invalid(pieces: list[str]) -> None:
         except Invalid:
             continue
         assert all(verdict.grade is not None for verdict in found)
+
+
+def test_the_more_ways_a_pattern_has_the_shorter_is_what_it_is_looked_for_in() -> None:
+    slow = "(?:" + "|".join(f"a*+{letter}" for letter in "bcdefghijklmnop") + ")(z)"
+    require_quick(slow)
+    scale = RubricScale({"z": 1.0}, {})
+    rules = ReplyRules(scale, {"z": "z"}, patterns=[slow])
+    with pytest.raises(Invalid, match=r"9,000 characters long, expected at most 8,164"):
+        PARSERS["pattern"].read("a" * 9_000, rules, ("x",))
+    rules = ReplyRules(scale, {"z": "z"}, patterns=["(z)"])
+    assert PARSERS["pattern"].read("a" * 9_000 + "z", rules, ("x",))

@@ -66,10 +66,10 @@ def test_a_line_holds_rate_failures_spend_and_the_time_left() -> None:
     )
     said = line(tally, 60.0)
     assert said == (
-        "400/1,000 judged, 100 from the store, 5.0/s, $0.50 and 7 calls without a price,"
+        "400/1,000 answered, 100 from the store, 5.0/s, $0.50 and 7 calls without a price,"
         r" without a verdict: 2 refused, 1 error, tried again: 9 503, 1 \x1b[31m, 2:00 left"
     )
-    assert line(JobTally(total=None), 0.0) == "0/? judged"
+    assert line(JobTally(total=None), 0.0) == "0/? answered"
     assert line(JobTally(total=100_000, answered=1), 1.0).endswith("27:46:39 left")
 
 
@@ -92,7 +92,7 @@ def test_a_job_tells_what_it_comes_to(tmp_path: Path, monkeypatch: pytest.Monkey
         list(ask_all(requests[:2], model, store))
         list(ask_all(requests, model, store, progress=JobProgress(stream=stream), patience=patience))
         (last,) = stream.getvalue().splitlines()
-        assert last.startswith("10/10 judged, 2 from the store, ")
+        assert last.startswith("10/10 answered, 2 from the store, ")
         guessed = "$0.10 (at most: the usage of 3 calls is not known), "
         assert guessed in last, "seven replies, and three calls that may have been paid for"
         assert "without a verdict: 1 " in last

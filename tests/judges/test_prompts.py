@@ -139,7 +139,7 @@ def noted(text: str) -> tuple[str, Request]:
     rubric, data = rubric_named("crag"), {"question": "", "time": "", "gold": [], "answer": ""}
     seen: list[Request] = []
 
-    def ask(requests: Asked) -> Iterator[tuple[int, Reply]]:
+    def ask(requests: Asked, *_: object) -> Iterator[tuple[int, Reply]]:
         for number, request in requests:
             seen.append(request)
             yield number, Reply("ok", text)

@@ -185,7 +185,7 @@ def test_examples_that_are_none_are_refused_by_line(place: Path, text: str, expe
     Path("shots.jsonl").write_text(text)
     words = ("answers", "--questions", "questions", "--judge", "openai:m", "--examples")
     assert_refused(command("judge", "crag-auto", *words, "shots.jsonl"), expected)
-    assert_refused(command("judge", "crag-auto", *words, "nowhere.txt"), "nowhere.txt cannot be read")
+    assert_refused(command("judge", "crag-auto", *words, "nowhere.txt"), "nowhere.txt: cannot be read")
 
 
 def test_examples_have_to_fit_the_prompt(tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ def test_each_of_them_changes_it(tmp_path: Path, name: str) -> None:
         ('[trim]\nfield = "gold"\nwords = 3', 1, "expected a field that it sees"),
         ('[trim]\nfield = "answer"\nwords = 3\ntokens = 4', 1, "either words or tokens"),
         ('[trim]\nfield = "answer"\ntokens = 4', 1, "tokens need the tokenizer"),
-        ('[examples]\nfile = "nowhere"', 1, "nowhere cannot be read"),
+        ('[examples]\nfile = "nowhere"', 1, "nowhere: cannot be read"),
         ('[sampling]\ntop_p = "much"', 1, "`$.sampling[...]`"),
         ("[sampling]\nstream = 1", 2, "sampling: stream: expected one of top_p"),
         ("[sampling]\nmax_tokens = 5", 2, "max_tokens stands outside"),
@@ -386,7 +386,7 @@ def test_an_answer_is_cut_before_it_is_shown(tmp_path: Path, monkeypatch: pytest
     assert "Said: one two  three, to" in by_words.request(data).user
     path = tmp_path / "tokenizer.json"
     path.write_text("{}")
-    told = f'{UNFENCED}{trim}tokens = 5\ntokenizer = "{path}"\nsha256 = '
+    told = f'{UNFENCED}{trim}tokens = 5\ntokenizer = "{path.name}"\nsha256 = '
     with pytest.raises(InputError, match=r"mine.toml:\d+: trim: .* is not the file it was"):
         rubric_of(tmp_path, f'{told}"0"\n')
     right = f'{told}"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"\n'

@@ -411,3 +411,32 @@ def test_ctrl_c_leaves_a_store_to_go_on_with(tmp_path: Path) -> None:
         model = ScriptedModel(late())
         assert len(list(ask_all(asked(stats["replies"] + 50), model, store))) == stats["replies"] + 50
         assert model.calls <= 50 + 16, "at most what was under way is asked again"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        Reply("ok", "x", sent={"seed": {1, 2}}),
+        Reply("ok", "x", latency="soon"),  # type: ignore[arg-type]
+        Reply("ok", "x", usage=Usage("five", 1)),  # type: ignore[arg-type]
+        {"status": "ok", "text": "x"},
+    ],
+    ids=["a set", "text for a number", "tokens as text", "no reply"],
+)
+def test_a_reply_of_a_plugin_that_no_store_can_hold_takes_no_others_with_it(
+    store: Store, bad: object
+) -> None:
+    """All of them come at the same moment, and are stored in one transaction."""
+    ready = asyncio.Event()
+
+    async def said(request: Request) -> object:
+        if request.user == "Text 7.":
+            ready.set()
+            return bad
+        await ready.wait()
+        return Reply("ok", "yes", usage=Usage(5, 1))
+
+    model = ScriptedModel(said, "plugin:m")  # type: ignore[arg-type]
+    with pytest.raises(JudgeFailed, match=r"plugin:m: (a reply cannot be stored|expected a Reply)"):
+        list(ask_all(asked(8), model, store))
+    assert store.stats()["replies"] == 7

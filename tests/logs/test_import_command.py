@@ -115,6 +115,9 @@ def test_several_logs_are_several_runs() -> None:
     result = run("import", *ragas, "--run", "old", "--run", "new", "--only", "run")
     assert "--only run: the log holds several runs (old, new)" in result.stderr
     assert run("import", *ragas, "--run", "a", "--run", "b", "--run", "c", "-o", "out").exit_code == 2
+    done("import", ragas[0], ragas[0], "--run", "old", "--run", "new", "-o", "same")
+    assert {answer.run_id for answer in read_answers("same/answers.jsonl")} == {"old", "new"}
+    assert run("import", ragas[0], ragas[0], "-o", "same").exit_code == 2
 
 
 def test_a_policy_holds_mappings_and_what_is_typed_counts_more() -> None:

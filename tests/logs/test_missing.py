@@ -54,6 +54,10 @@ def inspect_unscored(value: Any) -> None:
     del value["samples"][4]["scores"]
 
 
+def inspect_one_scorer(value: Any) -> None:
+    del value["samples"][4]["scores"]["grades"]
+
+
 def mlflow(value: Any) -> None:
     last = next(each for each in value if "king" in each["info"]["request_preview"])
     last["info"]["state"] = "ERROR"
@@ -68,6 +72,12 @@ def mlflow_scorer(value: Any) -> None:
     said["feedback"] = {"value": None, "error": {"error_code": "X", "error_message": "scorer raised"}}
 
 
+def mlflow_lacking(value: Any) -> None:
+    last = next(each for each in value if "king" in each["info"]["request_preview"])
+    said = last["info"]["assessments"]
+    said[:] = [each for each in said if each["assessment_name"] != "key_fact"]
+
+
 def ragas(value: Any) -> None:
     assert value[4]["faithfulness"] is None
 
@@ -78,6 +88,8 @@ FAILED: list[tuple[str, Callable[[Any], None], str, bool]] = [
     ("deepeval/latest_test_run.json", deepeval_without_an_answer, "Key_fact", False),
     ("inspect/log.json", inspect, "complete", False),
     ("inspect/log.json", inspect_unscored, "complete", True),
+    ("inspect/log.json", inspect_one_scorer, "complete", True),
+    ("mlflow/traces.jsonl", mlflow_lacking, "key_fact", True),
     ("mlflow/traces.jsonl", mlflow, "key_fact", False),
     ("mlflow/traces.jsonl", mlflow_scorer, "key_fact", True),
     ("ragas/result.jsonl", ragas, "faithfulness", True),
@@ -96,10 +108,11 @@ def test_what_failed_is_missing(
     assert [each["status"] for each in said] == ["error"]
     assert "grade" not in said[0]
     assert "label" not in said[0]
-    assert any(answer.query_id == query for answer in log.answers) == has_answer
+    (answer,) = (answer for answer in log.answers if answer.query_id == query)
+    assert (answer.status == "ok") == has_answer
     if not has_answer:
         assert {each["status"] for each in log.judgements if each["query_id"] == query} == {"error"}
-        assert log.left_out == {"answers that failed": 1}
+        assert (answer.status, answer.text) == ("error", "")
     known = [each["grade"] for each in log.judgements if each["aspect"] == aspect and "grade" in each]
     measure = f"grade(aspect={aspect})"
     with pytest.raises(MissingJudgements, match="1 judgements"):
@@ -154,12 +167,13 @@ def test_two_systems_and_repeats_and_one_that_failed(tmp_path: Path) -> None:
     log = log_of(tmp_path, value)
     assert {answer.run_id for answer in log.answers} == {"toy-base/prompt0", "toy-base/prompt1"}
     assert len(log.questions) == 5
-    assert len(log.answers) == 27
+    assert [answer.error for answer in log.answers if answer.error] == ["timeout"]
+    assert len(log.answers) == 28
     repeats: dict[tuple[str, str], int] = {}
     for answer in log.answers:
         repeats[answer.run_id, answer.query_id] = repeats.get((answer.run_id, answer.query_id), 0) + 1
     assert repeats["toy-base/prompt0", "a1"] == 4
-    assert repeats["toy-base/prompt0", "a5"] == 1
+    assert repeats["toy-base/prompt0", "a5"] == 2
     measure = "grade(aspect=has-key-fact)"
     with pytest.raises(MissingJudgements):
         rageval.evaluate_answers(measure, log.judgements)
@@ -188,8 +202,8 @@ def test_an_empty_answer_is_an_answer(tmp_path: Path) -> None:
     assert log.left_out == {}
     rows[1]["response"] = None
     log = log_of(tmp_path, rows)
-    assert len(log.answers) == 4
-    assert log.left_out == {"answers that failed": 1}
+    assert [answer.status for answer in log.answers] == ["ok", "error", "ok", "ok", "ok"]
+    assert log.left_out == {}
 
 
 def test_questions_are_told_apart_whatever_the_form_of_their_letters(tmp_path: Path) -> None:

@@ -192,3 +192,58 @@ def test_the_next_command_is_said_and_is_one(tmp_path: Path, monkeypatch: pytest
     for words in (["--dry-run"], ["--only", "answers"], ["--map", "grade:x=our_answer", "-o", "judged"]):
         assert "next" not in run("import", path, "--map", guess(path), *words).stderr
     assert "next" not in run("import", path, "--map", "question=question,answer=our_answer", "-o", "b").stderr
+
+
+ODD = ["N/A", "high", "-", "None", "1%", "0,5"]
+
+
+@pytest.mark.parametrize("cell", ODD)
+def test_one_odd_cell_of_a_metric_is_a_failed_judgement(cell: str, tmp_path: Path) -> None:
+    rows = [["q1", "a", "b", "1"], ["q2", "a", "b", cell], ["q3", "a", "b", "0.5"]]
+    path = table(tmp_path / "t.csv", ["user_input", "response", "reference", "faithfulness"], rows)
+    said = logs.read(path).judgements
+    assert [(each["status"], each.get("grade")) for each in said] == [("ok", 1), ("error", None), ("ok", 0.5)]
+    assert said[1]["reason"] == cell
+    rows = [{"question": q, "answer": a, "score": score} for q, a, _, score in rows]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    mapped = logs.read(tmp_path / "t.jsonl", "question=question,answer=answer,grade:faithfulness=score")
+    assert [each["status"] for each in mapped.judgements] == ["ok", "error", "ok"]
+
+
+def test_true_and_false_are_numbers_of_a_metric(tmp_path: Path) -> None:
+    rows = [["q1", "a", "True"], ["q2", "a", "false"]]
+    rows.append(["q3", "a", "N/A"])
+    said = logs.read(table(tmp_path / "t.csv", ["user_input", "response", "correct"], rows)).judgements
+    assert [each.get("grade") for each in said] == [1, 0, None]
+    assert said[2]["status"] == "error"
+
+
+def test_a_column_that_nobody_reads_is_named(tmp_path: Path) -> None:
+    header = ["user_input", "response", "remark", "half"]
+    path = table(tmp_path / "t.csv", header, [["q1", "a", "fine", "1"], ["q2", "a", "", "N/A"]])
+    assert run("import", path, "-o", tmp_path / "out").exit_code == 0
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text(encoding="utf-8"))
+    assert manifest["left_out"] == {"cells of the column 'half'": 2, "cells of the column 'remark'": 1}
+    assert any("columns that were not read: half, remark" in remark for remark in manifest["remarks"])
+    assert logs.read(path, {"fact:kind": "remark"}).left_out == {"cells of the column 'half'": 2}
+
+
+def test_autorag_keeps_a_metric_that_failed_somewhere(tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = parquet.read_table(ROOT / "tests/golden/logs/autorag/nodes.parquet").to_pylist()
+    for at, row in enumerate(rows):
+        row |= {"f1": None if at == 1 else 0.5, "note": "long"}
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    log = logs.read(tmp_path / "t.parquet")
+    said = [each["status"] for each in log.judgements if each["aspect"] == "f1"]
+    assert sorted(said) == ["error", *["ok"] * (len(rows) - 1)]
+    assert log.left_out["cells of the column 'note'"] == len(rows)
+
+
+def test_mlflow_fails_where_a_metric_of_numbers_said_none(tmp_path: Path) -> None:
+    frame = [
+        {"trace_id": f"t{at}", "request": f"q{at}", "response": "a", "f1/value": value}
+        for at, value in enumerate([1, "N/A", 0.5])
+    ]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, frame)), encoding="utf-8")
+    assert [each["status"] for each in logs.read(tmp_path / "t.jsonl").judgements] == ["ok", "error", "ok"]

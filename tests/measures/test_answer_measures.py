@@ -216,7 +216,7 @@ class TestNuggetizer:
         """It sees one file a run: what the others answered is no concern."""
         path.write_text(path.read_text() + json.dumps(assigned("q1", ("vital", SUPPORT), run="s")) + "\n")
         assert values(self.MEASURES, path, run="s", compat="nuggetizer") == [1.0] * 4
-        with pytest.raises(MissingJudgements, match="s: 5 judgements"):
+        with pytest.raises(MissingJudgements, match="s: 8 judgements"):
             evaluate_answers("a_strict", path)
 
     def test_the_same_nugget_twice(self, tmp_path: Path) -> None:
@@ -295,7 +295,11 @@ class TestLiveRag:
     def test_means(self) -> None:
         assert value("correctness", self.JUDGED) == pytest.approx(5.5 / 6)
         assert value("faithfulness", self.FAITHFUL) == 0.25 / 4
-        both = evaluate_answers("correctness faithfulness", [*self.JUDGED, *self.FAITHFUL])["r"]
+        rows = [*self.JUDGED, *self.FAITHFUL]
+        # Two answers were judged on one of the two only.
+        with pytest.raises(MissingJudgements, match="2 judgements that faithfulness needs are missing"):
+            evaluate_answers("correctness faithfulness", rows)
+        both = evaluate_answers("correctness faithfulness", rows, on_missing="skip")["r"]
         assert [score.queries for score in both.values()] == [6, 4]
 
     def test_shares_a_level(self) -> None:
@@ -445,7 +449,8 @@ class TestCitations:
         judged += [row("p", item_id="a", aspect="0", label=FULL, sentences=1)]
         with pytest.raises(MissingJudgements, match="s: 1 judgements"):
             evaluate_answers("citation_recall", judged)
-        found = evaluate_answers("citation_recall", judged, on_missing="skip")["s"]["citation_recall"]
+        with pytest.warns(match="s: answered 1 of 2 queries; the others are missing in citation_recall"):
+            found = evaluate_answers("citation_recall", judged, on_missing="skip")["s"]["citation_recall"]
         assert (found.value, found.undefined) == (1.0, 1)
 
 

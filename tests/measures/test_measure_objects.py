@@ -38,9 +38,14 @@ def test_a_measure_of_ir_measures_equals_its_like() -> None:
 def test_how_deep_a_sum_without_the_collection_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rageval.measures._novelty._DEEPEST_INDEPENDENT", 3)
     name = "alpha_dcg(normalise=independent)"
-    assert rageval.evaluate(f"{name}@3", RUN, GRADED)[f"{name}@3"].value > 0
+    assert (
+        rageval.evaluate(f"{name}@3", RUN, {query: {"n": docs} for query, docs in GRADED.items()})[
+            f"{name}@3"
+        ].value
+        > 0
+    )
     with pytest.raises(rageval.MeasureError, match="a cut-off of at most 3, found 4"):
-        rageval.evaluate(f"{name}@4", RUN, GRADED)
+        rageval.evaluate(f"{name}@4", RUN, {query: {"n": docs} for query, docs in GRADED.items()})
 
 
 @pytest.mark.parametrize("grade", [-(10**6), 10**6])

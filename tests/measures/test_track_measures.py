@@ -144,6 +144,31 @@ class TestBioGen:
             for theirs, value in of_run.items():
                 assert 100 * found[run][self.NAMES[theirs]].value == pytest.approx(value, abs=1e-9), theirs
 
+    def test_what_the_organisers_count_where_nothing_is_cited_is_named(self, tmp_path: Path) -> None:
+        """Their script has 0 for an answer that cites nothing; the set says under which option it is so."""
+        records = json.loads(Path(self.JUDGED).read_text())
+        for sentence in records[0]["machine_generated_answers"]["M1"]["answer_sentences"]:
+            sentence["citation_assessment"] = []
+        judged = str(self.written(tmp_path, records))
+        done = CliRunner().invoke(main, [judged, "-m", "official:biogen"])
+        assert "--compat medaesqa" in done.stderr
+        theirs = CliRunner().invoke(main, [judged, "-m", "official:biogen", "--compat", "medaesqa"])
+        assert "official:biogen" not in theirs.stderr
+        rate = self.NAMES["citation_support_rate"]
+        plain = rageval.evaluate_answers("official:biogen", judged)["M1"][rate]
+        compat = rageval.evaluate_answers("official:biogen", judged, compat="medaesqa")["M1"][rate]
+        assert plain.undefined == 1
+        assert compat.undefined == 0
+        assert compat.value == 0.0
+
+    def test_the_rules_of_a_set_are_known(self) -> None:
+        """Every set is one of the sets, and its rules are known for answers."""
+        from rageval.measures.official import COMPAT_OF
+        from rageval.scoring.answers import COMPAT
+
+        assert COMPAT_OF.keys() <= OFFICIAL.keys()
+        assert set(COMPAT_OF.values()) <= set(COMPAT)
+
     def test_lines_are_read_as_the_array_is(self, tmp_path: Path) -> None:
         lines = tmp_path / "medaesqa.jsonl"
         lines.write_text(
@@ -266,12 +291,16 @@ class TestRagdoll:
         ran = CliRunner().invoke(main, [path, "-m", "citation_precision"])
         assert ran.exit_code == 3
         assert "2 judgements that citation_precision needs are missing (2 error)" in ran.output
-        found = rageval.evaluate_answers("citation_precision", path, on_missing="skip")
+        with pytest.warns(match="the others score 0 in citation_precision"):
+            found = rageval.evaluate_answers("citation_precision", path, on_missing="skip")
         assert str(found["r"]["citation_precision"].by_query) == "{'14': 0.5, '15': 1.0, '16': nan}"
         assert str(found["s"]["citation_precision"].by_query) == "{'14': 0.0, '15': 0.0, '16': nan}"
         output = printed(path, "-m", "citation_precision", "--on-missing", "skip")
-        assert "r: no answer to 1 of 3 queries (score 0 where others were judged;" in output
-        scores = rageval.evaluate_answers("citation_precision", path, on_missing="skip", intersection=True)
+        assert "s: answered 1 of 3 queries; the others score 0 in citation_precision" in output
+        with pytest.warns(match="the others are left out"):
+            scores = rageval.evaluate_answers(
+                "citation_precision", path, on_missing="skip", intersection=True
+            )
         assert scores["r"]["citation_precision"].value == 0.75
         assert "|intersection:True|" in scores["r"]["citation_precision"].signature
 
@@ -300,6 +329,7 @@ SCALES = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*answered")  # some systems answer a part of the queries
 @pytest.mark.parametrize("kind", laws.TRACKS)
 @pytest.mark.slow
 def test_no_completion_is_outside_of_the_bounds(kind: str) -> None:

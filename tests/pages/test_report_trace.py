@@ -39,15 +39,17 @@ def test_the_first_sentence_says_who_is_better_or_that_nobody_can_tell() -> None
     two, low = {"a": 0.75, "b": 0.5}, {"better": {"rr": "lower"}}
     gap = "a difference of +0.25 (95 % interval +0.10 to +0.40, p = 0.0100)"
     assert sentence(pair(), values=two) == f"a is better than b: rr 0.75 against 0.50 on 8 queries, {gap}."
-    other = sentence(
-        pair(better_run="b", verdict="worse by this judge", basis="by this judge"), values=two, **low
-    )
+    other = sentence(pair(better_run="b", verdict="worse by m", basis="judge:m"), values=two, **low)
     turned = "a difference of -0.25 (95 % interval -0.40 to -0.10, p = 0.0100)"
-    assert other == f"b is better than a, by this judge: rr 0.50 against 0.75 on 8 queries, {turned}."
+    assert other == f"b is better than a, by m: rr 0.50 against 0.75 on 8 queries, {turned}."
     undecided = pair(better_run=None, verdict="undecided", adjusted=0.00001)
     assert sentence(undecided, values=two, level=0.9) == (
         "8 queries cannot tell whether a or b is better by rr: a difference of +0.25 (90 % interval +0.10 to"
         " +0.40, p < 0.0001)."
+    )
+    ties = pair(better_run=None, verdict="ties only", adjusted=0.00001)
+    assert sentence(ties, values=two) == (
+        "a and b differ by rr only in the order of documents that one of them ties; nothing is claimed."
     )
     refused = pair(better_run=None, verdict="refused", why="nothing is judged")
     assert sentence(refused, values=two) == "a and b cannot be compared by rr: nothing is judged."
@@ -60,6 +62,13 @@ def test_the_first_sentence_says_who_is_better_or_that_nobody_can_tell() -> None
     neither = sentence(pair(better_run=None), values=two, better={"rr": "neither"})
     assert neither.startswith("a is higher than b by rr, ")
     assert neither.endswith("neither way is the better one.")
+
+
+def test_means_on_other_queries_than_the_difference_say_their_own_number() -> None:
+    assert sentence(pair(queries=5), values={"a": 0.75, "b": 0.5}) == (
+        "a is better than b: rr 0.75 (8 queries) against 0.50 (8 queries); on the 5 queries that both have, a"
+        " difference of +0.25 (95 % interval +0.10 to +0.40, p = 0.0100)."
+    )
 
 
 def test_of_many_runs_the_first_sentence_counts() -> None:

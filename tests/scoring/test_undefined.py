@@ -54,7 +54,7 @@ def judged(tmp_path: Path) -> str:
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
     """Two runs on four queries, three of which have nothing relevant."""
-    judged = "".join(f"q{query} 0 d {int(query == 0)}\n" for query in range(4))
+    judged = "".join(f"q{query} n d {int(query == 0)}\n" for query in range(4))
     (tmp_path / "qrels").write_text(judged)
     for name, scores in (("one", (2.0, 1.0)), ("two", (1.0, 2.0))):
         rows = [
@@ -111,8 +111,8 @@ def test_a_number_that_rests_on_all_queries_says_nothing(judged: str, style: str
 
 
 def test_the_leaderboard_has_no_room_and_says_it_beside(files: list[str]) -> None:
-    from rageval.cli._scoring import undefined
     from rageval.scoring.evaluation import evaluate
+    from rageval.scoring.remarks import undefined
 
     scores = evaluate("official:freshstack", files[0], files[2], zero_rel="nan")
     (said,) = undefined(scores)

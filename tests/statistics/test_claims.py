@@ -149,7 +149,7 @@ def normal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def no_floor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(correction, "FEW", 0)
+    monkeypatch.setattr(correction, "few_differ", lambda differ, units: False)
 
 
 def unclustered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -18,8 +18,6 @@ from rageval.statistics.significance import (
     max_t,
     sign_flip,
     t_test,
-    tukey,
-    wilcoxon,
 )
 
 ONE_PAIR = np.array([[0, 1]])
@@ -83,44 +81,15 @@ def test_p_is_never_0_and_never_above_1() -> None:
     values = np.column_stack((np.linspace(1, 2, 200), np.zeros(200)))
     assert sign_flip(values, ONE_PAIR, 999, 1).p[0] == 2 / 2**200  # of Chernoff's bound
     assert sign_flip(np.repeat(values, 10, axis=0), ONE_PAIR, 999, 1).p[0] > 0
-    assert max_t(values, ONE_PAIR, 999, 1).p[0] == tukey([values], ONE_PAIR, None, 999, 1)[0][0] == 1 / 1000
+    assert max_t(values, ONE_PAIR, 999, 1).p[0] == 1 / 1000
     for test in (sign_flip, max_t):
         assert test(np.ones((50, 2)), ONE_PAIR).p[0] == test(np.ones((5, 2)), ONE_PAIR).p[0] == 1
-    assert t_test(column(np.linspace(1, 1 + 1e-9, 5000)))[0] > 0
+    assert t_test(column(np.linspace(1, 1 + 1e-6, 5000))).p[0] > 0
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_tukey_is_the_range_over_all_shuffles(seed: int) -> None:
-    """Three runs and three queries: all 6³ ways to shuffle the values within the queries."""
-    values = np.random.default_rng(seed).integers(0, 5, (3, 3)).astype(np.float64)
-    shuffles = [np.array(rows).sum(axis=0) for rows in product(*(list(permutations(row)) for row in values))]
-    ranges = np.array([sums.max() - sums.min() for sums in shuffles])
-    from_first = np.array([np.abs(sums - sums[0]).max() for sums in shuffles])
-    pairs = np.array(list(combinations(range(3), 2)))
-    seen = np.abs(values.sum(axis=0)[pairs[:, 0]] - values.sum(axis=0)[pairs[:, 1]])
-    (drawn,) = tukey([values], pairs, None, 20_000, seed)
-    exact = [(ranges >= each - 1e-9).mean() for each in seen]
-    assert drawn == pytest.approx(exact, abs=0.02)
-    (drawn,) = tukey([values], pairs[:2], 0, 20_000, seed)
-    assert drawn == pytest.approx([(from_first >= each - 1e-9).mean() for each in seen[:2]], abs=0.02)
-
-
-def test_tukey_shuffles_several_measures_as_it_would_one() -> None:
-    tables = [np.random.default_rng(seed).random((30, 4)) for seed in range(3)]
-    pairs = np.array(list(combinations(range(4), 2)))
-    together = tukey(tables, pairs, None, 500, 3)
-    doubled = tukey([tables[0], tables[0], 2 * tables[0]], pairs, None, 500, 3)
-    assert (doubled[0] == doubled[1]).all()
-    assert (doubled[0] == doubled[2]).all()
-    assert not (together[0] == together[1]).all()
-
-
-def test_the_parametric_tests_are_scipys() -> None:
+def test_the_t_test_is_scipys() -> None:
     drawn = np.random.default_rng(3).normal(0.1, 1, (60, 5))
-    assert t_test(column(drawn)) == pytest.approx(stats.ttest_1samp(drawn, 0).pvalue, rel=1e-9)
-    assert wilcoxon(column(drawn)) == pytest.approx(
-        [stats.wilcoxon(each).pvalue for each in drawn.T], rel=1e-12
-    )
+    assert t_test(column(drawn)).p == pytest.approx(stats.ttest_1samp(drawn, 0).pvalue, rel=1e-9)
     assert column(drawn).standard_error() == pytest.approx(stats.sem(drawn))
     assert column(drawn).cohens_d() == pytest.approx(drawn.mean(axis=0) / drawn.std(axis=0, ddof=1))
 
@@ -128,18 +97,16 @@ def test_the_parametric_tests_are_scipys() -> None:
 def test_undefined_values_are_left_out_of_every_number() -> None:
     drawn = np.random.default_rng(4).normal(0.2, 1, 30)
     with_gaps = np.concatenate((drawn, np.full(9, np.nan)))
-    assert t_test(column(with_gaps)) == pytest.approx(t_test(column(drawn)))
+    assert t_test(column(with_gaps)).p == pytest.approx(t_test(column(drawn)).p)
     assert column(with_gaps).standard_error() == pytest.approx(column(drawn).standard_error())
     assert column(with_gaps).cohens_d() == pytest.approx(column(drawn).cohens_d())
-    assert wilcoxon(column(with_gaps)) == pytest.approx(wilcoxon(column(drawn)))
 
 
 def test_equal_differences_leave_t_without_an_answer() -> None:
     same = np.full(20, 0.1)
-    assert np.isnan(t_test(column(same))).all()
+    assert np.isnan(t_test(column(same)).p).all()
     assert np.isnan(column(same).cohens_d()).all()
-    assert t_test(column(np.zeros(20)))[0] == 1
-    assert wilcoxon(column(np.zeros(20)))[0] == 1
+    assert t_test(column(np.zeros(20))).p[0] == 1
 
 
 def test_holm_is_as_by_hand() -> None:
@@ -177,7 +144,7 @@ def test_needed_is_the_first_that_is_enough() -> None:
 def test_power_is_what_simulation_finds() -> None:
     rng = np.random.default_rng(8)
     drawn = rng.normal(0.5, 1, (25, 4000))
-    found = (t_test(column(drawn)) <= 0.05).mean()
+    found = (t_test(column(drawn)).p <= 0.05).mean()
     assert found == pytest.approx(power._power_of(0.5, 25), abs=4 * math.sqrt(0.25 / 4000))
 
 
@@ -267,8 +234,8 @@ def test_clusters_keep_intervals_and_tests_honest() -> None:
     pairs = np.stack((np.arange(times), np.full(times, times)), axis=1)
     p = sign_flip(sums, pairs, 999, 1).p
     assert (p <= 0.05).mean() == pytest.approx(0.05, abs=error)
-    assert (t_test(column(values, unit)) <= 0.05).mean() == pytest.approx(0.05, abs=error + 0.01)
-    assert (t_test(column(values)) <= 0.05).mean() > 0.15
+    assert (t_test(column(values, unit)).p <= 0.05).mean() == pytest.approx(0.05, abs=error + 0.01)
+    assert (t_test(column(values)).p <= 0.05).mean() > 0.15
 
 
 @pytest.mark.slow

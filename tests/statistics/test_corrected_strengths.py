@@ -51,6 +51,16 @@ def test_who_always_wins_has_finite_strength_and_a_wide_interval() -> None:
     assert one.low < one.strength - 0.5
 
 
+@pytest.mark.parametrize("number", [20, 50])
+def test_a_share_of_n_labels_is_at_most_half_a_label_from_its_end(number: int) -> None:
+    pair = corrected([0.5] * number, dict.fromkeys(range(number), 0.5), paired=True)
+    one, other = corrected_strengths({(0, 1): pair}, 2)
+    odds = (number - 0.5) / 0.5
+    assert one.strength - other.strength == pytest.approx(math.log(odds), rel=1e-9)
+    # The judge won as often, and has the same strength by the same model.
+    assert (one.judged, other.judged) == pytest.approx((one.strength, other.strength), rel=1e-12)
+
+
 def test_systems_without_labels_between_them_are_refused() -> None:
     pair = corrected([0.5] * 100, {at: 0.5 if at % 3 else -0.5 for at in range(30)}, paired=True)
     with pytest.raises(TooFewLabels, match="join 2 of 4 systems"):

@@ -316,3 +316,15 @@ def test_a_value_that_is_no_number_is_refused() -> None:
         corrected([math.nan] * 40, dict.fromkeys(range(30), 1.0), paired=True)
     with pytest.raises(UsageError, match="not a number"):
         corrected([0.0] * 40, dict.fromkeys(range(30), math.nan), paired=True)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_no_corrected_mean_lies_outside_the_scale(sign: int) -> None:
+    judged = [sign * (2.0 if at < 95 else 1.4) for at in range(100)]
+    said = {at: sign * (2.0 if at < 95 else 0.0) for at in range(40, 100, 2)}
+    free = corrected(judged, said, paired=True)
+    found = corrected(judged, said, paired=True, within=(-1.8, 1.8))
+    assert abs(free.value) > 1.8
+    assert found.value == sign * 1.8
+    assert -1.8 <= found.low < found.high <= 1.8
+    assert found.p == free.p

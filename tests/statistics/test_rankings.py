@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from rageval.statistics.bootstrap import _floor, _means, _times, is_coarse
 from rageval.statistics.rankings import pearson, rank_intervals, rbo, spearman, tau_ap, tau_b
-from rageval.statistics.samples import Sample
+from rageval.statistics.samples import SLACK, Sample, settled, settled_columns
 
 levels = st.integers(0, 5).map(float)
 sides = st.integers(3, 9).flatmap(lambda n: st.tuples(*[st.lists(levels, min_size=n, max_size=n)] * 2))
@@ -116,3 +117,77 @@ def test_intervals_of_ranks_agree_with_one_another() -> None:
     for one, other in combinations(range(8), 2):
         if means[one] > means[other]:
             assert low[one] <= high[other]
+
+
+def slow_rank_intervals(columns: Sample, resamples: int) -> tuple[list[int], list[int]]:
+    """As the definition says it: column by column, and pair by pair in both directions."""
+    number = columns.values.shape[1]
+    mean = columns.mean()
+    drawn = _means(_times(columns.units, resamples, 0), columns.sums(), columns.sizes()) - mean
+    low, high = [1] * number, [number] * number
+    for at in range(number):
+        halves = {}
+        farthest = np.zeros(resamples)
+        for other in set(range(number)) - {at}:
+            noise = drawn[:, at] - drawn[:, other]
+            spread = noise.std()
+            if spread > 1e-12:
+                farthest = np.fmax(farthest, np.abs(noise) / spread)
+                halves[other] = spread
+            else:
+                halves[other] = spread if math.isnan(spread) else 0.0
+        at_once = min(float(np.quantile(farthest, 0.95)), 8.0)
+        for other, spread in halves.items():
+            apart = columns.of(columns.values[:, [at]] - columns.values[:, [other]])
+            units = int(apart.counts()[0])
+            if units < 2:
+                continue
+            half = spread * math.sqrt(units / (units - 1)) * stats.t.ppf(stats.norm.cdf(at_once), units - 1)
+            if is_coarse(apart)[0]:
+                span = max(1.0, float(np.abs(np.nan_to_num(apart.values)).max()))
+                half = max(half, float(_floor(apart, 0.95, span)[0]))
+            low[at] += mean[at] - mean[other] < -half
+            high[at] -= mean[at] - mean[other] > half
+    return low, high
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_ranks_are_what_each_pair_by_itself_gives(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    values = np.clip(drawn(generator, np.linspace(0.2, 0.8, 9), 30).values, 0, 1)
+    values[:, 1] = values[:, 0]  # two that are alike
+    values[:, 2] = values[:, 0]
+    values[4, 2] += 0.1  # one that differs in one topic
+    if seed % 2:
+        values[:, 3] = np.nan
+        values[generator.random((30, 9)) < 0.2] = np.nan
+    if seed == 4:
+        values = (values > 0.5).astype(float)
+    sample = Sample(tuple(map(str, range(30))), values, np.arange(30))
+    low, high = rank_intervals(sample, resamples=300, seed=0)
+    assert (low.tolist(), high.tolist()) == slow_rank_intervals(sample, 300)
+
+
+def test_columns_are_settled_each_by_itself() -> None:
+    generator = np.random.default_rng(5)
+    values = generator.integers(0, 4, (40, 30)) / 3 + generator.choice([0.0, 1e-17, 4e-12, 3e-11], (40, 30))
+    values[generator.random((40, 30)) < 0.1] = np.nan
+    values[0, 0], values[1, 1], values[:, 2] = np.inf, -np.inf, np.nan
+    values[:, 3] *= 1e9
+    together = settled_columns(values)
+    for at in range(30):
+        np.testing.assert_array_equal(together[:, at], settled(values[:, at]))
+        np.testing.assert_array_equal(together[:, at], slowly_settled(values[:, at]))
+    assert settled_columns(np.zeros((0, 3))).shape == (0, 3)
+
+
+def slowly_settled(values: np.ndarray) -> list[float]:
+    """A value at a time, from the smallest on: who is near to the one before is what that one is."""
+    known = sorted(value for value in values.tolist() if math.isfinite(value))
+    near = SLACK * max(1.0, *map(abs, known), 0.0) if known else SLACK
+    said: dict[float, float] = {}
+    first = before = -math.inf
+    for value in known:
+        first = first if value - before <= near else value
+        said[value], before = (0.0 if abs(first) <= near else first), value
+    return [said.get(value, value) for value in values.tolist()]

@@ -118,8 +118,9 @@ class TestRuns:
         ]
         assert len(leaderboard_of(runs)) == 6
         unasked = changed(runs, topics=None, out=Path("unasked"))
-        with pytest.raises(InputError, match=r"odd: none of its 2 .*; take odd\.run out .* or name --topics"):
-            organise(unasked)
+        (odd,) = (each for each in organise(unasked).submissions if not each.valid)
+        assert odd.first == "none of its 2 topics, such as 'x1', is judged; expected some such as '1'"
+        assert leaderboard_of(unasked) == leaderboard_of(runs)
 
     def test_topics_that_a_run_lacks_are_said(self, runs: TrackPlan) -> None:
         for at in range(7):
@@ -139,17 +140,14 @@ class TestRuns:
     def test_from_files_to_an_archive(self, runs: TrackPlan) -> None:
         Path("runs/broken.run").write_text("1 Q0 d 1\n")
         Path("runs/.hidden").write_text("")
-        put_run("again.run", "best", 1)
         found = organise(runs)
         assert found.done == list(STAGES)
         assert [(each.file, each.run, each.valid) for each in found.submissions] == [
             ("a.run", "best", True),
-            ("again.run", "best", False),
             ("broken.run", "", False),
             ("c.run", "worst", True),
             ("team/b.run", "middle", True),
         ]
-        assert found.submissions[1].first == "a second run called best, the first is a.run"
         rows = leaderboard_of(runs)
         assert [(row.run, row.value, row.rank) for row in rows[:3]] == [
             ("best", 1.0, 1),
@@ -175,7 +173,7 @@ class TestRuns:
         one, other = (Path(folder, "track.tar.gz").read_bytes() for folder in ("out", "elsewhere/deeper"))
         assert one == other
         found = contents(Path("out/track.tar.gz"))
-        assert {"manifest.json", "CITATION.cff", "signatures.txt", "runs/team__b.run"} <= set(found)
+        assert {"manifest.json", "CITATION.cff", "signatures.txt", "runs/team/b.run"} <= set(found)
         manifest = json.loads(found["manifest.json"])
         import hashlib
 
@@ -219,6 +217,24 @@ class TestRuns:
         found = organise(changed(plan, on_missing="skip"))
         assert found.kept == ["validate", "pool"]
         assert [row.run for row in leaderboard_of(plan)[:3]] == ["best", "middle", "worst"]
+
+    def test_a_run_of_which_nothing_was_judged_has_no_rank(self, runs: TrackPlan) -> None:
+        Path("runs/lone.run").write_text("4 Q0 rel4 1 1 lone\n")
+        said = [
+            {"query_id": topic, "run_id": "documents", "item_id": f"{kind}{topic}", "judge": "m"}
+            | ({"status": "error"} if topic == "4" else {"label": str(grade), "grade": grade})
+            for topic in TOPICS
+            for kind, grade in (("rel", 3), ("non", 0))
+        ]
+        Path("judged").write_text("".join(json.dumps(row) + "\n" for row in said))
+        texts = [{"id": f"{kind}{topic}", "text": "x"} for kind in ("rel", "non") for topic in TOPICS]
+        Path("corpus").write_text("".join(json.dumps(row) + "\n" for row in texts))
+        judged = {"passages": "corpus", "rubrics": ("relevance",), "judges": ("frozen:judged",)}
+        plan = changed(runs, qrels=None, on_missing="skip", stage="score", **judged)
+        lines: list[str] = []
+        organise(plan, lines.append)
+        assert [row.run for row in leaderboard_of(plan)[:3]] == ["best", "middle", "worst"]
+        assert any(line.startswith("score: lone.run has no scores and no rank: ") for line in lines)
 
 
 class TestAnswers:
@@ -338,7 +354,7 @@ class TestAnswers:
             assert len(server.requests) == 3 * 4  # an answer a call, none of them twice
             organise(changed(plan, out=Path("elsewhere")))
             assert len(server.requests) == 3 * 4
-            assert leaderboard_of(plan)[0].basis == "by this judge"
+            assert leaderboard_of(plan)[0].basis == "judge:openai:m"
 
     def test_one_file_one_run(self, answers: TrackPlan) -> None:
         lines = Path("answers/one.jsonl").read_text() + Path("answers/two.jsonl").read_text()
@@ -406,7 +422,7 @@ class TestAgain:
 class TestHostile:
     def test_names_that_would_lead_elsewhere_or_run(self, runs: TrackPlan) -> None:
         put_run("x.run", "../../<script>alert(1)</script>", 3)
-        put_run("y.run", "BEST", 3)
+        put_run("y.run", "script-alert-1-script-b60a51d3", 3)  # what the page of the other is called
         organise(runs)
         made = {path.name for path in Path("out/pages").iterdir()}
         assert len(made) == 1 + 4 + 5
@@ -512,3 +528,20 @@ def test_what_is_there_before_anything_was_done(runs: TrackPlan) -> None:
     assert Organised().valid == []
     with pytest.raises(UsageError, match="stage 'x': expected one of"):
         organise(changed(runs, stage="x"))
+
+
+def test_a_topic_that_is_unjudged_for_all_runs_is_missing(answers: TrackPlan) -> None:
+    organise(changed(answers, stage="judge"))
+    rows = Path("out/judgements/nugget-assignment.jsonl").read_text().splitlines(keepends=True)
+    Path("given").write_text("".join(row for row in rows if json.loads(row)["query_id"] != TOPICS[0]))
+    plan = changed(answers, out=Path("fewer"), rubrics=(), judges=(), judgements=("given",))
+    with pytest.raises(MissingJudgements):
+        organise(plan)
+
+
+def test_unjudged_topics_of_runs_are_counted(runs: TrackPlan) -> None:
+    Path("qrels").write_text("".join(f"{topic} 0 rel{topic} 1\n" for topic in TOPICS[1:]))
+    said: list[str] = []
+    organise(runs, said.append)
+    unjudged = f"1 of {len(TOPICS)} topics are unjudged"
+    assert any(unjudged in line for line in said)

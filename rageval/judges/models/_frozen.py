@@ -36,6 +36,22 @@ class FrozenJudgements:
         self._rubrics: dict[_Key, list[str]] = defaultdict(list)
         self._read(judge)
 
+    @property
+    def judge(self) -> str:
+        """Whose judgements these are; the file, where they are of several or of nobody who is named."""
+        names = {str(record.get("judge") or "") for record in self._records.values()} - {""}
+        return names.pop() if len(names) == 1 else self.name
+
+    @property
+    def remarks(self) -> list[str]:
+        """What should be said of the file before it is replayed."""
+        if any(record.get("judged_sha") for record in self._records.values()):
+            return []
+        return [
+            f"{visible(self.name)}: the judgements say nothing of what was judged (judged_sha): nobody can"
+            " tell whether the answers changed since"
+        ]
+
     def __len__(self) -> int:
         return len(self._records)
 
@@ -107,7 +123,8 @@ class FrozenJudgements:
 
 def _key(record: dict[str, Any]) -> _Key | None:
     """Return what a record is found by, None if an id is missing or is no text."""
-    ids = [record.get(field, default) for field, default in _DEFAULTS.items()]
+    given = ((record.get(field), default) for field, default in _DEFAULTS.items())
+    ids = [default if value is None else value for value, default in given]
     ids.append(record.get("rubric") or "")
     if not all(isinstance(value, str | int) and not isinstance(value, bool) for value in ids):
         return None

@@ -21,6 +21,8 @@ const MAIN = ["sentence", "answer", "answer_a", "answer_b", "passage"]; // what 
 const PAIR = { a: "A is better", b: "B is better", tie: "equally good" };
 
 let state = { at: 0, said: {} }; // said[position] = { value, seconds, note }; no value: not labelled yet
+const waiting = new Map(); // positions that the program that serves this page has not saved yet: number of the change
+let elsewhere = []; // positions that wait in another tab, which sends them
 const undone = []; // what was so before each label, the last one last
 let since = performance.now(); // when the present thing was shown, or the page came back into view
 let spent = 0; // milliseconds on it before that
@@ -59,7 +61,8 @@ let isKept = true;
 
 function keep() {
   try {
-    localStorage.setItem(KEY, JSON.stringify(state));
+    // What waits is kept, too: a page that is opened again sends it.
+    localStorage.setItem(KEY, JSON.stringify({ ...state, waiting: [...new Set([...waiting.keys(), ...elsewhere])] }));
     isKept = true;
   } catch (error) {
     isKept = false;
@@ -73,7 +76,13 @@ function restore() {
   try {
     const kept = JSON.parse(localStorage.getItem(KEY) ?? "null");
     const said = Object.entries(kept?.said ?? {}).filter(([at, one]) => at < data.asks.length && one?.seconds >= 0);
+    const mine = [...waiting.keys()].map((at) => [at, state.said[at]]); // nobody else knows it yet
     if (kept) state = { at: Number(kept.at), said: Object.fromEntries(said) };
+    for (const [at, one] of mine) {
+      if (one === undefined) delete state.said[at];
+      else state.said[at] = one;
+    }
+    elsewhere = [kept?.waiting ?? []].flat().filter((at) => data.asks[at] !== undefined && !waiting.has(at));
   } catch (error) {
     isKept = false;
     if (!data.served) trouble(`Nothing can be saved in this browser (${error.name}): export before you close the page.`);
@@ -84,7 +93,8 @@ function restore() {
 function trouble(text) {
   const place = byId("trouble");
   place.hidden = text === "";
-  place.textContent = visible(text);
+  // Not set again as it is: a screen reader would read it again at each try.
+  if (place.textContent !== visible(text)) place.textContent = visible(text);
 }
 
 // --- as judgements ------------------------------------------------------------------------------------------
@@ -161,8 +171,8 @@ function placeOf(judgement) {
   return JSON.stringify([judgement.query_id, judgement.run_id, judgement.item_id, judgement.aspect].map(String));
 }
 
-// Takes in the labels of a file: all that are not labelled here, or none if any line is not as it must be.
-function takeIn(text) {
+// The labels in a text, by position; a line that is not as it must be goes to `refuse`.
+function takeIn(text, refuse) {
   const positions = new Map();
   for (const position of data.asks.keys()) {
     const { shown, ...place } = opened(data.asks[position]);
@@ -172,10 +182,14 @@ function takeIn(text) {
   const found = new Map();
   for (const [at, line] of text.split("\n").entries()) {
     if (line.trim() === "") continue;
-    const judgement = parsed(line, at + 1);
-    const position = positions.get(placeOf(judgement));
-    if (position === undefined) throw new Error(`line ${at + 1}: this page does not ask for that`);
-    if (position >= 0) found.set(position, saidIn(judgement, position, at + 1));
+    try {
+      const judgement = parsed(line, at + 1);
+      const position = positions.get(placeOf(judgement));
+      if (position === undefined) throw new Error(`line ${at + 1}: this page does not ask for that`);
+      if (position >= 0) found.set(position, saidIn(judgement, position, at + 1));
+    } catch (error) {
+      refuse(error);
+    }
   }
   return found;
 }
@@ -196,10 +210,14 @@ function parsed(line, at) {
 
 function saidIn(judgement, position, at) {
   const sides = { win: "a", loss: "b", tie: "tie" };
-  let value = judgement.label ?? judgement.grade;
-  if (data.kind === "pair") value = own(sides, value);
+  const grades = choicesAt(position).map(([each]) => each);
+  // What tools wrote may have a grade alone, or one between the steps of this page.
+  let value = judgement.label ?? data.labels.find(([, grade]) => grade === judgement.grade)?.[0] ?? judgement.grade;
+  if (data.kind === "grades") value = judgement.grade;
+  if (data.kind === "pair") value = own(sides, judgement.label ?? { 1: "win", 0.5: "tie", 0: "loss" }[judgement.grade]);
   if (judgement.status === "refused") value = CANNOT;
-  if (value !== CANNOT && !choicesAt(position).some(([each]) => each === value)) {
+  const isBetween = data.kind === "grades" && value >= Math.min(...grades) && value <= Math.max(...grades);
+  if (value !== CANNOT && !isBetween && !grades.includes(value)) {
     throw new Error(`line ${at}: expected one of ${choicesAt(position).map(([each]) => each).join(", ")}`);
   }
   const note = typeof judgement.note === "string" ? judgement.note : "";
@@ -211,7 +229,9 @@ async function importFile() {
   byId("file").value = "";
   if (!file) return;
   try {
-    const found = takeIn(await file.text());
+    const found = takeIn(await file.text(), (error) => {
+      throw error; // all or none
+    });
     const [added, kept] = merge(found);
     trouble("");
     keep();
@@ -238,52 +258,157 @@ function merge(found) {
 
 // --- served by a program on this computer, which saves each label -------------------------------------------
 
-const waiting = new Map(); // positions that are not saved yet, with the number of their last change
+const PAUSES = [500, 1000, 2000, 4000, 8000]; // milliseconds between tries
+const PATIENCE = 15000; // milliseconds for an answer
+const UNFIT = [400, 413]; // the program will never save this, as it is
+const UNKNOWN = 404; // another program, or another secret
+
+const rejected = new Map(); // positions whose labels are not saved as they are, and why; they wait to be corrected
 let changes = 0;
-let isSending = false;
+let isConnected = false; // whether the labels in the file are known here
+let isBusy = false;
+let failures = 0; // since anything was answered well
+let timer = 0;
+
+function mark(position) {
+  waiting.set(position, (changes += 1));
+  rejected.delete(position);
+}
 
 function send(position) {
   if (!data.served) return;
-  waiting.set(position, (changes += 1));
-  if (!isSending) void sendAll();
+  mark(position);
+  keep(); // before it is sent
+  void flush();
 }
 
-async function sendAll() {
-  isSending = true;
+// Sends what waits, and tries again later if that failed.
+async function flush() {
+  if (!data.served || isBusy) return; // who is busy looks again
+  isBusy = true;
+  clearTimeout(timer);
+  showProgress();
+  let problem = "";
   try {
-    while (waiting.size) {
-      const [[position, change]] = waiting;
-      await sent(position);
-      if (waiting.get(position) === change) waiting.delete(position); // else it was changed meanwhile
-    }
-    trouble("");
-  } catch {
-    trouble("The program that saves labels does not answer. They are kept here; label on, or export them.");
+    if (!isConnected) await connect();
+    problem = await sendWaiting();
+  } catch (error) {
+    isConnected = false; // what is in the file may be another thing when it answers again
+    problem = error instanceof Refusal ? error.message : gone();
   }
-  isSending = false;
+  isBusy = false;
+  failures = problem === "" ? 0 : failures + 1;
+  trouble(problem);
+  if (problem !== "") timer = setTimeout(() => void flush(), PAUSES[Math.min(failures, PAUSES.length) - 1]);
   showProgress();
 }
 
-async function sent(position) {
-  const { shown, ...place } = opened(data.asks[position]);
-  const places = shown ? shown.map((run) => ({ ...place, run_id: run })) : [place];
-  const body = isLabelled(position) ? { labels: judgementsOf(position) } : { cleared: places };
-  const reply = await fetch("labels", { method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" } });
-  if (!reply.ok) throw new Error(await reply.text());
+class Refusal extends Error {}
+
+function lost() {
+  const open = waiting.size - rejected.size;
+  if (open === 0) return "";
+  const [number, they] = open === 1 ? ["1 label is", "It is"] : [`${open} labels are`, "They are"];
+  const kept = isKept ? "kept in this browser, and you can go on labelling." : "in this page alone: do not close it, or export the labels.";
+  return `${number} not saved yet. ${they} ${kept}`;
 }
 
-async function begin() {
-  try {
-    const reply = await fetch("labels");
-    if (!reply.ok) throw new Error(await reply.text());
-    const found = takeIn(await reply.text());
-    for (const position of Object.keys(state.said).map(Number)) if (!found.has(position)) send(position);
-    merge(found);
-    keep();
-  } catch (error) {
-    trouble(`The labels saved before could not be read. ${error.message}`);
+function gone() {
+  return `The program that saves the labels (rageval annotate) does not answer. ${lost()} Start the program again with the same command: this page finds it by itself.`;
+}
+
+function refusal(status, reason) {
+  const why = status === UNKNOWN
+    ? "The program at this address does not know this page. Open the address that rageval annotate printed last."
+    : `The labels cannot be saved: ${reason}`;
+  return `${why.replace(/[.\s]*$/, ".")} ${lost()} This page tries again by itself.`;
+}
+
+async function asked(options) {
+  const reply = await fetch("labels", { ...options, signal: AbortSignal.timeout(PATIENCE) });
+  return { ok: reply.ok, status: reply.status, text: await reply.text() };
+}
+
+// Sends one position after the other; one that cannot be saved does not hold up the others.
+async function sendWaiting() {
+  const tried = new Map(); // position: its change
+  let problem = "";
+  for (;;) {
+    const next = [...waiting].find(([at, change]) => !rejected.has(at) && tried.get(at) !== change);
+    if (next === undefined) return problem && refusal(...problem);
+    const [position, change] = next;
+    const reply = await asked({ method: "POST", body: bodyOf(position), headers: { "Content-Type": "application/json" } });
+    if (waiting.get(position) !== change) continue; // it was changed meanwhile
+    tried.set(position, change);
+    if (reply.ok && reply.text === "saved") {
+      waiting.delete(position);
+      keep();
+    } else if (UNFIT.includes(reply.status)) rejected.set(position, reply.text);
+    else if (reply.ok || reply.status === UNKNOWN) throw new Refusal(refusal(UNKNOWN, ""));
+    else problem = [reply.status, reply.text];
+    showProgress();
   }
-  show(state.at);
+}
+
+function bodyOf(position) {
+  if (isLabelled(position)) return JSON.stringify({ labels: judgementsOf(position) });
+  const { shown, ...place } = opened(data.asks[position]);
+  return JSON.stringify({ cleared: shown ? shown.map((run) => ({ ...place, run_id: run })) : [place] });
+}
+
+// Takes over the labels in the file, and sends those that it lacks. What waits here is newer than the file.
+async function connect() {
+  const reply = await asked({});
+  if (!reply.ok) throw new Refusal(refusal(reply.status, reply.text));
+  const odd = [];
+  const found = takeIn(reply.text, (error) => odd.push(error.message));
+  const isFirst = labelled() === 0;
+  let isNew = false;
+  for (const position of Object.keys(state.said).map(Number)) {
+    if (isLabelled(position) && !found.has(position) && !waiting.has(position)) mark(position);
+  }
+  for (const [position, said] of found) {
+    const here = state.said[position];
+    if (waiting.has(position) || (here && here.value === said.value && (here.note ?? "") === said.note)) continue;
+    state.said[position] = said;
+    isNew = true;
+  }
+  if (isFirst && isNew) byId("task").open = false; // has been read by now
+  isConnected = true;
+  remark(odd.length ? `${odd.length} labels in the file are not shown here, and stay in it: ${odd[0]}` : "");
+  keep();
+  if (isNew) show(state.at);
+}
+
+function remark(text) {
+  byId("remark").hidden = text === "";
+  byId("remark").textContent = visible(text);
+}
+
+// What the program did not accept, each with its reason and the way there.
+function showRejected() {
+  const place = byId("rejected");
+  place.hidden = rejected.size === 0;
+  const items = [...rejected].map(([position, why]) => {
+    const button = make("button", { type: "button" }, `Go to ${position + 1} of ${data.asks.length}`);
+    button.addEventListener("click", () => goTo(position));
+    return make("li", {}, button, ` ${visible(why)}`);
+  });
+  const number = rejected.size === 1 ? "1 label was not accepted and is" : `${rejected.size} labels were not accepted and are`;
+  const what = make("p", {}, `${number} not saved. Label again, or export the labels to keep what you said.`);
+  const key = JSON.stringify([...rejected]);
+  if (place.dataset.shown === key) return; // said once: a screen reader would read it again
+  place.dataset.shown = key;
+  place.replaceChildren(what, make("ul", {}, ...items));
+}
+
+function whereSaved() {
+  if (!data.served) return isKept ? "saved in this browser" : "not saved";
+  const open = waiting.size - rejected.size;
+  if (isBusy && failures === 0) return isConnected ? (open ? "saving…" : "saved on this computer") : "connecting…";
+  if (open) return `${open === 1 ? "1 label" : `${open} labels`} not saved yet`;
+  if (!isConnected) return "not connected";
+  return rejected.size ? `${rejected.size} not accepted, the others saved` : "saved on this computer";
 }
 
 // --- what is shown ------------------------------------------------------------------------------------------
@@ -348,8 +473,8 @@ function showProgress() {
   byId("bar").max = data.asks.length;
   byId("bar").value = done;
   byId("count").textContent = `${done} of ${data.asks.length} labelled`;
-  const place = data.served ? (waiting.size ? "not saved yet" : "saved on this computer") : "saved in this browser";
-  byId("saved").textContent = data.served || isKept ? place : "not saved";
+  byId("saved").textContent = whereSaved();
+  showRejected();
   byId("undo").disabled = undone.length === 0;
   byId("open").disabled = done === data.asks.length;
 }
@@ -403,7 +528,7 @@ function choose(value) {
   const next = nextOpen(position);
   if (next >= 0) return goTo(next, nameOf(value, position));
   goTo(position, nameOf(value, position));
-  tell("All is labelled. Export your labels.");
+  tell(data.served ? "All is labelled." : "All is labelled. Export your labels.");
 }
 
 function undo() {
@@ -425,7 +550,9 @@ function writeNote() {
   const note = byId("note").value;
   state.said[state.at] = { seconds: 0, ...state.said[state.at], note };
   if (note === "" && !isLabelled(state.at)) delete state.said[state.at];
+  if (data.served && isLabelled(state.at)) mark(state.at); // sent when it is written
   keep();
+  showProgress();
 }
 
 const KEYS = {
@@ -478,13 +605,16 @@ window.addEventListener("storage", (event) => {
   restore();
   show(Math.min(at, data.asks.length - 1));
 });
+// Timers sleep in a tab that nobody looks at.
+document.addEventListener("visibilitychange", () => !document.hidden && failures && void flush());
 window.addEventListener("beforeunload", (event) => {
   if ((!data.served && !isKept && labelled()) || waiting.size) event.preventDefault();
 });
 
 restore();
+if (data.served) elsewhere.splice(0).forEach(mark); // what waited when the page was closed
 byId("task").open = labelled() === 0;
 if (data.asks.length) show(state.at);
 keep();
 showProgress();
-if (data.served) void begin();
+void flush();

@@ -1,0 +1,62 @@
+"""A comparison in every format, word by word; run as a script, this file writes it anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rageval.cli import compare as compare_file
+from rageval.comparison import Comparison, Settings, compare
+from rageval.comparison.citing import cite
+from rageval.comparison.paper import latex_of
+from rageval.measures.parsing import parse_measure
+from rageval.scoring.scores import Score, Scores
+from rageval.version import __version__
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "compare"
+# The best run is as noisy as its mean is high; the second beats the third on every query.
+RUNS = {"noisy": (0.1, 0.9), "second": (0.5, 0.5), "third": (0.4, 0.4)}
+
+
+def comparison() -> Comparison:
+    results = []
+    for run, (low, high) in RUNS.items():
+        rr = [high if at % 13 < 7 else low for at in range(40)]
+        crag = [1.0 if at % 4 < len(run) % 4 else -1.0 for at in range(40)]
+        queries = [f"q{at}" for at in range(40)]
+        scores = (
+            Score(parse_measure("rr"), queries, rr, 0, "rr|v:0"),
+            Score(parse_measure("crag_score"), queries, crag, 0, "crag|v:0", said_by=("openai:m@3f2a",)),
+            Score(parse_measure("token_f1"), queries, rr, 0, "token_f1|v:0", of_words=True),
+        )
+        results.append(Scores(run, scores))
+    return compare(results, Settings(resamples=200))
+
+
+PRINTERS = {
+    **compare_file._DRAWN,
+    "latex": lambda found, places: latex_of(found, places=places),
+    "cite": lambda found, places: [str(cite(found))],
+    "text": lambda found, places: [str(found)],
+    "html": lambda found, places: [found._repr_html_()],
+}
+
+
+def printed(style: str) -> str:
+    return "\n".join(PRINTERS[style](comparison(), 4)).replace(__version__, "VERSION") + "\n"
+
+
+@pytest.mark.parametrize("style", PRINTERS)
+def test_a_comparison_is_printed_as_it_was(style: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    assert printed(style) == (GOLDEN / f"{style}.txt").read_text(encoding="utf-8")
+
+
+if __name__ == "__main__":
+    import os
+
+    os.environ["COLUMNS"] = "160"
+    GOLDEN.mkdir(exist_ok=True)
+    for each in PRINTERS:
+        (GOLDEN / f"{each}.txt").write_text(printed(each), encoding="utf-8")

@@ -1,0 +1,149 @@
+"""JSON that a command prints holds numbers at full precision, not texts of numbers, nor rounded ones."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import rageval
+from rageval.cli import main
+
+QUERIES = [f"q{at}" for at in range(30)]
+
+
+def crag(judge: str, seed: int) -> list[dict[str, Any]]:
+    rng = random.Random(seed)
+    labels = ("perfect", "acceptable", "missing", "incorrect")
+    return [
+        {"query_id": query, "run_id": run, "label": rng.choice(labels), "rubric": "crag", "judge": judge}
+        | {"domain": "ab"[int(query[1:]) % 2]}
+        for query in QUERIES
+        for run in ("ours", "theirs")
+    ]
+
+
+def games(judge: str, seed: int) -> list[dict[str, Any]]:
+    rng = random.Random(seed)
+    found = []
+    for query in QUERIES:
+        labels = rng.choice([("win", "loss"), ("loss", "win"), ("tie", "tie")])
+        for run, label in zip(("ours", "theirs"), labels, strict=True):
+            row = {"query_id": query, "run_id": run, "aspect": "g", "label": label}
+            found.append({**row, "rubric": "pairwise", "judge": judge})
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = {"j": crag("openai:m", 1), "g": crag("person:a", 2)}
+    rows |= {"games": games("openai:m", 3), "people": games("person:a", 4)}
+    rows["support"] = [
+        {"query_id": query, "run_id": "ours", "aspect": f"n{nugget}", "rubric": "nugget-assignment"}
+        | {"label": "support" if (at + nugget) % 3 else "not_support", "judge": "openai:m"}
+        for at, query in enumerate(QUERIES)
+        for nugget in range(3)
+    ]
+    (tmp_path / "run.trec").write_text(
+        "".join(f"{q} Q0 d{at} {at} {9 - at} ours\n" for q in QUERIES for at in (1, 2))
+    )
+    (tmp_path / "qrels").write_text("".join(f"{q} n{at} d{at} 1\n" for q in QUERIES for at in range(3)))
+    for name, found in rows.items():
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
+    CliRunner().invoke(
+        main, ["report", f"{tmp_path}/j.jsonl", "-m", "crag_score", "-o", f"{tmp_path}/p.html"]
+    )
+    return tmp_path
+
+
+# Words of each command that has --format json; {} is the folder.
+WORDS = {
+    "score": [
+        "{}/j.jsonl -m crag_score -q",
+        "{}/j.jsonl -m crag_score --by domain",
+        "{}/j.jsonl -m crag_score --by domain --gold {}/g.jsonl",
+        "examples/data/run.trec examples/data/qrels.nugget -m ndcg@10",
+    ],
+    "compare": ["{}/j.jsonl -m crag_score", "{}/j.jsonl -m crag_score --gold {}/g.jsonl"],
+    "report show": ["{}/p.html"],
+    "arena": [
+        "{}/games.jsonl",
+        "{}/games.jsonl --matrix",
+        "{}/games.jsonl --compat ragnarok",
+        "{}/games.jsonl --gold {}/people.jsonl",
+    ],
+    "diagnose": ["{}/support.jsonl --run {}/run.trec --qrels {}/qrels"],
+    "agree": ["{}/j.jsonl {}/g.jsonl"],
+    "correct": ["{}/j.jsonl --gold {}/g.jsonl -m crag_score"],
+}
+NAMES = {"id", "item", "aspect", "query", "query_id", "run", "run_id", "name", "signature", "sha256", "made"}
+
+
+def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[str]:
+    if isinstance(group, click.Group):
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            found = group.get_command(context, name)
+            assert found is not None
+            yield from commands(found, (*path, name))
+    for param in group.params:
+        if isinstance(param.type, click.Choice) and "json" in param.type.choices:
+            yield " ".join(path)
+
+
+def numbers(found: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(found, dict):
+        for name, value in found.items():
+            yield from numbers(value, name)
+    elif isinstance(found, list):
+        for value in found:
+            yield from numbers(value, key)
+    else:
+        yield key, found
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def test_every_command_is_tried() -> None:
+    tried = {name.removesuffix(" show") for name in WORDS}
+    assert set(commands(main)) == tried
+
+
+@pytest.mark.parametrize(
+    ("command", "words"), [(name, each) for name, all_ in WORDS.items() for each in all_]
+)
+def test_no_number_is_text_or_rounded(command: str, words: str, folder: Path) -> None:
+    typed = [*command.split(), *words.replace("{}", str(folder)).split(), "--format", "json"]
+    done = CliRunner().invoke(main, typed)
+    assert done.exit_code == 0, done.stderr[-500:]
+    listed = list(numbers(json.loads(done.stdout)))
+    texts = [(key, value) for key, value in listed if isinstance(value, str) and is_number(value)]
+    assert not [each for each in texts if each[0] not in NAMES]
+    floats = {value for _, value in listed if isinstance(value, float) and value % 1}
+    long = [value for value in floats if round(value, 6) != value]
+    # Means of thirty grades, p and ends of intervals hardly ever end after four places.
+    assert len(long) >= len(floats) / 4, sorted(floats)
+
+
+def test_strengths_are_those_of_python(folder: Path) -> None:
+    done = CliRunner().invoke(main, ["arena", str(folder / "games.jsonl"), "--format", "json"])
+    from rageval.comparison.arena import games as played
+    from rageval.comparison.arena import strengths
+
+    found = {each.system: each for each in strengths(played(rageval.read_judgements(folder / "games.jsonl")))}
+    for row in json.loads(done.stdout):
+        known = found[row["system"]]
+        assert (row["strength"], row["low"], row["games"]) == (known.strength, known.low, known.games)
+        assert isinstance(row["games"], int)

@@ -1,0 +1,523 @@
+"""Every option changes something, or is refused: all commands, by the tree of the command line.
+
+Each option stands in a table. Either it is tried: it is added to a command line, and the output, a file or
+the exit code is then another. Or it takes more than a line to show (a model that is asked, a folder, a
+server), and is listed. An option that is in no table fails here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from rageval.cli import main
+from rageval.cli._acting import _NEEDS
+
+QUERIES = [f"q{at}" for at in range(24)]
+LABELS = ("perfect", "acceptable", "missing", "incorrect")
+
+
+def rows_of(path: str, rows: list[dict[str, object]]) -> None:
+    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Runs, judged answers of two systems, what people said, questions, nuggets; and a place to write."""
+    before, folder = os.getcwd(), tmp_path_factory.mktemp("options")
+    os.chdir(folder)
+    os.environ["RAGEVAL_STORE"] = str(folder / "store.sqlite")
+    rng = random.Random(1)
+    graded = (f"q{at} n{d % 3} d{d} {2 if d == 0 else d % 2}\n" for at in range(23) for d in range(6))
+    Path("qrels").write_text("".join(graded) + "q23 n0 d0 0\n")
+    Path("dup.run").write_text("")
+    for name in "abc":
+        lines = []
+        for at, query in enumerate(QUERIES):
+            docs = [f"d{d}" for d in range(9)]
+            rng.shuffle(docs)
+            if name == "b" and at == 3:
+                continue
+            lines += [f"{query} Q0 {d} {k + 1} {(9 - k) // 2} {name}tag\n" for k, d in enumerate(docs)]
+        Path(f"{name}.run").write_text("".join(lines))
+    Path("dup.run").write_text(Path("a.run").read_text() + "q0 Q0 d0 10 0 x\n")
+    Path("hash.run").write_text("# a remark\n" + Path("a.run").read_text())
+    Path("none.run").write_text("".join(f"{query} Q0 x{query} 1 1 x\n" for query in QUERIES))
+    rows_of(
+        "questions",
+        [
+            {"query_id": query, "question": "What?", "answer": f"fact {at}", "domain": "xy"[at % 2]}
+            for at, query in enumerate(QUERIES)
+        ],
+    )
+    rows_of(
+        "answers",
+        [
+            {"query_id": query, "run_id": run, "question": "What?", "answer": text}
+            for at, query in enumerate(QUERIES)
+            for run, text in (("A", f"fact {at}. It is."), ("B", "I don't know." if at % 2 else f"fact {at}"))
+        ],
+    )
+    judged: list[dict[str, object]] = []
+    for at, query in enumerate(QUERIES):
+        for run in "AB":
+            said = {"label": LABELS[rng.randrange(4)]} if (at, run) != (5, "A") else {"status": "invalid"}
+            row = {"query_id": query, "run_id": run, "aspect": "crag", "judge": "m:x@1", "rubric": "crag"}
+            judged.append(row | said)
+    rows_of("judged", judged)
+    rows_of("whole", [row for row in judged if row["run_id"] == "B"])
+    fine = [row if "label" in row else {**row, "status": "ok", "label": "missing"} for row in judged]
+    rows_of("fine", fine)
+    people = [{**row, "judge": "person:ann", "label": LABELS[rng.randrange(4)]} for row in fine]
+    rows_of("people", people)  # type: ignore[arg-type]
+    Path("peoples").write_text("".join(f"{q} 0 d{d} {rng.randrange(2)}\n" for q in QUERIES for d in range(6)))
+    nuggets = [
+        {"query": "What?", "qid": q, "nuggets": [{"text": f"fact {at}", "importance": "vital"}]}
+        for at, q in enumerate(QUERIES)
+    ]
+    rows_of("nuggets", nuggets)  # type: ignore[arg-type]
+    Path("intents").write_text("".join(f"{q} n{n} {n + 1}\n" for q in QUERIES for n in range(3)))
+    Path("clusters").write_text("".join(f"{q} k{at // 2}\n" for at, q in enumerate(QUERIES)))
+    Path("weights").write_text("x 0.9\ny 0.1\n")
+    rows_of("passages", [{"id": f"d{d}", "text": f"fact {d}"} for d in range(9)])
+    done("gate a.run qrels -m recall@5 --save-baseline runs.base")
+    done("gate whole -m crag_score --save-baseline answers.base")
+    yield
+    os.chdir(before)
+
+
+OUTPUTS = ("out", "out.svg", "out.parquet", "out.md")
+
+
+def done(words: str) -> tuple[object, ...]:
+    """Everything that a command line comes to."""
+    for name in OUTPUTS:
+        Path(name).unlink(missing_ok=True)
+    found = CliRunner().invoke(main, shlex.split(words), prog_name="rageval")
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    files = {name: Path(name).read_bytes() for name in OUTPUTS if Path(name).exists()}
+    return found.exit_code, found.stdout, found.stderr, files
+
+
+RUNS = "score a.run b.run qrels -m recall@5"
+ANSWERS = "score judged -m crag_score --on-missing skip"
+PAIR = "compare a.run b.run c.run qrels -m recall@5 --draws 100 --resamples 100"
+TWO = "compare fine -m crag_score --draws 100 --resamples 100"
+GATE = "gate c.run qrels -m recall@5 --baseline runs.base --margin .02"
+JUDGE = "judge crag-auto answers --questions questions --judge contains"
+# A command line, and what is added to it.
+TRIED: dict[str, dict[str, tuple[str, str]]] = {
+    "score": {
+        "--measure": (RUNS, "-m p@3"),
+        "--by-query": (RUNS, "-q"),
+        "--no-summary": (RUNS + " -q", "-n"),
+        "--format": (RUNS, "--format json"),
+        "--sort": ("score b.run a.run qrels -m recall@5", "--sort run"),
+        "--names": (RUNS, "--names tag"),
+        "--caption": (RUNS + " --format latex", "--caption Mine"),
+        "--label": (RUNS + " --format latex", "--label tab:mine"),
+        "--places": (RUNS, "--places 2"),
+        "--rel": (RUNS, "--rel 2"),
+        "--depth": (RUNS, "--depth 2"),
+        "--judged-only": (RUNS, "--judged-only"),
+        "--ties": (RUNS, "--ties rank"),
+        "--bounds": (RUNS, "--bounds"),
+        "--intersection": (RUNS, "--intersection"),
+        "--complete": (RUNS + " --compat trec_eval", "--complete"),
+        "--nothing-judged": ("score none.run qrels -m recall@5", "--nothing-judged zero"),
+        "--zero-rel": (RUNS, "--zero-rel skip"),
+        "--nuggets-in-qrels": ("score a.run qrels -m alpha_ndcg@5", "--nuggets-in-qrels no"),
+        "--dedup": ("score dup.run qrels -m recall@5", "--dedup first"),
+        "--group-by": (RUNS + " --questions questions", "--group-by domain"),
+        "--provider": (RUNS, "--provider nobody"),
+        "--compat": (RUNS, "--compat trec_eval"),
+        "--intent-weights": ("score a.run qrels -m alpha_ndcg@5", "--intent-weights intents"),
+        "--on-missing": ("score judged -m crag_score", "--on-missing worst"),
+        "--by": (RUNS + " --questions questions --group-by domain", "--by domain"),
+        "--gold": (ANSWERS + " --questions questions --by domain", "--gold people"),
+        "--questions": (RUNS + " --by domain", "--questions questions"),
+        "--weights": (ANSWERS + " --questions questions --group-by domain", "--weights weights"),
+        "--require": (RUNS, "--require 'recall@5>0.99'"),
+        "--fail-under": (RUNS, "--fail-under recall@5=.99"),
+        "--output": (RUNS, "-o out.parquet"),
+        "--comments": ("score hash.run qrels -m recall@5", "--comments skip"),
+        "--limit": (RUNS, "--limit line=4"),
+    },
+    "compare": {
+        "--baseline": (PAIR, "--baseline c.run"),
+        "--all-pairs": (PAIR, "--all-pairs"),
+        "--by-query": (PAIR, "-q"),
+        "--test": (TWO.replace(" --draws 100", ""), "--test t"),
+        "--adjust": (PAIR, "--adjust none"),
+        "--interval": (PAIR, "--interval percentile"),
+        "--level": (PAIR, "--level .9"),
+        "--power": (PAIR, "--power .9"),
+        "--cluster": (PAIR, "--cluster clusters"),
+        "--draws": ("compare fine -m crag_score --resamples 100 --format json", "--draws 100"),
+        "--resamples": (
+            "compare a.run b.run c.run qrels -m recall@5 --draws 100 --format json",
+            "--resamples 100",
+        ),
+        "--seed": (PAIR, "--seed 3"),
+        "--show": (PAIR + " --format latex", "--show p"),
+        "--format": (PAIR, "--format json"),
+        "--gold": (TWO, "--gold people"),
+        "--population": (TWO + " --gold people --gold-chosen uniform", "--population set"),
+        "--on-missing": ("compare judged -m crag_score --draws 100 --resamples 100", "--on-missing skip"),
+        "--questions": (TWO + " --cluster domain", "--questions questions"),
+    },
+    "gate": {
+        "--measure": (GATE, "-m p@3"),
+        "--questions": (GATE + " --by domain", "--questions questions"),
+        "--baseline": (GATE, "--baseline nowhere"),
+        "--save-baseline": ("gate a.run qrels -m recall@5", "--save-baseline out"),
+        "--margin": (GATE, "--margin .5"),
+        "--slice-margin": (GATE + " --by domain --questions questions", "--slice-margin .9"),
+        "--block": (GATE, "--block beyond-margin"),
+        "--judge-changed": (
+            "gate people -m crag_score --baseline answers.base --margin .1 --system B",
+            "--judge-changed allow",
+        ),
+        "--inconclusive": (GATE, "--inconclusive pass"),
+        "--first-run": (GATE.replace("runs.base", "no.base"), "--first-run pass"),
+        "--system": ("gate fine -m crag_score --baseline answers.base --margin .1", "--system B"),
+        "--level": (GATE, "--level .8"),
+        "--interval": (GATE, "--interval percentile"),
+        "--cluster": (GATE, "--cluster clusters"),
+        "--resamples": (GATE, "--resamples 100"),
+        "--seed": (GATE, "--seed 3"),
+        "--judge": ("gate whole -m crag_score --baseline answers.base --margin .1", "--judge other:m"),
+        "--aa": ("gate whole -m crag_score --baseline answers.base --margin .1", "--aa 3"),
+        "--md": (GATE, "--md out.md"),
+        "--junit": (GATE, "--junit out"),
+        "--json": (GATE, "--json out"),
+        "--show-policy": (GATE, "--show-policy"),
+        "--policy": (GATE, "--policy nowhere.toml"),
+        "--by": (GATE + " --questions questions --cluster domain", "--by domain"),
+        "--fail-under": (GATE, "--fail-under recall@5=.99"),
+    },
+    "judge": {
+        "--rubric": ("judge answers --questions questions --judge contains", "--rubric crag-auto"),
+        "--judge": (JUDGE, "--judge exact"),
+        "--output": (JUDGE, "-o out"),
+        "--questions": ("judge crag-auto answers --judge contains", "--questions questions"),
+        "--nuggets": ("judge nugget-assignment answers --judge lexical", "--nuggets nuggets"),
+        "--tiebreak": (JUDGE + " --judge exact --vote majority", "--tiebreak number"),
+        "--disagreements": (JUDGE + " --judge exact", "--disagreements out"),
+        "--vote": (JUDGE + " --judge exact", "--vote majority"),
+        "--measure": (JUDGE + " -o out", "-m crag_score"),
+        "--dry-run": (JUDGE, "--dry-run"),
+        "--against": (JUDGE, "--against crag"),
+        "--until": (JUDGE + " -m crag_score -o out", "--until 'A>B'"),
+        "--claim": (JUDGE + " -m crag_score -o out --until 'A>B'", "--claim set"),
+        "--looks": (JUDGE + " -m crag_score -o out --until 'A>B'", "--looks 2"),
+        "--alpha": (JUDGE + " -m crag_score -o out --until 'A>B'", "--alpha .2"),
+    },
+    "correct": {
+        "--measure": ("correct fine --gold people", "-m crag_score"),
+        "--gold": ("correct fine -m crag_score", "--gold people"),
+        "--level": ("correct fine -m crag_score --gold people", "--level .8"),
+        "--population": ("correct fine -m crag_score --gold people", "--population set"),
+        "--places": ("correct fine -m crag_score --gold people", "--places 2"),
+        "--format": ("correct fine -m crag_score --gold people", "--format json"),
+        "--on-missing": ("correct judged -m crag_score --gold people", "--on-missing skip"),
+    },
+    "agree": {
+        "--format": ("agree fine people -m crag_score", "--format json"),
+        "--parting": ("agree fine people -m crag_score", "--parting 3"),
+        "--max-bias": ("agree fine people -m crag_score", "--max-bias .1"),
+        "--measure": ("agree fine people", "-m crag_score"),
+    },
+    "build fuse": {
+        "--method": ("build fuse a.run b.run", "--method combsum"),
+        "--fuse-depth": ("build fuse a.run b.run", "--fuse-depth 2"),
+        "--output": ("build fuse a.run b.run", "-o out"),
+    },
+}
+# What an option that changes nothing here says, and what it says it needs.
+REFUSED = {
+    f"{RUNS} --caption x": "--format latex",
+    f"{RUNS} --size 3x3": "--plot",
+    f"{RUNS} --questions questions": "--by",
+    f"{RUNS} --format json --places 2": "--format json",
+    f"{RUNS} --format json --no-summary": "--format json",
+    f"{RUNS} --by domain --questions questions -q": "--by",
+    f"{RUNS} --gold-chosen uniform": "--gold",
+    f"{RUNS} --population set": "--gold",
+    f"{ANSWERS} --jobs 2": "runs",
+    f"{ANSWERS} --dask tcp://127.0.0.1:1": "runs",
+    f"{ANSWERS} --ties rank": "runs",
+    f"{ANSWERS} --judged-only": "runs",
+    f"{PAIR} --questions questions": "--cluster",
+    f"{PAIR} --test t": "--draws",
+    f"{PAIR} --show p": "--format latex",
+    f"{GATE} --slice-margin .1": "--by",
+    f"{GATE} --judge m:x": "whose they are",
+    f"{GATE} --questions questions": "--by",
+    **{
+        f"{GATE} --{name}": "--aa" for name in ("rubric x", "store x", "max-cost 1", "max-calls 1", "price 0")
+    },
+    **{
+        f"gate a.run qrels -m recall@5 --save-baseline out --{name}": "--save-baseline"
+        for name in (
+            *("margin .1", "block worse", "judge-changed allow", "inconclusive pass", "first-run pass"),
+            *("level .9", "interval bca", "cluster clusters", "resamples 100", "seed 3", "aa 3"),
+            *("fail-under recall@5=.5", "baseline runs.base"),
+        )
+    },
+    **{f"{JUDGE} --{name}": "--until" for name in ("claim set", "looks 3", "alpha .1", "pilot judged")},
+    **{f"{JUDGE} --{name}": "--batch" for name in ("poll-every 3", "rebuy")},
+    **{
+        f"{JUDGE} --{name}": "model"
+        for name in ("shard 1/2", "canaries 3", "batch", "refresh", "retry invalid", "dask tcp://127.0.0.1:1")
+    },
+    f"{JUDGE} --depth 3": "--run",
+    f"{JUDGE} --rel 1": "--qrels",
+    f"{JUDGE} --on-missing skip": "-m",
+    f"{JUDGE} --tiebreak exact": "--judge",
+    f"{JUDGE} --disagreements out": "--judge",
+    "pool next a.run b.run --judged qrels -m ap --claim set": "--until",
+    "pool next a.run b.run --judged qrels -m ap --store x": "--until",
+    "conformance --seed 3": "--fuzz",
+}
+# Options of which a line shows nothing, by what they are: held by the tests that are named.
+ASKING = {  # tests/judges: needs a model that is asked
+    *(
+        "--store",
+        "--concurrency",
+        "--max-cost",
+        "--max-calls",
+        "--batch",
+        "--poll-every",
+        "--price",
+        "--rebuy",
+    ),
+    *("--timeout", "--patience", "--refresh", "--retry", "--quiet", "-q", "--vote", "--dask", "--shard"),
+    *("--canaries", "--claims", "--passages", "--run", "--depth", "--qrels", "--rel", "--examples"),
+    *("--compat", "--permutations", "--balanced", "--seed", "--on-missing", "--pilot", "--abstentions"),
+}
+SPANS = {"--chunks", "--sources", "--overlap", "--stale"}  # tests/spans
+OF_SCORE = {  # held of `score`, whose parameters these are
+    *(
+        "--measure",
+        "--sort",
+        "--names",
+        "--caption",
+        "--label",
+        "--places",
+        "--rel",
+        "--depth",
+        "--judged-only",
+    ),
+    *("--ties", "--bounds", "--intersection", "--complete", "--nothing-judged", "--zero-rel", "--dedup"),
+    *(
+        "--nuggets-in-qrels",
+        "--provider",
+        "--compat",
+        "--nuggets",
+        "--intent-weights",
+        "--answers",
+        "--comments",
+    ),
+    *("--limit", "--size", "--plot", "--population", *SPANS),
+}
+OF_COMPARE = {  # held of `compare`
+    *("--baseline", "--all-pairs", "--test", "--adjust", "--interval", "--level", "--power", "--cluster"),
+    *("--draws", "--resamples", "--seed", "--gold", "--gold-chosen", "--on-missing", "--questions"),
+}
+ELSEWHERE: dict[str, set[str]] = {
+    "": {"--version"},
+    "score": {
+        *SPANS,
+        "--gold-chosen",
+        "--nuggets",
+        "--answers",
+        "--population",
+        "--plot",
+        "--size",
+        "--jobs",
+        "--dask",
+    },
+    "compare": {*OF_SCORE, "--sensitivity", "--gold-chosen"},
+    "gate": {
+        *OF_SCORE,
+        "--gold",
+        "--gold-chosen",
+        "--rubric",
+        "--store",
+        "--max-cost",
+        "--max-calls",
+        "--price",
+    },
+    "judge": ASKING,
+    "report": {
+        *OF_SCORE,
+        *OF_COMPARE,
+        *("--output", "--title", "--by", "--evidence", "--passages", "--texts", "--store", "--details"),
+        "--format",
+    },
+    "arena": {
+        *("--format", "--compat", "--matrix", "--nuggets", "--invalid", "--max-bias", "--gold"),
+        *("--gold-chosen", "--population"),
+    },
+    "track": {
+        *ASKING
+        - {"--dask", "--shard", "--canaries", "--claims", "--run", "--rel", "--examples", "--compat"}
+        - {"--permutations", "--balanced", "--pilot", "--abstentions"},
+        *("--output", "--track", "--stage", "--strict", "--topics", "--nuggets", "--judgements", "--rubric"),
+        *("--judge", "--measure", "--label", "--title", "--citation"),
+        *("--teams", "--limit"),
+    },
+    "rubrics import": {"--as", "--examples", "--tokenizer", "--system", "--output"},
+    "replies export": {"--store", "--output"},
+    **{f"replies {name}": {"--store"} for name in ("import", "show", "stats")},
+    "replies merge": {"--output"},
+    "build audit": {"--sample", "--seed", "--corpus", "--read", "--output"},
+    "build filter": {"--questions", "--nuggets", "--threshold", "--filter", "--output"},
+    "build fuse": {"--k"},
+    "build pool": {"--depth", "--questions", "--nuggets", "--corpus", "--judge", "--dry-run", "--output"},
+    "build qrels": {"--grade", "--rel", "--output"},
+    "pool check": {"--against", "--depth", "--output"},
+    "pool next": {
+        *(
+            "--judged",
+            "--measure",
+            "--number",
+            "--depth",
+            "--until",
+            "--claim",
+            "--looks",
+            "--alpha",
+            "--seed",
+        ),
+        *("--store", "--output"),
+    },
+    "diagnose": {
+        *(
+            "--run",
+            "--qrels",
+            "--passages",
+            "--depth",
+            "--rel",
+            "--system",
+            "--nuggets",
+            "--questions",
+            "--by",
+        ),
+        *("--on-missing", "--level", "--resamples", "--seed", "--format", "--comments", "--limit", *SPANS),
+    },
+    "agree": {
+        *("--leaderboards", "--form", "--at", "--nuggets-in-qrels", "--near-misses", "--weights"),
+        *("--answers", "--nuggets"),
+    },
+    "correct": {"--gold-chosen", "--answers", "--nuggets"},
+    "label-plan": {
+        *("--output", "--overwrite", "--number", "--width", "--pilot", "--compare", "--until-labelled"),
+        *(
+            "--measure",
+            "--rubric",
+            "--answers",
+            "--questions",
+            "--nuggets",
+            "--passages",
+            "--depth",
+            "--level",
+        ),
+        "--seed",
+    },
+    "annotate": {"--output", "--annotator", "--serve", "--port"},
+    "conformance": {"--peer", "--format", "--vectors", "--fuzz", "--seed"},
+    "anchor": {
+        *("--chunks", "--sources", "--quotes", "--nuggets", "--rel", "--unanchored", "--output"),
+        *("--comments", "--limit"),
+    },
+    "project": {"--chunks", "--sources", "--overlap", "--stale", "--output", "--limit"},
+    "doctor": {"--corpus", "--topics", "--at", "--comments", "--limit"},
+    "validate": {"--track", "--topics", "--strict-length", "--fix", "--comments", "--limit"},
+    "datasets check": {"--accept-license", "--limit"},
+    "datasets export": {"--format", "--accept-license", "--limit"},
+    "datasets fetch": {"--only", "--again", "--accept-license", "--allow-http"},
+    "datasets import": {"--as", "--limit"},
+    "import": {
+        *("--output", "--map", "--tool", "--records", "--run", "--only", "--hop", "--split"),
+        *("--dry-run", "--limit"),
+    },
+}
+_BUILT = {*ASKING, "--judge", "--output"} - {"--dask", "--shard", "--canaries", "--claims", "--passages"}
+_BUILT -= {"--run", "--depth", "--qrels", "--rel", "--examples", "--compat", "--permutations", "--balanced"}
+_BUILT -= {"--seed", "--on-missing", "--pilot", "--abstentions"}
+ELSEWHERE |= {
+    "build nuggetize": _BUILT,
+    "build support": {*_BUILT, "--questions", "--nuggets", "--corpus"},
+    "build variants": {*_BUILT, "--nuggets"},
+    "build all": {
+        *_BUILT,
+        *("--corpus", "--support-judge", "--nuggets", "--run", "--method", "--fuse-depth", "--k", "--depth"),
+        *("--unfused", "--threshold", "--filter", "--dry-run"),
+    },
+}
+
+
+def options(command: click.Command, context: click.Context, path: str = "") -> Iterator[tuple[str, str]]:
+    for param in command.params:
+        if isinstance(param, click.Option):
+            yield path, max(param.opts, key=len)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            each = command.get_command(context, name)
+            assert each is not None
+            yield from options(each, context, f"{path} {name}".strip())
+
+
+def test_every_option_is_in_a_table() -> None:
+    there = set(options(main, click.Context(main)))
+    listed = {(command, name) for command, names in ELSEWHERE.items() for name in names}
+    tried = {(command, name) for command, names in TRIED.items() for name in names}
+    assert not there - listed - tried, "say on which input it changes something, or refuse it"
+    assert not tried - there
+    assert len(there) > 400
+    # What a set of options has beyond those of a command is no gap: only whole rows that are stale are.
+    assert {command for command, _ in listed} <= {command for command, _ in there}
+
+
+@pytest.mark.parametrize(("command", "name"), [(c, name) for c, names in TRIED.items() for name in names])
+def test_an_option_changes_something(command: str, name: str) -> None:
+    without, more = TRIED[command][name]
+    assert shlex.split(without)[: len(command.split())] == command.split()
+    one, other = done(without), done(f"{without} {more}")
+    assert one != other
+    assert (one[0], other[0]) != (2, 2), "neither was understood"
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_an_option_that_would_change_nothing_is_refused(words: str) -> None:
+    code, out, said, files = done(words)
+    assert (code, out, files) == (2, "", {})
+    assert REFUSED[words] in str(said)
+
+
+def test_what_an_option_needs_is_an_option_of_its_command() -> None:
+    """A rule goes by the name of a parameter, which another command may have for something else."""
+    asked = re.compile(r"[!]?(\w+)")
+    context = click.Context(main)
+    for name in main.list_commands(context):
+        found = main.get_command(context, name)
+        assert found is not None
+        every = found.commands if isinstance(found, click.Group) else {name: found}
+        for info_name, command in every.items():
+            params = {param.name for param in command.params}
+            for param in params:
+                rule = _NEEDS.get(f"{info_name} {param}") or _NEEDS.get(param or "") or ()
+                for clauses, _ in rule:
+                    named = {match[1] for clause in clauses if (match := asked.match(clause))} - {"asks"}
+                    assert named <= params, f"{name}: --{param} needs {named}"

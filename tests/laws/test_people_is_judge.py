@@ -1,0 +1,187 @@
+"""Human labels that are the judge's own, on everything, change no value, at every command that takes gold.
+
+The corrected value is then the judge's, and the interval is that of the human labels alone: Student's.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+from rageval.cli import main
+from rageval.comparison.arena_gold import strengths_by_people
+from rageval.scoring.answers import read_judgements
+from rageval.scoring.gold import drawn, gold_of_answers
+
+NUMBER = 90
+VALUES = {"perfect": 1.0, "acceptable": 0.5, "missing": 0.0, "incorrect": -1.0}
+CHOSEN = ("--gold-chosen", "uniform")
+
+
+def takers() -> set[str]:
+    """The commands that take human labels to correct by."""
+    assert isinstance(main, click.Group)
+    context = click.Context(main)
+    found = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    return {name for name, each in found.items()
+            if each is not None and any("--gold" in option.opts for option in each.params)}  # fmt: skip
+
+
+def lines(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The same judgements by a judge and by people: of answers, of pairs, and what the values are."""
+    folder, rng = tmp_path_factory.mktemp("people"), random.Random(5)
+    said = {(f"q{at:02d}", run): rng.choice(list(VALUES)) for at in range(NUMBER) for run in ("one", "other")}
+    fields = {f"q{at:02d}": "ab"[at % 2] for at in range(NUMBER)}
+    found: dict[str, Any] = {"values": {key: VALUES[label] for key, label in said.items()}, "kind": fields}
+    # Three in five are ties, which models of strengths treat differently.
+    games = {f"q{at:02d}": rng.choice(("tie", "tie", "tie", "win", "loss")) for at in range(NUMBER)}
+    turned = {"tie": "tie", "win": "loss", "loss": "win"}
+    for judge in ("gpt", "people"):
+        rows = [
+            {"query_id": query, "run_id": run, "label": label, "rubric": "crag", "judge": judge,
+             "kind": fields[query]}
+            for (query, run), label in said.items()
+        ]  # fmt: skip
+        found[judge] = lines(folder / f"{judge}.jsonl", rows)
+        for run in ("one", "other"):
+            alone = [row for row in rows if row["run_id"] == run]
+            found[f"{judge}-{run}"] = lines(folder / f"{judge}-{run}.jsonl", alone)
+        rows = [
+            {"query_id": query, "run_id": run, "aspect": "one|other", "judge": judge, "label": label}
+            for query, outcome in games.items()
+            for run, label in (("one", outcome), ("other", turned[outcome]))
+        ]
+        found[f"{judge}-pairs"] = lines(folder / f"{judge}-pairs.jsonl", rows)
+    found["folder"] = folder
+    return found
+
+
+def command(*words: str, codes: tuple[int, ...] = (0,)) -> str:
+    done = CliRunner().invoke(main, list(words))
+    assert done.exit_code in codes, done.output
+    return done.stdout
+
+
+def student(values: list[float]) -> tuple[float, float, float]:
+    """Mean and interval of the human labels alone."""
+    half = stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / math.sqrt(len(values))
+    return float(np.mean(values)), float(np.mean(values) - half), float(np.mean(values) + half)
+
+
+def of_run(files: dict[str, Any], run: str, kind: str | None = None) -> list[float]:
+    return [value for (query, of), value in files["values"].items()
+            if of == run and kind in (None, files["kind"][query])]  # fmt: skip
+
+
+def differences(files: dict[str, Any]) -> list[float]:
+    return [one - other for one, other in zip(of_run(files, "one"), of_run(files, "other"), strict=True)]
+
+
+def holds(found: dict[str, Any], expected: tuple[float, float, float], value: str = "value") -> None:
+    assert [found[value], found["low"], found["high"]] == pytest.approx(expected, abs=1e-9)
+
+
+def compared(found: dict[str, Any], files: dict[str, Any]) -> None:
+    for cell in found["values"]:
+        holds(cell, student(of_run(files, cell["run"])))
+        assert cell["judged"] == pytest.approx(cell["value"], abs=1e-9)
+    (pair,) = found["pairs"]
+    mean, low, high = student(differences(files))
+    ends = (mean, low, high) if pair["run"] == "one" else (-mean, -high, -low)
+    holds(pair, ends, "difference")
+    assert pair["judged"] == pytest.approx(pair["difference"], abs=1e-9)
+
+
+def by_compare(files: dict[str, Any]) -> None:
+    words = (files["gpt"], "-m", "crag_score", "--gold", files["people"], *CHOSEN, "--format", "json")
+    compared(json.loads(command("compare", *words)), files)
+
+
+def by_report(files: dict[str, Any]) -> None:
+    page = str(files["folder"] / "page.html")
+    command("report", files["gpt"], "-m", "crag_score", "--gold", files["people"], *CHOSEN, "-o", page)
+    found = json.loads(command("report", "show", page, "--format", "json"))
+    compared({**found, "values": found["cells"], "pairs": found["comparison"]["pairs"]}, files)
+
+
+def by_score(files: dict[str, Any]) -> None:
+    words = (files["gpt"], "-m", "crag_score", "--by", "kind", "--gold", files["people"], *CHOSEN)
+    found = json.loads(command("score", *words, "--format", "json"))
+    for each in found["results"]:
+        for part in each["slices"]:
+            holds(part, student(of_run(files, each["run"], part["name"])))
+            assert part["judged"] == pytest.approx(part["value"], abs=1e-9)
+
+
+def by_correct(files: dict[str, Any]) -> None:
+    words = (files["gpt"], "--gold", files["people"], "-m", "crag_score", *CHOSEN, "--format", "json")
+    found = json.loads(command("correct", *words))
+    for each in found["results"]:
+        holds(each, student(of_run(files, each["run"])))
+        assert each["judge"] == pytest.approx(each["value"], abs=1e-9)
+        assert not each["coarse"]
+
+
+def by_gate(files: dict[str, Any]) -> None:
+    """The baseline is one system, the candidate the other, under one name."""
+    folder = files["folder"]
+    sides = {}
+    for side, run in (("base", "other"), ("now", "one")):
+        for judge in ("gpt", "people"):
+            rows = [json.loads(line) for line in Path(files[f"{judge}-{run}"]).read_text().splitlines()]
+            sides[judge, side] = lines(
+                folder / f"{judge}-{side}.jsonl", [{**row, "run_id": side} for row in rows]
+            )
+    people = folder / "both.jsonl"
+    people.write_text("".join(Path(sides["people", side]).read_text() for side in ("base", "now")))
+    how = ("-m", "crag_score", "--gold", str(people), *CHOSEN)
+    base, out = str(folder / "base.json"), str(folder / "gate.json")
+    command("gate", sides["gpt", "base"], *how, "--save-baseline", base)
+    words = (sides["gpt", "now"], *how, "--baseline", base, "--margin", "0.05", "--json", out)
+    command("gate", *words, codes=(0, 1, 5))
+    (decision,) = json.loads(Path(out).read_text())["decisions"]
+    assert decision["difference"] == pytest.approx(float(np.mean(differences(files))), abs=1e-9)
+
+
+def by_arena(files: dict[str, Any]) -> None:
+    given, gold = ([files[f"{judge}-pairs"]] for judge in ("gpt", "people"))
+    found, _ = strengths_by_people(
+        read_judgements(given), gold_of_answers(read_judgements(gold), gold, drawn("uniform"))
+    )
+    for each in found:
+        assert each.strength == pytest.approx(each.judged, abs=1e-9)
+    words = ("arena", *given, "--gold", *gold, *CHOSEN, "--format", "json")
+    for row in json.loads(command(*words)):
+        assert row["strength"] == row["judge"]
+    # The interval is that of the share of wins, by what a strength grows with it.
+    rows = [json.loads(line) for line in Path(gold[0]).read_text().splitlines()]
+    won = [{"win": 0.5, "tie": 0.0, "loss": -0.5}[row["label"]] for row in rows if row["run_id"] == "one"]
+    mean, low, high = student(won)
+    (one,) = (each for each in found if each.system == "one")
+    share = 0.5 + mean
+    assert one.strength == pytest.approx(math.log(share / (1 - share)) / 2, abs=1e-9)
+    assert one.high - one.low == pytest.approx((high - low) / (share * (1 - share)) / 2, abs=1e-9)
+
+
+TAKERS = {"compare": by_compare, "report": by_report, "score": by_score, "correct": by_correct,
+          "gate": by_gate, "arena": by_arena}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(takers() - {"agree"}))
+def test_labels_that_are_the_judges_change_nothing(name: str, files: dict[str, Any]) -> None:
+    TAKERS[name](files)

@@ -1,0 +1,185 @@
+"""What one way of comparing refuses, no other claims: the command, saved scores, and Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import rageval
+from rageval.cli import main
+from rageval.comparison import Comparison
+from rageval.pages.earlier import report_of_earlier
+from rageval.pages.gathering import Beside
+
+Claims = set[tuple[str, str, str, str | None]]
+QUERIES = 20
+
+
+def _lines(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def _judged(query: int, run: str, is_right: bool, **more: Any) -> dict[str, Any]:
+    label = {} if "status" in more else {"label": "perfect" if is_right else "incorrect"}
+    return {"query_id": f"q{query}", "run_id": run, "judge": "m", **label, **more}
+
+
+def _answers(folder: Path, kind: str) -> tuple[str, list[str]]:
+    """Return a measure, and the judged answers of each system in a file of its own."""
+    ours, theirs, measure = [], [], "crag_score"
+    if kind == "plain":
+        ours = [_judged(at, "A", at % 3 > 0) for at in range(60)]
+        theirs = [_judged(at, "B", at % 10 > 0) for at in range(60)]
+    elif kind == "failed":
+        ours = [_judged(at, "A", at % 3 > 0) for at in range(60)]
+        theirs = [_judged(at, "B", True) if at % 2 else _judged(at, "B", True, status="error")
+                  for at in range(60)]  # fmt: skip
+    elif kind == "fewer":
+        ours = [_judged(at, "A", at % 3 > 0) for at in range(60)]
+        theirs = [_judged(at, "B", True) for at in range(32)]
+    else:  # other nuggets
+        measure = "v_strict"
+        for at in range(30):
+            for nugget in range(3):
+                row = {"query_id": f"q{at}", "aspect": f"n{nugget}", "importance": "vital"}
+                row |= {"judge": "m", "item_id": "answer"}
+                ours.append({**row, "run_id": "A", "label": "support" if nugget == 0 else "not_support"})
+                if nugget == 0:
+                    theirs.append({**row, "run_id": "B", "label": "support"})
+    files = [_lines(folder / f"{run}.jsonl", rows) for run, rows in (("A", ours), ("B", theirs))]
+    return measure, files
+
+
+def _runs(folder: Path, kind: str) -> list[str]:
+    """Return two runs and judgements, of which the second run may lack queries."""
+    held = QUERIES // 2 if kind == "half" else QUERIES
+    good = [f"q{at} Q0 r 1 2 A" for at in range(QUERIES)]
+    bad = [f"q{at} Q0 {'r' if kind == 'half' else 'x'} 1 2 B" for at in range(held)]
+    bad += [f"q{at} Q0 r 2 1 B" for at in range(held) if kind != "half"]
+    texts = {"a.run": good, "b.run": bad, "qrels": [f"q{at} 0 r 1" for at in range(QUERIES)]}
+    for name, lines in texts.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+    return [str(folder / name) for name in texts]
+
+
+def _said(pairs: list[dict[str, Any]]) -> Claims:
+    """Return what is said of each pair, whichever run stands first."""
+    found: Claims = set()
+    for pair in pairs:
+        ruling = "better" if pair["better_run"] else pair["verdict"]
+        found.add((*sorted((pair["run"], pair["other"])), ruling, pair["better_run"]))  # type: ignore[arg-type]
+    return found
+
+
+def _of(found: Comparison) -> Claims:
+    return _said(found.as_dict()["pairs"])
+
+
+def _command(*words: str) -> dict[str, Any]:
+    done = CliRunner().invoke(main, [*words, "--format", "json"])
+    assert done.exit_code in (0, 3), done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _reported(folder: Path, scores: dict[str, Any], *dropped: str) -> Claims:
+    """Return what a report on saved scores says; without these keys, as an older version wrote them."""
+    for record in scores["results"]:
+        for key in dropped:
+            record.pop(key, None)
+    path = folder / "saved.json"
+    path.write_text(json.dumps(scores))
+    report = report_of_earlier([str(path)], rageval.comparison.Settings(), Beside())
+    return _said(report["comparison"]["pairs"])
+
+
+@pytest.mark.parametrize(("kind", "verdict"), [("whole", "better"), ("half", "refused")])
+def test_runs(kind: str, verdict: str, tmp_path: Path) -> None:
+    one, other, qrels = _runs(tmp_path, kind)
+    said = _said(_command("compare", one, other, qrels, "-m", "rr")["pairs"])
+    assert {ruling for _, _, ruling, _ in said} == {verdict}
+    scored = rageval.evaluate("rr", {"a.run": one, "b.run": other}, qrels)
+    assert _of(rageval.compare("rr", {"a.run": one, "b.run": other}, qrels)) == said
+    assert _of(rageval.compare(scored)) == said
+    apart = [rageval.evaluate("rr", rageval.read_run(path), qrels) for path in (one, other)]
+    assert {each[2] for each in _of(rageval.compare(apart))} == {verdict}
+    saved = _command("score", one, other, qrels, "-m", "rr", "-q")
+    assert _reported(tmp_path, saved) == said
+    assert {each[2] for each in _reported(tmp_path, saved, "absent", "judgements")} == {verdict}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("kind", "verdict"),
+    [("plain", "better"), ("failed", "refused"), ("fewer", "refused"), ("nuggets", "refused")],
+)
+def test_answers(kind: str, verdict: str, tmp_path: Path) -> None:
+    measure, files = _answers(tmp_path, kind)
+    skip = ("--on-missing", "skip")
+    said = _said(_command("compare", *files, "-m", measure, *skip)["pairs"])
+    assert {each[2] for each in said} == {verdict}
+    together = rageval.evaluate_answers(measure, files, on_missing="skip")
+    assert _of(rageval.compare(together)) == said
+    saved = _command("score", *files, "-m", measure, *skip, "-q")
+    assert _reported(tmp_path, saved) == said
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("kind", "verdict"),
+    [("plain", "better"), ("failed", "refused"), ("fewer", "refused"), ("nuggets", "refused")],
+)
+def test_answers_scored_apart(kind: str, verdict: str, tmp_path: Path) -> None:
+    measure, files = _answers(tmp_path, kind)
+    apart = [rageval.evaluate_answers(measure, file, on_missing="skip") for file in files]
+    assert {each[2] for each in _of(rageval.compare({**apart[0], **apart[1]}))} == {verdict}
+
+
+@pytest.mark.parametrize("kind", ["failed", "nuggets"])
+def test_none_is_best_where_the_best_cannot_be_compared(kind: str, tmp_path: Path) -> None:
+    measure, files = _answers(tmp_path, kind)
+    words = (*files, "-m", measure, "--on-missing", "skip")
+    assert not any(cell["is_best"] for cell in _command("compare", *words)["values"])
+    for command in ("score", "compare"):
+        done = CliRunner().invoke(main, [command, *words, "--format", "latex"])
+        assert done.exit_code in (0, 3), done.output
+        assert "\\textbf" not in done.stdout
+
+
+def test_one_is_best_where_all_can_be_compared(tmp_path: Path) -> None:
+    measure, files = _answers(tmp_path, "plain")
+    third = [_judged(at, "C", False, status="error") for at in range(60)]
+    files.append(_lines(tmp_path / "C.jsonl", third))  # a run that failed takes nothing from the others
+    found = _command("compare", *files, "-m", measure, "--on-missing", "skip")
+    assert [cell["run"] for cell in found["values"] if cell["is_best"]] == ["B"]
+    done = CliRunner().invoke(
+        main, ["score", *files, "-m", measure, "--on-missing", "skip", "--format", "latex"]
+    )
+    assert "\\textbf{0.8" in done.stdout
+
+
+def test_other_judgements_are_refused(tmp_path: Path) -> None:
+    one, other, qrels = _runs(tmp_path, "whole")
+    text = Path(qrels).read_text().splitlines()
+    changed, turned = tmp_path / "changed", tmp_path / "turned"
+    changed.write_text("\n".join([*text[:-1], text[-1].replace(" r ", " s ")]) + "\n")
+    turned.write_text("\n".join(text[::-1]) + "\n")
+    verdicts = {}
+    for name in (changed, turned):
+        found = rageval.compare([rageval.evaluate("rr", one, qrels), rageval.evaluate("rr", other, name)])
+        verdicts[name.name] = found.pairs[0].ruling
+    assert verdicts == {"changed": "refused", "turned": "lower"}
+
+
+@pytest.mark.parametrize("said", ["stopped:at-a-claim", "pool:adaptive"])
+def test_saved_scores_of_which_nothing_may_be_tested(said: str, tmp_path: Path) -> None:
+    measure, files = _answers(tmp_path, "plain")
+    saved = _command("score", *files, "-m", measure, "-q")
+    for record in saved["results"]:
+        record["signature"] = record["signature"].replace("|v:", f"|{said}|v:")
+    assert {(ruling, better) for _, _, ruling, better in _reported(tmp_path, saved)} == {("refused", None)}

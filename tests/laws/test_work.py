@@ -1,0 +1,473 @@
+"""Twice the input costs at most about twice the work: every command, in each thing that it grows in.
+
+Work is counted, not timed: the lines of rageval that run, at n and at 2n. What lies within one call of C (a
+search in a list, numpy) is not seen by the count; the slow test takes processor time, with thousands of
+systems and columns. A command that is in no table fails.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shlex
+import shutil
+import sys
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import rageval
+from rageval.cli import main
+
+RATIO, SLACK = 2.3, 400  # lines that a command may run beyond
+OURS = str(Path(rageval.__file__).parent)
+LABELS = ("perfect", "acceptable", "missing", "incorrect")
+
+
+def lines_of(path: str, rows: list[Any]) -> None:
+    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def judged(systems: int = 3, queries: int = 6, path: str = "judged", judge: str = "m:x") -> None:
+    rng = random.Random(7)
+    lines_of(
+        path,
+        [
+            {
+                **{"query_id": f"q{query}", "run_id": f"s{system}", "aspect": "crag", "rubric": "crag"},
+                **{"judge": judge, "label": rng.choice(LABELS)},
+            }
+            for system in range(systems)
+            for query in range(queries)
+        ],
+    )
+
+
+def of_two(systems: int = 3, queries: int = 6) -> None:
+    judged(systems, queries)
+    judged(systems, queries, "people", "person:ann")
+
+
+def judges(number: int) -> None:
+    rows = []
+    for at in range(number):
+        judged(3, 4, "one", f"m:{at}")
+        rows += Path("one").read_text().splitlines()
+    Path("judged").write_text("\n".join(rows) + "\n")
+
+
+def aspects(number: int) -> None:
+    lines_of(
+        "judged",
+        [
+            {
+                **{"query_id": f"q{query}", "run_id": run, "aspect": f"n{at}", "rubric": "nuggets"},
+                **{"judge": "m:x", "importance": "vital", "label": "support" if at % 2 else "not_support"},
+            }
+            for run in "ab"
+            for query in range(2)
+            for at in range(number)
+        ],
+    )
+
+
+def answers(systems: int = 2, queries: int = 6) -> None:
+    lines_of(
+        "answers",
+        [
+            {"query_id": f"q{query}", "run_id": f"s{system}", "question": "What?", "answer": f"Fact {query}."}
+            for system in range(systems)
+            for query in range(queries)
+        ],
+    )
+    lines_of(
+        "questions",
+        [
+            {"query_id": f"q{query}", "question": "What?", "answer": f"Fact {query}"}
+            for query in range(queries)
+        ],
+    )
+    nuggets(queries, 3)
+
+
+def nuggets(queries: int, number: int) -> None:
+    lines_of(
+        "nuggets",
+        [
+            {
+                **{"query": "What?", "qid": f"q{query}"},
+                "nuggets": [{"text": f"fact {at} of {query}", "importance": "vital"} for at in range(number)],
+            }
+            for query in range(queries)
+        ],
+    )
+
+
+def bank(number: int) -> None:
+    answers(2, 2)
+    nuggets(2, number)
+
+
+def runs(systems: int = 2, queries: int = 6, documents: int = 8) -> None:
+    rng = random.Random(3)
+    shutil.rmtree("runs", ignore_errors=True)
+    os.mkdir("runs")
+    for system in range(systems):
+        rows = []
+        for query in range(queries):
+            for rank, doc in enumerate(rng.sample(range(2 * documents), documents)):
+                rows.append(f"q{query} Q0 d{doc} {rank + 1} {documents - rank} s{system}\n")
+        Path(f"runs/{system}").write_text("".join(rows))
+    graded = [f"q{q} n{d % 3} d{d} {d % 2}\n" for q in range(queries) for d in range(documents)]
+    Path("qrels").write_text("".join(graded))
+    lines_of("questions", [{"query_id": f"q{query}", "question": "What?"} for query in range(queries)])
+
+
+def ranked(systems: int) -> None:
+    lines_of(
+        "judged",
+        [
+            {
+                **{"query_id": f"q{query}", "run_id": f"s{system}", "aspect": order},
+                "grade": (system + query) % systems + 1,
+            }
+            for query in range(3)
+            for order in "12"
+            for system in range(systems)
+        ],
+    )
+
+
+def columns(number: int, rows: int = 2) -> None:
+    head = ["user_input", "response", *(f"m{at}" for at in range(number))]
+    body = [[f"q{row}", f"a{row}", *["0.5"] * number] for row in range(rows)]
+    Path("log.csv").write_text("".join(",".join(row) + "\n" for row in (head, *body)))
+
+
+def parquet_columns(number: int) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    scores = {f"m{at}": [0.5] for at in range(number)}
+    parquet.write_table(pyarrow.table({"user_input": ["q"], "response": ["a"], **scores}), "log.parquet")
+
+
+def entries(number: int) -> None:
+    about = {"task": "t", "model": "m", "dataset": {"sample_ids": list(range(number))}, "scorers": []}
+    with zipfile.ZipFile("log.eval", "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("header.json", json.dumps({"version": 2, "status": "success", "eval": about}))
+        for at in range(number):
+            said = {"completion": "a", "choices": [1]}
+            sample = {"id": at, "epoch": 1, "input": f"q{at}", "target": "x", "output": said}
+            packed.writestr(
+                f"samples/{at}_epoch_1.json", json.dumps(sample | {"scores": {"s": {"value": "C"}}})
+            )
+
+
+def chunks(number: int) -> None:
+    texts = [f"This is sentence {at} of a text that says something." for at in range(number)]
+    lines_of("chunks", [{"id": f"c{at}", "doc_id": "d", "text": text} for at, text in enumerate(texts)])
+    lines_of("sources", [{"id": "d", "text": " ".join(texts)}])
+    Path("qrels").write_text("".join(f"q1 n{at} c{at} 1\n" for at in range(number)))
+
+
+def spans(number: int) -> None:
+    chunks(number)
+    done("anchor qrels --chunks chunks --sources sources -o spans")
+
+
+def baseline(queries: int) -> None:
+    runs(2, queries)
+    done("gate runs/1 qrels -m recall@5 --save-baseline base")
+
+
+def traced(queries: int, number: int = 3) -> None:
+    """Nuggets, by answers and by documents."""
+    runs(1, queries, number)
+    Path("qrels").write_text(
+        "".join(f"q{query} n{at} d{at} 1\n" for query in range(queries) for at in range(number))
+    )
+    lines_of(
+        "judged",
+        [
+            {
+                **{"query_id": f"q{query}", "run_id": "s0", "aspect": f"n{at}", "rubric": "nuggets"},
+                **{"judge": "m:x", "label": "support" if at % 2 else "not_support"},
+            }
+            for query in range(queries)
+            for at in range(number)
+        ],
+    )
+
+
+def names_of_runs() -> str:
+    return " ".join(f"runs/{at}" for at in range(len(os.listdir("runs"))))
+
+
+class Growing(NamedTuple):
+    """What a command grows in: how an input of n is made, and the command line."""
+
+    thing: str
+    make: Callable[[int], object]
+    words: str
+    number: int = 20
+    codes: tuple[int, ...] = (0,)
+
+
+def by(
+    systems: Callable[[int], object], queries: Callable[[int], object], words: str, **more: Any
+) -> list[Growing]:
+    return [Growing("systems", systems, words, **more), Growing("queries", queries, words, **more)]
+
+
+RUNS = (lambda n: runs(n, 4), lambda n: runs(2, n))
+JUDGED = (lambda n: judged(n, 3), lambda n: judged(2, n))
+BOTH = (lambda n: of_two(n, 3), lambda n: of_two(2, n))
+ANSWERS = (lambda n: answers(n, 3), lambda n: answers(2, n))
+CRAG = "-m crag_score"
+QUICK = "--draws 200 --resamples 200"
+GROWS: dict[str, list[Growing]] = {
+    "score": [
+        *by(*RUNS, "score {runs} qrels -m recall@5"),
+        Growing("documents", lambda n: runs(2, 3, n), "score {runs} qrels -m recall@5,alpha_ndcg@5"),
+        *by(*JUDGED, f"score judged {CRAG}", number=80),
+        *by(*JUDGED, f"score judged {CRAG} -q --format json"),
+        *by(*ANSWERS, "score answers -m length", number=80),
+        Growing("judges", judges, f"score judged {CRAG}"),
+        Growing("nuggets", aspects, "score judged -m v_strict"),
+        Growing("systems of a ranking", ranked, "score judged -m rank_score"),
+    ],
+    # All pairs, and a best run that is picked from the data, are quadratic in systems by nature.
+    "compare": [
+        *by(*RUNS, f"compare {{runs}} qrels -m recall@5 --baseline 0 {QUICK}"),
+        *by(*JUDGED, f"compare judged {CRAG} --baseline s0 {QUICK}", number=50),
+        *by(*JUDGED, f"compare judged {CRAG} --baseline s0 --format latex {QUICK}", number=50),
+        *by(*JUDGED, f"compare judged {CRAG} --baseline s0 --format csv {QUICK}", number=50),
+        Growing("queries", BOTH[1], f"compare judged {CRAG} --gold people --gold-chosen uniform {QUICK}"),
+    ],
+    "gate": [
+        Growing(
+            "queries", baseline, "gate runs/0 qrels -m recall@5 --baseline base --margin .1", 20, (0, 1, 5)
+        )
+    ],
+    "report": [
+        Growing("systems", RUNS[0], f"report {{runs}} qrels -m recall@5 -o page.html --baseline 0 {QUICK}"),
+        Growing("queries", RUNS[1], f"report {{runs}} qrels -m recall@5 -o page.html {QUICK}"),
+        Growing("queries", JUDGED[1], f"report judged {CRAG} -o page.html {QUICK}"),
+    ],
+    # Its table has a cell for each two systems.
+    "arena": [Growing("queries", lambda n: ranked_queries(n), "arena judged")],
+    "track": by(*RUNS, "track runs --track run --qrels qrels -m recall@5 -o made", number=5),
+    "judge": [
+        *by(*ANSWERS, "judge crag-auto answers --questions questions --judge contains -o out"),
+        Growing("nuggets", bank, "judge nugget-assignment answers --nuggets nuggets --judge lexical -o out"),
+    ],
+    "diagnose": [
+        Growing("queries", traced, "diagnose judged --run runs/0 --qrels qrels", codes=(0, 3)),
+        Growing(
+            "nuggets", lambda n: traced(2, n), "diagnose judged --run runs/0 --qrels qrels", codes=(0, 3)
+        ),
+    ],
+    "agree": by(*BOTH, f"agree judged people {CRAG}", number=40),
+    "correct": by(*BOTH, f"correct judged --gold people {CRAG}", number=40),
+    "label-plan": by(*JUDGED, f"label-plan judged {CRAG} -o plan -n 2 --overwrite"),
+    "anchor": [Growing("chunks", chunks, "anchor qrels --chunks chunks --sources sources -o spans")],
+    "project": [Growing("spans", spans, "project spans --chunks chunks --sources sources -o out")],
+    "doctor": [*by(*RUNS, "doctor {runs} qrels", codes=(0, 1)), *by(*JUDGED, "doctor judged", codes=(0, 1))],
+    "validate": by(*ANSWERS, "validate answers --track rag24", codes=(0, 1)),
+    "import": [
+        Growing("rows", lambda n: columns(3, n), "import log.csv -o made"),
+        Growing("columns", columns, "import log.csv -o made", 100),
+        Growing("columns", columns, "import log.csv -o made --map question=user_input,answer=response", 100),
+        Growing("columns", columns, "import log.csv -o made --tool records", 100, (2,)),
+        Growing("columns", parquet_columns, "import log.parquet -o made", 100),
+        Growing("entries", entries, "import log.eval -o made"),
+    ],
+    "pool check": by(*RUNS, "pool check {runs} --against qrels", codes=(0, 1, 3)),
+    "pool next": [  # a line for each two systems
+        Growing("queries", RUNS[1], "pool next {runs} --judged qrels -m ap", codes=(0, 1, 3))
+    ],
+    "build fuse": by(*RUNS, "build fuse {runs}"),
+}
+# What has no data of the user's to grow in, or is held elsewhere.
+OTHERS = {
+    "measures": "lists what there is",
+    "rubrics": "lists what there is",
+    "rubrics show": "prints one file",
+    "rubrics import": "reads one prompt",
+    "replies": "a group of commands",
+    "replies export": "tests/judges: a store",
+    "replies import": "tests/judges: a store",
+    "replies merge": "tests/judges: a store",
+    "replies show": "looks up one reply",
+    "replies stats": "one question to the store",
+    "build": "a group of commands",
+    "build all": "asks models",
+    "build audit": "asks models",
+    "build filter": "asks models",
+    "build nuggetize": "asks models",
+    "build pool": "asks models",
+    "build qrels": "asks models",
+    "build support": "asks models",
+    "build variants": "asks models",
+    "pool": "a group of commands",
+    "annotate": "writes one page of a plan",
+    "conformance": "reads golden vectors",
+    "datasets": "a group of commands",
+    "datasets check": "needs a data set",
+    "datasets export": "needs a data set",
+    "datasets fetch": "fetches",
+    "datasets import": "needs a data set",
+    "datasets leaderboard": "needs a data set",
+    "datasets show": "prints one entry",
+}
+
+
+def ranked_queries(number: int) -> None:
+    lines_of(
+        "judged",
+        [
+            {
+                "query_id": f"q{query}",
+                "run_id": f"s{system}",
+                "aspect": "1",
+                "grade": (system + query) % 3 + 1,
+            }
+            for query in range(number)
+            for system in range(3)
+        ],
+    )
+
+
+def commands(group: click.Group = main, path: str = "") -> Iterator[str]:
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        yield path + name
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path}{name} ")
+
+
+def done(words: str, codes: tuple[int, ...] = (0,)) -> None:
+    words = words.replace("{runs}", names_of_runs()) if "{runs}" in words else words
+    found = CliRunner().invoke(main, shlex.split(words), prog_name="rageval")
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    assert found.exit_code in codes, f"{words[-200:]}: {found.exit_code} {found.output[-500:]}"
+
+
+def cleared() -> None:
+    shutil.rmtree("made", ignore_errors=True)
+    for name in ("out", "page.html", "plan", "spans.out"):
+        Path(name).unlink(missing_ok=True)
+
+
+def lines_run(words: str, codes: tuple[int, ...]) -> int:
+    """How many lines of rageval a command line runs; one that is a loop counts each time round."""
+    number = 0
+    ours: dict[str, bool] = {}
+
+    def line(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal number
+        number += 1
+        return line
+
+    def call(frame: FrameType, event: str, argument: object) -> Any:
+        name = frame.f_code.co_filename
+        if name not in ours:
+            ours[name] = name.startswith(OURS) or name.endswith(".jinja")
+        return line if ours[name] else None
+
+    cleared()
+    before = sys.gettrace()
+    sys.settrace(call)
+    try:
+        done(words, codes)
+    finally:
+        sys.settrace(before)
+    return number
+
+
+CASES = [
+    pytest.param(each, id=f"{name}-{at}-{each.thing}")
+    for name, several in GROWS.items()
+    for at, each in enumerate(several)
+]
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAGEVAL_STORE", str(tmp_path / "store.sqlite"))
+
+
+def test_every_command_is_in_a_table() -> None:
+    assert sorted(commands()) == sorted({*GROWS, *OTHERS})
+    assert not GROWS.keys() & OTHERS.keys()
+
+
+@pytest.mark.parametrize("each", CASES)
+def test_twice_the_input_runs_twice_the_lines(each: Growing) -> None:
+    each.make(each.number)
+    cleared()
+    done(each.words, each.codes)  # imports, and what is kept for later calls
+    once = lines_run(each.words, each.codes)
+    each.make(2 * each.number)
+    twice = lines_run(each.words, each.codes)
+    assert twice <= RATIO * once + SLACK, f"{each.thing}: {once:,} lines, and {twice:,} of twice as much"
+
+
+class Large(NamedTuple):
+    make: Callable[[int], object]
+    words: str
+    number: int
+    codes: tuple[int, ...] = (0,)
+
+
+def seconds(large: Large, number: int) -> float:
+    large.make(number)
+    cleared()
+    begin = time.process_time()
+    done(large.words, large.codes)
+    return time.process_time() - begin
+
+
+LARGE = {
+    "score, systems": Large(lambda n: judged(n, 2), f"score judged {CRAG}", 5000),
+    "score, answers": Large(lambda n: answers(n, 2), "score answers -m length", 5000),
+    "score, ranked": Large(ranked, "score judged -m rank_score", 1500),
+    "score, nuggets": Large(aspects, "score judged -m v_strict", 5000),
+    "report, systems": Large(
+        lambda n: judged(n, 3), f"report judged {CRAG} -o page.html --baseline s0 {QUICK}", 500
+    ),
+    "compare, systems": Large(lambda n: judged(n, 3), f"compare judged {CRAG} --baseline s0 {QUICK}", 1000),
+    "correct, systems": Large(lambda n: of_two(n, 3), f"correct judged --gold people {CRAG}", 1000),
+    "track, systems": Large(
+        lambda n: runs(n, 3, 4), "track runs --track run --qrels qrels -m recall@5 -o made", 200
+    ),
+    "import, columns": Large(columns, "import log.csv -o made", 50_000),
+    "import, mapped": Large(
+        columns, "import log.csv -o made --map question=user_input,answer=response", 50_000
+    ),
+    "import, Parquet": Large(parquet_columns, "import log.parquet -o made", 10_000),
+    "import, entries": Large(entries, "import log.eval -o made", 3000),
+    "doctor, systems": Large(lambda n: judged(n, 2), "doctor judged", 5000, (0, 1)),
+    "validate, answers": Large(lambda n: answers(n, 2), "validate answers --track rag24", 3000, (0, 1)),
+}
+
+
+@pytest.mark.faults  # by processor time, so only where nothing else runs: `make faults`
+@pytest.mark.parametrize("name", LARGE)
+def test_twice_a_large_input_takes_twice_the_time(name: str) -> None:
+    large = LARGE[name]
+    seconds(large, 50)  # imports
+    # The best of two: another process may have taken the caches.
+    once, twice = (min(seconds(large, number) for _ in "12") for number in (large.number, 2 * large.number))
+    assert twice <= 2.6 * once + 0.1, f"{once:.2f} s, and {twice:.2f} s of twice as much"
