@@ -1,4 +1,5 @@
-# What people do in a checkout. `make fuzz-tools SECONDS=3600` compares with the installed tools for an hour.
+# What people do in a checkout: `make near FILE=rageval/files/trec.py` while a file is changed, `make test` before
+# a commit. `make fuzz-tools SECONDS=3600` compares with the installed tools for an hour.
 SECONDS ?= 600
 ITEMS ?= 2000
 LIES ?= 60
@@ -7,14 +8,20 @@ SEED ?= $(shell date +%s)
 
 PYTEST = python -m pytest -q -n 2
 
-.PHONY: fuzz-files quick test check release-check two-readers machine faults fuzz fuzz-tools fuzz-readers hostile sanitize docs vectors
+.PHONY: near test all check release-check nightly two-readers machine fuzz fuzz-tools fuzz-readers fuzz-files hostile sanitize mutants docs vectors
 
-# For who mends a typo: a minute on two idle cores, with the packages of the extra `dev`.
-quick:
-	$(PYTEST) -m 'not slow'
+# The tests of the room in which a file lies, and the examples in it.
+ROOM = $(firstword $(subst /, ,$(patsubst rageval/%,%,$(patsubst tests/%,%,$(FILE)))))
+near:
+	$(PYTEST) $(wildcard tests/$(ROOM)) 'tests/docs/test_doctests.py::test_examples[$(ROOM)]'
 
+# What README says: a minute and a quarter on two idle cores, with the packages of the extra `dev`.
 test:
 	$(PYTEST)
+
+# What CI runs, with the packages of the extra `test`.
+all:
+	$(PYTEST) -m 'not nightly'
 
 check:
 	ruff check .
@@ -23,10 +30,9 @@ check:
 
 # What takes longer than CI may; before a release, and before work on what reads, writes or asks is called done.
 release-check: check sanitize two-readers
-	EXHAUSTIVE=1 python -m pytest -q -n 2
-	RAGEVAL_KERNEL=0 python -m pytest -q -n 2
-	$(PYTEST) -m faults
-	$(MAKE) machine hostile fuzz-files
+	HYPOTHESIS_PROFILE=nightly $(PYTEST) -m 'not nightly'
+	RAGEVAL_KERNEL=0 $(PYTEST) -m 'scoring and not nightly'
+	$(MAKE) nightly machine hostile fuzz-files
 	$(MAKE) fuzz-readers SECONDS=330
 	RAGEVAL_KERNEL=0 $(MAKE) fuzz-readers SECONDS=330
 
@@ -34,8 +40,14 @@ release-check: check sanitize two-readers
 two-readers:
 	TWO_READERS=20000 python -m pytest -q -n 2 tests/files/test_two_readers.py
 
-faults:
-	$(PYTEST) -m faults
+# Simulations, a fault at every step, every case of what the other tests take a sample of.
+nightly:
+	EXHAUSTIVE=1 $(PYTEST) -m nightly
+
+# Changes one operator or constant at a time, and asks whether README's tests notice: MUTANTS a room.
+MUTANTS ?= 60
+mutants:
+	python tests/mutation.py measures scoring statistics comparison files judges --sample $(MUTANTS)
 
 fuzz: fuzz-tools fuzz-readers fuzz-files
 

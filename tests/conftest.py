@@ -1,13 +1,16 @@
-"""Hypothesis profiles: `dev` is quick, `ci` looks harder, always at the same examples; what scores runs."""
+"""What every test finds: how hard Hypothesis looks, which files are read at all, servers and folders."""
 
 from __future__ import annotations
 
+import atexit
 import inspect
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,11 +28,23 @@ collect_ignore = [
     "faults",  # what runs in processes of their own
 ]
 
-settings.register_profile("dev", max_examples=40, deadline=None)
-settings.register_profile(
-    "ci", max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+# The same examples every time: a test that fails does so because of a change. `nightly` looks elsewhere.
+_QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("readme", max_examples=20, derandomize=True, **_QUIET)
+settings.register_profile("ci", max_examples=80, derandomize=True, **_QUIET)
+settings.register_profile("nightly", max_examples=200, **_QUIET)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "readme"))
+
+# pytest rewrites the asserts of a plug-in's whole package, which has none.
+for _finder in sys.meta_path:
+    getattr(_finder, "_must_rewrite", set()).discard("rageval")
+
+# Where no bytecode may be kept, each of the processes that tests start would compile the package anew.
+if sys.dont_write_bytecode and "PYTHONPYCACHEPREFIX" not in os.environ:
+    sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="rageval-tests-")
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    atexit.register(shutil.rmtree, sys.pycache_prefix, ignore_errors=True)
 
 os.environ.pop("COLUMNS", None)  # of xdist's: tables are as wide as they are, unless a test says otherwise
 
@@ -91,38 +106,38 @@ SCORING = {
     ),
     *("test_uncertainty_ties", "test_validate_run", "test_wrong_claims"),
     *("test_gate_command", "test_gate_verb"),
-    *("_novelty", "ranking", "exact_ideal", "evaluation"),  # examples in docstrings
+    "test_doctests",
 }
 
 
-SLOW_FILE = re.compile(r"(?m)^pytestmark = (?:\[)?pytest\.mark\.slow\b")
+SLOW_FILE = re.compile(r"(?m)^pytestmark = \[?pytest\.mark\.(?:slow|nightly)\b")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out what would be read for nothing.
-
-    That is a file of which all is slow, where nothing slow is asked for (they hold a third of the tests), and
-    what several tests share, unless it has examples.
-    """
-    if collection_path.suffix != ".py":
+    """Leave out a file of which all is slow where nothing slow is asked for."""
+    if not collection_path.name.startswith("test_") or "not slow" not in config.option.markexpr:
         return None
-    text = collection_path.read_text(encoding="utf-8")
-    is_slow = "not slow" in config.option.markexpr and SLOW_FILE.search(text)
-    is_shared = not collection_path.name.startswith("test_") and ">>>" not in text
-    return True if is_slow or is_shared else None
+    return True if SLOW_FILE.search(collection_path.read_text(encoding="utf-8")) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    cases: dict[str, int] = {}
     for item in items:
+        # A law has many cases that are alike: one in so many is tried at once, the others with what is slow.
+        if few := item.get_closest_marker("some"):
+            test = item.nodeid.partition("[")[0]
+            cases[test] = cases.get(test, -1) + 1
+            if cases[test] % few.args[0]:
+                item.add_marker("slow")
         if item.path.stem in SCORING:
             item.add_marker("scoring")
-        # Faults are left out when nothing is said, which any -m replaces; a browser takes seconds to start.
-        if item.get_closest_marker("faults") or "browser" in getattr(item, "fixturenames", ()):
+        # A browser takes seconds to start, and a computer need not have one.
+        if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
 
 
 # Packages of extras that are not here: with `dev` alone, what needs one of them is skipped. CI has all.
-EXTRAS = ("distributed", "fsspec", "ir_datasets", "matplotlib", "pyarrow")
+EXTRAS = ("anthropic", "distributed", "fsspec", "ir_datasets", "matplotlib", "openai", "pandas", "pyarrow")
 LACKING = {name for name in EXTRAS if find_spec(name) is None}
 
 

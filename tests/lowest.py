@@ -6,7 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
-BUILT_WITH = {"dev", "docs", "fuzz", "test", "all"}  # no part of what people install to use it
+BUILT_WITH = {"dev", "docs", "fuzz", "lint", "test", "all"}  # no part of what people install to use it
 
 
 def constraints() -> list[str]:

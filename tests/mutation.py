@@ -1,29 +1,41 @@
 """Changes one operator, constant or condition at a time and asks whether some test notices.
 
-    python tests/mutation.py rageval/measures rageval/scoring --jobs 2
-    python tests/mutation.py rageval/measures --tests QUICK.py --then THOROUGH.py
+    python tests/mutation.py measures scoring statistics --sample 60
+    python tests/mutation.py rageval/measures/_sets.py --tests -m 'not nightly'
 
-Each mutant is a copy of the package with one change, tested in a process of its own; those that no test
-kills are printed as `file:line  before -> after`, and explained in `tests/survivors.md`.
+First the tests run on unchanged code, all in one process (pip install coverage), and it is noted which of
+them run which line: if one fails there, nothing else is tried. Each mutant is then a copy of the package with
+one change. The tests that run its line come first, the quickest before the others, and all of them where it
+survives. What no test kills is printed as `file:line  before -> after`, and explained in
+`tests/survivors.md`.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import copy
+import json
 import os
+import queue
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 LONGEST = 600  # seconds; a mutant that takes longer loops for ever, and counts as killed
+FIRST = 80  # tests that are tried before all others that run a line
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
     ast.Mod: ast.Mult, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
@@ -32,19 +44,31 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
 }  # fmt: skip
 
 
-def mutants(tree: ast.Module) -> Iterator[tuple[int, ast.Module, str]]:
-    """(line, changed tree, description) of every single change."""
-    nodes = list(ast.walk(tree))
+class Mutant(NamedTuple):
+    """The change of one field of one node of a file."""
+
+    file: Path
+    line: int
+    node: int
+    field: str
+    new: object
+
+    def apply(self) -> tuple[str, str]:
+        """The text of the changed file, and what was changed."""
+        tree = ast.parse(self.file.read_text(encoding="utf-8"))
+        node = list(ast.walk(tree))[self.node]
+        before = ast.unparse(node)
+        _set(node, self.field, copy.deepcopy(self.new))
+        return ast.unparse(tree), f"{before[:60]}  ->  {ast.unparse(node)[:60]}"
+
+
+def mutants(file: Path) -> Iterator[Mutant]:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
     skipped = _annotations_and_docstrings(tree)
-    for index, node in enumerate(nodes):
-        if id(node) in skipped:
-            continue
-        for field, new in _changes(node):
-            changed = copy.deepcopy(tree)
-            twin = list(ast.walk(changed))[index]
-            before = ast.unparse(twin)
-            _set(twin, field, new)
-            yield getattr(node, "lineno", 0), changed, f"{before[:60]}  ->  {ast.unparse(twin)[:60]}"
+    for index, node in enumerate(ast.walk(tree)):
+        if id(node) not in skipped:
+            for field, new in _changes(node):
+                yield Mutant(file, getattr(node, "lineno", 0), index, field, new)
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, object]]:
@@ -86,55 +110,131 @@ def _annotations_and_docstrings(tree: ast.Module) -> set[int]:
     return skipped
 
 
-def survives(file: Path, tree: ast.Module, tests: list[str]) -> bool:
-    """Whether all tests pass on a copy of the package that holds the changed module."""
-    with tempfile.TemporaryDirectory() as folder:
-        for name in ("rageval", "examples", "docs"):
-            shutil.copytree(ROOT / name, Path(folder) / name, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copytree(ROOT / "tests", Path(folder) / "tests", ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("pyproject.toml", "README.md"):
-            shutil.copy(ROOT / name, folder)
-        (Path(folder) / file.relative_to(ROOT)).write_text(ast.unparse(tree), encoding="utf-8")
-        words = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-        environment = os.environ | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
+class Trace:
+    """Which tests run which line, and how long each takes; tests that differ in parameters are one."""
+
+    def __init__(self) -> None:
+        import coverage
+
+        self.coverage = coverage.Coverage(data_file=None, source=[str(ROOT / "rageval")])
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        name = item.nodeid.partition("[")[0]
+        self.coverage.switch_context(name)
+        start = time.perf_counter()
+        done = yield
+        self.seconds[name] += time.perf_counter() - start
+        self.coverage.switch_context("")
+        return done
+
+    def run(self, asked: list[str]) -> dict[str, object]:
+        self.coverage.start()
+        code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *asked], plugins=[self])
+        self.coverage.stop()
+        if code:
+            sys.exit(
+                "the tests fail without any change, so they would kill every mutant; expected them to pass"
+            )
+        data = self.coverage.get_data()
+        files = {
+            str(Path(file).relative_to(ROOT)): {
+                line: [name for name in names if name]
+                for line, names in data.contexts_by_lineno(file).items()
+            }
+            for file in data.measured_files()
+        }
+        return {"seconds": self.seconds, "lines": files}
+
+
+class Tried:
+    """Copies of the project, one a job, in which mutants take their turns."""
+
+    def __init__(self, jobs: int, trace: dict[str, dict[str, object]], asked: list[str]) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.seconds: dict[str, float] = trace["seconds"]  # type: ignore[assignment]
+        self.lines: dict[str, dict[str, list[str]]] = trace["lines"]  # type: ignore[assignment]
+        self.asked = asked
+        self.places: queue.Queue[Path] = queue.Queue()
+        left_out = shutil.ignore_patterns(".git", "__pycache__", "build", "site", "*.egg-info", ".*_cache")
+        for job in range(jobs):
+            place = Path(self.folder.name) / str(job)
+            shutil.copytree(ROOT, place, ignore=left_out)
+            self.places.put(place)
+
+    def killed_by(self, mutant: Mutant) -> str:
+        """Which tests noticed: those that run the line ("near"), the other ones ("all"), or none ("")."""
+        name = mutant.file.relative_to(ROOT)
+        near = sorted(
+            self.lines.get(str(name), {}).get(str(mutant.line), []),
+            key=lambda test: (f"/{name.parts[1]}/" not in test, self.seconds[test]),
+        )
+        place = self.places.get()
+        text = (place / name).read_text(encoding="utf-8")
         try:
-            done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, timeout=LONGEST)
-        except subprocess.TimeoutExpired:
-            return False
-        return done.returncode == 0
+            (place / name).write_text(mutant.apply()[0], encoding="utf-8")
+            for tests in (near[:FIRST], near[FIRST:]):
+                if tests and not self._pass(place, tests):
+                    return "near"
+            return "" if self._pass(place, self.asked) else "all"
+        finally:
+            (place / name).write_text(text, encoding="utf-8")
+            self.places.put(place)
+
+    def _pass(self, place: Path, tests: list[str]) -> bool:
+        words = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-x",
+            "-q",
+            "--assert=plain",
+            "-p",
+            "no:cacheprovider",
+            *tests,
+        ]
+        environment = os.environ | {"PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            done = subprocess.run(
+                [sys.executable, *words], cwd=place, env=environment, capture_output=True, timeout=LONGEST
+            )
+            return done.returncode == 0
+        return False
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("paths", nargs="+", type=Path)
-    parser.add_argument("--tests", nargs="+", default=["tests"])
-    parser.add_argument("--then", nargs="+", default=[], help="tests for what survives the others")
+    parser.add_argument("paths", nargs="+", help="files, or folders of the package")
+    parser.add_argument("--tests", nargs="+", default=[], metavar="WORD", help="what pytest is told")
+    parser.add_argument("--trace", type=Path, help="keep here which tests run which line, or read it")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--sample", type=int, help="try only so many mutants, drawn at random")
+    parser.add_argument("--sample", type=int, help="try only so many mutants a path, drawn with seed 0")
     options = parser.parse_args()
-    files = [
-        file for path in options.paths for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])
-    ]
-    found = [
-        (file.resolve(), *mutant)
-        for file in files
-        for mutant in mutants(ast.parse(file.read_text(encoding="utf-8")))
-    ]
-    if options.sample and options.sample < len(found):
-        found = random.Random(0).sample(found, options.sample)
-    whole = files[0].resolve()
-    rounds = [options.tests, *([options.then] if options.then else [])]
-    unchanged = ast.parse(whole.read_text(encoding="utf-8"))
-    if not all(survives(whole, unchanged, tests) for tests in rounds):
-        sys.exit("the tests fail without any change, so they would kill every mutant; expected them to pass")
-    survived = 0
-    with ThreadPoolExecutor(options.jobs) as pool:
-        alive = pool.map(lambda mutant: all(survives(mutant[0], mutant[2], tests) for tests in rounds), found)
-        for (file, line, _, change), living in zip(found, alive, strict=True):
-            if living:
-                survived += 1
-                print(f"{file.relative_to(ROOT)}:{line}  {change}", flush=True)
-    print(f"{len(found)} mutants, {len(found) - survived} killed ({1 - survived / len(found):.1%})")
+    if options.trace and options.trace.exists():
+        trace = json.loads(options.trace.read_text(encoding="utf-8"))
+    else:
+        trace = json.loads(json.dumps(Trace().run(options.tests)))
+        if options.trace:
+            options.trace.write_text(json.dumps(trace), encoding="utf-8")
+    tried = Tried(options.jobs, trace, options.tests)
+    for path in options.paths:
+        room = ROOT / "rageval" / path if (ROOT / "rageval" / path).exists() else Path(path).resolve()
+        files = sorted(room.rglob("*.py")) if room.is_dir() else [room]
+        found = [mutant for file in files for mutant in mutants(file)]
+        if options.sample and options.sample < len(found):
+            found = random.Random(0).sample(found, options.sample)
+        with ThreadPoolExecutor(options.jobs) as pool:
+            killers = list(pool.map(tried.killed_by, found))
+        for mutant, killer in zip(found, killers, strict=True):
+            if not killer:
+                print(f"{mutant.file.relative_to(ROOT)}:{mutant.line}  {mutant.apply()[1]}")
+        killed = sum(map(bool, killers))
+        print(
+            f"{path}: {len(found)} mutants, {killed} killed ({killed / len(found):.1%}),"
+            f" {killers.count('all')} of them by tests that do not run the line",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

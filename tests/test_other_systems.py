@@ -65,6 +65,7 @@ def test_what_is_printed_is_the_same_bytes_everywhere(monkeypatch: pytest.Monkey
     program.say_alike_everywhere()
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("words", [["measures", "alpha_ndcg"], ["compare", *SCORED], ["--help"]], ids=len)
 def test_a_code_page_ends_no_command(words: list[str]) -> None:
     known = os.environ | {"PYTHONIOENCODING": "cp1252", "COLUMNS": "80"}

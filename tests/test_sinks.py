@@ -32,7 +32,7 @@ from test_bad_input import command
 LONGEST = 5
 COLUMNS = 50
 SHARE = 8  # of the strings of a quick run: every eighth, the first one by alphabet
-FULL = pytest.param(1, marks=pytest.mark.faults, id="all")
+FULL = pytest.param(1, marks=pytest.mark.nightly, id="all")
 QUICK = pytest.param(SHARE, id="some")
 
 ALPHABETS = {

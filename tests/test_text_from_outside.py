@@ -91,7 +91,7 @@ def seconds(read: Callable[[str], Any], text: str) -> float:
     return time.process_time() - before
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("reader", READERS)
 def test_eight_times_the_text_takes_about_eight_times_as_long(reader: str, text: str) -> None:
@@ -187,6 +187,7 @@ def test_a_store_that_holds_half_a_character_is_read(server: LlmServer) -> None:
 
 @pytest.mark.parametrize("rubric", ["nuggetize", "nuggetize-iterative"])
 def test_nuggets_of_odd_texts_are_written(server: LlmServer, rubric: str) -> None:
+    pytest.importorskip("openai")
     said = json.dumps({"nuggets": [f"one {text}." for text in ("\ud800", "\x00", "\u2028", "\u202e")]})
     server.default = lambda asked: Saying(body=openai_reply(said))
     words = ("judge", rubric, "--questions", "questions", "--run", "run", "--passages", "passages", "--quiet")

@@ -317,6 +317,7 @@ def pilot(tmp_path: Path) -> tuple[Path, Path, LabelPlan]:
     return judged, lines(tmp_path / "labels.jsonl", labels), plan
 
 
+@pytest.mark.slow
 def test_a_pilot_says_how_many_labels_a_width_needs(
     tmp_path: Path, pilot: tuple[Path, Path, LabelPlan]
 ) -> None:
@@ -343,6 +344,7 @@ def test_a_pilot_says_how_many_labels_a_width_needs(
     assert not (tmp_path / "none.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_labels_of_the_pilot_are_labels_of_the_plan_that_extends_it(
     tmp_path: Path, pilot: tuple[Path, Path, LabelPlan]
 ) -> None:

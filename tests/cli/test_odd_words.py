@@ -365,7 +365,7 @@ def with_odd_files(line: tuple[str, ...], every: int = 1) -> Iterator[list[str]]
 
 some_of_all = pytest.mark.parametrize("name", [name for name in LINES if name not in SLOW])
 quick_or_all = pytest.mark.parametrize(
-    "every", [pytest.param(4, id="some"), pytest.param(1, marks=pytest.mark.faults, id="all")]
+    "every", [pytest.param(4, id="some"), pytest.param(1, marks=pytest.mark.nightly, id="all")]
 )
 
 

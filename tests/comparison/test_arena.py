@@ -263,7 +263,7 @@ def simulated(generator: np.random.Generator, truth: Float, nu: float, queries: 
     return Games(tuple("abc"[:number]), query, first, second, outcome)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_intervals_hold_the_truth() -> None:
     """200 small tournaments; 19 of 20 intervals should, and fewer than 85 % would be no chance."""
     truth = np.array([0.6, 0.0, -0.6])
@@ -276,6 +276,7 @@ def test_intervals_hold_the_truth() -> None:
     assert 0.95 - 0.03 - 3 * spread < inside / 200 < 0.95 + 3 * spread  # 40 resamples are a little narrow
 
 
+@pytest.mark.slow
 def test_intervals_are_widened_for_few_queries_as_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of ten queries, plain percentiles hold the truth in .86 to .90 of cases."""
     played = simulated(np.random.default_rng(4), np.array([0.6, 0.0, -0.6]), 0.5, 10)

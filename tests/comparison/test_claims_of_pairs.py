@@ -173,7 +173,7 @@ def test_skewed_differences_are_said_to_be() -> None:
         assert not any("--test t" in each or "cannot be small enough" in each for each in found.remarks)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_agreement_of_ten_queries_is_as_wide_as_of_any_ten_queries() -> None:
     """The plain percentile held the truth in .86 to .90."""
     rng, held = np.random.default_rng(3), 0

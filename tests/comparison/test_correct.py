@@ -204,7 +204,7 @@ class TestPartlyJudged:
                     gold.append(self.line(query, nugget, bool(truth[nugget]), nugget % 2 == 0))
         return judged, gold
 
-    @pytest.mark.slow
+    @pytest.mark.nightly
     @pytest.mark.parametrize(("right", "wrong"), [(0.97, 0.35), (0.65, 0.4)])
     @pytest.mark.parametrize(
         ("answers", "share", "whole"), [(30, 0.2, False), (200, 0.05, False), (80, 0.4, True)]

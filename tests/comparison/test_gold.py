@@ -272,6 +272,7 @@ def test_stated_chances_are_weights(tmp_path: Path) -> None:
     assert "nothing says how likely" in command("compare", *words, "-m", "crag_score", code=2).stderr
 
 
+@pytest.mark.slow
 def test_chances_that_the_labels_contradict_are_refused_or_doubted(tmp_path: Path) -> None:
     said, people = judged()
     path, labelled = tmp_path / "chances", drawn(60)
@@ -609,6 +610,7 @@ LIKED = {("a", "b"): 0.8, ("a", "c"): 0.8, ("b", "c"): 0.5}
 TRUE = {("a", "b"): 0.35, ("a", "c"): 0.35, ("b", "c"): 0.5}
 
 
+@pytest.mark.slow
 def test_the_arena_ranks_by_what_people_say(tmp_path: Path) -> None:
     said = write(tmp_path / "judged.jsonl", battles("openai:model", QUERIES, LIKED, 1))
     people = write(tmp_path / "people.jsonl", battles("person:ann", QUERIES[:60], TRUE, 2))
@@ -772,6 +774,7 @@ def test_labels_outside_a_plan_are_refused(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_labels_of_a_plan_need_the_plan_at_every_door(tmp_path: Path) -> None:
     path, _, labels = planned(tmp_path)
     gold = write(tmp_path / "people.jsonl", labels)
@@ -850,6 +853,7 @@ def test_the_page_shows_people_beside_the_judge_worst_first(tmp_path: Path) -> N
     assert {each["basis"] for each in found["slices"]} == {"people"}
 
 
+@pytest.mark.slow
 def test_the_page_of_runs_shows_people_beside_the_model(tmp_path: Path) -> None:
     runs, model, people = of_runs(tmp_path)
     command("report", *runs, model, "-m", "nDCG@5", "--gold", people, "-o", tmp_path / "page.html")
@@ -890,6 +894,7 @@ def test_a_lenient_judge_makes_no_winner_of_equal_systems() -> None:
 # --- how far people agree with one another
 
 
+@pytest.mark.slow
 def test_the_passport_holds_kappa_between_people(tmp_path: Path) -> None:
     """Of 40 answers both call 10 right and 10 wrong more than they would by chance: 30 alike, kappa 0.5."""
     labels = [("perfect", "perfect")] * 15 + [("incorrect", "incorrect")] * 15
@@ -941,6 +946,7 @@ def test_no_format_lets_the_judge_decide(tmp_path: Path, style: str, number: int
     assert "by openai:model" not in slices or style == "json"  # there the judge's own mean stands, too
 
 
+@pytest.mark.slow
 def test_what_was_refused_can_be_drawn_and_reported_later(tmp_path: Path) -> None:
     said, people = judged()
     words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", first(people, drawn(5)))]

@@ -22,7 +22,7 @@ ALL = [(kind, door) for kind, doors in contests.DOORS.items() for door in doors]
 FEW = {"report": 2}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(("kind", "door"), ALL)
 def test_with_labels_no_more_is_claimed_than_the_level_allows(kind: str, door: str, tmp_path: Path) -> None:
     """Of five contests (ten to twenty-five intervals) two claims would come once in fifty times."""

@@ -472,7 +472,7 @@ def test_near_copies_are_neither_better_nor_the_same() -> None:
         assert pair.why or pair.wins + pair.losses > 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("adjust", ["holm", "max_t"])
 def test_two_hundred_runs_hide_no_plain_difference_and_make_none(adjust: str) -> None:
     queries = [f"q{at}" for at in range(25)]

@@ -27,6 +27,7 @@ def page(name: str) -> str:
     return (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", PAGES)
 def test_step_by_step(name: str) -> None:
     printed, said, texts = "", "", 0

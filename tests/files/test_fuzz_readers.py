@@ -27,6 +27,9 @@ def test_variants_are_read_or_refused(reader: str) -> None:
 @pytest.mark.parametrize("reader", READERS)
 def test_what_stands_in_the_corpus_is_mostly_readable(reader: str) -> None:
     """Or variants would only ever try the first lines of a reader."""
+    if reader == "servers":  # what they say is read by their SDKs
+        pytest.importorskip("openai")
+        pytest.importorskip("anthropic")
     refused = 0
     for content in kept(reader):
         try:

@@ -364,6 +364,7 @@ class TestSizes:
             [1 / every, 1 / every, 4 / relevant, gain / ideal, 1.0, 1 / every], rel=1e-12
         )
 
+    @pytest.mark.nightly
     def test_one_row_for_each_of_100_000_queries(self, tmp_path: Path) -> None:
         queries = 100_000
         run = b"".join(b"q%d Q0 d%d 1 1 t\n" % (number, number % 10) for number in range(queries))
@@ -374,6 +375,7 @@ class TestSizes:
             assert scores["p@1"].by_query["q99995"] == 0.0
             assert scores["p@1"].by_query["q99990"] == 1.0
 
+    @pytest.mark.nightly
     @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
     def test_queries_interleaved_over_many_chunks(self, end: bytes, tmp_path: Path) -> None:
         """12 MB by rank: every query's rows lie everywhere in the file."""

@@ -332,6 +332,7 @@ def outcome(path: Path, reading: Reading, engine: Any = None) -> Any:
         return str(error).split("\n")[0]
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("seed", range(150))
 def test_no_chunk_and_no_part_decides_for_itself_what_tabs_are(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch

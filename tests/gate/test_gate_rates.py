@@ -25,6 +25,7 @@ def same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bootstrap, "_times", lru_cache(64)(bootstrap._times))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("world", "questions", "difference", "block", "ship"),
     [

@@ -100,12 +100,14 @@ def test_all_that_is_asked_of_a_measure_is_asked_of_it(copy: Path) -> None:
         "-p",
         "no:cacheprovider",
         "-k",
-        "rbp or knows_every or stands_in_one",
+        "rbp or knows_every or stands_in_one or page or says_what_it_means or as_the_oracle_has_it",
+        "-m",
+        "not nightly",
     )
     done = done_there(copy, *words, *HOLDING)
     assert done.returncode == 0, done.stdout[-3000:]
     passed = int(done.stdout.split(" passed")[0].split()[-1])
-    assert passed > 150
+    assert passed > 120
 
 
 def test_its_row_is_missed_where_it_is_lacking(copy: Path) -> None:
@@ -116,7 +118,16 @@ def test_its_row_is_missed_where_it_is_lacking(copy: Path) -> None:
         path.write_text(whole.replace("rbp_, ", "").replace('"rbp", ', ""), encoding="utf-8")
         chosen = ("-k", "knows_every or stands_in_one")
         done = done_there(
-            copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen, f"tests/measures/{test}.py"
+            copy,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-m",
+            "",
+            *chosen,
+            f"tests/measures/{test}.py",
         )
         path.write_text(whole, encoding="utf-8")
         assert done.returncode == 1, done.stdout[-2000:]

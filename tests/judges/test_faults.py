@@ -241,7 +241,7 @@ def test_a_fault_at_some_steps(
     assert any(faults), "some fault was felt"
 
 
-@pytest.mark.faults
+@pytest.mark.nightly
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", JOBS)
 def test_a_fault_at_every_step(

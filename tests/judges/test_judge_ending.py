@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,15 @@ MODELS = ("openai:m", "anthropic:m")
 HANGUP = getattr(signal, "SIGHUP", 1)  # Windows has none
 STOPPING = [signal.SIGINT, signal.SIGTERM, HANGUP]
 
+WITH_SDKS = pytest.mark.skipif(not all(map(find_spec, ("anthropic", "openai"))), reason="no SDKs here")
+
 
 @pytest.fixture(autouse=True)
 def _files(place: Path) -> None:
     write_lines(questions=QUESTIONS, answers=ANSWERS)
 
 
+@WITH_SDKS
 @pytest.mark.parametrize("how", [(), ("--batch",)])
 @pytest.mark.parametrize("model", MODELS)
 def test_a_server_that_is_not_there_is_told_after_the_first_call(model: str, how: tuple[str, ...]) -> None:
@@ -106,6 +110,7 @@ def test_an_outage_that_lasts_ends_the_job_and_the_next_one_goes_on(tmp_path: Pa
         assert len(list(ask_all(asked(50), model, store))) == 50
 
 
+@WITH_SDKS
 @pytest.mark.parametrize("how", [(), ("--batch", "--poll-every", "0.01")])
 def test_a_server_that_goes_away_after_it_has_answered_is_given_the_patience_one_has(
     how: tuple[str, ...], monkeypatch: pytest.MonkeyPatch

@@ -86,7 +86,7 @@ def data_of(rubric: Rubric, text: str) -> dict[str, Any]:
     return {name: shapes.get(name, text) for name in rubric.file.sees}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("place", range(len(rubric_names()) + 2))
 def test_no_text_up_to_five_pieces_leaves_its_slot_in_any_rubric(
     rubrics: list[Rubric], place: int, monkeypatch: pytest.MonkeyPatch

@@ -131,6 +131,7 @@ def test_a_failure_of_one_call_holds_no_other_up(store: Store, unhurried: None) 
     assert len([at for at in times if at < times[0] + 20]) == 100, "only the failed call waits"
 
 
+@pytest.mark.slow
 def test_one_word_to_wait_stops_everybody_and_then_a_single_call_looks(store: Store, unhurried: None) -> None:
     begun: list[float] = []
     told: list[float] = []

@@ -127,6 +127,7 @@ def test_unreadable_replies_here_and_there_stop_nothing(store: Path) -> None:
     assert sum(row["status"] == "invalid" for row in judged) == sum(at % 4 > 0 for at in range(ITEMS))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*answered")  # each of these runs answers one question
 def test_what_is_alike_has_one_reply_and_is_no_run(store: Path) -> None:
     alike = [{**ANSWERS[0], "run_id": f"run{at}"} for at in range(2 * IN_A_ROW)]
@@ -135,6 +136,7 @@ def test_what_is_alike_has_one_reply_and_is_no_run(store: Path) -> None:
     assert sum(row["status"] == "invalid" for row in judged) == 2 * IN_A_ROW
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("status", ["refused", "filtered", "error"])
 def test_a_reply_that_is_refused_or_failed_is_in_no_run(store: Path, status: str) -> None:
     """Nor does it end one."""
@@ -152,6 +154,7 @@ def test_replies_that_are_cut_off_are_no_more_use(store: Path) -> None:
     assert model.calls == 6 * 2  # the second time with more room
 
 
+@pytest.mark.slow
 def test_batches_hand_over_few_before_a_reply_could_be_read(store: Path) -> None:
     model = Batches(lambda request: NOISE)
     with pytest.raises(JudgeFailed, match="items in a row"):
@@ -233,6 +236,7 @@ class Moody:
         return NOISE if self.status == "invalid" else Reply(self.status, "", "no")
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("status", ["invalid", "truncated", "refused", "filtered"])
 def test_retry_buys_what_failed_so_and_nothing_else(store: Path, status: str) -> None:
     moody = Moody(lambda number: number % 10 == 0, status)
@@ -259,6 +263,7 @@ def test_what_was_bought_just_now_is_not_tried_again(store: Path) -> None:
     assert moody.model.calls == ITEMS + 2 * len(range(0, ITEMS, 10))
 
 
+@pytest.mark.slow
 def test_a_judge_that_was_stopped_goes_on_once_it_is_mended(store: Path) -> None:
     moody = Moody(lambda number: True)
     with pytest.raises(JudgeFailed):

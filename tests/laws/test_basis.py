@@ -152,6 +152,7 @@ def holds_of_pairs(pairs: list[Row], basis: tuple[str, str], source: str = "") -
     assert claims > 20  # so that it is tried
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("judge", JUDGES)
 def test_comparisons_and_reports(judge: str, files: Path) -> None:
     file = judged(files, judge)
@@ -166,6 +167,7 @@ def test_comparisons_and_reports(judge: str, files: Path) -> None:
     holds_of_pairs(shown["comparison"]["pairs"], JUDGES[judge])
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("labeller", LABELLERS)
 def test_comparisons_and_means_with_labels(labeller: str, files: Path) -> None:
     gold = judged(files, labeller)
@@ -184,6 +186,7 @@ def test_comparisons_and_means_with_labels(labeller: str, files: Path) -> None:
     assert {each["measure"] for each in means} == set(corrected)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("judge", JUDGES)
 def test_scores_and_slices(judge: str, files: Path) -> None:
     words = words_for(judged(files, judge), folder=files, measures=list(BY_NAME))
@@ -196,6 +199,7 @@ def test_scores_and_slices(judge: str, files: Path) -> None:
         assert {part["basis"] for part in each["slices"]} == {basis}
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("labeller", LABELLERS)
 def test_slices_with_labels(labeller: str, files: Path) -> None:
     words = words_for(judged(files, "openai:m@3f2a"), folder=files, measures=list(BY_NAME))
@@ -208,6 +212,7 @@ def test_slices_with_labels(labeller: str, files: Path) -> None:
         assert {part["basis"] for part in each["slices"]} == {basis}, each["measure"]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("labeller", [None, *LABELLERS])
 def test_gates(labeller: str | None, files: Path) -> None:
     basis = JUDGES["openai:m@3f2a"] if labeller is None else LABELLERS[labeller]
@@ -226,6 +231,7 @@ def test_gates(labeller: str | None, files: Path) -> None:
         assert each["basis"] == expected(each["measure"], basis)[0], each["measure"]
 
 
+@pytest.mark.slow
 def test_strengths(files: Path) -> None:
     games = [row for row in ROWS if row["rubric"] == OUTCOME.rubrics[0]]
 
@@ -240,6 +246,7 @@ def test_strengths(files: Path) -> None:
         assert strengths("openai:m@3f2a", "--gold", gold) == {basis}
 
 
+@pytest.mark.slow
 def test_labels_that_correct_nothing_are_refused(files: Path) -> None:
     """By each command that takes them, where all measures are of words, or are no means."""
     gold, file = judged(files, "person:ann"), judged(files, "openai:m")

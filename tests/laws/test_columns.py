@@ -55,6 +55,7 @@ WAYS: dict[str, Callable[[str], Any]] = {
 }
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_nugget_under_any_of_its_names(way: str) -> None:
     for column in NUGGET_COLUMNS:

@@ -58,6 +58,7 @@ def said(found: Comparison) -> list[Any]:
     ]
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("how", list(settings()), ids=lambda how: f"{how.test}-{how.adjust}")
 @pytest.mark.parametrize("queries", [QUERIES, 2 * QUERIES])
 def test_dust_changes_no_verdict_p_or_mark(how: Settings, queries: int) -> None:
@@ -76,6 +77,7 @@ def test_dust_changes_no_verdict_p_or_mark(how: Settings, queries: int) -> None:
             assert off.to_latex(places=3) == plain.to_latex(places=3)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("how", list(settings()), ids=lambda how: f"{how.test}-{how.adjust}")
 def test_a_verdict_has_the_direction_of_wins_or_is_none(how: Settings) -> None:
     """A claim never says higher where the mean difference is not: of gains that are rare, and of dust."""
@@ -89,6 +91,7 @@ def test_a_verdict_has_the_direction_of_wins_or_is_none(how: Settings) -> None:
                 assert pair.better_run == (pair.run if pair.difference > 0 else pair.other)
 
 
+@pytest.mark.slow
 def test_recall_at_3_has_the_p_of_its_counts() -> None:
     """Thirds are no binary fractions: 2/3 − 1/3 and 1 − 2/3 are the same difference all the same."""
     rng = np.random.default_rng(1)

@@ -230,6 +230,7 @@ def material_of(answers: list[Answer]) -> Material:
     return Material(answers, questions, banks, {"d1": "In Oslo."}, permutations=2, claims=claims)
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", RUBRICS)
 def test_nobody_is_asked_about_an_answer_that_failed(name: str, tmp_path: Path) -> None:
     rubric = rubric_named(name)
@@ -288,6 +289,7 @@ def verdict(rubric: Rubric, row: VerdictRow, number: int, end: str) -> dict[str,
     return {"label": pick(rubric.file.labels, key=rubric.file.labels.__getitem__)}
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("has_answers", [False, True])
 @pytest.mark.parametrize("end", ["best", "worst"])
 def test_a_failed_judgement_never_helps_by_any_measure(end: str, has_answers: bool) -> None:

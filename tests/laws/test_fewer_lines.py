@@ -131,6 +131,7 @@ def values(scale: str, rows: Sequence[Row], **more: Any) -> dict[str, Any]:
     return {run: dict(zip(SCALES[scale][1], scores.scores, strict=True)) for run, scores in found.items()}
 
 
+@pytest.mark.some(4)
 @scales
 def test_of_score_the_whole_value_lies_within_the_bounds(scale: str) -> None:
     """Where the questions, another system, or human labels say that the query was asked."""
@@ -179,6 +180,7 @@ def test_of_score_a_limit_holds_at_both_ends(tmp_path: Path) -> None:
 # --- verdicts
 
 
+@pytest.mark.some(4)
 @scales
 def test_of_compare_no_verdict_is_won(scale: str) -> None:
     rows = judged(scale, ("a", "b"), 0.75)
@@ -216,6 +218,7 @@ def verdict(rows: Sequence[Row], measure: str, baseline: Path, margin: float) ->
         return "missing"
 
 
+@pytest.mark.some(4)
 @scales
 def test_of_gate_no_candidate_ships_for_what_it_lacks(scale: str, tmp_path: Path) -> None:
     """A candidate that is worse, less what was worse, does not ship; nor one that lost what was right."""
@@ -357,6 +360,7 @@ def games() -> list[Row]:
     ]
 
 
+@pytest.mark.slow
 def test_of_arena_a_game_that_is_gone_is_told(tmp_path: Path) -> None:
     rows = games()
     assert ran("arena", written(tmp_path / "j.jsonl", rows[1:])).exit_code == 2
@@ -393,6 +397,7 @@ QRELS = {query: {"good": 1, "bad": 0, "other": 0} for query in QUERIES}
 MEASURES = "ndcg@5,recall@1,rr,p@1"
 
 
+@pytest.mark.slow
 def test_of_compare_score_and_gate_a_run_that_lacks_queries_counts_them(tmp_path: Path) -> None:
     rng = random.Random(4)
     luck = [rng.random() for _ in QUERIES]
@@ -476,6 +481,7 @@ def with_gold(tmp_path: Path, rows: Sequence[Row], gold: Sequence[Row] | None, *
     return found
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("more", [[], ["--intersection"], ["--all-pairs", "--adjust", "max_t"]])
 def test_of_compare_and_report_labels_do_not_replace_judgements_that_are_missing(
     more: list[str], tmp_path: Path
@@ -615,6 +621,7 @@ def mistaken(at: int, run: str) -> int:
     return truth(at, run) ^ (at % 5 < 2)
 
 
+@pytest.mark.slow
 def test_of_correct_compare_score_and_report_human_labels_that_failed_are_told(tmp_path: Path) -> None:
     rows = [{**row, "kind": "all"} for row in of_two(mistaken, "m", 120)]
     gold = of_two(truth, "person:x", 60, lambda at, run: run == "B" and bool(truth(at, run)))
@@ -663,6 +670,7 @@ def test_of_gate_human_labels_that_failed_decide_nothing(tmp_path: Path) -> None
     assert "labels failed" in done.stderr
 
 
+@pytest.mark.slow
 def test_of_compare_labels_by_more_people_for_one_system_are_refused(tmp_path: Path) -> None:
     more = [row for row in of_two(lambda at, run: 1, "person:y", 60)
             if row["run_id"] == "A" and not truth(int(row["query_id"][1:]), "A")]  # fmt: skip

@@ -127,6 +127,7 @@ def differences(found: dict[str, float], expected: dict[str, float], places: flo
 
 
 def test_every_measure_is_tried() -> None:
+    pytest.importorskip("pyndeval")
     tried = {name for name, _ in (*OF_DOCUMENTS, *OF_NUGGETS)}
     perl = set() if ir_measures.gdeval.is_available() else {"ERR"}
     assert set(REGISTRY) - tried - NOT_INSTALLED - perl == set()
@@ -173,6 +174,7 @@ def test_measures_of_documents_equal_their_provider(world: str) -> None:
 @pytest.mark.parametrize("world", [world for world in WORLDS if world != "scores of 32 bits"])
 def test_measures_of_nuggets_equal_their_provider(world: str) -> None:
     """Those that are ours follow --compat pyndeval; the provider cannot compute judged_only."""
+    pytest.importorskip("pyndeval")
     qrels, run = WORLDS[world]
     forms = [form for _, form in OF_NUGGETS if not form.params.get("judged_only")]
     forms = [form for form in forms if "cutoff" not in form.SUPPORTED_PARAMS or "cutoff" in form.params]

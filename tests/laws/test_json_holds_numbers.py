@@ -121,6 +121,7 @@ def test_every_command_is_tried() -> None:
     assert set(commands(main)) == tried
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("command", "words"), [(name, each) for name, all_ in WORDS.items() for each in all_]
 )
@@ -137,6 +138,7 @@ def test_no_number_is_text_or_rounded(command: str, words: str, folder: Path) ->
     assert len(long) >= len(floats) / 4, sorted(floats)
 
 
+@pytest.mark.slow
 def test_strengths_are_those_of_python(folder: Path) -> None:
     done = CliRunner().invoke(main, ["arena", str(folder / "games.jsonl"), "--format", "json"])
     from rageval.comparison.arena import games as played

@@ -490,6 +490,7 @@ def test_every_option_is_in_a_table() -> None:
     assert {command for command, _ in listed} <= {command for command, _ in there}
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("command", "name"), [(c, name) for c, names in TRIED.items() for name in names])
 def test_an_option_changes_something(command: str, name: str) -> None:
     without, more = TRIED[command][name]

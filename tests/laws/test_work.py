@@ -413,6 +413,7 @@ def test_every_command_is_in_a_table() -> None:
     assert not GROWS.keys() & OTHERS.keys()
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("each", CASES)
 def test_twice_the_input_runs_twice_the_lines(each: Growing) -> None:
     each.make(each.number)
@@ -463,7 +464,7 @@ LARGE = {
 }
 
 
-@pytest.mark.faults  # by processor time, so only where nothing else runs: `make faults`
+@pytest.mark.nightly  # by processor time, so only where nothing else runs: `make nightly`
 @pytest.mark.parametrize("name", LARGE)
 def test_twice_a_large_input_takes_twice_the_time(name: str) -> None:
     large = LARGE[name]

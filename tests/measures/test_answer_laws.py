@@ -1000,6 +1000,7 @@ def written(folder: Path, given: Table) -> tuple[Path, Path]:
     return judged, answers
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
 def test_files_in_is_dicts_in_and_the_command_is_the_function(kind: str, seed: int, tmp_path: Path) -> None:

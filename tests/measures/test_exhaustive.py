@@ -113,12 +113,14 @@ def largest_difference(configs: list[Config], *, zeros: bool) -> float:
     return float(np.abs(found - expected).max())
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("k", CUTOFFS)
 def test_novelty_measures(k: int) -> None:
     configs = [config for config in NOVELTY_CONFIGS if config[1] == k]
     assert largest_difference(configs, zeros=True) <= TOLERANCE
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("zeros", [True, False])
 def test_all_other_measures(zeros: bool) -> None:
     assert largest_difference(OTHER_CONFIGS, zeros=zeros) <= TOLERANCE
@@ -131,6 +133,7 @@ def at_half() -> dict[int, np.ndarray]:
     return {k: scores[alpha_ndcg @ k].values.reshape(len(ASSIGNMENTS), len(ORDERS)) for k in CUTOFFS}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("k", CUTOFFS)
 def test_the_best_order_gets_the_optimum_over_the_greedy_ideal(at_half, k: int) -> None:
     ratio = {}

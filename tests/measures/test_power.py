@@ -202,6 +202,7 @@ BROKEN_LAWS = [
 ]
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("fault", "measure", "law"), BROKEN_LAWS)
 def test_laws_find_faults(

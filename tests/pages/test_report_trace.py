@@ -164,6 +164,7 @@ def test_a_trace_has_question_gold_answer_passages_quotes_prompts_and_replies(tm
     assert traces["replies"] == {"asked": 2, "found": 2}
 
 
+@pytest.mark.slow
 def test_texts_are_those_of_the_worst_queries_and_the_terminal_says_what_was_left_out(tmp_path: Path) -> None:
     for words, kept in (((), 3), (("--texts", "1"), 1), (("--texts", "0"), 0), (("--texts", "all"), 3)):
         found = trace(tmp_path / "x", *words)
@@ -242,6 +243,7 @@ def test_answers_that_came_as_a_stream_are_scored_but_not_shown(tmp_path: Path) 
     assert not read_report(tmp_path / "r.html").get("traces")
 
 
+@pytest.mark.slow
 def test_from_python_it_is_the_same_page(tmp_path: Path) -> None:
     by_command = trace(tmp_path)
     files = {name: str(tmp_path / f"{name}.jsonl") for name in ("judged", "answers", "questions", "passages")}
@@ -402,6 +404,7 @@ def test_of_many_pairs_those_that_are_asked_for_look_like_the_others(
     assert len(shown_[0]) == len(pairs) == 6
 
 
+@pytest.mark.slow
 def test_many_judges_are_a_table(tmp_path: Path) -> None:
     label = {0: "perfect", 1: "missing"}
     some = [

@@ -138,9 +138,8 @@ def test_grades_below_0_are_unjudged_with_compat() -> None:
 
 
 class TestNames:
-    @pytest.mark.parametrize("name", ALL_NAMES)
-    def test_every_name_is_a_measure_or_in_the_table(self, name: str) -> None:
-        assert offered(name) == (why_not(name) is None)
+    def test_every_name_is_a_measure_or_in_the_table(self) -> None:
+        assert [name for name in ALL_NAMES if offered(name) != (why_not(name) is None)] == []
 
     def test_the_table_is_exactly_the_rest(self) -> None:
         rest = {name for name in ALL_NAMES if not offered(name)}

@@ -216,6 +216,7 @@ def reflowed() -> str:
     return "\r\n\r\n".join(part.replace("\n", "\r\n") for part in wrapped)
 
 
+@pytest.mark.slow
 def test_spans_are_found_again_in_a_source_that_was_re_flowed(tmp_path: Path) -> None:
     new = reflowed()
     spans, _, docs = write(tmp_path, cut(256), text=new)
@@ -538,6 +539,7 @@ def test_benchmarks_of_legalbench_rag_are_read() -> None:
 QUOTES = [span.quote for span in SPANS if len(span.quote.split()) > 6]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "most_lost"),
     [

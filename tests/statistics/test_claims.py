@@ -26,6 +26,7 @@ import worlds  # noqa: E402
 REPLAYS = 300
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(
     ("world", "judge", "labels"),
     [
@@ -54,6 +55,7 @@ def test_nothing_is_claimed_where_nothing_differs(world: str, judge: str) -> Non
     assert claims.simulated(world, judge, 50, REPLAYS, delta=0.0).claimed <= 0.05 + 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", ["perfect", "good"])
 def test_systems_that_seldom_differ_are_not_called_alike(judge: str) -> None:
     for world in worlds.SELDOM:
@@ -73,7 +75,7 @@ CELLS: dict[str, tuple[str, float, float]] = {  # of a row: the cell, and betwee
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("row", CELLS)
 def test_a_cell_of_each_other_row(row: str) -> None:
     """The first cell of each; families, which are nine estimates, with a hundred replays."""

@@ -221,7 +221,7 @@ def clustered(rng: np.random.Generator, times: int) -> tuple[Float, Float]:
     return rng.normal(0, 1, (30, times))[unit] + rng.normal(0, 1, (len(unit), times)), unit
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_clusters_keep_intervals_and_tests_honest() -> None:
     times = 1500
     values, unit = clustered(np.random.default_rng(21), times)
@@ -238,7 +238,7 @@ def test_clusters_keep_intervals_and_tests_honest() -> None:
     assert (t_test(column(values)).p <= 0.05).mean() > 0.15
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_difference_is_found_too_often_where_there_is_none() -> None:
     """False positives of the sign flip: 5 % for values of any shape that is alike in both runs."""
     times = 2000

@@ -354,7 +354,7 @@ def all_alike(rng: np.random.Generator, queries: int, runs: int) -> Float:
     return drawn
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_false_alarms_among_near_copies() -> None:
     found = family_wise(near_copies, 10)
     error = 3 * np.sqrt(0.05 * 0.95 / 300)
@@ -362,7 +362,7 @@ def test_false_alarms_among_near_copies() -> None:
     assert found["max_t"] > found["holm"] / 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_false_alarms_among_runs_that_are_alike() -> None:
     found = family_wise(all_alike, 8)
     assert max(found.values()) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)

@@ -60,6 +60,7 @@ def test_a_lie_that_comes_properly_would_be_believed(provider: str) -> None:
     assert [row["label"] for row in found] == ["perfect"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_memory_does_not_grow_with_what_is_sent(provider: str) -> None:
     """Eight at a time, each of 64 MiB and more; a call may hold 4 MiB of it, now and then twice."""

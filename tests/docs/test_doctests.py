@@ -1,0 +1,32 @@
+"""The examples in docstrings are true; those of measures are on their pages (`test_docstrings.py`)."""
+
+from __future__ import annotations
+
+import doctest
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from conftest import LACKING
+
+PACKAGE = Path(__file__).parents[2] / "rageval"
+PATHS = [path for path in sorted(PACKAGE.rglob("*.py")) if ">>>" in path.read_text(encoding="utf-8")]
+ROOMS = sorted({path.relative_to(PACKAGE).parts[0] for path in PATHS})
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_examples(room: str, capsys: pytest.CaptureFixture[str]) -> None:
+    tried, wrong = 0, []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    for path in PATHS:
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        if path.relative_to(PACKAGE).parts[0] == room:
+            module = import_module(".".join(parts).removesuffix(".__init__"))
+            for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+                if not any(f"import {package}" in (test.docstring or "") for package in LACKING):
+                    found = runner.run(test)
+                    tried += found.attempted
+                    wrong += [test.name] * bool(found.failed)
+    assert not wrong, capsys.readouterr().out
+    assert tried
