@@ -43,6 +43,7 @@ two-readers:
 # Simulations, a fault at every step, every case of what the other tests take a sample of.
 nightly:
 	EXHAUSTIVE=1 $(PYTEST) -m nightly
+	LABEL_KILLS=50 $(PYTEST) -m '' tests/pages/test_labels_survive.py
 
 # Changes one operator or constant at a time, and asks whether README's tests notice: MUTANTS a room.
 MUTANTS ?= 60

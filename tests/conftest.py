@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +32,7 @@ collect_ignore = [
 # The same examples every time: a test that fails does so because of a change. `nightly` looks elsewhere.
 _QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("readme", max_examples=20, derandomize=True, **_QUIET)
-settings.register_profile("ci", max_examples=80, derandomize=True, **_QUIET)
+settings.register_profile("ci", max_examples=40, derandomize=True, **_QUIET)
 settings.register_profile("nightly", max_examples=200, **_QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "readme"))
 
@@ -123,21 +124,32 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     cases: dict[str, int] = {}
     for item in items:
-        # A law has many cases that are alike: one in so many is tried at once, the others with what is slow.
+        # A law has many cases that are alike: one in so many stays, the others are in the next circle.
         if few := item.get_closest_marker("some"):
             test = item.nodeid.partition("[")[0]
             cases[test] = cases.get(test, -1) + 1
             if cases[test] % few.args[0]:
-                item.add_marker("slow")
+                item.add_marker("nightly" if item.get_closest_marker("slow") else "slow")
         if item.path.stem in SCORING:
             item.add_marker("scoring")
         # A browser takes seconds to start, and a computer need not have one.
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
+        if _names_an_extra(item.path):
+            item.add_marker("extra")
 
 
-# Packages of extras that are not here: with `dev` alone, what needs one of them is skipped. CI has all.
+# Packages of extras that are not here: with `dev` alone, what needs one of them is skipped. CI has all, and
+# runs files that name one again.
 EXTRAS = ("anthropic", "distributed", "fsspec", "ir_datasets", "matplotlib", "openai", "pandas", "pyarrow")
+EXTRA = re.compile(rf"\b(?:importorskip|server|pyndeval|parquet|zst|LACKING|{'|'.join(EXTRAS)})\b")
+
+
+@cache
+def _names_an_extra(path: Path) -> bool:
+    return EXTRA.search(path.read_text(encoding="utf-8")) is not None
+
+
 LACKING = {name for name in EXTRAS if find_spec(name) is None}
 
 

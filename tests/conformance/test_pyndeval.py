@@ -88,6 +88,7 @@ def assert_equal(ours: str, theirs: str, run: Run, qrels: Qrels, rel: int = 1, *
     )
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("k", CUTOFFS)
 def test_random_topics(k: int) -> None:
     run, qrels = random_data(seed=k)

@@ -54,6 +54,7 @@ def assert_equal(found: dict[str, float], expected: dict[str, float]) -> None:
     assert found == pytest.approx(expected, rel=0, abs=TOLERANCE)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("k", CUTOFFS)
 def test_random_topics(k: int) -> None:
     run, qrels = random_data(seed=k)

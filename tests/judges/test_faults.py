@@ -69,7 +69,7 @@ PAGES = {
     "docs/promises.md": r"more than ([\d,]+) faults and kills",
     "CONTRIBUTING.md": r"more than ([\d,]+): the disk",
 }
-SAMPLE = 3  # steps of each job that fail in a quick run, in each way; others for each way
+SAMPLE = 2  # steps of each job that fail in a quick run, in each way; others for each way
 
 
 @dataclass

@@ -61,6 +61,7 @@ def test_every_measure_equals_the_oracle_at_other_grades(rel: int, drawn: Case, 
         assert close(found, evaluate(name, drawn.run, drawn.qrels, k, rel=rel)), label
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("seed", range(5))
 def test_thousands_of_random_queries_in_one_call(seed: int) -> None:
     rng = random.Random(seed)

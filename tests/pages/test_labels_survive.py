@@ -20,8 +20,7 @@ from report_pages import browser_, until  # noqa: F401
 
 pytestmark = pytest.mark.slow
 
-# A few in CI, fifty before a release (`make release-check`).
-KILLS = int(os.environ.get("LABEL_KILLS", "50" if os.environ.get("EXHAUSTIVE") else "8"))
+KILLS = int(os.environ.get("LABEL_KILLS", "8"))  # fifty in `make nightly`
 # The port follows from plan and annotator: tests at the same time need one each.
 WHO = f"kim-{os.getpid()}"
 LONGEST = 0.4  # seconds of labelling before a kill

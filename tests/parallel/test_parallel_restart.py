@@ -120,7 +120,12 @@ class Heard(logging.Handler):
 
 
 @pytest.mark.parametrize(
-    "fate", ["all of it is lost", "workers outlive the scheduler", "it does not come back"]
+    "fate",
+    [
+        "all of it is lost",
+        pytest.param("workers outlive the scheduler", marks=pytest.mark.nightly),
+        pytest.param("it does not come back", marks=pytest.mark.nightly),
+    ],
 )
 def test_a_cluster_that_is_lost_in_the_middle(
     machines: Machines, tmp_path: Path, fate: str, monkeypatch: pytest.MonkeyPatch
