@@ -38,7 +38,7 @@ release-check: check sanitize two-readers
 
 # Drawn and spoilt files through both readers, which must not be told apart.
 two-readers:
-	TWO_READERS=20000 python -m pytest -q -n 2 tests/files/test_two_readers.py
+	TWO_READERS=20000 python -m pytest -q -n 2 -m '' tests/files/test_two_readers.py
 
 # Simulations, a fault at every step, every case of what the other tests take a sample of.
 nightly:
@@ -79,7 +79,7 @@ sanitize:
 	cd $(SANITIZED) && export LD_PRELOAD="$$($(CC) -print-file-name=libasan.so)" PYTHONMALLOC=malloc \
 	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 && \
 	    python -m rageval --version && \
-	    python -m pytest -q -p no:cacheprovider tests/test_kernel.py tests/test_kernel_reader.py && \
+	    python -m pytest -q -m '' -p no:cacheprovider tests/test_kernel.py tests/test_kernel_reader.py && \
 	    PYTHONPATH=. python tests/kernel_topics.py $(LIES) && PYTHONPATH=. python tests/kernel_files.py $(LIES)
 
 docs:
@@ -89,8 +89,8 @@ vectors:
 	python tests/golden_vectors.py
 
 machine:
-	MACHINE_EXAMPLES=1000 MACHINE_STEPS=60 python -m pytest -q tests/judges/test_store_machine.py
+	MACHINE_EXAMPLES=1000 MACHINE_STEPS=60 python -m pytest -q -m '' tests/judges/test_store_machine.py
 
 # Later records of other types, odd names and bytes, over every command.
 fuzz-files:
-	FUZZ_FILES=3000 FUZZ_SEED=$(SEED) python -m pytest -q tests/cli/test_changed_files.py
+	FUZZ_FILES=3000 FUZZ_SEED=$(SEED) python -m pytest -q -m '' tests/cli/test_changed_files.py

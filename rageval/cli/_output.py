@@ -57,6 +57,8 @@ def _print(line: str | None = None) -> None:
             sys.stdout.flush()
         else:
             click.echo(line)
+    except UnicodeEncodeError:  # a name of a file, or a word of the command, that is not UTF-8
+        click.echo((line or "").encode("utf-8", "backslashreplace").decode())
     except OSError as error:
         from rageval.files.writing import reader_left
 

@@ -11,6 +11,7 @@ import click
 
 from rageval.cli._options import Group, completing, output_option
 from rageval.cli._output import print_lines
+from rageval.errors import UsageError
 from rageval.text import visible
 
 # What `--as` knows, in the order in which help says it; the rules are in rageval.judges.importing.
@@ -88,8 +89,12 @@ def _import(files: tuple[str, ...], source: str, output: Path | None, **given: s
         return
     from rageval.files.writing import whole_file
 
+    try:
+        written = text.encode() + b"\n"
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{visible(text[error.start :][:20])}: is not UTF-8, as a rubric is") from None
     with whole_file(output) as stream:
-        stream.write(text.encode() + b"\n")
+        stream.write(written)
     tokenizer = given["tokenizer"]
     if tokenizer is not None and os.path.realpath(os.path.dirname(tokenizer)) != os.path.realpath(
         output.parent

@@ -283,6 +283,8 @@ def explained(path: str) -> Iterator[None]:
     """Explain SQLite's and the system's errors in the words of somebody who looks at the file."""
     try:
         yield
+    except UnicodeDecodeError as error:  # of SQLite's own message, which repeats what is damaged
+        raise _damaged(path) from error
     except sqlite3.DatabaseError as error:
         found = _in_our_words(path, error)
         if found is None:
@@ -294,6 +296,10 @@ def explained(path: str) -> Iterator[None]:
         raise OutputError(f"{path}: the store cannot be opened ({error.strerror}); {_ELSEWHERE}") from error
 
 
+def _damaged(path: str) -> InputError:
+    return InputError(f"{path}: is damaged; export what can be read and import it into a new store")
+
+
 def _in_our_words(path: str, error: sqlite3.DatabaseError) -> RagevalError | None:
     """Return what a user can do something about; None for what is a bug of ours."""
     # The low byte is the primary code, whatever the extended one says.
@@ -302,7 +308,7 @@ def _in_our_words(path: str, error: sqlite3.DatabaseError) -> RagevalError | Non
         return InputError(f"{path}: is not a store of judgements; name another file")
     # A head that no SQLite writes is an error without a code of its own.
     if code == sqlite3.SQLITE_CORRUPT or "unsupported file format" in str(error):
-        return InputError(f"{path}: is damaged; export what can be read and import it into a new store")
+        return _damaged(path)
     if code not in _REASONS:
         return None
     return OutputError(f"{path}: {_REASONS[code]} (what was acknowledged before is kept)")

@@ -32,6 +32,7 @@ from rageval.judges._rubric_file import (
     sha256_of,
 )
 from rageval.judges.rubric import rubric_named
+from rageval.text import visible
 
 _BOUNDED = "a limit of tokens is sent, which its source does not"
 
@@ -69,7 +70,7 @@ def imported(source: str, given: Given) -> str:
     if file.trim is not None and file.trim.tokenizer is not None:
         # A rubric names files in its own folder alone.
         file.trim.tokenizer = Path(file.trim.tokenizer).name
-    names = ", ".join(Path(path).name for path in given.paths)
+    names = ", ".join(visible(Path(path).name) for path in given.paths)
     return as_toml(
         file,
         [

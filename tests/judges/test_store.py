@@ -402,3 +402,11 @@ def test_lines_are_checked_against_their_keys(path: Path) -> None:
         assert piece in line
         with pytest.raises(ValueError, match=r"key belongs|another type"):
             _from_line(line.replace(piece, other))
+
+
+def test_a_damaged_list_of_tables_is_told_though_sqlites_message_is_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    Store(str(path)).close()
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE claims", b"CREATE \xed\xed\xed\xed\xed claims"))
+    with pytest.raises(InputError, match="is damaged; export what can be read"):
+        Store(str(path), read_only=True)
