@@ -272,26 +272,28 @@ def test_stated_chances_are_weights(tmp_path: Path) -> None:
     assert "nothing says how likely" in command("compare", *words, "-m", "crag_score", code=2).stderr
 
 
-@pytest.mark.slow
-def test_chances_that_the_labels_contradict_are_refused_or_doubted(tmp_path: Path) -> None:
+@pytest.mark.some(3)
+@pytest.mark.parametrize("head", [["compare"], ["correct"], ["report", "-o", "page.html"]], ids=" ".join)
+def test_chances_that_the_labels_contradict_are_refused_or_doubted(
+    head: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     said, people = judged()
     path, labelled = tmp_path / "chances", drawn(60)
     judged_in, labels = write(tmp_path / "j", said), write(tmp_path / "g", first(people, labelled))
-    words = (judged_in, "--gold", labels, "--gold-chosen", path, "-m", "crag_score")
-    commands = (["compare"], ["correct"], ["report", "-o", tmp_path / "page.html"])
+    words = (judged_in, "--gold", labels, "--gold-chosen", path, "-m", "crag_score", *head[1:])
 
     def stated(queries: Iterable[str], chance: float) -> None:
         path.write_text("".join(f"{query} {chance}\n" for query in queries))
 
-    for head, *more in commands:
-        stated(QUERIES, 1.0)
-        assert "60 queries with a chance of 1 have no label" in command(head, *words, *more, code=2).stderr
-        stated(QUERIES, 0.01)
-        assert "the chances are doubtful" in command(head, *words, *more).stderr
-        # The right ones, and those of labelled queries alone, which need not add up.
-        for queries, chance in ((QUERIES, 0.5), (labelled, 0.2), (labelled, 1.0)):
-            stated(queries, chance)
-            assert "doubtful" not in command(head, *words, *more).stderr
+    stated(QUERIES, 1.0)
+    assert "60 queries with a chance of 1 have no label" in command(head[0], *words, code=2).stderr
+    stated(QUERIES, 0.01)
+    assert "the chances are doubtful" in command(head[0], *words).stderr
+    # The right ones, and those of labelled queries alone, which need not add up.
+    for queries, chance in ((QUERIES, 0.5), (labelled, 0.2), (labelled, 1.0)):
+        stated(queries, chance)
+        assert "doubtful" not in command(head[0], *words).stderr
 
 
 # --- what is refused, and what is said

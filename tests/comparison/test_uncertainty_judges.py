@@ -72,6 +72,14 @@ def test_the_greedy_order_of_mean_gains_scores_1() -> None:
     assert soft_scores({"other": {"a": 1.0}}, {"q": chances})["q"] == (0, 0, 0)
 
 
+def test_the_ideal_takes_at_each_place_what_adds_most() -> None:
+    """After `a`, `c` adds .5, and `b` only .8 · (1 − .5 · .9) = .44."""
+    chances = {"n": {"a": 0.9, "b": 0.8}, "m": {"c": 0.5}}
+    for order, is_best in (("acb", True), ("abc", False)):
+        run = {"q": {doc: -float(at) for at, doc in enumerate(order)}}
+        assert (soft_scores(run, {"q": chances})["q"].alpha_ndcg == pytest.approx(1)) is is_best
+
+
 def test_chances_out_of_range_are_refused() -> None:
     with pytest.raises(InputError, match=r"expected a chance from 0 to 1, found 1\.5"):
         soft_scores({"q": {"a": 1.0}}, {"q": {"n": {"a": 1.5}}})

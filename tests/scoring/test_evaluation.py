@@ -420,3 +420,10 @@ def test_who_wants_an_ideal_while_another_thread_makes_it_deeper_begins_one_of_i
     monkeypatch.setattr(ranking._Greedy, "_take", interrupted)
     assert topic.ideal(None, alpha=0.5) == within[1] == [(1, 2.0), (2, 1.0), (3, 0.5)]
     assert topic.ideal(2, alpha=0.5) == [(1, 2.0), (2, 1.0)]
+
+
+@pytest.mark.parametrize("tied", [2, 3])
+def test_tied_scores_are_counted_where_they_are_refused(tied: int) -> None:
+    run = {"q": dict.fromkeys("abc"[:tied], 1.0)}
+    with pytest.raises(rageval.InputError, match=rf"is tied with .* \({tied - 1} tied rows of query q\)"):
+        rageval.evaluate("p@1", run, {"q": {"a": 1}}, ties="error")

@@ -264,3 +264,14 @@ def test_failed_importance_as_0_1_wrote_it_is_none(tmp_path: Path) -> None:
     done = run(lines(tmp_path / "judged.jsonl", rows), "-m", "v_strict", "--nuggets", path)
     assert done.stdout.split()[-1] == "1.0000"
     assert "1 judged nuggets have neither importance nor weight" in done.stderr
+
+
+def test_of_what_is_missing_only_a_negative_weight_turns_the_worst_round() -> None:
+    """A fault that may be there is there at worst; a merit of any positive weight is not."""
+    rows = [
+        {"query_id": "q", "run_id": "r", "aspect": "merit", "weight": 0.5, "status": "invalid"},
+        {"query_id": "q", "run_id": "r", "aspect": "fault", "weight": -0.25, "status": "invalid"},
+    ]
+    for end, value in (("worst", -0.5), ("best", 1.0)):
+        found = rageval.evaluate_answers("rubric_score", rows, on_missing=end)["r"]["rubric_score"]
+        assert found.value == value

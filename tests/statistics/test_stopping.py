@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval.errors import UsageError
-from rageval.statistics.stopping import Race, Rule, Stop, best_of, e_values, p_at_looks, stopped
+from rageval.statistics.stopping import Race, Rule, Stop, best_of, e_values, p_at_looks, replayed, stopped
 
 X = [1, 0, 1, -1, 1, 1, 0, 1, 1, 1]
 OF_20 = (1.335556, 1.364169, 1.957932, 1.088709, 1.482999, 2.195541, 2.447548, 4.153735, 8.24533, 20.310542)
@@ -182,3 +182,24 @@ def test_what_is_beyond_the_span_is_refused():
         best_of([[1.5, 1.0], [0.0, 0.0]], Rule(10, looks=None))
     with pytest.raises(UsageError, match="leave out"):
         best_of([[1.0], [0.0]], Rule(10))
+
+
+@pytest.mark.parametrize(
+    "rule", [Rule(40, looks=4, span=2.0), Rule(40, looks=None, span=2.0), Rule(40, "set", None, span=2.0)]
+)
+def test_a_replay_ends_where_stopping_does(rule: Rule) -> None:
+    rng = np.random.default_rng(5)
+    drift = np.linspace(-1, 1, 24)[:, None]
+    rows = np.clip(np.round(2 * (rng.normal(drift, 0.7, (24, 40)))) / 2, -2, 2)
+    sides, ends = replayed(rows, rule)
+    for row, side, end in zip(rows, sides, ends, strict=True):
+        stop = stopped(row, rule)
+        word = {1: "higher", -1: "lower", 0: None}[int(side)]
+        if stop is None or stop.word == "equal":
+            assert (word, end) == (None, 40)
+        elif not stop.certain:
+            assert (word, end) == (stop.word, stop.questions)
+        else:  # a replay goes by the evidence alone
+            assert word == stop.word
+    assert {*sides.tolist()} >= {-1, 1}
+    assert len({*ends.tolist()}) > 2
