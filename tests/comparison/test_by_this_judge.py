@@ -16,8 +16,6 @@ import rageval
 from rageval.cli import main
 from rageval.scoring.basis import basis_of, is_judge, is_person
 
-pytestmark = pytest.mark.slow
-
 BY, BASIS, ERROR = "by openai:model", "judge:openai:model", "the judge's error is not in it"
 QUERIES = [f"q{number}" for number in range(40)]
 
@@ -72,6 +70,7 @@ def doors() -> Iterator[Any]:
 FILES: dict[str, Callable[[str], list[dict[str, Any]]]] = {"crag": crag, "pairwise": pairwise}
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize(("kind", "words"), list(doors()))
 def test_every_door_says_it_in_every_format(kind: str, words: list[str], tmp_path: Path) -> None:
     judged = write(tmp_path / "judged.jsonl", FILES[kind]("openai:model"))
@@ -111,6 +110,7 @@ def test_the_verdict_of_each_format_is_the_same_claim(tmp_path: Path) -> None:
     assert found.as_dict()["basis"] == {"crag_score": BASIS}
 
 
+@pytest.mark.slow
 def test_the_page_says_it_of_runs_comparisons_and_slices(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     for judge, is_said in (("openai:model", True), ("person:ann", False)):

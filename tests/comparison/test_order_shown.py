@@ -24,8 +24,6 @@ from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Question, Sentence
 from test_bad_input import command
 
-pytestmark = pytest.mark.slow
-
 Row = dict[str, Any]
 SYSTEMS, QUERIES = 8, 12
 
@@ -214,6 +212,7 @@ class TestStrengths:
         names = tuple(f"s{at}" for at in range(len(theta)))
         return Games(names, np.arange(len(rows)), first, second, outcome, in_order=True)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("delta", "nu"), [(0.0, 0.0), (1.5, 0.0), (1.5, 0.7), (-0.8, 0.7)])
     def test_strengths_come_back_whatever_being_first_is_worth(self, delta: float, nu: float) -> None:
         theta = np.array([0.8, 0.1, -0.9])
@@ -235,6 +234,7 @@ class TestStrengths:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_a_judge_with_five_steps_is_told_so_and_fails(self, tmp_path: Path) -> None:
         path = written(ranked(5), tmp_path / "five")
         said = command("arena", path, "--max-bias", "1")

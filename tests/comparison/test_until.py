@@ -26,8 +26,6 @@ from rageval.judges.base import Reply, Request
 from rageval.judges.store import Store
 from rageval.measures.parsing import parse_measures
 
-pytestmark = pytest.mark.slow
-
 QUESTIONS = 100
 RATES = {"ours": 0.85, "theirs": 0.45, "third": 0.4}
 
@@ -93,6 +91,7 @@ def lines(path: Path, rows: Sequence[Any]) -> str:
     return str(path)
 
 
+@pytest.mark.some(7)
 @pytest.mark.parametrize(
     ("words", "claim", "looks", "said"),
     [
@@ -204,10 +203,10 @@ def test_the_claim_is_in_the_store_before_the_first_call(material: Any, tmp_path
     assert found["systems"] == ["ours", "theirs"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "claim"), [("ours>theirs", "kind"), ("ours>theirs", "set"), ("best", "kind")]
 )
-@pytest.mark.slow
 def test_failures_delay_and_never_help(material: Any, tmp_path: Path, words: str, claim: str) -> None:
     _, whole, _ = job(material, Paid(), tmp_path, words, claim, "anytime" if words != "best" else None)
     for number in (3, 12):
@@ -228,9 +227,9 @@ EVENTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(EVENTS, st.sampled_from(["ours>theirs", "best"]), st.sampled_from(["kind", "set"]))
-@pytest.mark.slow
 def test_however_often_it_is_stopped_it_ends_at_the_same_question_for_the_same_calls(
     tmp_path_factory: pytest.TempPathFactory, events: Any, words: str, claim: str
 ) -> None:
@@ -251,6 +250,7 @@ def test_however_often_it_is_stopped_it_ends_at_the_same_question_for_the_same_c
     assert model.paid == whole.paid
 
 
+@pytest.mark.slow
 def test_shares_of_one_store_at_the_same_time_end_alike_and_pay_once(material: Any, tmp_path: Path) -> None:
     whole, model = Paid(), Paid()
     (tmp_path / "whole").mkdir()
@@ -497,6 +497,7 @@ def runs_of(folder: Path, seed: int, fails: float = 0.0) -> tuple[Any, dict[str,
     return gathered([], str(folder / "q.jsonl"), None, str(folder / "p.jsonl"), list(truth)), pools
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "saves", "fails"),
     [("p@5", 0.2, 0), ("rr@5", 0.4, 0), ("recall@5", 0, 0), ("ndcg@5", 0, 0.02), ("success@3", 0.4, 0.02)],
@@ -534,6 +535,7 @@ def test_documents_that_cannot_turn_a_question_are_not_judged_and_nothing_else_c
         assert set(map(str, rows)) <= set(map(str, all_rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "words", "claim"),
     [("rr@5", "good>bad", "kind"), ("ndcg@5", "bad>good", "set"), ("success@2", "best", "kind")],
@@ -639,6 +641,7 @@ class Grading(Paid):
         return Reply("ok", json.dumps({"evidence": place[1], "reason": "", "label": self.labels[place]}))
 
 
+@pytest.mark.slow
 def test_runs_that_are_stopped_and_shared_end_alike_having_judged_the_same_documents(tmp_path: Path) -> None:
     known, pools = runs_of(tmp_path, 3)
     until = until_of("good>bad", parse_measures("p@5"), "set")

@@ -13,8 +13,6 @@ from oracle import MEASURES, NOVELTY, evaluate
 from rageval.measures import run_measures
 from strategies import ALPHAS, Case, case, cases, cutoffs
 
-pytestmark = pytest.mark.slow
-
 TOLERANCE = 1e-12
 
 
@@ -41,6 +39,7 @@ def test_every_measure_equals_the_oracle(drawn: Case, k: int | None) -> None:
         assert close(scores[label].by_query, evaluate(name, drawn.run, drawn.qrels, k)), label
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("alpha", ALPHAS)
 @given(cases, cutoffs)
 def test_novelty_measures_equal_the_oracle_at_every_alpha(alpha: str, drawn: Case, k: int | None) -> None:
@@ -52,6 +51,7 @@ def test_novelty_measures_equal_the_oracle_at_every_alpha(alpha: str, drawn: Cas
         )
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("rel", [-1, 0, 2])
 @given(cases, cutoffs)
 def test_every_measure_equals_the_oracle_at_other_grades(rel: int, drawn: Case, k: int | None) -> None:
@@ -61,6 +61,7 @@ def test_every_measure_equals_the_oracle_at_other_grades(rel: int, drawn: Case, 
         assert close(found, evaluate(name, drawn.run, drawn.qrels, k, rel=rel)), label
 
 
+@pytest.mark.slow
 @pytest.mark.some(5)
 @pytest.mark.parametrize("seed", range(5))
 def test_thousands_of_random_queries_in_one_call(seed: int) -> None:
