@@ -395,7 +395,9 @@ def _figure(width: float, height: float) -> Figure:
 
     class Drawn(Figure):
         def savefig(self, *args: Any, **options: Any) -> None:
-            with rc_context(_DRAWN):
+            with rc_context(_DRAWN), warnings.catch_warnings():
+                # A sign that our font lacks is a box; the other formats have it.
+                warnings.filterwarnings("ignore", "Glyph .* missing from")
                 super().savefig(*args, **options)
 
     return Drawn(figsize=(width, height), layout="constrained")

@@ -306,8 +306,9 @@ def _in_our_words(path: str, error: sqlite3.DatabaseError) -> RagevalError | Non
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_NOTADB:
         return InputError(f"{path}: is not a store of judgements; name another file")
-    # A head that no SQLite writes is an error without a code of its own.
-    if code == sqlite3.SQLITE_CORRUPT or "unsupported file format" in str(error):
+    # A head that no SQLite writes, and a table that is gone, are errors without a code of their own.
+    is_ruined = str(error).startswith(("unsupported file format", "no such "))
+    if code == sqlite3.SQLITE_CORRUPT or is_ruined:
         return _damaged(path)
     if code not in _REASONS:
         return None

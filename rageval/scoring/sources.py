@@ -475,8 +475,8 @@ def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
 
 
 def run_name(source: Source) -> str:
-    """Return a name for a run: it is called after its file."""
-    name = name_of(source)
+    """Return a name for a run: it is called after its file, bytes that are no UTF-8 written out."""
+    name = name_of(source).encode("utf-8", "backslashreplace").decode()
     if is_remote(source):
         name = name.partition("?")[0]
     return name if name.startswith("<") else os.path.basename(name.rstrip("/"))

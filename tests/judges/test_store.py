@@ -410,3 +410,12 @@ def test_a_damaged_list_of_tables_is_told_though_sqlites_message_is_no_text(tmp_
     path.write_bytes(path.read_bytes().replace(b"CREATE TABLE claims", b"CREATE \xed\xed\xed\xed\xed claims"))
     with pytest.raises(InputError, match="is damaged; export what can be read"):
         Store(str(path), read_only=True)
+
+
+def test_a_store_whose_table_is_gone_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    Store(str(path)).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE replies")
+    with Store(str(path), read_only=True) as store, pytest.raises(InputError, match="is damaged; export"):
+        store.stats()
