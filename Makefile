@@ -10,10 +10,10 @@ PYTEST = python -m pytest -q -n 2
 
 .PHONY: near test all check release-check nightly two-readers machine fuzz fuzz-tools fuzz-readers fuzz-files hostile sanitize mutants docs vectors
 
-# The tests of the room in which a file lies, and the examples in it.
-ROOM = $(firstword $(subst /, ,$(patsubst rageval/%,%,$(patsubst tests/%,%,$(FILE)))))
+# The tests and the examples of the folder in which a file lies.
+FOLDER = $(firstword $(subst /, ,$(patsubst rageval/%,%,$(patsubst tests/%,%,$(FILE)))))
 near:
-	$(PYTEST) $(wildcard tests/$(ROOM)) 'tests/docs/test_doctests.py::test_examples[$(ROOM)]'
+	$(PYTEST) $(wildcard tests/$(FOLDER)) 'tests/docs/test_doctests.py::test_examples[$(FOLDER)]'
 
 # What README says: a minute and a quarter on two idle cores, with the packages of the extra `dev`.
 test:
@@ -45,7 +45,7 @@ nightly:
 	EXHAUSTIVE=1 $(PYTEST) -m nightly
 	LABEL_KILLS=50 $(PYTEST) -m '' tests/pages/test_labels_survive.py
 
-# Changes one operator or constant at a time, and asks whether README's tests notice: MUTANTS a room.
+# Changes one operator or constant at a time, and asks whether README's tests notice: MUTANTS a folder.
 MUTANTS ?= 60
 mutants:
 	python tests/mutation.py measures scoring statistics comparison files judges --sample $(MUTANTS)

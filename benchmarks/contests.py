@@ -2,7 +2,7 @@
 
 A contest is a folder of files: what a judge said, who favours the first system, and what people said of some
 queries. Nothing separates the systems, so whatever a door claims is false; of a mean the truth is known.
-`asked` takes a contest to a door, with labels or without. Without, claims name the judge,
+`asked` takes a contest to a command, with labels or without. Without, claims name the judge,
 but for rankings: judgements of documents do not say whose they are.
 """
 

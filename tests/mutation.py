@@ -212,8 +212,8 @@ def main() -> None:
             options.trace.write_text(json.dumps(trace), encoding="utf-8")
     tried = Tried(options.jobs, trace, None if options.near else options.tests)
     for path in options.paths:
-        room = ROOT / "rageval" / path if (ROOT / "rageval" / path).exists() else Path(path).resolve()
-        files = sorted(room.rglob("*.py")) if room.is_dir() else [room]
+        place = ROOT / "rageval" / path if (ROOT / "rageval" / path).exists() else Path(path).resolve()
+        files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
         found = [mutant for file in files for mutant in mutants(file)]
         if options.sample and options.sample < len(found):
             found = random.Random(0).sample(found, options.sample)

@@ -128,7 +128,7 @@ def by_basis(found: Comparison) -> dict[tuple[str, str], list[str]]:
 
 
 def _whose(*basis: str) -> str:
-    """Return whose word claims are, behind a blank; nothing where that need not be said."""
+    """Return by whom claims are, behind a blank; nothing where that need not be said."""
     said = by_whom(*basis)
     return f" {said}" if said else ""
 

@@ -12,16 +12,16 @@ from conftest import LACKING
 
 PACKAGE = Path(__file__).parents[2] / "rageval"
 PATHS = [path for path in sorted(PACKAGE.rglob("*.py")) if ">>>" in path.read_text(encoding="utf-8")]
-ROOMS = sorted({path.relative_to(PACKAGE).parts[0] for path in PATHS})
+FOLDERS = sorted({path.relative_to(PACKAGE).parts[0] for path in PATHS})
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_examples(room: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_examples(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     tried, wrong = 0, []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     for path in PATHS:
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        if path.relative_to(PACKAGE).parts[0] == room:
+        if path.relative_to(PACKAGE).parts[0] == folder:
             module = import_module(".".join(parts).removesuffix(".__init__"))
             for test in doctest.DocTestFinder(exclude_empty=True).find(module):
                 if not any(f"import {package}" in (test.docstring or "") for package in LACKING):

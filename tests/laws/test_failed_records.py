@@ -391,7 +391,7 @@ def test_a_share_of_a_job_has_what_failed_once(tmp_path: Path) -> None:
 
 STATUSES = ("refused", "truncated", "filtered", "invalid", "error")
 # Words behind a file of judged answers; each command that prints means or verdicts of them.
-DOORS = {
+COMMANDS = {
     "score": ("-m", "crag_score"),
     "compare": ("-m", "crag_score"),
     "report": ("-m", "crag_score", "-o", "page.html"),
@@ -414,7 +414,7 @@ def rows_judged(failing: int) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("command", DOORS)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_a_status_that_turns_to_failed_improves_nothing(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -429,7 +429,7 @@ def test_a_status_that_turns_to_failed_improves_nothing(
         if command == "gate":
             rows = [row for row in rows if row["run_id"] == "A"]
         Path("judged.jsonl").write_text(lines_of(rows))
-        code, _, said = run(*([] if command == "score" else [command]), "judged.jsonl", *DOORS[command])
+        code, _, said = run(*([] if command == "score" else [command]), "judged.jsonl", *COMMANDS[command])
         assert code in (0, 1, 3, 5), said
         assert bool(failing) == ("missing" in said), said
         codes.append(code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import pickle
 import sys
 from pathlib import Path
@@ -428,11 +427,3 @@ def test_tied_scores_are_counted_where_they_are_refused(tied: int) -> None:
     run = {"q": dict.fromkeys("abc"[:tied], 1.0)}
     with pytest.raises(rageval.InputError, match=rf"is tied with .* \({tied - 1} tied rows of query q\)"):
         rageval.evaluate("p@1", run, {"q": {"a": 1}}, ties="error")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
-def test_a_name_that_is_not_utf_8_is_written_out(tmp_path: Path) -> None:
-    path = os.fsdecode(os.fsencode(tmp_path / "run") + b"\xff")
-    Path(path).write_text("q Q0 a 1 1 t\n")
-    found = rageval.evaluate("p@1", path, {"q": {"a": 1}})
-    assert found.run == "run\\udcff"

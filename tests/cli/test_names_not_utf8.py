@@ -1,0 +1,52 @@
+"""Names of files and words of commands that are not UTF-8: written out, or refused, and never a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import rageval
+from rageval.cli import main
+from rageval.cli._output import print_lines
+
+ODD = os.fsdecode(b"odd\xff")
+
+
+def test_a_line_that_cannot_be_encoded_is_printed() -> None:
+    @click.command()
+    def printing() -> None:
+        print_lines([f"first {ODD}", "second"])
+
+    done = CliRunner().invoke(printing)
+    assert (done.exit_code, done.stdout) == (0, "first odd\\udcff\nsecond\n")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
+def test_a_run_is_called_after_its_file(tmp_path: Path) -> None:
+    path = tmp_path / ODD
+    path.write_text("q Q0 a 1 1 t\n")
+    assert rageval.evaluate("p@1", path, {"q": {"a": 1}}).run == "odd\\udcff"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
+def test_a_rubric_says_from_which_prompt_it_was_made(tmp_path: Path) -> None:
+    (tmp_path / ODD).write_text("Query: {query}\nPassage: {passage}\nScore it from 0 to 3.\n##final score: ")
+    made = tmp_path / "made.toml"
+    words = ["rubrics", "import", str(tmp_path / ODD), "--as", "umbrela", "-o", str(made)]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "Imported from odd\\udcff as umbrela" in made.read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
+def test_a_rubric_of_words_that_are_not_utf_8_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "prompt.txt").write_text("Query: {query}\nPassage: {passage}\n##final score: ")
+    words = ["rubrics", "import", str(tmp_path / "prompt.txt"), "--as", "umbrela", "--system", ODD]
+    done = CliRunner().invoke(main, [*words, "-o", str(tmp_path / "made.toml")])
+    assert (done.exit_code, (tmp_path / "made.toml").exists()) == (2, False)
+    assert "is not UTF-8, as a rubric is" in done.stderr
