@@ -280,9 +280,14 @@ def _put_back(kept: Path, world: Path) -> None:
 @pytest.mark.parametrize(
     "path", sorted((ROOT / "tests/cli/changed").glob("*.json")), ids=lambda path: str(path.stem)
 )
-def test_what_once_failed_is_told_what_is_wrong(path: Path, tmp_path: Path) -> None:
+def test_what_once_failed_is_told_what_is_wrong(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     case = json.loads(path.read_text(encoding="utf-8"))
     for name, text in case["files"].items():
-        (tmp_path / name).write_text(text, encoding="utf-8", errors="surrogatepass")
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text(text, encoding="utf-8", errors="surrogatepass")
     code, said = ended(case["line"], tmp_path / "log")
     assert not wrong(code, said), said
+    assert "no such file" not in said.lower()
