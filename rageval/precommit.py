@@ -40,17 +40,15 @@ def _faults(check: Any, path: str) -> Iterator[str]:
 
 def validated(path: str) -> Iterator[str]:
     """Yield the errors of a file of any kind that is known, as `rageval doctor` has them."""
-    from rageval.files.jsonl import first_record
-    from rageval.files.opening import head
+    from rageval.files.kinds import told
     from rageval.files.questions import read_questions
-    from rageval.files.spans import is_spans, read_spans
+    from rageval.files.spans import read_spans
 
-    start = head(path)
-    record = first_record(start) or {}
-    if is_spans(start):
+    kind = told(path)
+    if kind is not None and kind.name == "spans":
         read_spans(path)
         return
-    if "question" in record and not record.keys() & {"run_id", "aspect", "label", "status", "nuggets"}:
+    if kind is not None and kind.name == "questions":
         for _ in read_questions(path):
             pass
         return

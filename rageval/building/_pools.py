@@ -30,8 +30,9 @@ import msgspec
 from rageval.errors import InputError, UsageError
 from rageval.files.cells import tab_line
 from rageval.files.jsonl import Id, read_records
+from rageval.files.kinds import told
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Source, head, name_of
+from rageval.files.opening import Source, name_of
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_qrels
 from rageval.text import problem_of_id, visible
@@ -197,7 +198,8 @@ def judged_in(against: Path) -> Mapping[str, set[str]]:
         if not found:
             raise InputError(f"{against}: no collection; expected --against QRELS, POOL or a collection")
         against = found[0]
-    if head(str(against)).lstrip().startswith(b"{"):
+    kind = told(against)
+    if kind is not None and kind.name == "pool":
         return {query: set(docs) for query, docs in read_pool(against).items()}
     judged: dict[str, set[str]] = {}
     for row in read_qrels(against):

@@ -13,12 +13,12 @@ from rageval.checking._rows import DiagnosedRows, Known, Lines, in_query, named,
 from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.errors import InputError
 from rageval.files.banks import SCORED, NuggetBank, left_out
-from rageval.files.foreign_judgements import is_judged, read_judged
+from rageval.files.foreign_judgements import read_judged
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine, JudgementTable
+from rageval.files.kinds import start_of_file, told_by
 from rageval.files.limits import Limits
 from rageval.files.nuggets import numbered_banks
-from rageval.files.opening import head
 from rageval.files.trec import QRELS, Reading
 from rageval.measures.scales import ALL, RUBRICS
 from rageval.records import Nugget
@@ -75,11 +75,12 @@ def _unscored(path: str, limits: Limits) -> Iterator[Finding]:
 
 def _lines(path: str, limits: Limits) -> Iterator[tuple[int, JudgementLine]]:
     """Yield judgements, ours or another tool's, with their lines."""
-    start = head(path, limits.for_records())
-    if not is_judged(start):
+    start = start_of_file(path, Reading(limits=limits))
+    kind = told_by(start)
+    if kind is None or kind.name != "judged":
         yield from read_records(path, JudgementLine, EXPECTED, limits)
         return
-    for numbers, judged in read_judged(path, start, limits):
+    for numbers, judged in read_judged(path, start.text, limits):
         yield from zip(numbers, (JudgementLine(**row) for row in judged.rows), strict=True)
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from rageval.checking._answers import diagnose_answers, diagnose_questions
 from rageval.checking._judgements import (
@@ -22,18 +19,13 @@ from rageval.checking._rows import Known, in_query, named, once, refusals
 from rageval.checking._runs import diagnose_run
 from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.errors import InputError
-from rageval.files import retrieved
-from rageval.files.answers import is_report
-from rageval.files.banks import is_older_bank
-from rageval.files.beir import is_beir
-from rageval.files.foreign_judgements import is_judged
-from rageval.files.jsonl import table_columns
-from rageval.files.judgements import is_failure
+from rageval.files.kinds import told
 from rageval.files.leaderboards import ALL, UntoldForm, is_leaderboard, read_leaderboard
-from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import BOM, head, name_of
-from rageval.files.trec import PLAIN, QRELS, RUN, Reading
+from rageval.files.limits import Limits
+from rageval.files.opening import BOM, head, is_columnar, name_of, noted
+from rageval.files.trec import PLAIN, Reading
 from rageval.names import near_misses, unlike
+from rageval.scoring.runs import documents_of
 
 _CUTOFFS = (10, 20, 50)  # of FreshStack's three measures
 
@@ -49,15 +41,15 @@ def diagnose(
     A file that nobody knows is a finding, too, and is added to `unknown`; if all are such, it is an error.
     """
     known = []
-    told, untold = _told(files, reading.limits)
+    named, untold = _told(files, reading)
     # Only then an error: one file that nobody knows shall not hide what is wrong with the others.
-    if not told:
+    if not named:
         raise InputError("\n".join(map(str, untold.values())))
     for path, error in untold.items():
         yield from _refused(path, error, "it is left out: nothing is said of it")
         if unknown is not None:
             unknown.append(path)
-    for path, found in told:
+    for path, found in named:
         try:
             findings, holds = _of_file(path, found, cutoffs, reading)
         except InputError as error:
@@ -70,16 +62,16 @@ def diagnose(
 
 
 def _told(
-    files: Sequence[tuple[Any, str | None]], limits: Limits
+    files: Sequence[tuple[Any, str | None]], reading: Reading
 ) -> tuple[list[tuple[Any, str]], dict[str, InputError]]:
     """Return the files with their kinds, and why those have none of which nobody can tell what they are."""
-    told, untold = [], {}
+    found, untold = [], {}
     for path, kind in files:
         try:
-            told.append((path, kind or _kind_of_file(path, limits)))
+            found.append((path, kind or _kind_of_file(path, reading)))
         except InputError as error:
             untold[path] = error
-    return told, untold
+    return found, untold
 
 
 def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], Known]:
@@ -107,6 +99,8 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
         return _leaderboard(path, reading.limits), known
     if kind == RETRIEVED:
         return [], _retrieved(path, reading)
+    if kind == GRADED:
+        return [], _graded(path, reading)
     if kind == SPANS:
         return _spans(path, known, reading.limits), known
     if kind == CHUNKS:  # the documents of runs over them, whose texts lie in the sources
@@ -169,19 +163,26 @@ def _spans(path: str, known: Known, limits: Limits) -> list[Finding]:
 
 
 def _retrieved(path: str, reading: Reading) -> Known:
-    """Return what a run in JSON holds."""
-    from rageval.files.retrieved import run_rows
+    """Return what a run in JSON or Parquet holds."""
+    from rageval.scoring.sources import read_run
 
     known = Known(path, RUNS)
-    rows = run_rows(path, reading.limits)
-    best: dict[str, list[tuple[float, bytes]]] = {}
-    for line, name, doc, score in zip(rows.lines, rows.queries, rows.docs, rows.scores, strict=True):
-        query = name.decode("utf-8", "surrogatepass")
-        known.queries.setdefault(query, line)
-        known.docs.setdefault(query, {}).setdefault(doc, line)
-        best.setdefault(query, []).append((score, doc))
-    # As a run in columns is ordered: by score, then by document from the end of the alphabet.
-    known.ranked = {query: [doc for _, doc in sorted(docs)[::-1]] for query, docs in best.items()}
+    for query, docs in documents_of(read_run(path, reading=reading).queries):
+        known.queries[query] = 1
+        known.ranked[query] = [doc.encode("utf-8", "surrogatepass") for doc in docs]
+        known.docs[query] = dict.fromkeys(known.ranked[query], 1)
+    return known
+
+
+def _graded(path: str, reading: Reading) -> Known:
+    """Return what judgements of documents hold that are a table of BEIR's, JSON or Parquet."""
+    from rageval.scoring.sources import read_qrels
+
+    known = Known(path, JUDGED)
+    for row in read_qrels(path, reading=reading):
+        known.queries.setdefault(row.query_id, 1)
+        known.nuggets.setdefault((row.query_id, row.iteration), 1)
+        known.docs.setdefault(row.query_id, {}).setdefault(row.doc_id.encode("utf-8", "surrogatepass"), 1)
     return known
 
 
@@ -308,141 +309,40 @@ def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
 
 RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nuggets"
 ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
-POOL, MANIFEST, LEADERBOARD, RETRIEVED = "pool", "manifest", "leaderboard", "retrieved"
+POOL, MANIFEST, LEADERBOARD = "pool", "manifest", "leaderboard"
 RANKED = "questions"  # of a run, as DRAGUN has them
-_RANKED = re.compile(rb"[^\t]+\t[^\t]+\t[^\t]+\t\d+\t[^\t]+$")
 SPANS, CHUNKS, CLAIMS = "spans", "chunks", "claims"
-_FRACTION = re.compile(rb"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
-_VERDICT = {"label", "grade", "status"}
-_DOCUMENT_IDS = {"_id", "id", "docid", "doc_id"}
-_ASKED = {"question", "title", "query_text"}
-_OF_ANSWERS = {"run_id", "references", "metadata", "passages"}
-_OF_BANKS = {"query_id", "nugget_bank", "claim_bank"}
-# A bank of nuggets by what it begins with: a key of NuggetBank v3 or of DRAGUN's rubrics, or NeuCLIR's first
-# question.
-_NUGGETS = re.compile(
-    rb'"(?:nugget_bank|claim_bank|short_answers)"\s*:|\A\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*"(?:AND|OR)"\s*,'
-)
-_DOCUMENT_TEXTS = {"text", "segment", "passage"}
+RETRIEVED, GRADED = "retrieved", "graded"  # a run, and judgements of documents, that are no lines of columns
 
 
-def _kind_of_file(path: str, limits: Limits = DEFAULT) -> str:
+def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
     """Return the kind of a file; `InputError` if it is none that is known here."""
-    start = head(path, limits.for_records()).removeprefix(BOM)
-    lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
-    line = lines[0] if lines else b""
-    # Before other objects: its records have keys of answers, too.
-    if retrieved.kind_of(start) == retrieved.RUN:
-        kind: str | None = RETRIEVED
-    elif is_judged(start):
-        kind = JUDGEMENTS
-    elif _RANKED.match(line):
-        kind = RANKED
-    # A manifest is printed over many lines; banks may name rageval as who made them.
-    elif line.strip() == b"{" and b'"rageval"' in start and not _NUGGETS.search(start):
-        kind = MANIFEST
-    elif line.lstrip().startswith(b"{"):
-        kind = _kind_of(line) or _kind_of_object(start)
-    else:
-        kind = LEADERBOARD if _is_leaderboard(lines) else _kind_of(line)
-    if kind is None:
-        is_table = bool(table_columns(line)) and not is_beir(start)
-        way = f"; a table of answers is parted by: rageval import {path} -o DIR" if is_table else ""
+    file = noted(path)
+    kind = told(file, reading)
+    names = _OF_COLUMNS if is_columnar(file) else _NAMES
+    name = None if kind is None else names.get(kind.name, kind.name)
+    if name is None or name not in _KNOWN:
+        holds = "cannot tell what this is" if kind is None else f"holds {kind.said}"
+        way = f"; a table of answers is parted by: rageval import {path} -o DIR" if name == "table" else ""
         raise InputError(
-            f"{path}:1: cannot tell what this is; expected a run, qrels, spans, nuggets, answers,"
+            f"{path}:1: {holds}; expected a run, qrels, spans, nuggets, answers,"
             f" judgements, claims, topics (--topics FILE), chunks or a corpus (--corpus FILE){way}"
         )
-    return kind
+    return name
 
 
-def _kind_of(line: bytes) -> str | None:
-    """Return the kind of a file that begins with this line, None if it is unknown.
-
-    >>> _kind_of(b'{"query_id": "q", "run_id": "r", "label": "perfect"}'), _kind_of(b"q1 0 d1 1")
-    ('judgements', 'qrels')
-    """
-    if line.lstrip().startswith(b"{"):
-        try:
-            return _kind_of_record(msgspec.json.decode(line, type=dict[str, Any]))
-        except (ValueError, RecursionError):
-            return None
-    for kind in (RUN, QRELS):
-        if kind.is_tabbed(line):
-            return kind.name
-    # Two columns with a tab: an id, and a text that may hold anything but tabs.
-    if line.count(b"\t") == 1:
-        return TOPICS
-    return {RUN.width: RUNS, QRELS.width: JUDGED}.get(len(line.split()))
-
-
-def _is_leaderboard(lines: Sequence[bytes]) -> bool:
-    """Tell whether lines are values of runs, by topic and measure, and no judgements.
-
-    They begin with names of columns, hold means over all topics, or fractions of few measures of many runs.
-    """
-    if is_leaderboard(lines):
-        return True
-    rows = [line.split() for line in lines]
-    # Qrels and a leaderboard both have four columns; the last line seen may be a part of one.
-    rows = rows[:-1] if len(rows) > 1 and len(rows[-1]) != QRELS.width else rows  # cut off behind so much
-    if not rows or any(len(row) != QRELS.width for row in rows):
-        return False
-    fractions = sum(_FRACTION.fullmatch(row[-1]) is not None for row in rows)
-    # Grades are whole, values rarely; and a measure is named on many lines, a document on few.
-    return 2 * fractions >= len(rows) and 2 * len({row[2] for row in rows}) <= len(rows)
-
-
-def _kind_of_object(start: bytes) -> str | None:
-    """Return the kind of one object over many lines: FreshStack's leaderboard is one."""
-    try:
-        record = msgspec.json.decode(start, type=dict[str, Any])
-    except (ValueError, RecursionError):  # only a part of it, where it is long
-        if _NUGGETS.search(start):
-            return NUGGETS
-        return LEADERBOARD if b'"info"' in start and b'"datasets"' in start else None
-    return _kind_of_record(record)
-
-
-def _kind_of_record(record: dict[str, Any]) -> str | None:
-    keys = set(record)
-    if {"info", "datasets"} <= keys and isinstance(record["datasets"], dict):
-        return LEADERBOARD
-    if {"run_id", "measure", "value"} <= keys and "label" not in keys:
-        return LEADERBOARD
-    nuggets = record.get("nuggets")
-    if isinstance(nuggets, list):
-        assigned = any(isinstance(nugget, dict) and "assignment" in nugget for nugget in nuggets)
-        return ASSIGNMENTS if assigned else NUGGETS
-    if "rubrics" in keys or {"query_id"} < keys & _OF_BANKS or is_older_bank(record):
-        return NUGGETS
-    if {"spans", "sources"} <= keys or isinstance(record.get("tests"), list):
-        return SPANS
-    # Spans may bear a grade; with a label or a status they are judgements.
-    if {"query_id", "nugget_id"} <= keys and not keys & _VERDICT.difference({"grade"}):
-        return SPANS
-    if {"id", "doc_id", "start", "end"} <= keys:
-        return CHUNKS
-    if {"query_id", "doc_id", "from"} <= keys:
-        return POOL
-    if {"query_id", "claims"} <= keys:
-        return CLAIMS
-    # Behind the banks and spans, some of which have labels of their own.
-    if "query_id" in keys and (keys & {"label", "grade"} or is_failure(record)):
-        return JUDGEMENTS
-    if _is_answer(record, keys):
-        return ANSWERS
-    if "interaction_id" in keys or (keys & _ASKED and not keys & _DOCUMENT_TEXTS):
-        return TOPICS
-    # Last, as nearly every record has an id and some text.
-    return CORPUS if keys & _DOCUMENT_IDS and keys & _DOCUMENT_TEXTS else None
-
-
-def _is_answer(record: dict[str, Any], keys: set[str]) -> bool:
-    """Questions have answers, too: gold ones; an answer is of a run, or cites, or has seen passages."""
-    if is_report(record):
-        return True
-    if "answer" not in keys:
-        return False
-    parts = record["answer"] if isinstance(record["answer"], list) else []
-    cites = any(isinstance(part, dict) and "citations" in part for part in parts)
-    return cites or bool(keys & _OF_ANSWERS)
+_NAMES = {
+    "candidates": RETRIEVED,
+    "scores": RETRIEVED,
+    "beir": GRADED,
+    "umbrela": GRADED,
+    "numbers": GRADED,
+    "judged": JUDGEMENTS,
+    "asked": RANKED,
+    "questions": TOPICS,
+}
+_OF_COLUMNS = {"run": RETRIEVED, "qrels": GRADED}  # of a table
+_KNOWN = (
+    *(RUNS, JUDGED, CORPUS, TOPICS, NUGGETS, ANSWERS, JUDGEMENTS, ASSIGNMENTS),
+    *(POOL, MANIFEST, LEADERBOARD, RETRIEVED, GRADED, RANKED, SPANS, CHUNKS, CLAIMS),
+)

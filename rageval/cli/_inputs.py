@@ -10,26 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rageval.errors import InputError, UsageError
-from rageval.files.beir import is_beir
-from rageval.files.opening import (
-    BOM,
-    STDIN,
-    can_read_again,
-    head,
-    is_columnar,
-    is_remote,
-    name_of,
-    quoted,
-    start_of_stream,
-)
-from rageval.files.trec import RUN, Reading, kind_of_line
+from rageval.files.kinds import start_of_file, tag_of, told, unlike
+from rageval.files.opening import STDIN, File, can_read_again, is_columnar, is_remote, name_of, quoted
+from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, RUNS
+from rageval.files.trec import Reading, kind_of_line
 from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
 from rageval.text import visible
-
-_ROW_OF_RUN = re.compile(rb'"(doc_?id|docno|document_id|corpus_id)"\s*:\s*["\d]')
-_JUDGED = re.compile(rb'"(label|grade|status|run_id|answer|judgment)"')
-_DIGIT = re.compile(rb"\d")
-_EITHER = "numbers"  # a run or judgements: rageval.files.retrieved
 
 
 class Inputs:
@@ -64,13 +50,11 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
         if source is None:
             _place_name(word, inputs)
             continue
-        kind = _kind(source, word, reading)
-        if kind is None or kind == _EITHER:
+        places = _placed(source, reading)
+        if len(places) > 1:
             unknown.append(source)
         else:
-            source = _QrelsOfUmbrela(source, reading) if kind == "umbrela" else source
-            source = _QrelsOfSpans(source, reading) if kind == "spans" else source
-            {"run": inputs.runs, "json": inputs.answers}.get(kind, inputs.qrels).append(source)
+            getattr(inputs, places[0]).append(source)
     if inputs.answers and (inputs.runs or inputs.qrels):
         raise UsageError(
             "expected runs and judgements of documents, or judged answers (JSON lines), found both;"
@@ -89,6 +73,11 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
     return inputs
 
 
+def _is_named(source: Any) -> bool:
+    """Return whether this is a file with a name, and no stream."""
+    return isinstance(source, str | os.PathLike)
+
+
 _TAG = "tag"  # of --names: what runs call themselves
 
 
@@ -99,7 +88,7 @@ def run_sources(
     names = [run_name(run) for run in runs]
     if len(set(names)) < len(names):
         # Two files of one name in two folders are told apart by their paths.
-        names = [str(run) if isinstance(run, str) else name for run, name in zip(runs, names, strict=True)]
+        names = [str(run) if _is_named(run) else name for run, name in zip(runs, names, strict=True)]
     if said:
         names = _named(runs, names, said, reading)
     return [source_of_run(name, run, reading, dedup) for name, run in zip(names, runs, strict=True)]
@@ -109,12 +98,12 @@ def _named(runs: list[Any], names: list[str], said: Sequence[str], reading: Read
     """Return the names of runs as --names has them: names of single files, else the tags if asked for."""
     found = list(names)
     if _TAG in said:
-        found = [_tag(run, reading) or name for run, name in zip(runs, found, strict=True)]
+        found = [tag_of(run, reading) or name for run, name in zip(runs, found, strict=True)]
     for text in said:
         name, _, file = text.partition("=")
-        at = [at for at, run in enumerate(runs) if isinstance(run, str) and run == file]
+        at = [at for at, run in enumerate(runs) if _is_named(run) and str(run) == file]
         if text != _TAG and (not name or not at):
-            known = ", ".join(visible(run) for run in runs if isinstance(run, str))
+            known = ", ".join(visible(str(run)) for run in runs if _is_named(run))
             raise UsageError(f"--names {visible(text)}: expected {_TAG}, or NAME=FILE, of the runs {known}")
         for place in at:
             found[place] = name
@@ -126,24 +115,6 @@ def _named(runs: list[Any], names: list[str], said: Sequence[str], reading: Read
     return found
 
 
-def _tag(run: Any, reading: Reading) -> str | None:
-    """Return what a run calls itself: the last column of its first line."""
-    if isinstance(run, str):
-        start = b"" if is_columnar(run) else head(run, reading.limits)
-    else:
-        start = start_of_stream(run) or b""
-    # Windows' editors put a byte order mark before the first line.
-    lines = [line for line in start.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
-    if reading.comments == "skip":
-        lines = [line for line in lines if not line.startswith(b"#")]
-    if not lines:
-        return None
-    columns = lines[0].split(b"\t") if RUN.is_tabbed(lines[0]) else lines[0].split()
-    if len(columns) != RUN.width:
-        return None
-    return columns[-1].strip().decode("utf-8", "surrogateescape") or None
-
-
 _OF_SPANS = ("chunks", "sources", "overlap", "stale")
 
 
@@ -152,9 +123,12 @@ def judgements(inputs: Inputs, reading: Reading, floor: int, options: Mapping[st
     if len(inputs.qrels) != 1 or not inputs.runs:
         raise UsageError(_expectation(inputs))
     (qrels,) = inputs.qrels
-    if isinstance(qrels, _QrelsOfSpans):
-        return qrels.load({name: options[name] for name in _OF_SPANS})
-    found = _loaded(qrels, reading, floor)
+    if isinstance(qrels, _QrelsOfDataset):
+        found = qrels.load()
+    elif (kind := told(qrels, reading)) is not None and kind.name == "spans":
+        return _projected(qrels, options, reading)
+    else:
+        found = read_qrels(qrels, reading=reading, floor=floor)
     said = [name for name in _OF_SPANS[1:] if options[name] is not None]
     if said:
         raise UsageError(f"--{said[0]} is about spans; leave it out for judgements of documents")
@@ -163,12 +137,6 @@ def judgements(inputs: Inputs, reading: Reading, floor: int, options: Mapping[st
 
         require_judged_chunks(options["chunks"], found, reading.limits)
     return found
-
-
-def _loaded(qrels: Any, reading: Reading, floor: int) -> Any:
-    if isinstance(qrels, _QrelsOfDataset | _QrelsOfUmbrela):
-        return qrels.load()
-    return read_qrels(qrels, reading=reading, floor=floor)
 
 
 def _expectation(inputs: Inputs) -> str:
@@ -195,37 +163,17 @@ class _QrelsOfDataset:
         return found
 
 
-class _QrelsOfUmbrela:
-    """Judgements of documents in UMBRELA's JSON lines."""
+def _projected(spans: Any, options: Mapping[str, Any], reading: Reading) -> Any:
+    """Return what chunks hold by spans of sources."""
+    from rageval.spans import project
 
-    def __init__(self, source: Any, reading: Reading) -> None:
-        self.name, self._source, self._reading = name_of(source), source, reading
-
-    def load(self) -> Any:
-        from rageval.files.retrieved import read_umbrela
-        from rageval.scoring.qrels import Qrels
-
-        found = Qrels.from_records(read_umbrela(self._source, self._reading.limits), self.name)
-        found.judges = ("UMBRELA",)  # which is a model by its very name
-        return found
-
-
-class _QrelsOfSpans:
-    """Judgements that are spans of sources, to be met with chunks."""
-
-    def __init__(self, source: Any, reading: Reading) -> None:
-        self.name, self._source, self._limits = name_of(source), source, reading.limits
-
-    def load(self, options: Mapping[str, Any]) -> Any:
-        from rageval.spans import project
-
-        if options["chunks"] is None or options["sources"] is None:
-            raise UsageError(
-                f"{visible(self.name)}: holds spans of sources; expected --chunks FILE and --sources DIR,"
-                " by which it is told what chunks hold them"
-            )
-        said = {name: options[name] for name in ("overlap", "stale") if options[name] is not None}
-        return project(self._source, options["chunks"], options["sources"], limits=self._limits, **said)
+    if options["chunks"] is None or options["sources"] is None:
+        raise UsageError(
+            f"{visible(name_of(spans))}: holds spans of sources; expected --chunks FILE and --sources DIR,"
+            " by which it is told what chunks hold them"
+        )
+    said = {name: options[name] for name in ("overlap", "stale") if options[name] is not None}
+    return project(spans, options["chunks"], options["sources"], limits=reading.limits, **said)
 
 
 def _source(word: str) -> Any:
@@ -238,7 +186,7 @@ def _source(word: str) -> Any:
         return None
     mode = os.stat(word).st_mode
     # A pipe such as <(zcat run.gz) can be opened once only: it is looked into as a stream.
-    return open(word, "rb") if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) else word
+    return open(word, "rb") if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) else File(word)
 
 
 def _place_name(word: str, inputs: Inputs) -> None:
@@ -258,58 +206,41 @@ def _place_name(word: str, inputs: Inputs) -> None:
         inputs.measures.append(word)
 
 
-def _kind(source: Any, word: str, reading: Reading) -> str | None:
-    if isinstance(source, str):
-        if is_columnar(source):
-            from rageval.files.columnar import kind_of_columns
+def _placed(source: Any, reading: Reading) -> list[str]:
+    """Return the lists of inputs in which a file may stand; `InputError` if it holds something else."""
+    kind = told(source, reading)
+    if kind is not None and kind.holds in _PLACES:
+        return _PLACES[kind.holds]
+    if is_columnar(source):
+        from rageval.files.columnar import unlike_ours
 
-            return kind_of_columns(source)
-        return _kind_of(head(source, reading.limits), word, reading)
-    # Looked at without being taken: the reader finds the same bytes again.
-    start = start_of_stream(source)
-    return _kind_of(start, word, reading) if start else None
-
-
-def _kind_of(start: bytes, name: str, reading: Reading) -> str:
-    """Tell `run`, `qrels`, `umbrela` and `json` apart by the first line that holds something."""
-    start = start.removeprefix(BOM)
-    # Old Macs ended lines with \r alone.
-    lines = [line for line in start.replace(b"\r", b"\n").split(b"\n") if line.strip()]
-    if reading.comments == "skip":
-        lines = [line for line in lines if not line.startswith(b"#")]
-    if not lines:
-        raise InputError(f"{name}: is empty, expected a run (lines of 6 columns) or judgements (4 columns)")
-    if _may_be_judged(lines[0]):
-        from rageval.files.foreign_judgements import is_judged
-
-        if is_judged(start):
-            return "json"
-    if lines[0].lstrip().startswith(b"{"):
-        from rageval.files import retrieved
-        from rageval.files.spans import is_spans as is_gold
-
-        if (found := retrieved.kind_of(start)) is not None:
-            return found
-        if is_gold(start):
-            return "spans"
-        if _ROW_OF_RUN.search(lines[0]) and b'"score"' in lines[0] and not _JUDGED.search(lines[0]):
+        raise unlike_ours(source)
+    start = start_of_file(source, reading)
+    if kind is None and not start.line:
+        if isinstance(source, File):
             raise InputError(
-                f"{name}:1: looks like a run with a record a document: {quoted(lines[0])}; expected lines of"
-                " 6 columns (qid Q0 docid rank score tag), or one object {query: {docid: score}}"
+                f"{start.name}: is empty, expected a run (lines of 6 columns) or judgements (4 columns)"
             )
-        return "umbrela" if b'"judgment"' in lines[0] else "json"
-    if is_beir(lines[0]):
-        return "qrels"
-    kind = kind_of_line(lines[0])
-    # A line of runs and judgements has a number; what has tabs and none is the header of some table.
-    if kind is None or (b"\t" in lines[0] and not _DIGIT.search(lines[0])):
-        return _odd(lines[0], name, start)
-    return kind.name
+        return ["runs", "qrels"]  # a stream that cannot be looked into
+    if not start.text.lstrip().startswith(b"{"):
+        raise InputError(_odd(start.line, start.name, start.text))
+    if kind is not None and kind.name == "rows":
+        raise InputError(
+            f"{start.name}:1: looks like a run with a record a document: {quoted(start.line)}; expected lines"
+            " of 6 columns (qid Q0 docid rank score tag), or one object {query: {docid: score}}"
+        )
+    if kind is None and start.piece:
+        return ["answers"]  # broken, or cut off: the reader says where
+    raise unlike(start, kind)
 
 
-def _may_be_judged(line: bytes) -> bool:
-    """Return whether a line may begin judgements in another tool's form: JSON, or a header of columns."""
-    return line.lstrip().startswith((b"{", b"[")) or b"topic_id" in line
+_PLACES = {
+    RUNS: ["runs"],
+    JUDGED_DOCUMENTS: ["qrels"],
+    EITHER: ["runs", "qrels"],
+    JUDGED_ANSWERS: ["answers"],
+    ANSWERS: ["answers"],
+}
 
 
 def _odd(line: bytes, name: str, start: bytes) -> str:
@@ -319,7 +250,7 @@ def _odd(line: bytes, name: str, start: bytes) -> str:
             f"{name}:1: the file is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8"
         )
     if b"\x00" in line:
-        raise InputError(f"{name}:1: the file holds NUL bytes, expected text")
+        raise InputError(f"{name}:1: the file holds NUL bytes, expected text (is it UTF-16?)")
     expected = "expected a run (qid Q0 docid rank score tag) or judgements (qid nugget docid grade)"
     if line.lstrip().startswith(b"["):
         raise InputError(f"{name}:1: looks like a JSON array; expected JSON lines, one object a line")

@@ -316,14 +316,10 @@ def _roles(inputs: Inputs, earlier: list[str], options: dict[str, Any]) -> Itera
 
 
 def _is_earlier(word: str, reading: Reading) -> bool:
-    from rageval.files.foreign_judgements import is_judged
-    from rageval.files.opening import head
-    from rageval.pages.earlier import is_earlier
+    from rageval.files.kinds import told
 
-    if not os.path.isfile(word):
-        return False
-    start = head(word, reading.limits.for_records())
-    return is_earlier(start) and not is_judged(start)
+    kind = told(word, reading) if os.path.isfile(word) else None
+    return kind is not None and kind.name == "results"
 
 
 def _show(words: tuple[str, ...], options: dict[str, Any]) -> None:

@@ -21,13 +21,13 @@ import numpy as np
 from rageval.comparison._leanings import kin, length_leaning, mean_grades, ranked_alike, scored
 from rageval.comparison.positions import positions_in
 from rageval.errors import InputError
-from rageval.files import retrieved
-from rageval.files.foreign_judgements import is_judged, read_judged
-from rageval.files.jsonl import first_record, read_batches, read_records
+from rageval.files.foreign_judgements import read_judged
+from rageval.files.jsonl import read_batches, read_records
 from rageval.files.judgements import EXPECTED_ASSIGNMENT as ASSIGNMENTS
 from rageval.files.judgements import Assignment, distinct, folded
-from rageval.files.opening import Source, name_of, start_of
-from rageval.files.retrieved import read_umbrela
+from rageval.files.kinds import start_of_file, told_by
+from rageval.files.opening import Source, name_of
+from rageval.files.start import EITHER, JUDGED_DOCUMENTS
 from rageval.judges.base import Usage
 from rageval.judges.material import DOCUMENTS
 from rageval.judges.spending import cost
@@ -416,29 +416,22 @@ def _judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iter
     if callable(content := getattr(source, "qrels", None)):
         yield from _of_documents(content(), name_of(source))
         return
-    start = start_of(source)
-    if is_judged(start):
-        name = name_of(source)
-        for lines, judged in read_judged(source, start):
+    start = start_of_file(source)
+    kind, name = told_by(start), name_of(source)
+    if kind is not None and kind.name == "judged":
+        for lines, judged in read_judged(source, start.text):
             yield from ((f"{name}:{line}", row) for line, row in zip(lines, judged.rows, strict=True))
-        return
-    if not start.lstrip().startswith((b"{", b"[")) or retrieved.kind_of(start):
+    elif not start.is_json or (kind is not None and kind.holds in (JUDGED_DOCUMENTS, EITHER)):
         yield from _of_qrels(source, nuggets_in_qrels)
-        return
-    record = first_record(start) or {}
-    if "judgment" in record:
-        yield from _of_documents(read_umbrela(source), name_of(source))
-    elif _is_assigned(record.get("nuggets")):
+    elif kind is not None and kind.name == "assignments":
         yield from _of_assignments(source)
+    elif kind is not None and kind.name != "judgements":
+        raise InputError(f"{name}:1: holds {kind.noun}; expected judgements")
     else:
-        name, expected = name_of(source), "a judgement {query_id, run_id, …}"
+        expected = "a judgement {query_id, run_id, …}"
         for lines, judgements in read_batches(source, dict[str, Any], expected):
             for line, judgement in zip(lines, judgements, strict=True):
                 yield f"{name}:{line}", judgement
-
-
-def _is_assigned(nuggets: Any) -> bool:
-    return isinstance(nuggets, list) and any(isinstance(n, dict) and "assignment" in n for n in nuggets)
 
 
 def _of_qrels(source: Source, nuggets_in_qrels: bool | None) -> Iterator[_Line]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _AROUND = AROUND.encode()
 RUN = ("query_id", "doc_id", "score")
 _QRELS = ("query_id", "doc_id", "relevance")
+_OF_KINDS = {"run": RUN, "qrels": _QRELS}
 _INDEX = "__index_level_"  # pandas' numbers of rows
 ROWS = 2**16  # of a batch
 _PLAIN_ROWS = 2**8  # which may hold whole texts
@@ -34,14 +35,18 @@ _CELLS = 2**22  # of a batch
 
 
 def kind_of_columns(source: Source) -> str:
-    """Return `run` or `qrels`, by the columns."""
+    """Return `run` or `qrels`, by the columns; `table` if they are others."""
+    with _opened_table(source) as file:
+        names = set(file.schema_arrow.names)
+    # Further columns are allowed: tools add their own.
+    return next((kind for kind, columns in _OF_KINDS.items() if names.issuperset(columns)), "table")
+
+
+def unlike_ours(source: Source) -> InputError:
+    """Return the error for a table that holds neither runs nor judgements."""
     with _opened_table(source) as file:
         names = file.schema_arrow.names
-    for kind, columns in (("run", RUN), ("qrels", _QRELS)):
-        # Further columns are allowed: tools add their own.
-        if set(columns) <= set(names):
-            return kind
-    raise _unlike(source, f"{', '.join(RUN)} (a run) or {', '.join(_QRELS)} (judgements)", names)
+    return _unlike(source, f"{', '.join(RUN)} (a run) or {', '.join(_QRELS)} (judgements)", names)
 
 
 def run_rows(source: Source | RowRange, reading: Reading = PLAIN) -> Iterator[RunRows]:

@@ -511,14 +511,19 @@ def is_judged(start: bytes) -> bool:
         return True
     line = text.partition(b"\n")[0]
     if not line.startswith(b"{"):
-        if b"\t" in line:
-            return _is_annotations(line[:1000])
-        return b"," in line and _table_of(_header(line[:1000].decode("utf-8", "replace"))) is not None
+        return is_judged_table(line)
     try:
         record = msgspec.json.decode(line, type=dict[str, Any])
     except (ValueError, RecursionError):  # the beginning of a long line
         return any(all(key in text for key in keys) for keys in _OF_LONG)
     return any(form.fits(record) for form in _FORMS)
+
+
+def is_judged_table(line: bytes) -> bool:
+    """Return whether a line is the header of such a table, with commas or tabs."""
+    if b"\t" in line:
+        return _is_annotations(line[:1000])
+    return b"," in line and _table_of(_header(line[:1000].decode("utf-8", "replace"))) is not None
 
 
 def _is_of_claims(text: bytes) -> bool:

@@ -8,8 +8,6 @@ lines take some twenty megabytes.
 from __future__ import annotations
 
 import math
-import os
-import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -22,11 +20,14 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from rageval.errors import InputError, UsageError
-from rageval.files.answers import is_report, read_answers
-from rageval.files.foreign_judgements import Match, is_judged, read_judged
-from rageval.files.jsonl import as_line, first_record, read_batches, without_nulls
+from rageval.files.answers import read_answers
+from rageval.files.foreign_judgements import Match, read_judged
+from rageval.files.jsonl import as_line, read_batches, without_nulls
+from rageval.files.kinds import start_of_file, told_by, unlike
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import STDIN, Complaints, Source, head, name_of, quoted, start_of, start_of_stream
+from rageval.files.opening import Complaints, Source, name_of, quoted
+from rageval.files.start import ANSWERS, JUDGED_ANSWERS, Start
+from rageval.files.trec import Reading
 from rageval.records import Answer, Qrel
 from rageval.text import RULES, problem_of_id, visible
 
@@ -616,12 +617,11 @@ class JudgementTable:
         if callable(content := getattr(source, "qrels", None)):
             self.add_dicts(map(_of_document, content()))
             return
-        start = _start(source, limits)
-        if is_judged(start):
-            self._add_judged(source, start, limits)
-            return
-        kind = _kind_by(start, source)
-        if kind == "judgements":
+        start = start_of_file(source, Reading(limits=limits))
+        kind = _kind_of(start)
+        if kind == "judged":
+            self._add_judged(source, start.text, limits)
+        elif kind == "judgements":
             self._add_judgements(source, limits)
         elif kind == "assignments":
             _add_assignments(self, source, limits)
@@ -858,20 +858,6 @@ def distinct(texts: list[str]) -> list[str]:
     return list(names)
 
 
-_EXPECTED_FILE = (
-    "judgements {query_id, run_id, aspect, label or grade}, nugget assignments"
-    " {qid, run_id, nuggets: [{text, assignment}]} or answers"
-)
-_OTHERS = {
-    "nuggets": "nuggets that no answer was judged by",
-    "rubrics": "rubrics that no answer was judged by",
-    "interaction_id": "CRAG's questions",
-    "inclusion": "a plan of what people shall label",
-    "question": "questions",
-    "strict_vital_score": "nuggetizer's metrics",
-}
-
-
 def _of_document(qrel: Qrel) -> dict[str, Any]:
     """Return a judgement of a document, of a data set that stands for a file."""
     place = {"query_id": qrel.query_id, "run_id": "documents", "item_id": qrel.doc_id}
@@ -895,50 +881,13 @@ def _add_answer(table: JudgementTable, answer: Answer) -> None:
 
 def kind_of(source: Source, limits: Limits = DEFAULT) -> str:
     """Return `judgements`, `judged` (by another tool), `assignments` or `answers`."""
-    start = _start(source, limits)
-    return "judged" if is_judged(start) else _kind_by(start, source)
+    return _kind_of(start_of_file(source, Reading(limits=limits)))
 
 
-def _start(source: Source, limits: Limits) -> bytes:
-    """Return what a file begins with, without taking it away."""
-    if source == STDIN:
-        return start_of_stream(sys.stdin.buffer)
-    if isinstance(source, str | os.PathLike):
-        return head(source, limits.for_records())
-    return start_of_stream(source) or start_of(source, limits)
-
-
-def _kind_by(start: bytes, source: Source) -> str:
-    record = first_record(start)
-    # Longer than what was looked at, or no JSON.
-    if record is None:
-        return _kind_of_piece(start)
-    # Keys that only one kind has come first; `grade` alone may stand in several.
-    if "aspect" in record or "label" in record or is_failure(record):
-        return "judgements"
-    if _assigned(record.get("nuggets")):
-        return "assignments"
-    if ("answer" in record and "interaction_id" not in record) or is_report(record):
-        return "answers"
-    if "grade" in record:
-        return "judgements"
-    other = next((what for key, what in _OTHERS.items() if key in record), "something else")
-    keys = ", ".join(map(str, record))
-    raise InputError(f"{name_of(source)}:1: holds {other} (keys {keys:.200}); expected {_EXPECTED_FILE}")
-
-
-def is_failure(record: Mapping[str, Any]) -> bool:
-    """Return whether a record without a label is a judgement that failed; an answer has a status, too."""
-    return "status" in record and "query_id" in record and "answer" not in record
-
-
-def _assigned(nuggets: Any) -> bool:
-    return isinstance(nuggets, list) and any(isinstance(n, dict) and "assignment" in n for n in nuggets)
-
-
-def _kind_of_piece(start: bytes) -> str:
-    """Return the kind by the start of a long or broken record: what is wrong is told when it is read."""
-    if b'"assignment"' in start:
-        return "assignments"
-    answers = b'"answer"' in start or (b'"responses"' in start and b'"metadata"' in start)
-    return "answers" if answers and b'"aspect"' not in start else "judgements"
+def _kind_of(start: Start) -> str:
+    kind = told_by(start)
+    if kind is None and (start.piece or not start.text.lstrip().startswith(b"{")):
+        return "judgements"  # no JSON, or broken: what is wrong is told when it is read
+    if kind is None or kind.holds not in (JUDGED_ANSWERS, ANSWERS):
+        raise unlike(start, kind)
+    return kind.name

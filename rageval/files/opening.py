@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, cast
@@ -30,6 +31,8 @@ _SHOWN_ERRORS = 10
 _BLOCK = 2**17  # packed bytes read at a time
 _IN_MEMORY = 2**26  # bytes of a stream that are kept without a file
 LOOK = 10  # bytes that tell
+_HEAD = 2**16  # bytes in which the first lines are looked for
+_MOST_WAITING = 64  # open files are few in a process, and runs can be thousands
 _PARQUET = b"PAR1"
 GZIP, BZIP2, XZ, ZSTD = "gzip", "bzip2", "xz", "zstd"
 # bzip2 begins with letters, as an id may: what tells is that a block follows, or the end.
@@ -154,7 +157,6 @@ class _KeptStream:
     def __init__(self, stream: IO[bytes], name: str) -> None:
         self.name = name
         self._stream = stream
-        import weakref
         from tempfile import SpooledTemporaryFile
 
         # Closed by the finalizer, because nobody knows when the stream is read for the last time.
@@ -209,6 +211,100 @@ def _taken(stream: Any, size: int, name: str) -> bytes:
     return bytes(block)
 
 
+class File(os.PathLike[str]):
+    """A file of this machine that is opened once: it is read on by the stream by which it was looked into.
+
+    It stands wherever a path may, and keeps what the file begins with.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/run.trec"
+    >>> with open(path, "wb") as stream:
+    ...     _ = stream.write(b"q Q0 d 1 2.5 r")
+    >>> file = File(path)
+    >>> head(file), str(file) == path
+    (b'q Q0 d 1 2.5 r', True)
+    """
+
+    _waiting = 0  # streams of all files that were looked into and not read yet
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Name the file; it is opened when somebody looks."""
+        self._path = os.fspath(path)
+        self._heads: dict[int, bytes] = {}
+        self._first: bytes | None = None
+        self._stream: tuple[IO[bytes], int, weakref.finalize[Any, Any]] | None = None
+
+    def __fspath__(self) -> str:
+        return self._path
+
+    def __str__(self) -> str:
+        return self._path
+
+    def __repr__(self) -> str:
+        return f"File({self._path!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, File) and other._path == self._path
+
+    def __hash__(self) -> int:
+        return hash(self._path)
+
+    def __reduce__(self) -> tuple[type[File], tuple[str]]:
+        return File, (self._path,)
+
+    def opened(self) -> IO[bytes]:
+        """Return a stream at the beginning of the file, which the caller closes."""
+        if self._stream is not None:
+            stream, process, closed = self._stream
+            self._stream = None
+            # A process that was forked shares the place in its parent's stream: it opens one of its own.
+            if process == os.getpid():
+                # A new object for the same open file: one that is older than the generator which reads it
+                # may be collected before it, and would complain that nobody closed it.
+                again = open(os.dup(stream.fileno()), "rb", buffering=0)  # noqa: SIM115
+                closed()
+                return cast("IO[bytes]", again)
+        with _explained(self._path):
+            # Unbuffered: whole chunks are read anyway, and a buffer would copy each of them.
+            return cast("IO[bytes]", open(self._path, "rb", buffering=0))
+
+    def _looked_into(self, look: Callable[[IO[bytes]], bytes]) -> bytes:
+        """Return what is seen in the file, whose stream is kept for whoever reads it."""
+        stream = self.opened()
+        try:
+            found = look(stream)
+            stream.seek(0)
+        except BaseException:
+            stream.close()
+            raise
+        if File._waiting >= _MOST_WAITING:
+            stream.close()
+            return found
+        File._waiting += 1
+        closed = weakref.finalize(self, _closed, stream)
+        self._stream = stream, os.getpid(), closed
+        return found
+
+    def first(self) -> bytes:
+        """Return the bytes that it begins with, as they lie there."""
+        if self._first is None:
+            self._first = self._looked_into(lambda stream: stream.read(LOOK))
+        return self._first
+
+    def head(self, limits: Limits) -> bytes:
+        """Return the first lines, unpacked."""
+        if limits.line not in self._heads:
+            self._heads[limits.line] = self._looked_into(
+                lambda stream: next(_chunks(stream, self._path, limits, _HEAD), b"")
+            )
+        return self._heads[limits.line]
+
+
+def _closed(stream: IO[bytes]) -> None:
+    File._waiting -= 1
+    stream.close()
+
+
 Source = str | os.PathLike[str] | IO[bytes] | _KeptStream
 
 
@@ -242,8 +338,13 @@ def is_columnar(source: Source | RowRange) -> bool:
         return str(source).partition("?")[0].endswith((".parquet", ".pq"))
     if not isinstance(source, str | os.PathLike) or source == STDIN or not os.path.isfile(source):
         return False
-    with _opened(source) as raw:
-        return raw.read(len(_PARQUET)) == _PARQUET
+    return (source if isinstance(source, File) else File(source)).first().startswith(_PARQUET)
+
+
+def noted(source: Any) -> Any:
+    """Return a file of this machine as a `File`, which is opened once; anything else as it is."""
+    is_path = isinstance(source, str | os.PathLike) and not isinstance(source, File)
+    return File(source) if is_path and is_local_file(source) else source
 
 
 def name_of(source: Source) -> str:
@@ -266,8 +367,6 @@ def kept(source: Source) -> Source:
     if source == STDIN:
         return _KeptStream(sys.stdin.buffer, name_of(source))
     if isinstance(source, str | os.PathLike) and os.path.exists(source) and _is_pipe(source):
-        import weakref
-
         stream = open(source, "rb", buffering=0)  # noqa: SIM115
         found = _KeptStream(cast("IO[bytes]", stream), name_of(source))
         weakref.finalize(found, stream.close)
@@ -297,25 +396,29 @@ def chunks(source: Source, limits: Limits = DEFAULT, size: int = CHUNK) -> Itera
     """Yield the unpacked content, cut only behind line ends; the last chunk may lack its line end."""
     name = name_of(source)
     with _raw(source, name) as raw:
-        rest: list[bytes] = []  # pieces of a line that is not yet whole
-        for block in _unpacked(raw, name, limits, size):
-            cut = block.rfind(b"\n") + 1
-            if not cut:
-                rest.append(block)
-                if sum(map(len, rest)) > limits.line:
-                    yield b"".join(rest)  # the reader reports the line as too long, with its number
-                    return
-                continue
-            # A memoryview is joined without a copy of its own.
-            yield b"".join([*rest, memoryview(block)[:cut]])
-            rest = [block[cut:]]
-        if any(rest):
-            yield b"".join(rest)
+        yield from _chunks(raw, name, limits, size)
 
 
-def head(source: Source, limits: Limits = DEFAULT, size: int = 2**16) -> bytes:
+def _chunks(raw: IO[bytes], name: str, limits: Limits, size: int) -> Iterator[bytes]:
+    rest: list[bytes] = []  # pieces of a line that is not yet whole
+    for block in _unpacked(raw, name, limits, size):
+        cut = block.rfind(b"\n") + 1
+        if not cut:
+            rest.append(block)
+            if sum(map(len, rest)) > limits.line:
+                yield b"".join(rest)  # the reader reports the line as too long, with its number
+                return
+            continue
+        # A memoryview is joined without a copy of its own.
+        yield b"".join([*rest, memoryview(block)[:cut]])
+        rest = [block[cut:]]
+    if any(rest):
+        yield b"".join(rest)
+
+
+def head(source: Source, limits: Limits = DEFAULT) -> bytes:
     """Return the first lines, for telling one kind of file from another."""
-    return next(chunks(source, limits, size), b"")
+    return source.head(limits) if isinstance(source, File) else next(chunks(source, limits, _HEAD), b"")
 
 
 def start_of_stream(stream: Any) -> bytes:
@@ -341,9 +444,9 @@ def start_of(source: Source, limits: Limits = DEFAULT) -> bytes:
 
 def first_bytes(source: Source, limits: Limits) -> bytes:
     """Return what a source of lines begins with, as far as that can be told without taking it away."""
-    if can_read_again(source):
+    if isinstance(source, File) or can_read_again(source):
         return head(source, limits).removeprefix(BOM)
-    stream: Any = source
+    stream: Any = getattr(sys.stdin, "buffer", None) if source == STDIN else source
     if not hasattr(stream, "peek") and hasattr(stream, "seekable") and stream.seekable():
         at = stream.tell()
         start = stream.read(2**16)
@@ -362,11 +465,8 @@ def _opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[
         yield cast("IO[bytes]", far)
         _refuse_changes(path, far.stamp)
         return
-    with _explained(path):
-        # Unbuffered: whole chunks are read anyway, and a buffer would copy each of them.
-        stream = open(path, "rb", buffering=0)  # noqa: SIM115
-    with stream:
-        yield cast("IO[bytes]", stream)
+    with (path if isinstance(path, File) else File(path)).opened() as stream:
+        yield stream
 
 
 def _stamp_of(path: str | os.PathLike[str]) -> Stamp:

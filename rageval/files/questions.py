@@ -255,7 +255,7 @@ _TOPICS_IN_JSON: RecordForm[Question] = RecordForm(
 
 
 # A record is of the first form it fits.
-_FORMS: tuple[RecordForm[Question], ...] = (
+QUESTION_FORMS: tuple[RecordForm[Question], ...] = (
     _keyed("plain questions", "query_id", "question"),
     _CRAG,
     _LIVERAG,
@@ -276,7 +276,7 @@ def read_questions(source: Source, limits: Limits = DEFAULT) -> Iterator[Questio
     if callable(content := getattr(source, "questions", None)):
         yield from content()
         return
-    records = read_forms(source, _FORMS, "questions", limits)
+    records = read_forms(source, QUESTION_FORMS, "questions", limits)
     for _, question in once(records, source, lambda question: f"question {question.query_id}"):
         yield question
 

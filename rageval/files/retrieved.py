@@ -33,7 +33,6 @@ from rageval.files.opening import BOM, Source, _refuse_bom, chunks, name_of, sta
 from rageval.files.trec import RunRows
 from rageval.records import Qrel, Question
 
-RUN, _EITHER = "run", "numbers"
 _DICT = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*(?:"(?:[^"\\]|\\.)*"\s*:\s*[-\d]|\})')
 _POINT = re.compile(rb":\s*-?\d+(?:\.\d|[eE])")
 _TEXTS = ("contents", "text", "segment", "passage", "body")
@@ -99,16 +98,12 @@ QUESTIONS: RecordForm[Question] = RecordForm(
 )
 
 
-def kind_of(start: bytes) -> str | None:
-    """Return `run`, or `numbers` if it may be judgements as well; None if nothing was retrieved."""
-    if not start.lstrip().startswith(b"{"):
-        return None
-    if b'"candidates"' in start and _is_candidates(start):
-        return RUN
-    return (RUN if _POINT.search(start) else _EITHER) if _is_numbers(start) else None
+def has_point(start: bytes) -> bool:
+    """Return whether a number has a point or an exponent, as scores have and grades mostly do not."""
+    return _POINT.search(start) is not None
 
 
-def _is_numbers(start: bytes) -> bool:
+def is_numbers(start: bytes) -> bool:
     """Return whether this is, or begins like, a dict of dicts of numbers."""
     for text in (start.lstrip().partition(b"\n")[0], start):
         try:
@@ -120,8 +115,11 @@ def _is_numbers(start: bytes) -> bool:
     return _DICT.match(start) is not None
 
 
-def _is_candidates(start: bytes) -> bool:
-    line = start.lstrip().partition(b"\n")[0]
+def is_candidates(start: bytes) -> bool:
+    """Return whether this is, or begins like, what was retrieved for a query."""
+    if b'"candidates"' not in start:
+        return False
+    line = start.removeprefix(BOM).lstrip().partition(b"\n")[0]
     try:
         record = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
     except (ValueError, RecursionError):  # cut off, or broken, which is told when it is read

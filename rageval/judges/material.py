@@ -739,7 +739,7 @@ def passages_in(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[str,
         for document in content():
             yield document.doc_id, _text_of(document)
         return
-    if retrieved.kind_of(start := start_of(source, limits)) and b'"candidates"' in start:
+    if retrieved.is_candidates(start_of(source, limits)):
         yield from _candidates(source, limits)
         return
     for line, record in read_records(source, _Passage, "a passage {id, text}", limits):

@@ -10,9 +10,11 @@ from importlib import import_module
 from itertools import islice, takewhile
 from typing import Any
 
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, RagevalError, UsageError
+from rageval.files.kinds import told
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import STDIN, Source
+from rageval.files.opening import STDIN, Source, can_read_again
+from rageval.files.trec import Reading
 from rageval.logs._content import Content, Record, opened
 from rageval.logs.parting import Log, parted
 from rageval.logs.paths import LIKELY, FieldLook, Path, fields_of, mapping_of, path_of, suggested
@@ -101,7 +103,7 @@ def read(
     mapping = mapping_of(map)
     reading = LogReading(limits, hop, split or {})
     content = opened(path, limits)
-    reader = _reader(content, mapping, tool, records)
+    reader = _reader(content, mapping, tool, records, path, limits)
     reading.form = content.form
     # Only lines can be of several tools; what is generic is whatever `map` says it is.
     if content.form == "lines" and reader.tool != GENERIC:
@@ -109,6 +111,16 @@ def read(
     # Two tables of two systems have nothing else by which they are told apart.
     otherwise = _stem(path) if reader.tool == GENERIC else ""
     return parted(reader.tool, reader.rows(content, reading), mapping, reading, run, otherwise)
+
+
+def tool_of(path: Source, limits: Limits = DEFAULT) -> str | None:
+    """Return whose log a file is; None if no reader knows it, or several do."""
+    try:
+        content = opened(path, limits)
+        fitting = [reader.tool for reader in _all() if reader.fits(content)]
+    except RagevalError:
+        return None
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _stem(path: Source) -> str:
@@ -135,7 +147,12 @@ def _of_one_tool(content: Content, reader: LogReader) -> Iterator[Record]:
 
 
 def _reader(
-    content: Content, mapping: Mapping[str, Path], tool: str | None, records: str | None
+    content: Content,
+    mapping: Mapping[str, Path],
+    tool: str | None,
+    records: str | None,
+    path: Source,
+    limits: Limits,
 ) -> LogReader:
     """Return the one reader that knows the content."""
     if tool is not None and tool != GENERIC:
@@ -152,7 +169,9 @@ def _reader(
         if fitting:
             return fitting[0]
     if not mapping.keys() & _ASKED:
-        raise InputError(f"{content.name}: no reader knows this. {_listing(content, records)}")
+        kind = told(path, Reading(limits=limits)) if can_read_again(path) else None
+        ours = f"holds {kind.noun}, and as a log " if kind is not None and kind.name != "table" else ""
+        raise InputError(f"{content.name}: {ours}no reader knows this. {_listing(content, records)}")
     # Without a question, id or answer named there is nothing to import, so a map of other fields does not
     # suffice.
     return LogReader(GENERIC, lambda _: True, lambda content, _: _generic(content, mapping, records))

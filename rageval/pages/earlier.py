@@ -13,7 +13,7 @@ from rageval.comparison import Settings
 from rageval.comparison.results import better_of, worded
 from rageval.errors import InputError, MeasureError, UsageError
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import BOM, Source, chunks, name_of
+from rageval.files.opening import Source, chunks, name_of
 from rageval.measures.base import NEITHER, checked_direction
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Blend, Share
@@ -26,22 +26,12 @@ from rageval.text import visible
 
 _SAID = ("value", "missing", "bounds", "lost", "judges", "basis")
 _EXPECTED = "the output of rageval score, compare, agree, diagnose or report show with --format json"
-_FIRST_KEY = re.compile(rb'\s*\{\s*"(results|signature|compared|format|diagnosis)"\s*:')
 _NOT_HERE = "for what is not known here"
 _LEVEL = re.compile(r"\|level:(0\.\d+)\|")
 _ONLY_MEANS = (
     "{}: holds means only; with the values of every query (rageval score -q --format json) there are"
     " intervals, tests and differences"
 )
-
-
-def is_earlier(start: bytes) -> bool:
-    """Tell whether a file that begins like this is the JSON of an earlier command.
-
-    >>> is_earlier(b'{"results": ['), is_earlier(b'{"query_id": "q"')
-    (True, False)
-    """
-    return _FIRST_KEY.match(start.removeprefix(BOM)) is not None
 
 
 def report_of_earlier(files: Sequence[Source], settings: Settings, extra: Beside) -> Report:

@@ -18,13 +18,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError, UsageError
-from rageval.files.jsonl import as_line, first_record
+from rageval.files.jsonl import as_line
 from rageval.files.judgements import JudgementLine, JudgementTable
+from rageval.files.kinds import told
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Source, can_read_again, name_of, start_of
+from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.plans import LabelPlan, Look, is_plan, plans_of_labels, read_plan
 from rageval.files.questions import read_weights
-from rageval.files.retrieved import read_umbrela
+from rageval.files.start import JUDGED_ANSWERS
+from rageval.files.trec import Reading
 from rageval.measures.base import MEAN, Measure
 from rageval.measures.scales import POSITION
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
@@ -504,13 +506,12 @@ def _documents(source: Any, limits: Limits, failed: dict[str, set[str]]) -> Iter
         qrels = as_qrels(source)
         yield "+".join(qrels.judges), qrels
         return
-    record = first_record(start_of(source, limits))
-    if record is None or not {"judgment", "query_id"} & record.keys():
-        yield "", read_qrels(source, limits=limits)
-    elif "judgment" in record:
-        yield "UMBRELA", Qrels.from_records(read_umbrela(source, limits), name_of(source))
-    else:
+    kind = told(source, Reading(limits=limits))
+    if kind is not None and kind.holds == JUDGED_ANSWERS:
         yield from _of_lines(source, limits, failed)
+    else:
+        qrels = read_qrels(source, limits=limits)
+        yield "+".join(qrels.judges), qrels
 
 
 def _of_lines(source: Source, limits: Limits, failed: dict[str, set[str]]) -> Iterator[tuple[str, Qrels]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -10,23 +11,24 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
-from rageval.files.beir import is_beir, read_beir
+from rageval.files.beir import read_beir
+from rageval.files.kinds import told
 from rageval.files.limits import Limits
 from rageval.files.objects import ITERATIONS
 from rageval.files.opening import (
     ADAPTIVE,
     Source,
     can_read_again,
-    first_bytes,
     is_columnar,
     is_local_file,
     is_packed,
     is_remote,
     kept,
     name_of,
+    noted,
     size_of,
-    start_of,
 )
+from rageval.files.start import JUDGED_DOCUMENTS, RUNS, Kind
 from rageval.files.trec import (
     COMMENTS,
     PLAIN,
@@ -201,7 +203,10 @@ def read_run(
     if dedup not in (None, "first"):
         raise UsageError(f"dedup={dedup!r}: expected 'first', or nothing to refuse duplicates")
     reading = reading or _reading(comments, limits)
-    if _is_retrieved(source, reading):
+    source = noted(source)
+    kind = _kind(source, reading)
+    _refuse(source, kind, RUNS)
+    if kind is not None and kind.is_json:
         from rageval.files import retrieved
 
         return Run.of_rows(run_name(source), [retrieved.run_rows(source, reading.limits)], dedup)
@@ -237,21 +242,11 @@ def read_qrels(
         The judgements.
     """
     reading = reading or _reading(comments, limits)
-    if _is_retrieved(source, reading):
-        from rageval.files import retrieved
-
-        records = [
-            {"query_id": query, "doc_id": doc, "relevance": number}
-            for _, query, doc, number in retrieved.numbers(source, reading.limits)
-        ]
-        return _with_asked(source, Qrels.from_records(records, name_of(source)))
-    if _is_beir(source, reading):
-        return _with_asked(source, Qrels.from_records(read_beir(source, reading.limits), name_of(source)))
-    if _is_gold(source, reading):
-        raise InputError(
-            f"{name_of(source)}: holds spans of sources; which chunks hold them is told by --chunks FILE and"
-            " --sources DIR (in Python: rageval.spans.project(spans, chunks, sources))"
-        )
+    source = noted(source)
+    kind = _kind(source, reading)
+    _refuse(source, kind, JUDGED_DOCUMENTS)
+    if kind is not None and (kind.is_json or kind.name == "beir"):
+        return _with_asked(source, _of_records(source, kind, reading.limits))
     source = kept(source)
     qrels = _compiled_qrels(source, reading, floor) or _plain_qrels(source, reading, floor)
     qrels.origin = source, reading
@@ -262,6 +257,23 @@ def read_qrels(
         nugget, qrels.unread = columns_of_qrels(source)
         qrels.declared = nugget is not None and nugget not in ITERATIONS
     return _with_asked(source, qrels)
+
+
+def _of_records(source: Source, kind: Kind, limits: Limits) -> Qrels:
+    """Read judgements that are no lines of columns, or a table of BEIR's."""
+    from rageval.files import retrieved
+
+    if kind.name == "beir":
+        return Qrels.from_records(read_beir(source, limits), name_of(source))
+    if kind.name == "umbrela":
+        found = Qrels.from_records(retrieved.read_umbrela(source, limits), name_of(source))
+        found.judges = ("UMBRELA",)  # which is a model by its very name
+        return found
+    records = [
+        {"query_id": query, "doc_id": doc, "relevance": number}
+        for _, query, doc, number in retrieved.numbers(source, limits)
+    ]
+    return Qrels.from_records(records, name_of(source))
 
 
 _MANIFEST = "manifest.json"  # of a collection that models judged: rageval.building._manifest
@@ -396,45 +408,37 @@ def named_sources(runs: Mapping[str, Any] | Iterable[Any]) -> list[RunSource]:
     return sources
 
 
-def _is_beir(source: Any, reading: Reading) -> bool:
-    """Return whether the file holds judgements as BEIR has them; one far away is told by its name first."""
-    if is_columnar(source) or (is_remote(source) and ".tsv" not in str(source)):
-        return False
-    return is_beir(start_of(source, reading.limits))
+_NOUNS = {RUNS: "a run", JUDGED_DOCUMENTS: "judgements of documents"}
+_BY_NAME = re.compile(r"\.(json|tsv)")  # of files far away that are looked into: each look is a request
 
 
-def _is_retrieved(source: Any, reading: Reading) -> bool:
-    """Return whether the file holds what was retrieved (or grades) as JSON.
-
-    One that lies far away is looked into only if its name says so: each look is a request.
-    """
-    if is_remote(source) and ".json" not in str(source):
-        return False
-    if is_columnar(source) or not first_bytes(source, reading.limits).lstrip().startswith(b"{"):
-        return False
-    from rageval.files import retrieved
-
-    return retrieved.kind_of(start_of(source, reading.limits)) is not None
+def _kind(source: Any, reading: Reading) -> Kind | None:
+    """Return of what kind a file is, where it may be another than lines of columns, or Parquet."""
+    if is_remote(source) and not _BY_NAME.search(str(source)):
+        return None
+    return None if is_columnar(source) else told(source, reading)
 
 
-def _is_gold(source: Any, reading: Reading) -> bool:
-    """Return whether the file holds spans, which are judgements only beside chunks."""
-    if is_remote(source) or is_columnar(source):
-        return False
-    start = first_bytes(source, reading.limits)
-    if not start.lstrip().startswith(b"{"):
-        return False
-    from rageval.files.spans import is_spans
-
-    return is_spans(start)
+def _refuse(source: Any, kind: Kind | None, expected: str) -> None:
+    """Raise `InputError` if a file of records holds something else; of lines, the reader says which."""
+    # Where the place says what numbers are, a point in them says nothing; of columns the reader says more.
+    if kind is None or kind.name in ("scores", "numbers", "run", "qrels", "topics", "table"):
+        return
+    if kind.name == "spans":
+        raise InputError(
+            f"{name_of(source)}: holds spans of sources; which chunks hold them is told by --chunks FILE and"
+            " --sources DIR (in Python: rageval.spans.project(spans, chunks, sources))"
+        )
+    if kind.holds != expected:
+        raise InputError(f"{name_of(source)}:1: holds {kind.noun}; expected {_NOUNS[expected]}")
 
 
 def source_of_run(name: str, path: Source, reading: Reading = PLAIN, dedup: str | None = None) -> RunSource:
     """Return a file that will be read as it is scored; one of JSON is read now, as a whole."""
+    path = noted(path)
     source = RunSource(name, path=path, reading=reading, dedup=dedup)
-    if _is_retrieved(path, reading):
-        return source.in_memory()
-    return source
+    kind = _kind(path, reading)
+    return source.in_memory() if kind is not None and kind.is_json else source
 
 
 def _run_table(run: Any) -> Run:

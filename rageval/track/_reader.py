@@ -21,8 +21,7 @@ from rageval.checking.findings import ERROR
 from rageval.checking.tracks import track_named
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
-from rageval.files.opening import BOM, head
-from rageval.files.trec import RUN
+from rageval.files.kinds import tag_of
 from rageval.files.whole import open_regular
 from rageval.records import Question
 from rageval.scoring.sources import read_run
@@ -182,8 +181,6 @@ def _named(path: Path, job: EntryJob) -> tuple[str, int]:
 
 
 def _tag(path: Path) -> str:
-    """Return what a run calls itself: the last column of its first line; nothing of a run in JSON."""
-    lines = [line for line in head(str(path)).removeprefix(BOM).splitlines() if line.strip()]
-    columns = lines[0].split(b"\t") if RUN.is_tabbed(lines[0]) else lines[0].split()
-    tag = columns[-1].strip().decode("utf-8", "replace") if len(columns) == RUN.width else ""
+    """Return what a run calls itself, if that is a name."""
+    tag = tag_of(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     return tag if tag and problem_of_id(tag) is None else ""

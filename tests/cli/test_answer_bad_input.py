@@ -257,13 +257,13 @@ OTHER_FILES: dict[str, tuple[Row, str]] = {
     "questions": ({"query_id": "1", "question": "?"}, "questions"),
     "CRAG's questions": (
         {"interaction_id": "1", "query": "?", "answer": "x", "domain": "d"},
-        "CRAG's questions",
+        "questions",
     ),
     "metrics": (
         {"qid": "1", "strict_vital_score": 1, "strict_all_score": 1, "vital_score": 1, "all_score": 1},
         "nuggetizer's metrics",
     ),
-    "rubrics": ({"qid": "1", "rubrics": [{"criterion": "c", "weight": 1}]}, "rubrics"),
+    "rubrics": ({"qid": "1", "rubrics": [{"criterion": "c", "weight": 1}]}, "nuggets, or rubrics"),
     "something else": ({"a": 1, "b": 2}, "something else (keys a, b)"),
     "nothing": ({}, "something else"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import pytest
 
 import rageval
 from rageval.comparison import Settings
+from rageval.files.kinds import told
 from rageval.pages._parts import CLOSING, OPENING
-from rageval.pages.earlier import is_earlier, report_of_earlier
+from rageval.pages.earlier import report_of_earlier
 from rageval.pages.gathering import Beside
 from test_readme import ROOT
 from test_report import CRAG, MEASURES, RUNS, judgement, lines, rageval_, reported
@@ -113,8 +115,8 @@ def test_odd_json_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_earlier_results_are_told_from_judgements_by_their_first_key() -> None:
-    assert is_earlier(b'\xef\xbb\xbf{\n  "compared": 4')
-    assert not is_earlier(b'{"query_id": "q", "results": 1}')
+    assert str(told(io.BytesIO(b'\xef\xbb\xbf{\n  "compared": 4'))) == "results"
+    assert told(io.BytesIO(b'{"query_id": "q", "results": 1}')) is None
 
 
 def test_a_file_that_lacks_what_a_page_shows_is_told_by_name(tmp_path: Path) -> None:

@@ -1,0 +1,181 @@
+"""Of what kind a file of JSON is, in one table: by the forms of its readers, and by keys that only it has.
+
+The order counts: a record is of the first kind that it fits, and those that have a key of their own come
+first. People add keys, so that answers, questions and passages, which have little of their own, are last.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from rageval.files.answers import FORMS, is_report
+from rageval.files.banks import is_older_bank
+from rageval.files.foreign_judgements import is_judged
+from rageval.files.leaderboards import is_leaderboard
+from rageval.files.plans import FORMAT
+from rageval.files.questions import QUESTION_FORMS
+from rageval.files.retrieved import has_point, is_candidates, is_numbers
+from rageval.files.spans import is_spans
+from rageval.files.start import (
+    ANSWERS,
+    EITHER,
+    JUDGED_ANSWERS,
+    JUDGED_DOCUMENTS,
+    NUGGETS,
+    OTHER,
+    PASSAGES,
+    QUESTIONS,
+    RUNS,
+    Kind,
+    Start,
+)
+
+# A bank of nuggets by what it begins with: a key of NuggetBank v3 or of DRAGUN's rubrics, or NeuCLIR's first
+# question.
+_BANK = re.compile(
+    rb'"(?:nugget_bank|claim_bank|short_answers)"\s*:|\A\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*"(?:AND|OR)"\s*,'
+)
+_EARLIER = re.compile(rb'\s*\{\s*"(?:results"\s*:\s*\[|(?:signature|compared|format|diagnosis)"\s*:)')
+_VERDICT = {"label", "grade", "status"}
+_DOCUMENT_IDS = {"_id", "id", "docid", "doc_id", "corpus_id"}
+_DOCUMENT_TEXTS = {"text", "segment", "passage"}
+_OF_ANSWERS = {"run_id", "references", "metadata", "passages", "final_prompt", "status"}
+_OF_BANKS = {"query_id", "nugget_bank", "claim_bank"}
+_ROW_OF_RUN = {"doc_id", "docid", "docno", "document_id", "corpus_id"}
+
+
+def is_failure(record: dict[str, Any]) -> bool:
+    """Return whether a record without a label is a judgement that failed; an answer has a status, too."""
+    return "status" in record and "query_id" in record and "answer" not in record
+
+
+def is_assigned(nuggets: object) -> bool:
+    """Return whether nuggets are assigned to an answer."""
+    return isinstance(nuggets, list) and any(isinstance(n, dict) and "assignment" in n for n in nuggets)
+
+
+def _is_results(start: Start) -> bool:
+    return _EARLIER.match(start.text) is not None
+
+
+def _is_manifest(start: Start) -> bool:
+    # It is printed over many lines; banks may name rageval as who made them.
+    return start.line.strip() == b"{" and b'"rageval"' in start.text and not _BANK.search(start.text)
+
+
+def _is_board(start: Start) -> bool:
+    """FreshStack's is one object over many lines; others have a record a value."""
+    if not start.record and b'"info"' in start.text and b'"datasets"' in start.text:
+        return True
+    of_freshstack = start.has("info", "datasets") and isinstance(start.record["datasets"], dict)
+    values = start.has("run_id", "measure", "value") and "label" not in start.record
+    return of_freshstack or values or is_leaderboard(start.lines[:1])
+
+
+def _is_plan(start: Start) -> bool:
+    return str(start.record.get("plan", "")).startswith(FORMAT.partition("/")[0])
+
+
+def _is_bank(start: Start) -> bool:
+    record = start.record
+    if not record:
+        return _BANK.search(start.text) is not None
+    is_listed = isinstance(record.get("nuggets"), list) or "rubrics" in record
+    return is_listed or {"query_id"} < record.keys() & _OF_BANKS or is_older_bank(record)
+
+
+def _is_judgement(start: Start) -> bool:
+    record = start.record
+    # What is wrong with a broken line is told when it is read.
+    return b'"aspect"' in start.piece or "aspect" in record or "label" in record or is_failure(record)
+
+
+def _is_answer(start: Start) -> bool:
+    """Questions have answers, too: gold ones; an answer is of a run, or cites, or has seen passages."""
+    record = start.record
+    piece = start.piece
+    if b'"answer"' in piece or (b'"responses"' in piece and b'"metadata"' in piece):
+        return True
+    if is_report(record):
+        return True
+    if "answer" not in record or "interaction_id" in record:
+        return False
+    parts = record["answer"] if isinstance(record["answer"], list) else []
+    cites = any(isinstance(part, dict) and "citations" in part for part in parts)
+    if cites or record.keys() & _OF_ANSWERS:
+        return True
+    return not _is_question(start) and any(form.fits(record) for form in FORMS.values())
+
+
+def _is_question(start: Start) -> bool:
+    has_text = bool(start.record.keys() & _DOCUMENT_TEXTS)
+    asks = any(form.fits(start.record) for form in QUESTION_FORMS)
+    return "interaction_id" in start.record or (not has_text and (asks or "query_text" in start.record))
+
+
+def _is_passage(start: Start) -> bool:
+    keys = start.record.keys()
+    return bool(keys & _DOCUMENT_IDS and keys & _DOCUMENT_TEXTS)
+
+
+def _is_row_of_run(start: Start) -> bool:
+    return "score" in start.record and bool(start.record.keys() & _ROW_OF_RUN)
+
+
+_KINDS = (
+    Kind("candidates", RUNS, "candidates", lambda start: is_candidates(start.text)),
+    Kind("scores", RUNS, "a run", lambda start: is_numbers(start.text) and has_point(start.text)),
+    Kind("numbers", EITHER, "a run, or judgements", lambda start: is_numbers(start.text)),
+    Kind("judged", JUDGED_ANSWERS, "judgements in another tool's form", lambda start: is_judged(start.text)),
+    Kind("results", OTHER, "results that rageval wrote as JSON", _is_results, "rageval report"),
+    Kind("manifest", OTHER, "the manifest of a collection", _is_manifest, "rageval doctor"),
+    Kind("leaderboard", OTHER, "a leaderboard", _is_board, "rageval agree --leaderboards"),
+    Kind("plan", OTHER, "a plan of what people shall label", _is_plan, "--gold-chosen"),
+    Kind(
+        "baseline",
+        OTHER,
+        "a baseline",
+        lambda start: start.has("baseline", "measures"),
+        "rageval gate --baseline",
+    ),
+    Kind(
+        "umbrela", JUDGED_DOCUMENTS, "judgements of documents (UMBRELA)", lambda start: start.has("judgment")
+    ),
+    Kind(
+        "assignments",
+        JUDGED_ANSWERS,
+        "nuggets assigned to answers",
+        lambda start: b'"assignment"' in start.piece or is_assigned(start.record.get("nuggets")),
+    ),
+    Kind("nuggets", NUGGETS, "nuggets, or rubrics, that no answer was judged by", _is_bank, "--nuggets"),
+    Kind("spans", JUDGED_DOCUMENTS, "spans of sources", lambda start: is_spans(start.text)),
+    Kind(
+        "chunks",
+        PASSAGES,
+        "chunks of sources",
+        lambda start: start.has("id", "doc_id", "start", "end"),
+        "--chunks",
+    ),
+    Kind(
+        "pool",
+        OTHER,
+        "a pool of documents",
+        lambda start: start.has("query_id", "doc_id", "from"),
+        "rageval collection",
+    ),
+    Kind("claims", OTHER, "claims", lambda start: start.has("query_id", "claims"), "--claims"),
+    Kind("metrics", OTHER, "nuggetizer's metrics", lambda start: start.has("qid", "strict_vital_score"), ""),
+    # Behind the banks and spans, some of which have labels of their own.
+    Kind("judgements", JUDGED_ANSWERS, "judgements", _is_judgement),
+    Kind("answers", ANSWERS, "answers", _is_answer, "--answers"),
+    Kind("judgements", JUDGED_ANSWERS, "judgements", lambda start: start.has("query_id", "grade")),
+    Kind("rows", OTHER, "a run with a record a document", _is_row_of_run),
+    Kind("questions", QUESTIONS, "questions", _is_question, "--questions"),
+    # Last, as nearly every record has an id and some text.
+    Kind("corpus", PASSAGES, "passages", _is_passage, "--passages"),
+)
+
+
+RECORDS = tuple(replace(kind, is_json=True) for kind in _KINDS)

@@ -1,0 +1,164 @@
+"""What a file is, by what it begins with: the one place that every command and Python ask.
+
+Lines of columns are here. Records of JSON are in `_records`, by the forms that their readers declare, and are
+imported only where a file begins as JSON does. A kind `holds` what it can be used as: judgements of documents
+come as lines, as a table of BEIR's, as UMBRELA's records, or as spans.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from rageval.errors import InputError
+from rageval.files.beir import is_beir
+from rageval.files.opening import Source, first_bytes, is_columnar, is_local_file, name_of, noted
+from rageval.files.start import JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, QUESTIONS, RUNS, Kind, Start
+from rageval.files.trec import PLAIN, QRELS, RUN, Reading, kind_of_line
+from rageval.plugins import above
+
+
+def _is_topic(start: Start) -> bool:
+    # Two columns with a tab: an id, and a text that may hold anything but tabs.
+    line = start.line
+    words = line.split()
+    # Columns may have a tab among blanks, too; then an iteration stands second.
+    is_iteration = len(words) in (RUN.width, QRELS.width) and words[1].upper() in (b"0", b"Q0")
+    return line.count(b"\t") == 1 and not (is_iteration and words[-2:] and _DIGIT.search(words[-1]))
+
+
+def _has_width(width: int) -> Callable[[Start], bool]:
+    def fits(start: Start) -> bool:
+        form = kind_of_line(start.line)
+        # A line of runs and judgements has a number; what has tabs and none is the header of some table.
+        is_header = b"\t" in start.line and not _DIGIT.search(start.line)
+        return form is not None and form.width == width and not is_header
+
+    return fits
+
+
+def _begins_as_judged(start: Start) -> bool:
+    if b"topic_id" not in start.line:
+        return False
+    from rageval.files.foreign_judgements import is_judged_table
+
+    return is_judged_table(start.line)
+
+
+def _is_leaderboard(start: Start) -> bool:
+    """Tell whether lines are values of runs, by topic and measure, and no judgements.
+
+    They begin with names of columns, hold means over all topics, or fractions of the same measures for every
+    run and topic.
+    """
+    rows = [line.split() for line in start.lines]
+    width = len(rows[0]) if rows else 0
+    if width not in (3, QRELS.width) and b"\t" not in start.line:
+        return False
+    # Most judgements have whole grades in every row, for which nothing more is imported.
+    are_whole = all(row[-1].isdigit() for row in rows[:-1] or rows)
+    if width == QRELS.width and are_whole and not any(b"all" in row for row in rows):
+        return False
+    from rageval.files.leaderboards import is_leaderboard
+
+    if is_leaderboard(start.lines):
+        return True
+    # Qrels and a leaderboard both have four columns; the last line seen may be a part of one.
+    rows = rows[:-1] if len(rows) > 1 and len(rows[-1]) != QRELS.width else rows  # cut off behind so much
+    if not rows or any(len(row) != QRELS.width for row in rows):
+        return False
+    fractions = sum(_FRACTION.fullmatch(row[-1]) is not None for row in rows)
+    named: dict[tuple[bytes, bytes], set[bytes]] = {}
+    for first, second, name, _ in rows:
+        named.setdefault((first, second), set()).add(name)
+    *whole, last = named.values()
+    # Grades are whole, values rarely; and no two nuggets are held by just the same documents.
+    return 2 * fractions >= len(rows) and bool(whole) and all(last <= one == whole[0] for one in whole)
+
+
+def _is_table(start: Start) -> bool:
+    from rageval.files.jsonl import table_columns
+
+    return bool(table_columns(start.line))
+
+
+_DIGIT = re.compile(rb"\d")
+_FRACTION = re.compile(rb"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
+_ASKED_BY_RUN = re.compile(rb"[^\t]+\t[^\t]+\t[^\t]+\t\d+\t[^\t]+$")
+_ZIP = b"PK\x03\x04"
+
+LINES = (
+    Kind("judged", JUDGED_ANSWERS, "judgements in another tool's form", _begins_as_judged),
+    Kind("beir", JUDGED_DOCUMENTS, "judgements of documents", lambda start: is_beir(start.line)),
+    Kind(
+        "asked",
+        QUESTIONS,
+        "questions that a run asks (DRAGUN)",
+        lambda start: _ASKED_BY_RUN.match(start.line) is not None,
+        "rageval validate --track dragun25-questions",
+    ),
+    Kind("leaderboard", OTHER, "a leaderboard", _is_leaderboard, "rageval agree --leaderboards"),
+    Kind("topics", QUESTIONS, "topics", _is_topic, "--questions"),
+    Kind("run", RUNS, "a run", _has_width(RUN.width)),
+    Kind("qrels", JUDGED_DOCUMENTS, "judgements of documents", _has_width(QRELS.width)),
+    Kind("table", OTHER, "a table", _is_table, "rageval import"),
+)
+_NAMED = {kind.name: kind for kind in LINES}
+
+
+def told(source: Source, reading: Reading = PLAIN) -> Kind | None:
+    """Return of what kind a file is, without taking anything of it away; None if that cannot be told."""
+    source = noted(source)
+    if is_columnar(source):
+        from rageval.files.columnar import kind_of_columns
+
+        kind: Kind | None = _NAMED[kind_of_columns(source)]
+    else:
+        kind = told_by(start_of_file(source, reading))
+    if (kind is None or kind.name == "table") and is_local_file(source):
+        tool = above("log")(source, reading.limits)
+        return _of_log(tool) if tool is not None else kind
+    return kind
+
+
+def _of_log(tool: str) -> Kind:
+    return Kind("log", OTHER, f"a log of {tool}", lambda _: False, "rageval import")
+
+
+def start_of_file(source: Source, reading: Reading = PLAIN) -> Start:
+    """Return what a file begins with, as far as that is known without taking it away."""
+    source = noted(source)
+    text = first_bytes(source, reading.limits)
+    if text.lstrip()[:1] in (b"{", b"["):  # records are longer than lines
+        text = first_bytes(source, reading.limits.for_records())
+    return Start(text, name_of(source), reading.comments)
+
+
+def told_by(start: Start) -> Kind | None:
+    """Return of what kind a file is that begins so."""
+    if start.is_json:
+        from rageval.files._records import RECORDS
+
+        return next((kind for kind in RECORDS if kind.fits(start)), None)
+    is_text = bool(start.line) and b"\0" not in start.line
+    return next((kind for kind in LINES if kind.fits(start)), None) if is_text else None
+
+
+def tag_of(source: Source, reading: Reading = PLAIN) -> str:
+    """Return what a run calls itself: the last column of its first line, if that has one."""
+    line = b"" if is_columnar(source) else start_of_file(source, reading).line
+    columns = line.split(b"\t") if RUN.is_tabbed(line) else line.split()
+    return columns[-1].strip().decode("utf-8", "surrogateescape") if len(columns) == RUN.width else ""
+
+
+_EXPECTED = (
+    "judgements {query_id, run_id, aspect, label or grade}, nugget assignments"
+    " {qid, run_id, nuggets: [{text, assignment}]} or answers"
+)
+
+
+def unlike(start: Start, kind: Kind | None) -> InputError:
+    """Return the error for a file that is of another kind than judged answers."""
+    keys = f" (keys {', '.join(map(str, start.record)):.200})" if start.record else ""
+    holds = "something else" if kind is None else kind.said
+    return InputError(f"{start.name}:1: holds {holds}{keys}; expected {_EXPECTED}")

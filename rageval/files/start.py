@@ -1,0 +1,72 @@
+"""What a file begins with, and what a kind of file is: the words in which all of `kinds` is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from rageval.files.opening import BOM
+
+# What kinds hold: what they can be used as.
+RUNS, JUDGED_DOCUMENTS, EITHER, JUDGED_ANSWERS = "runs", "judged documents", "either", "judged answers"
+ANSWERS, QUESTIONS, NUGGETS, PASSAGES, OTHER = "answers", "questions", "nuggets", "passages", "other"
+
+
+class Start:
+    """What a file begins with, decoded once for all kinds that it may be of."""
+
+    def __init__(self, text: bytes, name: str = "<stream>", comments: str = "error") -> None:
+        """Take the first lines of a text, unpacked."""
+        self.text, self.name = text.removeprefix(BOM), name
+        # Old Macs ended lines with \r alone.
+        lines = (line for line in self.text.replace(b"\r", b"\n").split(b"\n") if line.strip())
+        self.lines = [line for line in lines if comments != "skip" or not line.startswith(b"#")]
+        self.line = self.lines[0] if self.lines else b""
+
+    @cached_property
+    def is_json(self) -> bool:
+        """Whether it begins as JSON does."""
+        return self.text.lstrip().startswith((b"{", b"["))
+
+    @cached_property
+    def piece(self) -> bytes:
+        """The text of an object that is longer than what was looked at, or broken; else nothing."""
+        return self.text if not self.record and self._is_piece else b""
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """The object in the first line, or the only one over many lines; nothing of anything else."""
+        from rageval.files.jsonl import first_record
+
+        found = first_record(self.text)
+        if found is None and self.line.strip() == b"{":
+            found = first_record(self.text.replace(b"\r", b" ").replace(b"\n", b" "))
+        # One object over many lines is none of the records of which answers and judgements are.
+        self._is_piece = found is None and self.text.lstrip().startswith(b"{") and self.line.strip() != b"{"
+        return found or {}
+
+    def has(self, *keys: str) -> bool:
+        """Return whether the record has all of these keys."""
+        return all(key in self.record for key in keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of file: what it holds, in words for people, and how its beginning is known."""
+
+    name: str
+    holds: str
+    noun: str
+    fits: Callable[[Start], bool]
+    way: str = ""  # what takes such a file
+    is_json: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def said(self) -> str:
+        """What the file holds, and what takes it, in a message."""
+        return f"{self.noun}, which {self.way} takes" if self.way else self.noun
