@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -135,21 +134,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # A browser takes seconds to start, and a computer need not have one.
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
-        if _names_an_extra(item.path):
-            item.add_marker("extra")
+        if AGAIN & {item.nodeid, item.nodeid.partition("::")[0]}:
+            item.add_marker("again")
 
 
-# Packages of extras that are not here: with `dev` alone, what needs one of them is skipped. CI has all, and
-# runs files that name one again.
+# With the packages of `dev` alone, what needs another is skipped. CI notes what, and runs it when it has all.
+SKIPPED = Path(os.environ["SKIPPED_TESTS"]) if "SKIPPED_TESTS" in os.environ else None
+AGAIN = set(SKIPPED.read_text(encoding="utf-8").splitlines()) if SKIPPED and SKIPPED.exists() else set()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport | pytest.CollectReport) -> None:
+    # By the process that gathers what others run; not while these are run again.
+    if SKIPPED and report.skipped and not AGAIN and "PYTEST_XDIST_WORKER" not in os.environ:
+        with SKIPPED.open("a", encoding="utf-8") as stream:
+            stream.write(f"{report.nodeid}\n")
+
+
+pytest_collectreport = pytest_runtest_logreport  # of a file that is skipped as a whole
+
+
 EXTRAS = ("anthropic", "distributed", "fsspec", "ir_datasets", "matplotlib", "openai", "pandas", "pyarrow")
-EXTRA = re.compile(rf"\b(?:importorskip|server|pyndeval|parquet|zst|LACKING|{'|'.join(EXTRAS)})\b")
-
-
-@cache
-def _names_an_extra(path: Path) -> bool:
-    return EXTRA.search(path.read_text(encoding="utf-8")) is not None
-
-
 LACKING = {name for name in EXTRAS if find_spec(name) is None}
 
 

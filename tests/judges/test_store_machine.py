@@ -324,7 +324,7 @@ class Hasty(Judging):
 
 TestStores = Hasty.TestCase
 TestStores.settings = settings(
-    max_examples=int(os.environ.get("MACHINE_EXAMPLES", "50")),
+    max_examples=int(os.environ.get("MACHINE_EXAMPLES", "25")),
     stateful_step_count=int(os.environ.get("MACHINE_STEPS", "25")),
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -21,7 +21,7 @@ from oracle import MEASURES, NOVELTY, RIGHT, VARIANTS, Qrels, Query, Run, dcg, o
 from rageval import alpha_ndcg
 from strategies import ALPHAS
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 DOCS, NUGGETS, CUTOFFS = "abc", ("n0", "n1", "n2", "n3"), (1, 2, 3, 4)
 TOLERANCE = 1e-12
@@ -113,14 +113,12 @@ def largest_difference(configs: list[Config], *, zeros: bool) -> float:
     return float(np.abs(found - expected).max())
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("k", CUTOFFS)
 def test_novelty_measures(k: int) -> None:
     configs = [config for config in NOVELTY_CONFIGS if config[1] == k]
     assert largest_difference(configs, zeros=True) <= TOLERANCE
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("zeros", [True, False])
 def test_all_other_measures(zeros: bool) -> None:
     assert largest_difference(OTHER_CONFIGS, zeros=zeros) <= TOLERANCE
@@ -133,7 +131,6 @@ def at_half() -> dict[int, np.ndarray]:
     return {k: scores[alpha_ndcg @ k].values.reshape(len(ASSIGNMENTS), len(ORDERS)) for k in CUTOFFS}
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("k", CUTOFFS)
 def test_the_best_order_gets_the_optimum_over_the_greedy_ideal(at_half, k: int) -> None:
     ratio = {}

@@ -20,7 +20,7 @@ from report_pages import browser_, until  # noqa: F401
 
 pytestmark = pytest.mark.slow
 
-KILLS = int(os.environ.get("LABEL_KILLS", "8"))  # fifty in `make nightly`
+KILLS = int(os.environ.get("LABEL_KILLS", "4"))  # fifty in `make nightly`
 # The port follows from plan and annotator: tests at the same time need one each.
 WHO = f"kim-{os.getpid()}"
 LONGEST = 0.4  # seconds of labelling before a kill
