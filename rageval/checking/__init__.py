@@ -57,7 +57,11 @@ def validation(
     """Return the findings of `validate` one by one, however many there are."""
     from rageval.checking._answers import validate_answers
     from rageval.checking._runs import validate_run
+    from rageval.checking.findings import ERROR, Tally
     from rageval.checking.tracks import track_named
+    from rageval.files.kinds import told
+    from rageval.files.opening import name_of
+    from rageval.files.start import OTHER
     from rageval.files.trec import PLAIN
 
     how = reading or PLAIN
@@ -66,6 +70,12 @@ def validation(
     if strict_length and (rules is None or rules.limit is None):
         name = "run" if rules is None else rules.name
         raise UsageError(f"--strict-length: topics of {name} have no length of their own; leave it out")
+    kind, wants_json = told(source, how), rules is not None and not rules.columns
+    # Every line would be wrong, and none would say why.
+    if kind is not None and kind.is_json != wants_json and kind.holds != OTHER:
+        wanted = "a run" if rules is None else f"{'answers' if wants_json else 'questions'} of {rules.name}"
+        message, effect = f"holds {kind.noun}, expected {wanted}", "nothing else was looked at"
+        return Validation(iter([Finding(1, ERROR, message, effect, name_of(source))]), Tally("line"))
     if rules is None:
         return validate_run(source, known, how)
     return validate_answers(source, rules, known, how.limits, strict_length)

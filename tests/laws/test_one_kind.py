@@ -205,3 +205,12 @@ def test_two_files_are_opened_once_each(monkeypatch: pytest.MonkeyPatch) -> None
             assert len(opened) == len(set(opened)) == len(command[1:]) + 2
     finally:
         watching = False
+
+
+@pytest.mark.parametrize(("name", "track"), [("run.trec", "rag24"), ("answers/rag24.jsonl", "run")])
+def test_validate_says_once_what_a_file_is_that_is_not_of_its_track(name: str, track: str) -> None:
+    kind = told(str(EXAMPLES / name))
+    done = CliRunner().invoke(main, ["validate", str(EXAMPLES / name), "--track", track])
+    assert done.exit_code == 1
+    assert kind is not None and f":1: error: holds {kind.noun}, expected " in done.stdout
+    assert done.stdout.count("error: ") == 1
