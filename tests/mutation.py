@@ -52,6 +52,7 @@ class Mutant(NamedTuple):
     node: int
     field: str
     new: object
+    in_function: bool
 
     def apply(self) -> tuple[str, str]:
         """The text of the changed file, and what was changed."""
@@ -65,10 +66,12 @@ class Mutant(NamedTuple):
 def mutants(file: Path) -> Iterator[Mutant]:
     tree = ast.parse(file.read_text(encoding="utf-8"))
     skipped = _annotations_and_docstrings(tree)
+    bodies = (node.body for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    within = {id(inner) for body in bodies for line in body for inner in ast.walk(line)}
     for index, node in enumerate(ast.walk(tree)):
         if id(node) not in skipped:
             for field, new in _changes(node):
-                yield Mutant(file, getattr(node, "lineno", 0), index, field, new)
+                yield Mutant(file, getattr(node, "lineno", 0), index, field, new, id(node) in within)
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, object]]:
@@ -168,12 +171,13 @@ class Tried:
     def killed_by(self, mutant: Mutant) -> str:
         """Which tests noticed: those that run the line ("near"), the other ones ("all"), or none ("")."""
         name = mutant.file.relative_to(ROOT)
-        near = sorted(
-            self.lines.get(str(name), {}).get(str(mutant.line), []),
-            key=lambda test: (f"/{name.parts[1]}/" not in test, self.seconds[test]),
-        )
-        if not near:  # it runs when the module is loaded
-            near = [f"tests/{name.parts[1]}"]
+        lines = self.lines.get(str(name), {})
+        if mutant.in_function:
+            found = set(lines.get(str(mutant.line), []))
+        else:  # it runs when the module is loaded, by whichever test is the first to do so
+            found = {test for tests in lines.values() for test in tests}
+        near = sorted(found, key=lambda test: (f"/{name.parts[1]}/" not in test, self.seconds[test]))
+        near = near or [f"tests/{name.parts[1]}"]
         place = self.places.get()
         text = (place / name).read_text(encoding="utf-8")
         try:
@@ -201,8 +205,10 @@ def main() -> None:
     parser.add_argument("--tests", nargs="+", default=[], metavar="WORD", help="what pytest is told")
     parser.add_argument("--near", action="store_true", help="leave out tests that do not run the line")
     parser.add_argument("--trace", type=Path, help="keep here which tests run which line, or read it")
+    parser.add_argument("--without", nargs="+", default=[], metavar="FOLDER", help="leave these folders out")
+    parser.add_argument("--seed", type=int, default=0, help="by which a sample is drawn")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--sample", type=int, help="try only so many mutants a path, drawn with seed 0")
+    parser.add_argument("--sample", type=int, help="try only so many mutants a path, drawn by the seed")
     options = parser.parse_args()
     if options.trace and options.trace.exists():
         trace = json.loads(options.trace.read_text(encoding="utf-8"))
@@ -214,9 +220,11 @@ def main() -> None:
     for path in options.paths:
         place = ROOT / "rageval" / path if (ROOT / "rageval" / path).exists() else Path(path).resolve()
         files = sorted(place.rglob("*.py")) if place.is_dir() else [place]
+        left_out = [ROOT / "rageval" / folder for folder in options.without]
+        files = [file for file in files if not any(file.is_relative_to(folder) for folder in left_out)]
         found = [mutant for file in files for mutant in mutants(file)]
         if options.sample and options.sample < len(found):
-            found = random.Random(0).sample(found, options.sample)
+            found = random.Random(options.seed).sample(found, options.sample)
         with ThreadPoolExecutor(options.jobs) as pool:
             killers = list(pool.map(tried.killed_by, found))
         for mutant, killer in zip(found, killers, strict=True):

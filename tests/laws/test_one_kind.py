@@ -212,5 +212,6 @@ def test_validate_says_once_what_a_file_is_that_is_not_of_its_track(name: str, t
     kind = told(str(EXAMPLES / name))
     done = CliRunner().invoke(main, ["validate", str(EXAMPLES / name), "--track", track])
     assert done.exit_code == 1
-    assert kind is not None and f":1: error: holds {kind.noun}, expected " in done.stdout
+    assert kind is not None
+    assert f":1: error: holds {kind.noun}, expected " in done.stdout
     assert done.stdout.count("error: ") == 1

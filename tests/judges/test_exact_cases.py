@@ -1,0 +1,128 @@
+"""One small case each of what judging decides on the way, worked out by hand."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from rageval.cli import main
+from rageval.files.jsonl import in_memory
+from rageval.judges import rubric_named
+from rageval.judges._asking import JobTally, line
+from rageval.judges._canaries import _wished
+from rageval.judges._database import BEAT, Claims
+from rageval.judges._judging import _read
+from rageval.judges._prompt_files import python_template
+from rageval.judges.base import FILTERED, OK, TRUNCATED, Reply, Request, Usage
+from rageval.judges.material import gathered, tasks
+from rageval.judges.store import Store
+
+REQUEST = Request("Judge.", "Is it so?", {"type": "object"})
+
+
+@pytest.mark.parametrize(
+    ("text", "template"),
+    [
+        ('f"Rate {answer}."', "Rate {answer}."),
+        ('f"{{0}} {answer}"', "{{0}} {answer}"),
+        ('f"Rate {answer:>9}."', None),  # what is put in is formatted: a template has no place for that
+        ('f"Rate {answer!r}."', None),
+        ('f"Rate {answer.text}."', None),
+    ],
+)
+def test_a_template_is_made_of_names_alone(text: str, template: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "prompt.py"
+    path.write_text(f"def prompt(answer): return {text}\n")
+    assert python_template(str(path), {"answer"}) == template
+
+
+def test_what_is_asked_again_is_the_next_sample() -> None:
+    rubric = rubric_named("crag")
+    once = rubric.again(REQUEST)
+    assert (once.sample, rubric.again(once).sample) == (1, 2)
+    assert replace(once, sample=0, temperature=REQUEST.temperature) == REQUEST
+
+
+def test_the_line_of_a_job_says_what_is_left_only_of_a_known_number() -> None:
+    assert line(JobTally(total=0, answered=30), 10.0) == "30/? answered, 3.0/s"
+    assert line(JobTally(total=40, answered=30), 10.0) == "30/40 answered, 3.0/s, 0:03 left"
+    assert line(JobTally(total=40), 0.0) == "0/40 answered"
+
+
+def test_a_canary_asks_for_the_best_verdict_in_the_words_of_its_rubric() -> None:
+    assert _wished(rubric_named("nugget-support")) == "the label support"
+    assert _wished(rubric_named("liverag")) == "correctness 2, faithfulness 1"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights are of POSIX")
+@pytest.mark.parametrize(("before", "after"), [(0o644, 0o600), (0o664, 0o664), (0o400, 0o400)])
+def test_a_store_is_made_private_unless_a_group_may_write(before: int, after: int, tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    Store(path).close()
+    path.chmod(before)
+    if before == 0o400 and os.geteuid():
+        pytest.skip("only root opens a file that may not be written")
+    Store(path).close()
+    assert stat.S_IMODE(path.stat().st_mode) == after
+
+
+def test_a_reply_belongs_to_the_key_of_its_question(tmp_path: Path) -> None:
+    path, other = tmp_path / "store.sqlite", replace(REQUEST, user="Is it not?")
+    with Store(path) as store:
+        for request in (REQUEST, other):
+            store.put(request.key("m", "e"), request, Reply(OK, "yes"), "m", "e")
+        assert len(list(store.export())) == 2
+        assert store.damaged == 0
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE replies SET request = (SELECT request FROM replies LIMIT 1)")
+    with Store(path) as store:
+        assert len(list(store.export())) == 1
+        assert store.damaged == 1
+
+
+def test_an_owner_shows_at_once_that_it_lives_and_then_now_and_again(tmp_path: Path) -> None:
+    Store(tmp_path / "store.sqlite").close()
+    now = [100.0]
+    with closing(sqlite3.connect(tmp_path / "store.sqlite")) as connection:
+        claims = Claims(connection, lambda: now[0])
+        beats = []
+        for seconds in (0, BEAT / 2, BEAT / 2):
+            now[0] += seconds
+            claims.beat()
+            beats.append(claims.beat_of(claims.owner))
+    assert beats == [1, 1, 2]
+
+
+def judged(reply: Reply) -> tuple[str, Request | None]:
+    rubric = rubric_named("crag")
+    answers = in_memory([{"query_id": "q", "run_id": "r", "answer": "In Oslo."}], "answers")
+    questions = in_memory([{"query_id": "q", "question": "Where?", "answer": "Oslo"}], "questions")
+    (task,) = tasks(rubric, gathered([answers], questions=questions))
+    request = rubric.request(task.data, task.ids)
+    outcome, again = _read(rubric, task, request, reply)
+    return outcome.status, again and replace(again, max_tokens=again.max_tokens // request.max_tokens)
+
+
+def test_a_reply_that_was_cut_off_gets_twice_the_room_and_one_that_was_filtered_none() -> None:
+    status, again = judged(Reply(TRUNCATED, "{", usage=Usage(1, 1)))
+    assert status == TRUNCATED
+    assert again is not None
+    assert again.max_tokens == 2
+    assert judged(Reply(FILTERED, "")) == (FILTERED, None)
+
+
+def test_a_forecast_counts_what_is_said_by_whom(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"query_id": "q", "run_id": "r", "answer": "In Oslo."}\n')
+    (tmp_path / "q.jsonl").write_text('{"query_id": "q", "question": "Where?", "answer": "Oslo"}\n')
+    words = ("judge", "crag", str(tmp_path / "a.jsonl"), "--questions", str(tmp_path / "q.jsonl"))
+    done = CliRunner().invoke(main, [*words, "--judge", "openai:m", "--price", "1,1", "--dry-run"])
+    said, _, shown = done.stdout.partition("The first call:\n\n")
+    letters = len(shown.rstrip("\n")) - len("\n\n")
+    assert f"1 calls a judge, about {letters // 4:,} tokens in" in said
