@@ -24,6 +24,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[1]
+PARSING = threading.Lock()  # Python 3.11 counts how deep it parses in one place for all threads
 LONGEST = 200  # seconds; a mutant that takes longer loops for ever, and counts as killed
 FIRST = 80  # tests that are tried before all others that run a line
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
@@ -56,6 +58,10 @@ class Mutant(NamedTuple):
 
     def apply(self) -> tuple[str, str]:
         """The text of the changed file, and what was changed."""
+        with PARSING:
+            return self._applied()
+
+    def _applied(self) -> tuple[str, str]:
         tree = ast.parse(self.file.read_text(encoding="utf-8"))
         node = list(ast.walk(tree))[self.node]
         before = ast.unparse(node)
