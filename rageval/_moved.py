@@ -16,7 +16,7 @@ from typing import Any
 
 # Old module -> its names that the documentation showed -> where they are now. A package has no names here.
 MOVED: dict[str, dict[str, str]] = {
-    "rageval.answers": {"Rules": "rageval.scoring.answers:AnswerRules"},
+    "rageval.answers": {"Rules": "rageval.scoring.rules:Rules"},
     "rageval.arena": {
         "games": "rageval.comparison.arena:games",
         "outcome_matrix": "rageval.comparison.arena:outcome_matrix",
@@ -24,7 +24,7 @@ MOVED: dict[str, dict[str, str]] = {
     },
     "rageval.building.fusion": {"fused": "rageval.building._pools:fused"},
     "rageval.conformance.vectors": {"text_of": "rageval.conformance:text_of"},
-    "rageval.evaluation": {"Rules": "rageval.scoring.evaluation:Rules"},
+    "rageval.evaluation": {"Rules": "rageval.scoring.rules:Rules"},
     "rageval.files.facts": {
         "read_facts": "rageval.files.questions:read_facts",
         "read_weights": "rageval.files.questions:read_weights",

@@ -80,13 +80,14 @@ def _signatures(policy: Policy) -> dict[str, str]:
     """Return the signatures that the policy's measures have; of answers, whose judge is not known, none."""
     from rageval.measures.base import Measure
     from rageval.measures.parsing import parse_measures
-    from rageval.scoring.evaluation import Evaluator, Rules
+    from rageval.scoring.evaluation import Evaluator
+    from rageval.scoring.rules import NAMES, RUNS
 
     said = policy.gate_settings()
     measures = parse_measures(said.get("measures", said.get("measure", [])))
     answers = [each for each in measures if isinstance(each, Measure) and each.of_answers]
     runs = [each for each in measures if each not in answers]
-    names = {name.replace("_", "-"): name for name in Rules.__dataclass_fields__}
+    names = {name.replace("_", "-"): name for name in NAMES[RUNS]}
     rules: dict[str, Any] = {names[key]: value for key, value in said.items() if key in names}
     found = dict.fromkeys(map(str, answers), "")
     if runs:

@@ -118,7 +118,7 @@ if TYPE_CHECKING:
 
 
 class RunOptions(TypedDict, total=False):
-    """The options of `evaluate`, which `rageval.scoring.evaluation.Rules` explains."""
+    """The options of `evaluate`, which `rageval.scoring.rules.Rules` explains."""
 
     ties: Literal["trec", "docid_asc", "input", "rank", "error", "expected"]
     depth: int | None
@@ -137,7 +137,7 @@ class RunOptions(TypedDict, total=False):
 
 
 class AnswerOptions(TypedDict, total=False):
-    """The options of `evaluate_answers`, which `rageval.scoring.answers.AnswerRules` explains."""
+    """The options of `evaluate_answers`, which `rageval.scoring.rules.Rules` explains."""
 
     on_missing: Literal["error", "skip", "worst", "best"]
     groups: Mapping[str, str] | None

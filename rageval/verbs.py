@@ -92,14 +92,14 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
     settings = comparison.Settings(**{name: options.pop(name) for name in list(options) if name in fields})
     # Runs to be scored, or scores that are there already: told by whether anything is given beside.
     if runs is not None or qrels is not None:
-        from rageval.scoring.evaluation import Rules
+        from rageval.scoring.rules import NAMES, RUNS
 
         if qrels is None:
             raise UsageError(
                 "compare: expected judgements of documents (qrels) behind the runs; judged answers are"
                 " compared by their scores: compare(evaluate_answers(measures, judgements))"
             )
-        _refuse(options, [*Rules.__dataclass_fields__, *fields, "gold", "gold_chosen"])
+        _refuse(options, [*NAMES[RUNS], *fields, "gold", "gold_chosen"])
         return comparison.compare_runs(measures, runs, qrels, settings, **options)
     _refuse(options, fields)
     if isinstance(measures, str):
@@ -169,8 +169,11 @@ def gate(
     from rageval.comparison import GateSettings, gate_sides, gating
     from rageval.files.baselines import read_baseline
     from rageval.measures.parsing import parse_measure
-    from rageval.scoring.answers import AnswerRules
-    from rageval.scoring.evaluation import Rules
+    from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
+    from rageval.scoring.evaluation import Evaluator, Runs
+    from rageval.scoring.gold import drawn
+    from rageval.scoring.rules import ANSWERS, NAMES, RUNS, rules_of
+    from rageval.scoring.sources import run_source
 
     own = GateSettings.__dataclass_fields__
     chosen: dict[str, Any] = {name: value for name, value in options.items() if name in own}
@@ -178,21 +181,30 @@ def gate(
         floors = chosen["fail_under"].items()
         chosen["fail_under"] = {str(parse_measure(name)): limit for name, limit in floors}
     rules: dict[str, Any] = {name: value for name, value in options.items() if name not in own}
-    known = AnswerRules.__dataclass_fields__ if qrels is None else Rules.__dataclass_fields__
-    _refuse(rules, [*known, *own])
-    labels = {"gold": gold, "gold_chosen": gold_chosen}
+    _refuse(rules, [*NAMES[ANSWERS if qrels is None else RUNS], *own])
+    subject: Runs | Answers
     if qrels is None:
-        beside = {"answers": answers, "nuggets": nuggets, "questions": questions}
-        side = gate_sides.answers_as_side(measures, candidate, system, **labels, **beside, **rules)
+        known: dict[str, Any] = {"answers": answers, "nuggets": nuggets}
+        judged: Any = candidate
+        table = read_judgements(judged, **known, questions=questions)
+        how = rules_of(ANSWERS, {**rules, "on_missing": "skip"})
+        subject = Answers(measures_of_answers(measures), table, how, known)
     elif questions is not None:
         raise UsageError("questions=: are of judged answers; of a run the judged queries count")
     else:
-        side = gate_sides.run_as_side(measures, candidate, qrels, **labels, **rules)
+        evaluator = Evaluator(measures, qrels, **{**rules, "nothing_judged": "error"})
+        evaluator.refuse_without_nuggets()
+        subject = Runs(evaluator, [run_source(candidate).in_memory()])
+    if gold is not None:
+        labels = gold if isinstance(gold, list) else [gold]
+        subject = subject.beside(subject.read_gold(labels, drawn(gold_chosen)))
+    scored = subject.score()
+    side = gate_sides.side_of(subject, gate_sides.chosen_system(scored.results, system))
     if chosen.get("clusters") is not None:
         chosen["clusters"] = _clusters(chosen["clusters"], side.scores.scores[0].query_ids)
-    other = gate_sides.side_of_baseline(read_baseline(baseline), side)
+    other = gate_sides.baseline_side(read_baseline(baseline), side)
     found = gating.gate(side, other, GateSettings(margin=margin, **chosen), slices)
-    return replace(found, remarks=[*side.scores.remarks, *found.remarks])
+    return replace(found, remarks=[*scored.remarks, *found.remarks])
 
 
 def _clusters(clusters: Any, queries: Iterable[str]) -> Mapping[str, str]:
@@ -275,7 +287,7 @@ def report(
 
     from rageval.comparison import Settings
     from rageval.files.writing import whole_file
-    from rageval.pages.gathering import Beside, provenance, report_of_scored_runs, report_of_scores
+    from rageval.pages.gathering import Beside, provenance, report_of_scores
     from rageval.pages.page import page
 
     _refuse(options, Settings.__dataclass_fields__)
@@ -295,10 +307,7 @@ def report(
         texts=None if texts == "all" else texts,
     )
     results, settings = _several(scores), Settings(**options)
-    if runs is not None:
-        found = report_of_scored_runs(results, settings, extra, runs, qrels)
-    else:
-        found = report_of_scores(results, settings, extra, judgements, answers)
+    found = report_of_scores(results, settings, extra, judgements, answers, runs, qrels)
     found["provenance"] = provenance(["rageval.report(…)"], ())
     with whole_file(Path(path)) as stream:
         stream.write(page(found).encode())

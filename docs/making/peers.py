@@ -6,8 +6,9 @@ from making.marks import table
 from rageval.conformance._reasons import TOPICS, reasons_of
 from rageval.conformance.peers import PEERS, peer_named
 from rageval.measures import Measure, _nuggets
-from rageval.scoring import _compat, answers
+from rageval.scoring import _compat
 from rageval.scoring.ordering import Order
+from rageval.scoring.rules import COMPAT_OF_ANSWERS
 
 TIES = {
     "trec": "equal scores by document id descending",
@@ -59,4 +60,4 @@ def _rules(order: Order) -> str:
 def _of_answers(measure: Measure) -> list[tuple[str, str, str]]:
     if measure.function.__module__ != _nuggets.__name__:
         return []
-    return [(f"`--compat {tool}`", f"`{measure}`", NUGGETIZER) for tool in answers.COMPAT]
+    return [(f"`--compat {tool}`", f"`{measure}`", NUGGETIZER) for tool in COMPAT_OF_ANSWERS]

@@ -32,6 +32,11 @@ class Inputs:
         """Return the data sets whose judgements these are."""
         return [found.dataset for found in self.qrels if isinstance(found, _QrelsOfDataset)]
 
+    @property
+    def telling(self) -> list[Any]:
+        """Return what may tell the fields of questions, where no file of questions is given."""
+        return [*self.answers, *self.datasets]
+
 
 def ids_of_datasets(inputs: Inputs, options: Mapping[str, Any]) -> list[str]:
     """Return the ids of all data sets that were named, as judgements or for an option."""

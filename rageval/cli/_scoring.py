@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rageval.cli._inputs import Inputs, judgements, run_sources
+from rageval.cli._inputs import Inputs, groups_of, judgements, run_sources
 from rageval.errors import NothingJudged, UsageError
 from rageval.files.trec import Reading
 from rageval.measures.base import LOWER
 from rageval.measures.parsing import SETS
-from rageval.scoring.evaluation import Evaluator, lowest_grade
-from rageval.scoring.remarks import of_answers, of_rules, of_run
+from rageval.scoring.evaluation import Evaluator, Runs, lowest_grade
+from rageval.scoring.rules import COMPAT_OF_ANSWERS, Rules
 from rageval.scoring.scores import Scores
 from rageval.scoring.sources import RunSource
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.files.judgements import JudgementTable
+    from rageval.scoring.answers import Answers
+    from rageval.scoring.subject import Scored, Subject
 
 
+_Subject = TypeVar("_Subject", bound="Subject")
 _BY_NAME = "run"  # of --sort
 _RULES = (
     *("ties", "depth", "judged_only", "intersection", "complete", "zero_rel"),
@@ -28,77 +31,41 @@ _RULES = (
 )
 
 
-class _ScoredRuns(NamedTuple):
-    """Runs that were scored, what should be said of them, and why the others have no numbers."""
+def subject_of(
+    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading, again: bool = True
+) -> Subject:
+    """Return what was named, runs or judged answers, beside what people said of it (--gold).
 
-    results: list[Scores]
-    sources: list[RunSource]
-    said: list[str]
-    refused: list[str]
-
-
-def run_scores(
-    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
-) -> tuple[list[Scores], list[str], list[str], list[str]]:
-    """Return the scores of runs, what should be said of them, the judged queries, and why runs have none."""
-    refuse_nuggets(options)
-    evaluator, sources = prepared(inputs, measures, options, reading)
-    all_scores = _evaluated(evaluator, sources, options["jobs"], options["dask"])
-    found = _sorted_by_judged(all_scores, sources, evaluator, options)
-    if not found.results:
-        refuse(found.refused)
-    found = _beside_people(found, evaluator, options, reading)
-    return found.results, found.said, evaluator.qrels.query_ids, found.refused
+    Where it is looked at `again`, as whatever compares does, streams are kept.
+    """
+    if not inputs.answers:
+        return _beside_people(_runs(inputs, measures, options, reading, again), options, reading)
+    answers = _beside_people(_answers(inputs, measures, options, reading), options, reading)
+    # Of all that counts: people may have labelled more queries than were judged.
+    groups, weights = _groups(answers.queries, inputs.answers, options)
+    answers.rules = replace(answers.rules, groups=groups, weights=weights)
+    return answers
 
 
-def _sorted_by_judged(
-    all_scores: Iterable[Scores],
-    sources: Sequence[RunSource],
-    evaluator: Evaluator,
-    options: dict[str, Any],
-) -> _ScoredRuns:
-    """Keep the runs of which some document is judged, and say why the others have no numbers."""
-    found = _ScoredRuns([], [], list(evaluator.remarks), [])
-    for scores, source in zip(all_scores, sources, strict=True):
-        # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
-        is_strange = not scores.judged and scores.notes is not None and evaluator.qrels.spans is None
-        if options["nothing_judged"] != "zero" and is_strange and scores.notes is not None:
-            found.refused.append(evaluator.why_nothing_judged(source, scores.notes))
-            continue
-        found.results.append(scores)
-        found.sources.append(source)
-        found.said.extend(f"{visible(scores.run)}: {remark}" for remark in of_run(scores, evaluator))
-    found.said.extend(of_rules(evaluator))
-    return found
-
-
-def compared(
-    evaluator: Evaluator, given: list[RunSource], options: dict[str, Any], reading: Reading
-) -> _ScoredRuns:
-    """Score runs to be compared; refuse if the baseline has nothing that is judged, or none is left."""
-    # Comparing looks at runs again, which a stream does not allow.
-    sources = [source.in_memory() if source.is_stream else source for source in given]
-    found = _sorted_by_judged(map(evaluator.evaluate, sources), sources, evaluator, options)
-    known = {source.name for source in found.sources}
-    # Without its baseline a comparison would silently be one with another run.
-    is_lost = options["baseline"] in {source.name for source in sources} - known
-    if found.refused and (is_lost or not found.results):
-        refuse(found.refused)
-    return _beside_people(found, evaluator, options, reading)
-
-
-def _beside_people(
-    found: _ScoredRuns, evaluator: Evaluator, options: dict[str, Any], reading: Reading
-) -> _ScoredRuns:
-    """Return the runs with what people said of the same documents, if --gold says it."""
+def _beside_people(subject: _Subject, options: Mapping[str, Any], reading: Reading) -> _Subject:
     if not is_gold_given(options):
-        return found
-    from rageval.scoring.gold import beside_runs, drawn, gold_of_documents
+        return subject
+    from rageval.scoring.gold import drawn
 
     draw = drawn(options["gold_chosen"], reading.limits)
-    gold = gold_of_documents(options["gold"], draw, reading.limits)
-    results, said = beside_runs(found.results, found.sources, evaluator, gold)
-    return found._replace(results=results, said=[*found.said, *said])
+    return subject.beside(subject.read_gold(list(options["gold"]), draw, reading.limits))
+
+
+def scored(subject: Subject, options: Mapping[str, Any], least: int = 1) -> Scored:
+    """Score systems of which so many are needed; refuse if they, or the baseline, have nothing judged."""
+    found = subject.score()
+    results, systems = found.results, {scores.run for scores in found.results}
+    # Without its baseline a comparison would silently be one with another run.
+    is_lost = isinstance(subject, Runs) and options.get("baseline") in subject.sources.keys() - systems
+    # Said with the reasons for the runs that are left out, not as a lack of runs.
+    if is_lost or len(results) < least:
+        refuse(found.refused)
+    return found
 
 
 def is_gold_given(options: Mapping[str, Any]) -> bool:
@@ -138,20 +105,16 @@ def refuse(reasons: Sequence[str]) -> None:
         raise NothingJudged("\n".join(reasons))
 
 
-def refuse_nuggets(options: dict[str, Any]) -> None:
-    """Refuse --nuggets: runs are scored by judgements of documents, which name the nuggets."""
+def _runs(
+    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading, again: bool
+) -> Runs:
+    """Return runs, not read yet, and their judgements; refuse options that are about judged answers."""
     if options["nuggets"]:
         raise UsageError("--nuggets is about judged answers (JSON lines); leave it out for runs")
-
-
-def prepared(
-    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
-) -> tuple[Evaluator, list[RunSource]]:
-    """Return the evaluator, with the judgements read, and the runs, not read yet."""
     if options["on_missing"] != "error":
         raise UsageError("--on-missing is about judged answers (JSON lines); leave it out for runs")
-    if options["compat"] in OF_ANSWERS or options["answers"] or options["weights"]:
-        names = " and ".join(f"--compat {name}" for name in OF_ANSWERS)
+    if options["compat"] in COMPAT_OF_ANSWERS or options["answers"] or options["weights"]:
+        names = " and ".join(f"--compat {name}" for name in COMPAT_OF_ANSWERS)
         raise UsageError(f"{names}, --answers and --weights are about judged answers (JSON lines)")
     named = {None: None, "yes": True, "no": False}[options["nuggets_in_qrels"]]
     # These look at judgements of any grade, so that none may be left out when reading.
@@ -160,34 +123,37 @@ def prepared(
     qrels = judgements(inputs, reading, floor, options)
     groups = None
     if options["group_by"]:
-        from rageval.cli._inputs import groups_of
-
         groups = groups_of(options["group_by"], qrels.query_ids, options["questions"], inputs.datasets)
     rules: dict[str, Any] = {name: options[name] for name in _RULES if options[name] is not None}
     # The evaluator would warn by itself; here the run is refused with all others, in one message.
     rules |= {"nuggets_in_qrels": named, "nothing_judged": "zero"}
     evaluator = Evaluator(measures, qrels, groups=groups, **rules)
     evaluator.refuse_without_nuggets()
-    return evaluator, run_sources(inputs.runs, reading, options["dedup"], options["names"])
+    sources = run_sources(inputs.runs, reading, options["dedup"], options["names"])
+    kept = [source.in_memory() if source.is_stream and again else source for source in sources]
+    return Runs(evaluator, kept, refuses=options["nothing_judged"] != "zero")
 
 
-def refuse_bounds_of_spans(evaluator: Evaluator) -> None:
+def refuse_bounds_of_spans(subject: Subject) -> None:
     """Refuse --bounds where the gold is spans and runs are compared: ranges are of one run alone."""
-    if evaluator.rules.bounds and evaluator.qrels.spans is not None:
+    if isinstance(subject, Runs) and subject.rules.bounds and subject.evaluator.qrels.spans is not None:
         raise UsageError("--bounds of spans are of single runs (rageval score); leave them out here")
 
 
-def _evaluated(
-    evaluator: Evaluator, sources: list[RunSource], jobs: int, cluster: str | None
-) -> Iterator[Scores]:
-    # In this process: for small files starting another one takes longer than scoring.
+def on_workers(options: Mapping[str, Any]) -> Callable[..., Iterable[Scores]]:
+    """Return what scores many runs, as `map` does: here, in processes (--jobs), or on a cluster (--dask)."""
+    jobs, cluster = options["jobs"], options["dask"]
+    # For small files starting another process takes longer than scoring.
     if cluster is None and jobs == 1:
-        yield from map(evaluator.evaluate, sources)
-        return
+        return map
     from rageval.parallel import OnDask, processes, scored
 
-    with OnDask(cluster) if cluster is not None else processes(jobs) as engine:
-        yield from scored(evaluator, sources, engine)
+    def divided(evaluate: Callable[..., Scores], sources: Iterable[RunSource]) -> Iterator[Scores]:
+        evaluator: Evaluator = evaluate.__self__  # type: ignore[attr-defined]  # its method
+        with OnDask(cluster) if cluster is not None else processes(jobs) as engine:
+            yield from scored(evaluator, list(sources), engine)
+
+    return divided
 
 
 _FOR_RUNS = (
@@ -198,22 +164,9 @@ _FOR_RUNS = (
 _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
 
 
-def answer_scores(
-    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
-) -> tuple[list[Scores], list[str], list[str], list[str]]:
-    """Return the scores of systems, what should be said of them, the queries, and systems without scores."""
-    grades = judgements_of(inputs, options, reading)
-    results, said = scored_answers(inputs, measures, options, grades)
-    return results, said, grades.queries.words, []
-
-
-OF_ANSWERS = ("nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa", "ragchecker")  # of --compat
-_GOLD = "gold"  # what people said, kept beside the judgements that were read with it
-
-
-def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> JudgementTable:
-    """Read the judgements; refuse options that are about runs first."""
-    from rageval.scoring.answers import read_judgements
+def _answers(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Answers:
+    """Return judged answers; refuse options that are about runs first."""
+    from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
 
     for name in _FOR_RUNS:
         # Flags are False when they are not given, other options None.
@@ -223,58 +176,29 @@ def judgements_of(inputs: Inputs, options: dict[str, Any], reading: Reading) -> 
         raise UsageError("--names is about runs; judged answers name their systems themselves (run_id)")
     if options["zero_rel"] != "zero":
         raise UsageError("--zero-rel is about runs; a judged answer without a value is undefined anyway")
-    if options["compat"] not in (None, *OF_ANSWERS):
-        known = " and ".join(OF_ANSWERS)
+    if options["compat"] not in (None, *COMPAT_OF_ANSWERS):
+        known = " and ".join(COMPAT_OF_ANSWERS)
         raise UsageError(f"--compat {options['compat']} is about runs; for answers there are {known}")
-    beside = {"answers": options["answers"], "nuggets": options["nuggets"]}
-    grades = read_judgements(inputs.answers, **beside, questions=options["questions"], limits=reading.limits)
-    if not is_gold_given(options):
-        return grades
-    from rageval.scoring.gold import drawn, gold_of_answers
-    from rageval.scoring.universe import with_labelled
-
-    files = list(options["gold"])
-    gold = gold_of_answers(read_judgements(files, **beside), files, drawn(options["gold_chosen"]))
-    grades = with_labelled(grades, gold.labels, gold.draw)
-    grades.kept[_GOLD] = gold  # a stream cannot be read again
-    return grades
-
-
-def scored_answers(
-    inputs: Inputs, measures: list[Any], options: dict[str, Any], grades: JudgementTable
-) -> tuple[list[Scores], list[str]]:
-    """Return the scores of every system, and what should be said of them."""
-    from rageval.scoring.answers import AnswerRules, evaluate_all, measures_of_answers
-
-    chosen = measures_of_answers(measures)
-    groups, weights = _groups(grades, inputs.answers, options)
     on_missing = options["on_missing"]
     if options["bounds"] and on_missing == "error" and not options["compat"]:
         # --bounds asks for the range, and would otherwise end with the error that it explains.
         on_missing = "skip"  # what is missing is said by the bounds
-    rules = AnswerRules(on_missing, groups, weights, options["compat"], options["intersection"])
-    results = evaluate_all(chosen, grades, rules)
-    said = of_answers(results, grades, rules)
-    gold = grades.kept.get(_GOLD)
-    if gold is None:
-        return results, said
-    from rageval.scoring.gold import beside_answers
-
-    results, more = beside_answers(results, grades, gold)
-    return results, [*said, *more]
+    rules = Rules(on_missing=on_missing, compat=options["compat"], intersection=options["intersection"])
+    beside = {"answers": options["answers"], "nuggets": options["nuggets"]}
+    table = read_judgements(inputs.answers, **beside, questions=options["questions"], limits=reading.limits)
+    return Answers(measures_of_answers(measures), table, rules, beside)
 
 
-def _groups(grades: JudgementTable, sources: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+def _groups(queries: Sequence[str], sources: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
     from pathlib import Path
 
-    from rageval.cli._inputs import groups_of
     from rageval.files.questions import read_weights
     from rageval.scoring.scores import checked_weights
 
     by, path = options["group_by"], options["weights"]
     if by is None and path is None:
         return None, None
-    groups = groups_of(by or _USUAL_TYPE, grades.queries.words, options["questions"], sources)
+    groups = groups_of(by or _USUAL_TYPE, queries, options["questions"], sources)
     if path is None:
         return groups, None
     return groups, checked_weights(read_weights(Path(path)), groups, str(path))

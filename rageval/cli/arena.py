@@ -163,12 +163,12 @@ def _by_people(grades: JudgementTable, options: Mapping[str, Any], nuggets: Any)
     from rageval.comparison.arena import has_rankings
     from rageval.comparison.arena_gold import strengths_by_people
     from rageval.scoring.answers import read_judgements
-    from rageval.scoring.gold import drawn, gold_of_answers, said_of_labels
+    from rageval.scoring.gold import drawn, gold_of, said_of_labels
 
     if has_rankings(grades):
         raise UsageError("--gold corrects comparisons of two; of rankings: compare -m rank_score --gold")
     files = list(options["gold"])
-    gold = gold_of_answers(read_judgements(files, nuggets=nuggets), files, drawn(options["gold_chosen"]))
+    gold = gold_of(read_judgements(files, nuggets=nuggets), files, drawn(options["gold_chosen"]))
     found, said = strengths_by_people(grades, gold, population=options["population"])
     for remark in [*said_of_labels(gold), *said]:
         click.echo(f"rageval: {remark}", err=True)

@@ -37,12 +37,8 @@ from rageval.files.cells import csv_line
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.cli._inputs import Inputs
     from rageval.comparison import Cell, Comparison, Pair, Settings
-    from rageval.files.trec import Reading
-    from rageval.scoring.evaluation import Evaluator
     from rageval.scoring.scores import Scores
-    from rageval.scoring.sources import RunSource
 
 
 _FORMATS = ("table", "md", "latex", "csv", "json", "cite")
@@ -141,10 +137,19 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     rageval compare judged.jsonl -m crag_score --all-pairs --adjust max_t --cluster domain
     """
     from rageval.cli._inputs import ids_of_datasets, sorted_out
-    from rageval.cli._scoring import best_first, refuse, said_of_sets
+    from rageval.cli._scoring import (
+        best_first,
+        refuse,
+        refuse_bounds_of_spans,
+        said_of_sets,
+        scored,
+        subject_of,
+    )
     from rageval.comparison.citing import cite
+    from rageval.comparison.comparing import compared
     from rageval.comparison.paper import latex_of
     from rageval.comparison.plots import figure_of_comparison, save
+    from rageval.comparison.sensitivity import sensitivity
     from rageval.measures.parsing import parse_measures
 
     reading = reading_of(options["comments"], options["limits"])
@@ -156,11 +161,18 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
             "no measure named; say -m ndcg@10, with nuggets -m alpha_ndcg@10 (see: rageval measures)"
         )
     options |= _UNSAID
-    compared = _answers_compared if inputs.answers else _runs_compared
+    if options["gold"] and options["bounds"] and not inputs.answers:
+        raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
     style = options["style"] or ("table" if on_terminal() else "csv")
     _refuse_by_query(style, options)
     plot = checked_plot(options)
-    found, results, remarks, refused = compared(inputs, measures, options, reading)
+    subject = subject_of(inputs, measures, options, reading)
+    refuse_bounds_of_spans(subject)
+    settings = _settings(options, list(subject.queries), inputs.telling)
+    results, remarks, refused = systems = scored(subject, options, least=2)
+    found = compared(subject, systems, settings)
+    if options["sensitivity"]:
+        remarks = [*remarks, *sensitivity(subject, results)]
     if options["sort"]:
         results = best_first(results, options["sort"])
         found = _in_order(found, _by_people(found, [scores.run for scores in results], options["sort"]))
@@ -216,49 +228,6 @@ def _in_order(found: Comparison, runs: list[str]) -> Comparison:
 
     measures = list(found.measures)
     return replace(found, runs=runs, pairs=sorted(found.pairs, key=place))
-
-
-def _runs_compared(
-    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
-) -> tuple[Comparison, list[Scores], list[str], list[str]]:
-    from rageval.cli._scoring import compared as scored_runs
-    from rageval.cli._scoring import prepared, refuse, refuse_bounds_of_spans, refuse_nuggets
-    from rageval.comparison import compare
-    from rageval.comparison.comparing import alike
-
-    refuse_nuggets(options)
-    if options["gold"] and options["bounds"]:
-        raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
-    evaluator, given = prepared(inputs, measures, options, reading)
-    refuse_bounds_of_spans(evaluator)
-    settings = _settings(options, evaluator.qrels.query_ids, inputs.datasets)
-    results, sources, said, refused = scored_runs(evaluator, given, options, reading)
-    # Said with the reasons for the runs that are left out, not as a lack of runs.
-    if len(results) < 2:
-        refuse(refused)
-    compared = compare(results, settings, alike=alike(sources, evaluator.orders))
-    if options["sensitivity"]:
-        said += _without_nuggets(evaluator, results, sources)
-    if evaluator.rules.bounds:
-        from rageval.comparison.sensitivity import under_every_completion
-
-        compared = under_every_completion(compared, evaluator, results, sources)
-    return compared, results, said, refused
-
-
-def _answers_compared(
-    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading
-) -> tuple[Comparison, list[Scores], list[str], list[str]]:
-    from rageval.cli._scoring import judgements_of, scored_answers
-    from rageval.comparison import compare
-
-    grades = judgements_of(inputs, options, reading)
-    results, said = scored_answers(inputs, measures, options, grades)
-    if options["sensitivity"]:
-        from rageval.comparison.sensitivity import among_judges
-
-        said += among_judges(results, grades)
-    return compare(results, _settings(options, grades.queries.words, inputs.answers)), results, said, []
 
 
 def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -> Settings:
@@ -454,21 +423,3 @@ def _gold_row(pair: Pair, places: int) -> list[str]:
     numbers += [shown_p(pair.p), shown_p(pair.adjusted), *rest]
     shown = ["-" if "nan" in number else number for number in [judged, *numbers]]
     return [pair.measure, pair.run, pair.other, *shown, pair.verdict]
-
-
-def _without_nuggets(evaluator: Evaluator, results: list[Scores], sources: list[RunSource]) -> Iterator[str]:
-    """How often two runs would change places with one nugget less."""
-    from rageval.comparison.sensitivity import without_a_nugget
-    from rageval.scoring.evaluation import EXPECTED
-
-    rules = evaluator.rules
-    if rules.ties == EXPECTED or rules.judged_only or rules.zero_rel != "zero" or rules.compat:
-        raise UsageError(
-            "--sensitivity scores again without a nugget, by the usual rules; leave out --ties expected,"
-            " --judged-only, --zero-rel and --compat"
-        )
-    runs = {source.name: evaluator.rankings(source) for source in sources}
-    for at, score in enumerate(results[0].scores):
-        measure: Any = score.measure
-        values = {scores.run: scores.scores[at].by_query for scores in results}
-        yield f"{measure}: {without_a_nugget(measure, evaluator.qrels, runs, values)}"

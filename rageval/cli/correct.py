@@ -45,17 +45,18 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
     """
     from rageval.comparison.correcting import correct as corrected
     from rageval.comparison.correcting import remarks
-    from rageval.scoring.answers import AnswerRules, measures_of_answers, read_judgements
+    from rageval.scoring.answers import measures_of_answers, read_judgements
     from rageval.scoring.basis import said_of_corrected
-    from rageval.scoring.gold import drawn, gold_of_answers, said_of_labels
+    from rageval.scoring.gold import drawn, gold_of, said_of_labels
+    from rageval.scoring.rules import Rules
 
     measures = measures_of_answers(options["measures"])
     answers = list(options["answers"])
     nuggets = options["nuggets"]
     judgements = read_judgements(list(judged), answers=answers, nuggets=nuggets)
     gold = read_judgements(list(options["gold"]), answers=answers, nuggets=nuggets)
-    rules = AnswerRules(options["on_missing"])
-    labels = gold_of_answers(gold, list(options["gold"]), drawn(options["gold_chosen"]))
+    rules = Rules(on_missing=options["on_missing"])
+    labels = gold_of(gold, list(options["gold"]), drawn(options["gold_chosen"]))
     found = corrected(measures, judgements, gold, rules, options["level"], options["population"], labels.draw)
     bases = said_of_corrected({each.measure: (each.basis, each.corrected_from) for each in found})
     for remark in [*judgements.remarks, *said_of_labels(labels), *bases, *remarks(found, judgements)]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
     from rageval.comparison.gate_results import GateReport, GateSettings, GateSide
     from rageval.files.trec import Reading
+    from rageval.scoring.scores import Scores
+    from rageval.scoring.subject import Subject
 
 # What `score` takes and a gate does not: how things are printed, and means of another kind.
 _NOT_HERE = {"words", "by_query", "no_summary", "style", "sort", "names", "places", "require", "output"}
@@ -214,63 +216,44 @@ class _GateInput:
     """What is gated: its side, its slices and clusters, and what should be said of it."""
 
     def __init__(self, inputs: Inputs, options: dict[str, Any], reading: Reading) -> None:
+        from rageval.cli._scoring import scored, subject_of
+        from rageval.comparison.gate_sides import chosen_system, side_of
         from rageval.measures.parsing import parse_measures
+        from rageval.scoring.evaluation import Runs
 
         measures = parse_measures([*options["measures"], *inputs.measures])
         if not measures:
             raise UsageError("no measure named; say -m alpha_ndcg@10 (see: rageval measures)")
-        self._inputs, self._options = inputs, {**options, **_UNSAID}
-        read = self._answers if inputs.answers else self._run
+        # What failed is missing, and the verdict then holds at both ends of its bounds.
+        on_missing = "skip" if inputs.answers else "error"
+        self._inputs, self._options = inputs, {**options, **_UNSAID, "on_missing": on_missing}
         self.slices: dict[str, dict[str, str]] = {}
         self.clusters: dict[str, str] | None = None
-        self.said: list[str] = []
-        self.side: GateSide = read(measures, reading)
-
-    def _run(self, measures: list[Any], reading: Reading) -> GateSide:
-        from rageval.cli._scoring import _beside_people, _sorted_by_judged, prepared, refuse, refuse_nuggets
-        from rageval.comparison.gate_sides import side_of_run
-
-        options = {**self._options, "on_missing": "error"}
-        refuse_nuggets(options)
-        if options["system"]:
+        if options["system"] and not inputs.answers:
             raise UsageError("--system is about judged answers; expected one run")
-        evaluator, given = prepared(self._inputs, measures, options, reading)
-        if len(given) != 1:
-            raise UsageError(f"expected one run, the candidate, found {len(given)}")
-        source = given[0].in_memory()
-        found = _sorted_by_judged([evaluator.evaluate(source)], [source], evaluator, options)
-        if not found.results:
-            refuse(found.refused)
-        found = _beside_people(found, evaluator, options, reading)
-        if evaluator.qrels.judges:
-            refuse_other_judge({*evaluator.qrels.judges}, set(), options)
+        subject = subject_of(inputs, measures, self._options, reading)
+        if isinstance(subject, Runs) and len(subject.sources) != 1:
+            raise UsageError(f"expected one run, the candidate, found {len(subject.sources)}")
+        results, self.said, _ = scored(subject, options)
+        scores = chosen_system(results, options["system"])
+        self._mind_judges(subject, scores)
+        self.side = side_of(subject, scores, self._facts(list(subject.queries)), self._known())
+
+    def _mind_judges(self, subject: Subject, scores: Scores) -> None:
+        """Refuse judgements by others than the judge who is named."""
+        if not (self._options["judge"] or self._options["aa"]):
+            return
+        judges, rubrics = subject.judged_by(scores.run)
+        if judges or self._inputs.answers:
+            refuse_other_judge(judges, rubrics, self._options)
         elif is_typed("judge"):
             raise UsageError("--judge: the judgements of documents do not say whose they are; leave it out")
-        self.said = found.said
-        facts = self._facts(evaluator.qrels.query_ids, self._inputs.datasets)
-        return side_of_run(evaluator, source, found.results[0], facts, self._known())
 
-    def _answers(self, measures: list[Any], reading: Reading) -> GateSide:
-        from rageval.cli._scoring import judgements_of, scored_answers
-        from rageval.comparison.gate_sides import chosen_system, side_of_answers
-
-        grades = judgements_of(self._inputs, {**self._options, "on_missing": "skip"}, reading)
-        results, self.said = scored_answers(
-            self._inputs, measures, {**self._options, "on_missing": "skip"}, grades
-        )
-        scores = chosen_system(results, self._options["system"])
-        if self._options["judge"] or self._options["aa"]:
-            lines = [line for _, line in grades.each() if line.run_id == scores.run]
-            judges, rubrics = {line.judge for line in lines}, {line.rubric for line in lines}
-            refuse_other_judge(judges, rubrics, self._options)
-        facts = self._facts(grades.queries.words, self._inputs.answers)
-        return side_of_answers(grades, scores, facts, self._known())
-
-    def _facts(self, queries: list[str], sources: list[Any]) -> dict[str, dict[str, str]]:
+    def _facts(self, queries: list[str]) -> dict[str, dict[str, str]]:
         from rageval.cli._inputs import groups_of
 
         def groups(field: str) -> dict[str, str]:
-            return groups_of(field, queries, self._options["questions"], sources)
+            return groups_of(field, queries, self._options["questions"], self._inputs.telling)
 
         fields = [name.strip() for name in (self._options["by"] or "").split(",") if name.strip()]
         self.slices = {name: groups(name) for name in fields}
@@ -313,12 +296,12 @@ def _today() -> str:
 
 
 def _report(found: _GateInput, options: dict[str, Any], reading: Reading) -> GateReport:
-    from rageval.comparison.gate_sides import side_of_baseline
+    from rageval.comparison.gate_sides import baseline_side
     from rageval.comparison.gating import gate as decided
     from rageval.files.baselines import read_baseline
 
     baseline = read_baseline(options["baseline"], reading.limits)
-    side = side_of_baseline(baseline, found.side)
+    side = baseline_side(baseline, found.side)
     return decided(found.side, side, _settings(options, found.clusters), found.slices)
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from rageval.files.plans import LabelPlan
     from rageval.judges.material import Material
     from rageval.judges.rubric import Rubric
-    from rageval.scoring.gold import Draw
+    from rageval.scoring.answers import Answers
+    from rageval.scoring.evaluation import Runs
     from rageval.scoring.qrels import Qrels
-    from rageval.scoring.scores import Scores
 
 _DEPTH = 10
 
@@ -148,50 +148,37 @@ def _pilot(
     inputs: Inputs, population: Population, compare: tuple[str, str] | None, options: dict[str, Any]
 ) -> _Pilot:
     from rageval.comparison.planning import labels_for
+    from rageval.files.limits import DEFAULT
     from rageval.files.plans import plans_of_labels
     from rageval.measures.parsing import parse_measures
-    from rageval.scoring.gold import UNIFORM, Draw
+    from rageval.scoring.gold import UNIFORM, Draw, beside
 
     (measure,) = parse_measures([options["measures"]])
     files = list(options["pilot"])
-    beside = _answers_beside if inputs.answers else _runs_beside
-    results, queries = beside(inputs, measure, files, Draw(how=UNIFORM), options)
+    subject = _subject(inputs, measure, options)
+    gold = subject.read_gold(files, Draw(how=UNIFORM), DEFAULT)
+    results, _, _ = beside(subject, subject.score(), gold)
     scores = {found.run: found.scores[0] for found in results}
     chosen = [scores[system] for system in population.systems if system in scores]
     number = labels_for(options["width"], chosen, compare, population.same, options["level"])
     plans = {plan for file in files for _, plan in plans_of_labels(file)}
-    return _Pilot(number, plans.pop() if len(plans) == 1 else "", frozenset(queries))
+    return _Pilot(number, plans.pop() if len(plans) == 1 else "", frozenset(gold.queries))
 
 
-def _answers_beside(
-    inputs: Inputs, measure: Any, files: list[str], draw: Draw, options: dict[str, Any]
-) -> tuple[list[Scores], list[str]]:
-    """Return the scores of answers with people's values, and the queries that these labelled."""
-    from rageval.scoring.answers import AnswerRules, evaluate_all, measures_of_answers, read_judgements
-    from rageval.scoring.gold import beside_answers, gold_of_answers
+def _subject(inputs: Inputs, measure: Any, options: dict[str, Any]) -> Runs | Answers:
+    """Return the systems whose labels of before are looked at."""
+    if inputs.answers:
+        from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
+        from rageval.scoring.rules import Rules
 
-    known = {"answers": options["answers"], "nuggets": options["nuggets"]}
-    judged, people = read_judgements(inputs.answers, **known), read_judgements(files, **known)
-    results = evaluate_all(measures_of_answers([measure]), judged, AnswerRules("skip"))
-    queries = {str(line.query_id) for _, line in people.each()}
-    return beside_answers(results, judged, gold_of_answers(people, files, draw))[0], sorted(queries)
-
-
-def _runs_beside(
-    inputs: Inputs, measure: Any, files: list[str], draw: Draw, options: dict[str, Any]
-) -> tuple[list[Scores], list[str]]:
-    """Return the scores of runs with those by people's judgements, and the queries that these labelled."""
-    from rageval.scoring.evaluation import Evaluator
-    from rageval.scoring.gold import beside_runs, gold_of_documents
+        known = {"answers": options["answers"], "nuggets": options["nuggets"]}
+        judged = read_judgements(inputs.answers, **known)
+        return Answers(measures_of_answers([measure]), judged, Rules(on_missing="skip"), known)
+    from rageval.scoring.evaluation import Evaluator, Runs
     from rageval.scoring.sources import RunSource, read_run
 
-    evaluator = Evaluator([measure], _qrels(inputs))
     runs = [read_run(run) for run in inputs.runs]
-    sources = [RunSource(run.name, run) for run in runs]
-    gold = gold_of_documents(files, draw)
-    results = [evaluator.evaluate(source) for source in sources]
-    queries = {query for qrels in gold.documents.values() for query in qrels.query_ids}
-    return beside_runs(results, sources, evaluator, gold)[0], sorted(queries)
+    return Runs(Evaluator([measure], _qrels(inputs)), [RunSource(run.name, run) for run in runs])
 
 
 def _claim(text: str | None, compare: tuple[str, str] | None) -> tuple[str, str] | None:

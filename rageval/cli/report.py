@@ -17,7 +17,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
-    from rageval.comparison import Comparison, Settings
+    from rageval.comparison import Settings
     from rageval.files.trec import Reading
     from rageval.pages.gathering import Beside, Report
 
@@ -186,9 +186,8 @@ def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[s
     if earlier:
         found = _of_earlier(earlier, inputs, options, reading)
     else:
-        made_of = _of_answers if inputs.answers else _of_runs
         _refuse_texts(options, of_answers=bool(inputs.answers))
-        found = made_of(inputs, _measures(options, inputs), options | _UNSAID, reading)
+        found = _of_systems(inputs, _measures(options, inputs), options | _UNSAID, reading)
     made = provenance(["rageval", "report", *typed], roles)
     # What the earlier result itself was made from.
     kept = found.get("provenance", {}).get("inputs", [])
@@ -212,50 +211,30 @@ def _measures(options: dict[str, Any], inputs: Inputs) -> list[Any]:
     return measures
 
 
-def _of_runs(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
-    from rageval.cli._scoring import compared, prepared, refuse_bounds_of_spans
-    from rageval.comparison.sensitivity import under_every_completion
-    from rageval.pages.gathering import report_of_runs
+def _of_systems(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
+    from rageval.cli._scoring import refuse_bounds_of_spans, scored, subject_of
+    from rageval.pages.gathering import report_of
+    from rageval.scoring.evaluation import Runs
 
-    if options["gold"] and options["bounds"]:
+    if options["gold"] and options["bounds"] and not inputs.answers:
         raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
-    evaluator, given = prepared(inputs, measures, options, reading)
-    refuse_bounds_of_spans(evaluator)
-    queries = evaluator.qrels.query_ids
-    extra = _beside(options, queries, inputs.datasets, reading)
-    results, sources, said, refused = compared(evaluator, given, options, reading)
-    settings = _settings(options, queries, inputs.datasets)
-
-    def refined(comparison: Comparison) -> Comparison:
-        if not evaluator.rules.bounds:
-            return comparison
-        return under_every_completion(comparison, evaluator, results, sources)
-
-    orders = evaluator.orders
-    found = report_of_runs(results, settings, sources, evaluator.qrels, orders, extra, refined)
-    unjudged = [source.name for source in given if source.name not in {scores.run for scores in results}]
-    return {
-        **found,
-        "remarks": list(dict.fromkeys([*refused, *said, *found["remarks"]])),
-        "unjudged": unjudged,
-    }
-
-
-def _of_answers(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
-    from rageval.cli._scoring import judgements_of, scored_answers
-    from rageval.pages.gathering import report_of_answers
-
-    grades = judgements_of(inputs, options, reading)
-    results, said = scored_answers(inputs, measures, options, grades)
-    queries = grades.queries.words
-    extra = _beside(options, queries, inputs.answers, reading)
-    settings = _settings(options, queries, inputs.answers)
-    found = report_of_answers(results, settings, grades, inputs.answers, extra)
-    return {**found, "remarks": list(dict.fromkeys([*said, *found["remarks"]]))}
+    # Of runs, nuggets are texts for the page alone.
+    own = options if inputs.answers else options | {"nuggets": None}
+    subject = subject_of(inputs, measures, own, reading)
+    refuse_bounds_of_spans(subject)
+    queries = list(subject.queries)
+    extra = _beside(options, queries, inputs.telling, reading)
+    results, said, refused = scored(subject, options)
+    found = report_of(results, _settings(options, queries, inputs.telling), extra, subject, inputs.answers)
+    whole = {**found, "remarks": list(dict.fromkeys([*refused, *said, *found["remarks"]]))}
+    if not isinstance(subject, Runs):
+        return whole
+    systems = {scores.run for scores in results}
+    return {**whole, "unjudged": [name for name in subject.sources if name not in systems]}
 
 
 def _of_earlier(earlier: list[str], inputs: Inputs, options: dict[str, Any], reading: Reading) -> Report:
-    from rageval.pages.earlier import report_of_earlier
+    from rageval.pages.earlier import earlier_report
 
     if inputs.runs or inputs.qrels or inputs.answers or inputs.measures or options["measures"]:
         raise UsageError(
@@ -265,7 +244,7 @@ def _of_earlier(earlier: list[str], inputs: Inputs, options: dict[str, Any], rea
     _refuse_texts(options, of_answers=False)
     if options["gold"] or options["evidence"] or options["by"] or options["cluster"]:
         raise UsageError("--gold, --evidence, --by and --cluster need the runs or the judgements themselves")
-    return report_of_earlier(earlier, _settings(options, [], []), _beside(options, [], [], reading))
+    return earlier_report(earlier, _settings(options, [], []), _beside(options, [], [], reading))
 
 
 def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -> Settings:

@@ -20,7 +20,7 @@ from rageval.cli._options import (
     reading_of,
     shared,
 )
-from rageval.errors import FAULTS, NothingJudged, UsageError
+from rageval.errors import FAULTS, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.scoring.basis import said_of_bases
 from rageval.text import visible
@@ -174,7 +174,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     rageval judged.jsonl -m crag_score --by domain
     """
     from rageval.cli._inputs import sorted_out
-    from rageval.cli._scoring import best_first, said_of_sets
+    from rageval.cli._scoring import best_first, on_workers, refuse, said_of_sets, subject_of
 
     style = options["style"] or ("table" if _output.on_terminal() else "trec")
     _check_places(options)
@@ -187,11 +187,11 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     inputs = sorted_out(words, reading)
     refuse_idle_for(bool(inputs.answers))
     measures = _measures([*options["measures"], *inputs.measures], [gate.measure for gate in wanted])
-    if inputs.answers:
-        from rageval.cli._scoring import answer_scores as scored
-    else:
-        from rageval.cli._scoring import run_scores as scored
-    results, remarks, queries, refused = scored(inputs, measures, options, reading)
+    subject = subject_of(inputs, measures, options, reading, again=bool(options["gold"]))
+    results, remarks, refused = subject.score(on_workers(options))
+    if not results:
+        refuse(refused)
+    queries = list(subject.queries)
     results = best_first(results, options["sort"])
     for remark in [*said_of_sets([*options["measures"], *inputs.measures], options["compat"]), *remarks]:
         click.echo(f"rageval: {remark}", err=True)
@@ -205,10 +205,9 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     else:
         lines = _output.FORMATS[style](results, layout)
     if options["by"]:
-        lines = _sliced(results, layout, style, queries, options, [*inputs.answers, *inputs.datasets])
+        lines = _sliced(results, layout, style, queries, options, inputs.telling)
     _output.print_lines(lines)
-    if refused:
-        raise NothingJudged("\n".join(refused))
+    refuse(refused)
     ctx.exit(0 if passed else FAULTS)
 
 

@@ -12,8 +12,6 @@ from rageval.comparison._labelled import Labelled, corrected_pair, corrected_sco
 from rageval.comparison._pairs import KnownOfRuns, Table
 from rageval.comparison._verdicts import Ruling, outcomes, refused, ruling, said_of_unlike, unlike
 from rageval.comparison.results import (
-    IDENTICAL,
-    TIES_ONLY,
     UNDECIDED,
     Cell,
     Pair,
@@ -24,6 +22,7 @@ from rageval.comparison.results import (
 from rageval.files.plans import Look
 from rageval.measures.base import LOWER, NEITHER
 from rageval.scoring.basis import basis_of_gold
+from rageval.scoring.likeness import IDENTICAL, TIES_ONLY
 from rageval.scoring.scores import Score
 from rageval.statistics.correction import max_t
 from rageval.statistics.planning import look_bounds

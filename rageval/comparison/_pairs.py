@@ -25,14 +25,11 @@ from rageval.comparison.intervals import _sample
 from rageval.comparison.results import (
     BEST,
     HIGHER,
-    IDENTICAL,
     LOWER,
     NO_WINNER,
     REFUSED,
-    TIES_ONLY,
     UNDECIDED,
     Absent,
-    Alike,
     Pair,
     Settings,
     better_of,
@@ -42,6 +39,7 @@ from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
 from rageval.scoring.basis import NO_WINNER as SAID_OF_WORDS
 from rageval.scoring.basis import WORDS
+from rageval.scoring.likeness import IDENTICAL, TIES_ONLY, Alike
 from rageval.scoring.scores import Score, Scores, mean
 from rageval.statistics.bootstrap import intervals, least_errors, ranges_of_differences
 from rageval.statistics.power import detectable, fewest, needed_between

@@ -11,17 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rageval.comparison.results import (
-    HIGHER,
-    IDENTICAL,
-    LOWER,
-    REFUSED,
-    TIES_ONLY,
-    UNDECIDED,
-)
+from rageval.comparison.results import HIGHER, LOWER, REFUSED, UNDECIDED
 from rageval.files.judgements import STOPPED
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
+from rageval.scoring.likeness import IDENTICAL, TIES_ONLY
 from rageval.scoring.scores import ADAPTIVELY, ANSWERS, Score, Scores
 from rageval.statistics.samples import SLACK, Float
 from rageval.text import visible

@@ -20,10 +20,11 @@ from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.measures.base import MEAN, Measure
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.scales import POSITION
-from rageval.scoring.answers import AnswerRules, evaluate_all
+from rageval.scoring.answers import evaluate_all
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
 from rageval.scoring.basis import basis_of_gold
 from rageval.scoring.gold import Draw, chances_of, failed_labels, refuse_the_judge, why_lost, why_uncorrected
+from rageval.scoring.rules import Rules
 from rageval.scoring.scores import Score
 from rageval.scoring.universe import with_labelled
 from rageval.statistics.bootstrap import Limits
@@ -79,7 +80,7 @@ def correct(
     measures: Sequence[Measure],
     judged: JudgementTable,
     gold: JudgementTable,
-    rules: AnswerRules,
+    rules: Rules,
     level: float = 0.95,
     population: Population = "kind",
     draw: Draw | None = None,
@@ -102,7 +103,7 @@ def correct(
     basis = basis_of_gold(gold.judges.words)
     judged = with_labelled(judged, gold, draw)
     # What people did not judge, or could not, says nothing: it is no worst and no best.
-    people = {scores.run: scores for scores in evaluate_all(measures, gold, AnswerRules(on_missing="skip"))}
+    people = {scores.run: scores for scores in evaluate_all(measures, gold, Rules(on_missing="skip"))}
     found = []
     shared = _Shared(judged, gold, rules)
     results = [scores for scores in evaluate_all(measures, judged, rules) if scores.run in people]
@@ -327,7 +328,7 @@ class _PartJudged(NamedTuple):
 class _Shared:
     """Judgements of a judge and of people, and both restricted to what both judged."""
 
-    def __init__(self, judged: JudgementTable, gold: JudgementTable, rules: AnswerRules) -> None:
+    def __init__(self, judged: JudgementTable, gold: JudgementTable, rules: Rules) -> None:
         self.judged, self.gold, self.rules = judged, gold, rules
         self._both: tuple[JudgementTable, JudgementTable] | None = None
 
@@ -362,7 +363,7 @@ class _Shared:
         return self._both
 
     def _values(self, measure: Measure, run: str, grades: JudgementTable) -> _Values:
-        rules = AnswerRules(on_missing=self.rules.filling)
+        rules = Rules(on_missing=self.rules.filling)
         scores = next(scores for scores in evaluate_all([measure], grades, rules) if scores.run == run)
         return {query: value for query, value in scores.scores[0].by_query.items() if value == value}
 

@@ -2,85 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from rageval.comparison.gate_results import GateSide
 from rageval.errors import MissingJudgements, UsageError
 from rageval.files.baselines import Baseline, BaselineHeader, BaselineLine
-from rageval.files.judgements import STOPPED, JudgementTable
-from rageval.measures.base import Measure
-from rageval.scoring.answers import AnswerRules, evaluate_all, measures_of_answers, read_judgements
-from rageval.scoring.banks import lists_of_nuggets
-from rageval.scoring.evaluation import EXPECTED, Evaluator, Rules, with_remarks
-from rageval.scoring.gold import (
-    People,
-    beside_answers,
-    beside_runs,
-    drawn,
-    gold_of_answers,
-    gold_of_documents,
-    why_lost,
-)
-from rageval.scoring.qrels import Qrels
-from rageval.scoring.remarks import of_answers
+from rageval.files.judgements import STOPPED
+from rageval.scoring.answers import without_value
+from rageval.scoring.gold import People, why_lost
 from rageval.scoring.scores import ADAPTIVELY, Score, Scores
-from rageval.scoring.sources import RunSource, run_source, whole_qrels
-from rageval.scoring.universe import MOST_MISSING, with_labelled
+from rageval.scoring.subject import Subject
+from rageval.scoring.universe import MOST_MISSING
 from rageval.text import visible
 from rageval.version import __version__
 
-_SHORT = 16  # digits of a hash that tells rankings and answers apart
-_POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, holes say nothing
-
 Facts = Mapping[str, Mapping[str, str]]  # question -> field -> value
-
-
-def run_as_side(
-    measures: Any, run: Any, qrels: Any, gold: Any = None, gold_chosen: Any = None, **rules: Any
-) -> GateSide:
-    """Score a run, and return it as one side; `NothingJudged` where nothing in it is judged."""
-    evaluator = Evaluator(measures, qrels, **{**rules, "nothing_judged": "error"})
-    evaluator.refuse_without_nuggets()
-    source = run_source(run).in_memory()
-    scores = with_remarks(evaluator.evaluate(source), evaluator)
-    said: list[str] = []
-    if gold is not None:
-        people = gold_of_documents([gold], drawn(gold_chosen))
-        ((scores,), said) = beside_runs([scores], [source], evaluator, people)
-    remarks = (*evaluator.remarks, *scores.remarks, *said)
-    return side_of_run(evaluator, source, replace(scores, remarks=remarks))
-
-
-def answers_as_side(
-    measures: Any,
-    judgements: Any,
-    system: str | None = None,
-    gold: Any = None,
-    gold_chosen: Any = None,
-    *,
-    answers: Any = None,
-    nuggets: Any = None,
-    questions: Any = None,
-    **rules: Any,
-) -> GateSide:
-    """Score judged answers, and return the system as one side; there is one, or it is named."""
-    grades = read_judgements(judgements, answers=answers, nuggets=nuggets, questions=questions)
-    labels = None
-    if gold is not None:
-        sources = gold if isinstance(gold, list) else [gold]
-        labels = gold_of_answers(read_judgements(gold, nuggets=nuggets), sources, drawn(gold_chosen))
-        grades = with_labelled(grades, labels.labels, labels.draw)
-    how = AnswerRules(**{**rules, "on_missing": "skip"})
-    results = evaluate_all(measures_of_answers(measures), grades, how)
-    said = of_answers(results, grades, how)
-    if labels is not None:
-        results, more = beside_answers(results, grades, labels)
-        said += more
-    return side_of_answers(grades, replace(chosen_system(results, system), remarks=tuple(said)))
 
 
 def chosen_system(results: Sequence[Scores], system: str | None) -> Scores:
@@ -93,121 +30,36 @@ def chosen_system(results: Sequence[Scores], system: str | None) -> Scores:
     return results[names.index(wanted)]
 
 
-def side_of_run(
-    evaluator: Evaluator, source: RunSource, scores: Scores, facts: Facts | None = None, known: str = ""
-) -> GateSide:
-    """Return a run as one side; `known` is the hash of the file of the questions."""
+def side_of(subject: Subject, scores: Scores, facts: Facts | None = None, known: str = "") -> GateSide:
+    """Return a system as one side; `known` is the hash of the file of the questions."""
     if scores.adaptive:
         what = "; ".join(map(visible, scores.adaptive))
         raise UsageError(
             f"{ADAPTIVELY}; nothing is gated either: {what}; judge a pool that was fixed before, or see what"
             " bounds say (rageval compare)"
         )
-    ranked = evaluator.rankings(source)
-    queries = evaluator.qrels.query_ids
-    same = {query: _sha(ranked.get(query, ()))[:_SHORT] for query in queries}
-    rel = evaluator.rules.rel if evaluator.rules.rel is not None else 1
-    are_holes = not evaluator.rules.judged_only and evaluator.qrels.share_below(rel) >= _POSITIVES_ONLY
-    notes, unjudged, bounds = scores.notes, None, {}
-    if are_holes and notes is not None and notes.shown:
-        unjudged = round(1 - notes.shown_judged / notes.shown, 6)
-        bounds = _bounds(evaluator, source)
-    judged = scores.judged_by_query
-    unseen = sum(not number for number in judged.values()) / len(judged) if judged else None
-    header = _header(scores, evaluator.qrels.judges, known)
-    header.judgements = _sha_of_judgements(evaluator.qrels)
-    header.unjudged, header.bounds = unjudged, bounds
-    absent = frozenset(queries) - frozenset(source.query_ids)
-    return GateSide(scores, header, absent, same, {}, facts or {}, {}, unseen if are_holes else None)
-
-
-def side_of_answers(
-    grades: JudgementTable, scores: Scores, facts: Facts | None = None, known: str = ""
-) -> GateSide:
-    """Return a system's judged answers as one side."""
     if scores.stopped:
         claims = "; ".join(map(visible, scores.stopped))
         raise UsageError(f"{STOPPED}, and nothing is gated: {claims}; judge all questions (without --until)")
-    run = grades.runs[scores.run]
-    rows: dict[str, list[str]] = {}
-    for _, line in grades.each():
-        if line.run_id == scores.run:
-            said = line.item_id, line.aspect, line.judge, line.rubric, line.label, line.grade, line.status
-            more = line.importance, line.weight, line.repeat
-            rows.setdefault(str(line.query_id), []).append(repr((*said, *more)))
-    for (of, query, repeat), answer in grades.facts.items():
-        if of == run:
-            told = repr(
-                (grades.repeats.words[repeat], sorted(answer.lengths.items()), answer.cited, answer.sentences)
-            )
-            rows.setdefault(str(grades.queries.words[query]), []).append(told)
-    same = {query: _sha(sorted(found))[:_SHORT] for query, found in rows.items()}
-    lists = lists_of_nuggets(grades, run)
-    nuggets = {query: _sha(map(repr, found))[:_SHORT] for query, found in lists.items()}
-    header = _header(scores, [], known)
-    header.rubrics = sorted(grades.rubrics())
-    absent = frozenset(map(str, grades.queries.words)) - rows.keys()
-    times = {str(grades.queries.words[at]): len(each) for at, each in grades.repeats_by_query(run).items()}
-    lacking = _lacking(scores, absent)
-    return GateSide(scores, header, absent, same, nuggets, facts or {}, times, None, lacking)
-
-
-def _lacking(scores: Scores, absent: frozenset[str]) -> frozenset[str]:
-    """Return those of the absent questions of judged answers that have no value for all that."""
-    return frozenset(
-        query
-        for query in absent
-        if any(
-            query in each.between or each.by_query[query] != each.by_query[query] for each in scores.scores
-        )
-    )
-
-
-def _header(scores: Scores, judges: Sequence[str], known: str) -> BaselineHeader:
-    said_by = {judge for score in scores.scores for judge in score.said_by} | set(judges)
-    draws = [score.people.draw for score in scores.scores if score.people is not None]
-    labelled_by = {who for score in scores.scores if score.people is not None for who in score.people.by}
-    return BaselineHeader(
+    held = subject.held(scores)
+    people = [score.people for score in scores.scores if score.people is not None]
+    said_by = {judge for score in scores.scores for judge in score.said_by}
+    header = BaselineHeader(
         measures={str(score.measure): score.signature for score in scores.scores},
         questions=len(scores.scores[0].query_ids),
         run=scores.run,
         version=__version__,
         judges=sorted(said_by),
-        gold=draws[0].sha if draws else "",
-        labelled_by=sorted(labelled_by),
+        gold=people[0].draw.sha if people else "",
+        labelled_by=sorted({who for each in people for who in each.by}),
         known=known,
+        judgements=held.judgements,
+        rubrics=list(held.rubrics),
+        unjudged=held.unjudged,
+        bounds=dict(held.bounds),
     )
-
-
-def _sha(lines: Iterable[str]) -> str:
-    found = hashlib.sha256()
-    for line in lines:
-        found.update(line.encode("utf-8", "surrogatepass") + b"\n")
-    return found.hexdigest()
-
-
-def _sha_of_judgements(qrels: Qrels) -> str:
-    """Return the hash of the judgements as sorted lines, whatever file, order or packing they came in.
-
-    Of spans it is theirs, whatever the chunks.
-    """
-    if qrels.spans is not None:
-        return qrels.spans.sha
-    return _sha(
-        sorted(f"{row.query_id} {row.iteration} {row.doc_id} {row.relevance}" for row in whole_qrels(qrels))
-    )
-
-
-def _bounds(evaluator: Evaluator, source: RunSource) -> dict[str, tuple[float, float]]:
-    """Return between what the means lie whatever the unjudged documents are, by measures that know it."""
-    able = [each for each in evaluator.asked if isinstance(each, Measure) and each.bounds is not None]
-    said = evaluator.rules
-    if not able or said.ties == EXPECTED or said.judged_only or said.compat or said.provider:
-        return {}
-    rules: dict[str, Any] = {name: getattr(said, name) for name in Rules.__dataclass_fields__}
-    rules |= {"bounds": True, "groups": None, "nothing_judged": "zero"}
-    found = Evaluator(able, whole_qrels(evaluator.qrels), **rules).evaluate(source)
-    return {str(each.measure): (each.bounds[0], each.bounds[-1]) for each in found.scores if each.bounds}
+    given = held.absent, held.same, held.nuggets, facts or {}, held.repeats, held.unseen, held.lacking
+    return GateSide(scores, header, *given)
 
 
 # --- the file
@@ -247,7 +99,7 @@ def _line(side: GateSide, query: str) -> BaselineLine:
     )
 
 
-def side_of_baseline(baseline: Baseline, candidate: GateSide) -> GateSide:
+def baseline_side(baseline: Baseline, candidate: GateSide) -> GateSide:
     """Return a baseline as the side that a candidate is held against, by the candidate's measures."""
     header, lines = baseline
     ids = [line.query_id for line in lines]
@@ -267,7 +119,7 @@ def side_of_baseline(baseline: Baseline, candidate: GateSide) -> GateSide:
         {line.query_id: line.facts for line in lines},
         {line.query_id: line.repeats for line in lines},
         None,
-        frozenset() if header.judgements else _lacking(found, absent),
+        frozenset() if header.judgements else without_value(found, absent),
     )
 
 

@@ -38,12 +38,13 @@ from rageval.comparison.gate_results import (
     GateSide,
 )
 from rageval.comparison.intervals import FEW
-from rageval.comparison.results import IDENTICAL, Pair
+from rageval.comparison.results import Pair
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.baselines import BaselineHeader
 from rageval.files.plans import Look
 from rageval.measures.base import LOWER, NEITHER, Measure
 from rageval.scoring.basis import NO_WINNER, WORDS, by_whom, is_judge
+from rageval.scoring.likeness import IDENTICAL
 from rageval.scoring.scores import Score, Scores, combined
 from rageval.scoring.universe import MOST_MISSING
 from rageval.statistics.power import fewest, needed

@@ -11,6 +11,7 @@ from rageval.errors import UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
 from rageval.scoring.basis import WORDS, by_whom
+from rageval.scoring.likeness import IDENTICAL
 from rageval.showing import Displayed, Grid
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import INTERVALS, RESAMPLES
@@ -33,7 +34,6 @@ _MOST = 10**7  # draws
 
 
 Absent = Mapping[str, Collection[str]]  # queries that a run lacks
-Alike = Mapping[frozenset[str], str]  # how two runs are the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ class Settings:
 
 HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
 BETTER, WORSE = "better", "worse"
-IDENTICAL, TIES_ONLY, REFUSED = "identical", "ties only", "refused"
+REFUSED = "refused"
 NO_WINNER = "no winner"
 _DIRECTIONS = (HIGHER, LOWER, BETTER, WORSE)
 _CLAIMS = (*_DIRECTIONS, IDENTICAL)

@@ -20,11 +20,12 @@ from rageval.errors import UsageError
 from rageval.files.judgements import JudgementTable
 from rageval.measures.base import Measure
 from rageval.measures.ranking import Topic
-from rageval.scoring import answers
-from rageval.scoring.evaluation import Evaluator
+from rageval.scoring.answers import Answers, by_judge
+from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.qrels import Qrels
+from rageval.scoring.rules import EXPECTED, Rules
 from rageval.scoring.scores import Scores
-from rageval.scoring.sources import RunSource
+from rageval.scoring.subject import Subject
 from rageval.statistics.agreement import components
 from rageval.statistics.samples import SLACK, Float
 from rageval.text import visible
@@ -151,16 +152,15 @@ def _mean(values: Float) -> float:
 
 def _by_judge(measure: Measure, grades: JudgementTable, run: str) -> Mapping[str, Float]:
     """Return the values of a system by each judge who said anything on the scale, NaN where undefined."""
-    found = answers.by_judge([measure], grades, grades.runs[run], answers.AnswerRules("skip"))[0]
+    found = by_judge([measure], grades, grades.runs[run], Rules(on_missing="skip"))[0]
     return {judge: np.array(values, np.float64) for judge, values in found.values.items()}
 
 
-def under_every_completion(
-    found: Comparison, evaluator: Evaluator, results: list[Scores], sources: list[RunSource]
-) -> Comparison:
+def under_every_completion(found: Comparison, runs: Runs, results: Sequence[Scores]) -> Comparison:
     """Return the comparison with what holds of each pair whatever the unjudged documents are."""
     pairs = []
-    documents = {source.name: evaluator.rankings(source) for source in sources}
+    evaluator = runs.evaluator
+    documents = {scores.run: evaluator.rankings(runs.sources[scores.run]) for scores in results}
     topics = evaluator.topics
     scored = {scores.run: scores for scores in results}
     for pair in found.pairs:
@@ -188,7 +188,29 @@ def _certain_verdict(
     return HIGHER if ends.low > SLACK else LOWER if ends.high < -SLACK else UNDECIDED
 
 
-def among_judges(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:
+def sensitivity(subject: Subject, results: Sequence[Scores]) -> Iterator[str]:
+    """Yield how often two systems would change places by one nugget less, another judge, one vote less."""
+    if isinstance(subject, Runs):
+        yield from _without_nuggets(subject, results)
+    if isinstance(subject, Answers):
+        yield from _among_judges(results, subject.table)
+
+
+def _without_nuggets(runs: Runs, results: Sequence[Scores]) -> Iterator[str]:
+    rules, evaluator = runs.rules, runs.evaluator
+    if rules.ties == EXPECTED or rules.judged_only or rules.zero_rel != "zero" or rules.compat:
+        raise UsageError(
+            "--sensitivity scores again without a nugget, by the usual rules; leave out --ties expected,"
+            " --judged-only, --zero-rel and --compat"
+        )
+    ranked = {scores.run: evaluator.rankings(runs.sources[scores.run]) for scores in results}
+    for at, score in enumerate(results[0].scores):
+        measure: Any = score.measure
+        values = {scores.run: scores.scores[at].by_query for scores in results}
+        yield f"{measure}: {without_a_nugget(measure, evaluator.qrels, ranked, values)}"
+
+
+def _among_judges(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:
     """Yield how often two systems would change places by another judge, and what more votes would help."""
     for score in results[0].scores:
         measure: Any = score.measure

@@ -34,7 +34,7 @@ _ONLY_MEANS = (
 )
 
 
-def report_of_earlier(files: Sequence[Source], settings: Settings, extra: Beside) -> Report:
+def earlier_report(files: Sequence[Source], settings: Settings, extra: Beside) -> Report:
     """Return one report on everything that the files say."""
     report: Report = {"runs": [], "measures": [], "cells": [], "remarks": [], "better": {}}
     results: list[Scores] = []

@@ -8,7 +8,7 @@ import math
 import os
 import platform
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,11 +19,11 @@ import msgspec
 import numpy as np
 
 from rageval.comparison import Comparison, Settings, cite, compare
-from rageval.comparison.comparing import alike, cell_of, why_not
+from rageval.comparison.comparing import cell_of, compared, why_not
 from rageval.comparison.intervals import slices
 from rageval.comparison.passport import Judged
 from rageval.comparison.positions import positions_of, said_of
-from rageval.comparison.results import Alike, Cell
+from rageval.comparison.results import Cell
 from rageval.errors import UsageError
 from rageval.files.answers import read_answers
 from rageval.files.judgements import JudgementTable
@@ -49,13 +49,14 @@ from rageval.pages._parts import FORMAT, packed, pairs_packed, plain
 from rageval.pages._sentence import ranked
 from rageval.pages._traces import TEXTS, Texts, traces
 from rageval.records import Question
-from rageval.scoring.answers import read_judgements
-from rageval.scoring.evaluation import Evaluator
+from rageval.scoring.answers import Answers, read_judgements
+from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import Draw, gold_of_documents
-from rageval.scoring.ordering import Order
 from rageval.scoring.qrels import Qrels
+from rageval.scoring.rules import Rules
 from rageval.scoring.scores import Score, Scores
-from rageval.scoring.sources import RunSource, named_sources, whole_qrels
+from rageval.scoring.sources import named_sources, whole_qrels
+from rageval.scoring.subject import Scored, Subject
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -92,21 +93,32 @@ class Beside:
     limits: Limits = DEFAULT
 
 
-def report_of_runs(
+def report_of(
     results: Sequence[Scores],
     settings: Settings,
-    sources: Sequence[RunSource],
-    qrels: Qrels,
-    orders: Sequence[Order],
     extra: Beside,
-    refined: Callable[[Comparison], Comparison] = lambda found: found,
+    subject: Subject | None = None,
+    files: Sequence[Source] = (),
 ) -> Report:
-    """Return the report on runs that were just scored; `refined` has the last word on what may be claimed."""
-    report = measured(results, settings, alike(sources, orders), refined)
+    """Return the report on scores, and on what they were made of where that is at hand.
+
+    `files` are those of judged answers, which hold quotes and the keys of replies.
+    """
+    report = measured(results, settings, subject)
+    if isinstance(subject, Runs):
+        return _with_documents(report, results, extra, subject)
+    if isinstance(subject, Answers):
+        return _with_answers(report, results, extra, subject, files)
+    return finished(report, results, extra)
+
+
+def _with_documents(report: Report, results: Sequence[Scores], extra: Beside, runs: Runs) -> Report:
+    """Return the report with what runs found, and what was judged of it."""
+    qrels, orders = runs.evaluator.qrels, runs.evaluator.orders
     queries = _most_telling(results, _DETAILS if extra.details is None else extra.details)
     depth = _depth(results)
     # The order of the first measure: a page shows one.
-    ranked = {source.name: rankings(source, queries, orders[0], depth) for source in sources}
+    ranked = {scores.run: rankings(runs.sources[scores.run], queries, orders[0], depth) for scores in results}
     # Reasons are long: only those that are shown are kept.
     notes = read_notes(extra.evidence, lambda key: key[0] in set(queries), extra.limits)
     matrices = of_documents(queries, qrels, ranked, _bank(extra), notes)
@@ -116,15 +128,11 @@ def report_of_runs(
     return {**whole, "matrices": _kept(matrices, whole, extra)}
 
 
-def report_of_answers(
-    results: Sequence[Scores],
-    settings: Settings,
-    grades: JudgementTable,
-    files: Sequence[Source],
-    extra: Beside,
+def _with_answers(
+    report: Report, results: Sequence[Scores], extra: Beside, subject: Answers, files: Sequence[Source]
 ) -> Report:
-    """Return the report on judged answers that were just scored."""
-    report = measured(results, settings)
+    """Return the report with what was judged of answers, and with their texts."""
+    table = subject.table
     order = _worst(results)
     kept = [source for source in extra.answers if can_read_again(source)]
     gone = [name_of(source) for source in extra.answers if not can_read_again(source)]
@@ -134,14 +142,14 @@ def report_of_answers(
     queries = order[: max(len(traced), _DETAILS if extra.details is None else extra.details)]
     gold = by_judge(read_judgements(extra.gold, limits=extra.limits)) if extra.gold else None
     # With one judge and no people there is nobody to compare.
-    several = gold is not None or len(grades.judges.words) > 1
-    pairs = beside(by_judge(grades), gold) if several else []
+    several = gold is not None or len(table.judges.words) > 1
+    pairs = beside(by_judge(table), gold) if several else []
     wanted, places = set(queries), listed(pairs)
     sources = [*files, *extra.gold, *extra.evidence]
     notes = read_notes(sources, lambda key: key[0] in wanted or key in places, extra.limits, set(traced))
     report["judging"] = judging(pairs, notes, dict(_answers(extra, places)))
-    report["spending"] = list(spending(grades, notes))
-    found = [judge.as_dict() for judge in positions_of(grades)]
+    report["spending"] = list(spending(table, notes))
+    found = [judge.as_dict() for judge in positions_of(table)]
     said = []
     if found:  # nobody else is asked where an answer was shown
         report["positions"] = found
@@ -150,41 +158,46 @@ def report_of_answers(
         said.append(f"judges are compared with one another in {MOST_PAIRS} pairs, and in no more")
     # Scoring has read it to its end.
     said += [f"{visible(name)}: texts are not shown of what was read as a stream" for name in gone]
-    report["remarks"] = [*report.get("remarks", ()), *said, *without_fence(grades, notes)]
+    report["remarks"] = [*report.get("remarks", ()), *said, *without_fence(table, notes)]
     known = traces(traced, texts, _questions(extra), notes.calls)
     # Judgements alone, of people for instance, have no texts to be shown.
     if any(known["queries"].values()):
         report["traces"] = {**known, "of": len(order)}
-    matrices = of_answers(queries, grades, _bank(extra), notes)
+    matrices = of_answers(queries, table, _bank(extra), notes)
     whole = finished(report, results, extra)
     return {**whole, "matrices": _kept(matrices, whole, extra, len(traced))}
 
 
 def report_of_scores(
-    results: Sequence[Scores], settings: Settings, extra: Beside, judgements: Any = None, answers: Any = None
+    results: Sequence[Scores],
+    settings: Settings,
+    extra: Beside,
+    judgements: Any = None,
+    answers: Any = None,
+    runs: Any = None,
+    qrels: Any = None,
 ) -> Report:
-    """Return the report on scores; with the judgements of answers that they were made from, on these, too."""
+    """Return the report on scores that were made before, of judged answers, or of runs and qrels."""
+    if runs is not None:
+        return report_of(results, settings, extra, _same_runs(results, runs, qrels))
     if judgements is None:
-        return finished(measured(results, settings), results, extra)
+        return report_of(results, settings, extra)
     with TemporaryDirectory() as folder:
         files = _as_files(judgements, Path(folder) / "judgements.jsonl")
         extra = replace(extra, answers=_as_files(answers, Path(folder) / "answers.jsonl"))
         # A table is read already, and knows neither quotes nor replies.
         is_table = isinstance(judgements, JudgementTable)
-        grades: JudgementTable = judgements if is_table else read_judgements([*files])  # type: ignore[arg-type]
-        unknown = [scores.run for scores in results if scores.run not in grades.runs.words]
+        table: JudgementTable = judgements if is_table else read_judgements([*files])  # type: ignore[arg-type]
+        unknown = [scores.run for scores in results if scores.run not in table.runs.words]
         if unknown:
             raise UsageError(f"report: the judgements know no run {', '.join(map(visible, unknown))!s:.200}")
-        return report_of_answers(results, settings, grades, files, extra)
+        return report_of(results, settings, extra, Answers([], table, Rules()), files)
 
 
-def report_of_scored_runs(
-    results: Sequence[Scores], settings: Settings, extra: Beside, runs: Any, qrels: Any
-) -> Report:
-    """Return the report on scores, with what the runs found; `UsageError` if the scores are not theirs."""
-    evaluator = Evaluator([score.measure for score in results[0].scores], qrels)
-    sources = named_sources(runs)
-    again = {source.name: evaluator.evaluate(source) for source in sources}
+def _same_runs(results: Sequence[Scores], given: Any, qrels: Any) -> Runs:
+    """Return the runs that scores were made from; `UsageError` if they were made from others."""
+    runs = Runs(Evaluator([score.measure for score in results[0].scores], qrels), named_sources(given))
+    again = {scores.run: scores for scores in runs.score().results}
     for scores in results:
         found = again.get(scores.run)
         # What was found is ranked by the usual rules; beside scores by others it would explain nothing.
@@ -193,7 +206,7 @@ def report_of_scored_runs(
                 f"report: the scores of {visible(scores.run)} are not those of these runs and judgements by"
                 " the usual rules; the command rageval report takes rules, too"
             )
-    return report_of_runs(results, settings, sources, evaluator.qrels, evaluator.orders, extra)
+    return runs
 
 
 def _is_same(one: Score, other: Score) -> bool:
@@ -302,15 +315,14 @@ def _topics(scores: Scores) -> dict[str, Any]:
 _Record = dict[str, Any]
 
 
-def measured(
-    results: Sequence[Scores],
-    settings: Settings,
-    alike: Alike | None = None,
-    refined: Callable[[Comparison], Comparison] = lambda found: found,
-) -> _Record:
+def measured(results: Sequence[Scores], settings: Settings, subject: Subject | None = None) -> _Record:
     """Return runs, measures, cells, the comparison and the columns of values."""
     known = _comparable(results)
-    found = refined(compare(known, settings, alike=alike)) if len(known) > 1 else None
+    found = None
+    if len(known) > 1:
+        found = (
+            compare(known, settings) if subject is None else compared(subject, Scored(known, []), settings)
+        )
     report: _Record = {
         "runs": [scores.run for scores in results],
         "measures": list(dict.fromkeys(str(score.measure) for scores in results for score in scores.scores)),

@@ -6,10 +6,10 @@ import math
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
@@ -24,15 +24,19 @@ from rageval.measures.ranking import Blend, Share, pooled
 from rageval.measures.scales import CRAG, PROXIES, Scale
 from rageval.plugins import above
 from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge
-from rageval.scoring.banks import _judged_by, differences
-from rageval.scoring.remarks import of_answers
+from rageval.scoring.banks import _judged_by, differences, lists_of_nuggets
+from rageval.scoring.remarks import of_table
+from rageval.scoring.rules import ANSWERS, COMPAT_OF_ANSWERS, Rules, rules_of
 from rageval.scoring.scores import Score, Scores, checked_weights, combined, require_groups, says_something
-from rageval.scoring.universe import answered, with_labelled, with_questions
+from rageval.scoring.subject import Held, Labels, Scored, short_digest
+from rageval.scoring.universe import answered, answers_in, with_labelled, with_questions
 from rageval.text import visible
 from rageval.version import __version__
 
 if TYPE_CHECKING:
     from rageval.records import Answer
+    from rageval.scoring.gold import Draw, Gold
+    from rageval.scoring.likeness import Alike
     from rageval.typing import (
         AnswerOptions,
         ChosenLike,
@@ -44,77 +48,12 @@ if TYPE_CHECKING:
         RecordsLike,
     )
 
-_ON_MISSING = ("error", "skip", "worst", "best")
-
-
-class _Compat(NamedTuple):
-    """What another tool takes a missing judgement for, and where it has 0 for what is undefined."""
-
-    missing: str
-    counts: Literal["never", "recorded", "always"] = "never"  # of answers that are there, or of all
-
-
-_COMPATS = {
-    "nuggetizer": _Compat("worst", "recorded"),
-    "crag": _Compat("worst"),
-    "ragdoll": _Compat("skip", "recorded"),
-    "auto-argue": _Compat("nothing", "always"),
-    "medaesqa": _Compat("nothing", "always"),
-    "ragchecker": _Compat("nothing", "recorded"),
-}
-COMPAT = tuple(_COMPATS)
 _SHOWN = 10
 _WAY_OF_QUESTIONS = (
     "where other questions were asked than those that were given, give only those that were, or say"
     " --intersection (intersection=True in Python)"
 )
 _WAYS_ON = "judge them again, or say --on-missing skip, worst or best (on_missing= in Python)"
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerRules:
-    """Say everything besides measures and data that a score of answers depends on.
-
-    Parameters
-    ----------
-    on_missing
-        A judgement that failed, or is not there where other systems have one, is an `error`, is left out
-        (`skip`), or is taken for the `worst` or the `best`.
-    groups
-        `{query: group}`: print the mean of the groups' means.
-    weights
-        `{group: weight}` of that mean.
-    compat
-        Another tool's rules: `nuggetizer`; `crag`: what could not be judged is incorrect; `ragdoll`: what was
-        not judged is left out; and with these and `auto-argue`, `medaesqa` and `ragchecker` what is undefined
-        is 0.
-    intersection
-        Leave out the queries of which a system has neither an answer nor a judgement; they are missing
-        otherwise, or score 0 where its answers are known and no value is worse.
-    """
-
-    on_missing: str = "error"
-    groups: Mapping[str, str] | None = field(default=None, hash=False)
-    weights: Mapping[str, float] | None = field(default=None, hash=False)
-    compat: str | None = None
-    intersection: bool = False
-
-    def __post_init__(self) -> None:
-        if self.on_missing not in _ON_MISSING:
-            raise UsageError(f"on_missing={self.on_missing!r}: expected one of {', '.join(_ON_MISSING)}")
-        # Weights without groups would be taken by nobody, and silently.
-        if self.weights is not None and self.groups is None:
-            raise UsageError("weights are of groups: expected groups={query: group}, too")
-        if self.compat is not None and self.compat not in COMPAT:
-            raise UsageError(f"compat={self.compat!r}: for answers, expected {', '.join(COMPAT)}")
-
-    @property
-    def filling(self) -> str:
-        """What stands in for a missing judgement while counting how many there are."""
-        if self.compat is not None:
-            return _COMPATS[self.compat].missing
-        # An error is raised at the end, when all that is missing has been counted; until then it is left out.
-        return "skip" if self.on_missing == "error" else self.on_missing
 
 
 def evaluate_answers(
@@ -149,7 +88,8 @@ def evaluate_answers(
         How these were chosen: `"uniform"`, a plan (a file of `rageval label-plan`), or each query's chance,
         as {query: chance} or a file.
     **rules
-        The options of `rageval.scoring.answers.AnswerRules`: `on_missing`, `groups`, `weights`, `compat`.
+        The options of `rageval.scoring.rules.Rules` that are of answers: `on_missing`, `groups`, `weights`,
+        `compat`, `intersection`.
 
     Returns
     -------
@@ -187,39 +127,165 @@ def scored(
     **rules: Any,
 ) -> dict[str, Scores]:
     """Return what `evaluate_answers` returns; what that warns of is said to `say` alone."""
-    try:
-        checked = AnswerRules(**rules)
-    except TypeError:
-        known = list(AnswerRules.__dataclass_fields__)
-        # Python's own message would name our dataclass; the user knows only the option.
-        unknown = next(name for name in rules if name not in known)
-        raise UsageError(f"unknown option {unknown!r}; expected some of {', '.join(known)}") from None
-    grades = read_judgements(judgements, answers=answers, nuggets=nuggets, questions=questions)
-    for remark in grades.remarks:
-        say(remark)
-    labels = None
+    checked = rules_of(ANSWERS, rules)
+    known = {"answers": _kept(answers), "nuggets": _kept(nuggets)}
+    table = read_judgements(judgements, **known, questions=questions)
+    subject = Answers(measures_of_answers(measures), table, checked, known)
     if gold is not None:
-        from rageval.scoring.gold import beside_answers, drawn, gold_of_answers
+        from rageval.scoring.gold import drawn
 
-        people = read_judgements(gold, nuggets=nuggets)
-        labels = gold_of_answers(people, _listed(gold), drawn(gold_chosen))
-        grades = with_labelled(grades, people, labels.draw)
-    # Before anything is computed: a query without a group would otherwise be found at the first mean.
-    if checked.groups is not None:
-        require_groups(checked.groups, grades.queries.words, "groups")
-        if checked.weights is not None:
-            used = {query: checked.groups[query] for query in grades.queries.words}
-            checked_weights(checked.weights, used, "weights")
-    results = evaluate_all(measures_of_answers(measures), grades, checked)
-    said = tuple(each for each in of_answers(results, grades, checked) if each not in grades.remarks)
-    results = [replace(scores, remarks=_about(scores.run, results, said)) for scores in results]
-    remarks = [*answered(results, grades, checked)]
-    if labels is not None:
-        results, more = beside_answers(results, grades, labels)
-        remarks += more
-    for remark in remarks:
+        subject = subject.beside(subject.read_gold(_listed(gold), drawn(gold_chosen)))
+    # Before anything is computed: what is then refused may have its reason there.
+    for remark in table.remarks:
         say(remark)
-    return {scores.run: scores for scores in results}
+    scored = subject.score()
+    for remark in scored.unsaid:
+        if remark not in table.remarks:
+            say(remark)
+    return {scores.run: scores for scores in scored.results}
+
+
+class Answers:
+    """Judged answers of one or several systems: a `Subject`.
+
+    Parameters
+    ----------
+    measures, table, rules
+        What is asked of which judgements, and how.
+    known
+        The `answers` and `nuggets` that were read beside the judgements; labels of people are, too.
+    """
+
+    def __init__(
+        self,
+        measures: Sequence[Measure],
+        table: JudgementTable,
+        rules: Rules,
+        known: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.measures, self.table, self.rules = measures, table, rules
+        self.known = known or {}
+        self.gold: Gold | None = None
+
+    @property
+    def queries(self) -> list[str]:
+        """The queries that count, whichever of them a system answered."""
+        return self.table.queries.words
+
+    def judged_by(self, run: str) -> tuple[set[str], set[str]]:
+        """Return who judged a system, and by which rubrics, as far as the judgements say."""
+        lines = [line for _, line in self.table.each() if line.run_id == run]
+        return {line.judge for line in lines}, {line.rubric for line in lines}
+
+    def read_gold(self, sources: Sequence[Any], draw: Draw, limits: Limits = DEFAULT) -> Gold:
+        """Return what people said of the same."""
+        from rageval.scoring.gold import gold_of
+
+        return gold_of(read_judgements(sources, **self.known, limits=limits), sources, draw, limits)
+
+    def beside(self, gold: Gold) -> Answers:
+        """Return the answers with labels by people, whose queries count, too."""
+        table = with_labelled(self.table, gold.answers, gold.draw)
+        found = Answers(self.measures, table, self.rules, self.known)
+        found.gold = gold
+        return found
+
+    def score(self, each: Callable[..., Iterable[Scores]] = map) -> Scored:
+        """Score every system."""
+        table, rules = self.table, self.rules
+        # Before anything is computed: a query without a group would otherwise be found at the first mean.
+        if rules.groups is not None:
+            require_groups(rules.groups, self.queries, "groups")
+            if rules.weights is not None:
+                checked_weights(rules.weights, {q: rules.groups[q] for q in self.queries}, "weights")
+        results = evaluate_all(self.measures, table, rules)
+        remarks = list(of_table(results, table))
+        own = [each for each in remarks if each not in table.remarks]
+        results = [replace(scores, remarks=_about(scores.run, results, own)) for scores in results]
+        scored = Scored(results, [*remarks, *answered(results, table, rules)])
+        if self.gold is None:
+            return scored
+        from rageval.scoring.gold import beside
+
+        return beside(self, scored, self.gold)
+
+    def alike(self, results: Sequence[Scores]) -> Alike:
+        """Return which systems are the same."""
+        return {}  # what answers have in common is seen in their values
+
+    def held(self, scores: Scores) -> Held:
+        """Return what a system gave to each query."""
+        table, run = self.table, self.table.runs[scores.run]
+        rows: dict[str, list[str]] = {}
+        for _, line in table.each():
+            if line.run_id == scores.run:
+                said = line.item_id, line.aspect, line.judge, line.rubric, line.label, line.grade, line.status
+                more = line.importance, line.weight, line.repeat
+                rows.setdefault(str(line.query_id), []).append(repr((*said, *more)))
+        for (of, query, repeat), answer in table.facts.items():
+            if of == run:
+                lengths = sorted(answer.lengths.items())
+                told = repr((table.repeats.words[repeat], lengths, answer.cited, answer.sentences))
+                rows.setdefault(str(self.queries[query]), []).append(told)
+        absent = frozenset(map(str, self.queries)) - rows.keys()
+        return Held(
+            absent,
+            {query: short_digest(sorted(lines)) for query, lines in rows.items()},
+            without_value(scores, absent),
+            {query: short_digest(map(repr, bank)) for query, bank in lists_of_nuggets(table, run).items()},
+            {str(self.queries[at]): len(each) for at, each in table.repeats_by_query(run).items()},
+            rubrics=sorted(table.rubrics()),
+        )
+
+    def refuse_gold(self, gold: Gold) -> None:
+        """Refuse labels that cannot tell the judge's errors."""
+        from rageval.scoring.gold import refuse_the_judge
+
+        judged, people = self.table, gold.answers
+        refuse_the_judge(judged, people)
+        for table in (judged, people):
+            table.require_no_repeats("a correction by people's labels")
+        # Two files that have nothing in common were named by mistake; they are not labels of nothing.
+        if not set(answers_in(judged)) & set(answers_in(people)):
+            failed = people.failed()
+            raise InputError(
+                f"{visible(people.name)}: holds nothing on the answers of {visible(judged.name)}; expected"
+                " the same query_id and run_id in both files"
+                + (f" ({failed:,} of its judgements failed)" if failed else "")
+            )
+
+    def strangers(self, gold: Gold) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield what people labelled and the judge knows nothing of."""
+        labelled = zip(*answers_in(gold.answers), strict=True)
+        known = [set(words) for words in zip(*answers_in(self.table), strict=True)]
+        for what, theirs, ours in zip(
+            ("systems", "queries"), map(dict.fromkeys, labelled), known, strict=True
+        ):
+            if strange := [word for word in theirs if word not in ours]:
+                yield what, strange
+
+    def labels(self, gold: Gold, scores: Scores) -> Iterator[Labels]:
+        """Yield what people said of a system, for each of its scores."""
+        from rageval.scoring.gold import labels_of_answer
+
+        for score in scores.scores:
+            yield labels_of_answer(score, scores.run, self.table, gold.answers)
+
+
+def without_value(scores: Scores, absent: Iterable[str]) -> frozenset[str]:
+    """Return those of the queries that a system did not answer which have no value for all that."""
+    return frozenset(
+        query
+        for query in absent
+        if any(
+            query in each.between or each.by_query[query] != each.by_query[query] for each in scores.scores
+        )
+    )
+
+
+def _kept(given: Any) -> Any:
+    """Return what can be read twice: people's labels are read beside it, too."""
+    return list(given) if hasattr(given, "__next__") else given
 
 
 def _about(run: str, results: Sequence[Scores], said: Sequence[str]) -> tuple[str, ...]:
@@ -350,7 +416,7 @@ def measures_of_answers(measures: object) -> list[Measure]:
     return [measure for measure in found if isinstance(measure, Measure)]
 
 
-def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: AnswerRules) -> list[Scores]:
+def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rules) -> list[Scores]:
     """Score every system; `MissingJudgements` tells of all that are missing, if that is an error."""
     results = []
     complaints: list[str] = []
@@ -395,7 +461,7 @@ def by_judge(
     measures: Sequence[Measure],
     grades: JudgementTable,
     run: int,
-    rules: AnswerRules,
+    rules: Rules,
     filling: str | float | None = None,
 ) -> list[_Evaluated]:
     """Return the values of a system by each judge who said anything on the scales of a measure.
@@ -441,7 +507,7 @@ def _value(
     each: _Evaluated,
     answer: Assessment,
     sight: JudgeOfRun,
-    rules: AnswerRules,
+    rules: Rules,
     filling: str | float,
     is_end: bool,
 ) -> float:
@@ -488,7 +554,7 @@ def _mean(values: Sequence[float], measure: Measure) -> float:
 
 
 def _where_undefined(
-    value: float, measure: Measure, answer: Assessment, sight: JudgeOfRun, rules: AnswerRules
+    value: float, measure: Measure, answer: Assessment, sight: JudgeOfRun, rules: Rules
 ) -> float:
     """Return what becomes of a value that is undefined, or of a query that was left out.
 
@@ -500,7 +566,7 @@ def _where_undefined(
         judged = left_out and any(sight.is_judged(scale, answer.place[0]) for scale in answer.scales)
         counts = judged and not answer.lost
     else:
-        counted = {"never": False, "always": True}.get(_COMPATS[rules.compat].counts)
+        counted = {"never": False, "always": True}.get(COMPAT_OF_ANSWERS[rules.compat].counts)
         counts = answer.was_judged or sight.has_record(answer.place) if counted is None else counted
     if not counts or value == value or (measure.aggregate == POOL and says_something(value)):
         return value
@@ -510,7 +576,7 @@ def _where_undefined(
     return measure.nothing
 
 
-def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: AnswerRules) -> Score:
+def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: Rules) -> Score:
     measure, values, bounds = found.measure, found.values, None
     between: dict[str, tuple[float, float]] = {}
     if found.lost and not rules.compat:
@@ -579,7 +645,7 @@ def _complaint(run: str, score: Score) -> str:
     )
 
 
-def _signature(measure: Measure, rules: AnswerRules, judges: list[str], is_stopped: bool) -> str:
+def _signature(measure: Measure, rules: Rules, judges: list[str], is_stopped: bool) -> str:
     context: dict[str, object] = {"stopped": "at-a-claim"} if is_stopped else {}
     if rules.on_missing != "error":
         context["on_missing"] = rules.on_missing

@@ -9,12 +9,13 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import compress
 from operator import and_
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
+from rageval.files.limits import DEFAULT, Limits
 from rageval.measures.base import Measure
 from rageval.measures.exact_ideal import gap_to_greedy
 from rageval.measures.foreign import ForeignMeasure, by_provider
@@ -25,156 +26,24 @@ from rageval.names import near_misses, unlike
 from rageval.plugins import above
 from rageval.scoring import _compat
 from rageval.scoring.joining import Joined, Joining, Notes
-from rageval.scoring.ordering import EVERYTHING, TIES, Documents, Order, View
+from rageval.scoring.ordering import EVERYTHING, Documents, Order, View
 from rageval.scoring.qrels import Fingerprint, Qrels
+from rageval.scoring.remarks import POSITIVES_ONLY, of_rules, of_run
+from rageval.scoring.rules import EXPECTED, NAMES, RUNS, USUAL, Rules, rules_of
 from rageval.scoring.runs import Run
 from rageval.scoring.scores import ADAPTIVELY, Score, Scores, require_groups
 from rageval.scoring.sources import RunSource, as_qrels, portable, run_source, whole_qrels
+from rageval.scoring.subject import Held, Labels, Scored, digest, short_digest
 from rageval.text import visible
-from rageval.version import __version__
 
 if TYPE_CHECKING:
     from rageval.measures.bounds import Bounds
+    from rageval.scoring.gold import Draw, Gold
+    from rageval.scoring.likeness import Alike
     from rageval.spans.projecting import Projected
     from rageval.typing import ChosenLike, Executor, MeasuresLike, QrelsLike, RunLike, RunOptions, RunsLike
 
-_ZERO_REL = ("zero", "skip", "nan")
-EXPECTED = "expected"
-_NOTHING_JUDGED = ("warn", "error", "zero")
 _LOOKED_AT = 50_000  # documents, in search of why none is judged
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """Say everything besides measures and data that a number depends on.
-
-    Parameters
-    ----------
-    ties
-        How documents of equal score are ordered: `trec`, `docid_asc`, `input`, `rank`; `error` refuses them;
-        `expected` gives the mean over all orders, with the lowest and the highest value as bounds.
-    depth
-        Only the first documents of each ranking count, so many.
-    judged_only
-        Take unjudged documents out first.
-    intersection
-        Count only queries that are both in the run and in the judgements.
-    complete
-        Count every judged query, also where `compat` would leave out those that the run lacks.
-    zero_rel
-        A query without anything relevant counts as 0 (`zero`), is left out (`skip`) or undefined (`nan`).
-    rel
-        The lowest grade that counts, for measures that do not say.
-    groups
-        `{query: group}`: print the mean of the groups' means.
-    compat
-        Another tool's rules: `pyndeval`, `ndeval`, `ndeval-traditional`, `trec_eval`, `freshstack`.
-    provider
-        Let this provider of ir_measures compute.
-    bounds
-        Give also the values between which each mean lies, whatever the unjudged documents of the ranking are.
-    nuggets_in_qrels
-        Whether the second column of the judgements names a nugget. None: it does, with a warning where it
-        looks otherwise.
-    intent_weights
-        What each nugget weighs: `{query: {nugget: weight}}`, or a file of lines 'query nugget weight', or of
-        nuggets with an importance or a weight. Only for measures that go by nuggets.
-    nothing_judged
-        What a run is of which no document is judged: `warn`, `error`, or scored without a word (`zero`).
-    """
-
-    ties: str = "trec"
-    depth: int | None = None
-    judged_only: bool = False
-    intersection: bool = False
-    complete: bool = False
-    zero_rel: str = "zero"
-    rel: int | None = None
-    groups: Mapping[str, str] | None = field(default=None, hash=False)
-    compat: str | None = None
-    provider: str | None = None
-    bounds: bool = False
-    nuggets_in_qrels: bool | None = None
-    intent_weights: Any = field(default=None, hash=False)
-    nothing_judged: str = "warn"
-
-    def __post_init__(self) -> None:
-        if self.nothing_judged not in _NOTHING_JUDGED:
-            expected = ", ".join(_NOTHING_JUDGED)
-            raise UsageError(f"nothing_judged={self.nothing_judged!r}: expected one of {expected}")
-        if self.ties not in (*TIES, EXPECTED):
-            raise UsageError(f"ties={self.ties!r}: expected one of {', '.join((*TIES, EXPECTED))}")
-        if self.compat is not None:
-            _compat.check(self.compat)
-        if self.zero_rel not in _ZERO_REL:
-            raise UsageError(f"zero_rel={self.zero_rel!r}: expected one of {', '.join(_ZERO_REL)}")
-        if self.depth is not None and (type(self.depth) is not int or self.depth < 1):
-            raise UsageError(f"depth={self.depth!r}: expected a whole number from 1")
-        if self.rel is not None and type(self.rel) is not int:
-            raise UsageError(f"rel={self.rel!r}: expected a whole number")
-        for name in ("judged_only", "intersection", "complete", "bounds"):
-            if type(getattr(self, name)) is not bool:
-                raise UsageError(f"{name}={getattr(self, name)!r}: expected True or False")
-        # A tool's rules include its rule for equal scores; to take another would be a number that no tool
-        # prints.
-        if self.compat and self.ties != "trec":
-            raise UsageError(_brings(self.compat, self.ties))
-        if self.complete and self.intersection:
-            raise UsageError(
-                "complete counts every judged query, intersection only those of the run; leave out one"
-            )
-        if self.compat and self.provider:
-            raise UsageError(
-                f"compat={self.compat!r} says by whose rules rageval computes, provider={self.provider!r} who"
-                " computes instead; leave out one of them"
-            )
-        # Each of these moves the value by itself; what lies between two moving ends could not be told apart
-        # any more.
-        if self.bounds and (self.ties == EXPECTED or self.judged_only or self.compat):
-            raise UsageError(
-                "bounds are of one order and of documents that nobody judged; leave out ties='expected',"
-                " judged_only and compat"
-            )
-
-        if self.intent_weights is not None:
-            self._refuse_beside_weights()
-
-    def _refuse_beside_weights(self) -> None:
-        """Raise `UsageError` for what does not go with weights of intents."""
-        reasons = {
-            "compat": "no other tool's rules have weights",
-            "provider": "no provider takes them",
-            "bounds": "no bounds are known",
-        }
-        for name, why in reasons.items():
-            if getattr(self, name):
-                raise UsageError(f"intent_weights: {why}; leave out {name}")
-        if self.nuggets_in_qrels is False:
-            raise UsageError("intent_weights are of nuggets; leave them out, or nuggets_in_qrels=False")
-
-    @property
-    def leaves_out(self) -> bool:
-        """Whether judged queries that the run lacks are left out of the means."""
-        return self.intersection or (self.compat in _compat.OF_THE_RUN and not self.complete)
-
-    def signature(self, measure: AnyMeasure, view: View, **known: str) -> str:
-        """Return the measure's signature under these rules."""
-        context = {
-            name: getattr(self, name)
-            # Only what differs from the usual is said, so that the signature of a plain score stays short.
-            for name in ("depth", "judged_only", "intersection", "zero_rel", "compat")
-        }
-        changed = {name: value for name, value in context.items() if value != getattr(_USUAL, name)}
-        if self.nuggets_in_qrels is False:
-            changed["nuggets_in_qrels"] = "no"
-        if self.compat:
-            changed["compat"] = _compat.FULL_NAMES.get(self.compat, self.compat)
-            # Without `compat` every judged query counts anyway, and there is nothing to say.
-            changed |= {"complete": True} if self.complete else {}
-        if self.groups is not None:
-            changed["mean"] = "of-groups"
-        ties = EXPECTED if self.ties == EXPECTED else "rank-alone" if view.order.by_rank else view.order.ties
-        return measure.signature(ties=ties, **changed, **known, v=__version__)
 
 
 class Evaluator:
@@ -196,7 +65,7 @@ class Evaluator:
     """
 
     def __init__(self, measures: MeasuresLike, qrels: QrelsLike, **rules: Unpack[RunOptions]) -> None:
-        self.rules = _rules(rules)
+        self.rules = rules_of(RUNS, rules)
         self.asked = parse_measures(measures)
         if not self.asked:
             raise MeasureError("no measure named; expected something like alpha_ndcg@10")
@@ -390,11 +259,14 @@ class Evaluator:
         known |= self.qrels.spans.signature if self.qrels.spans is not None else {}
         return self.rules.signature(measure, view, **known)
 
-    def by(self, qrels: QrelsLike) -> Evaluator:
-        """Return the same measures under the same rules, by other judgements; without groups."""
-        rules: dict[str, Any] = {name: getattr(self.rules, name) for name in Rules.__dataclass_fields__}
+    def by(
+        self, qrels: QrelsLike, measures: MeasuresLike | None = None, **rules: Unpack[RunOptions]
+    ) -> Evaluator:
+        """Return measures, the same ones by default, under the same rules but these; without groups."""
+        ours: dict[str, Any] = {name: getattr(self.rules, name) for name in NAMES[RUNS]}
         # Groups name the queries of these judgements; others may hold fewer, which is no error here.
-        return Evaluator(self.asked, qrels, **{**rules, "groups": None, "nothing_judged": "zero"})
+        ours |= {"groups": None, "nothing_judged": "zero", **rules}
+        return Evaluator(self.asked if measures is None else measures, qrels, **ours)
 
     def why_nothing_judged(self, source: RunSource, notes: Notes) -> str:
         """Say that no document of a run is judged, how its ids differ from those that are, and the way on."""
@@ -439,7 +311,7 @@ class Evaluator:
         # Expected values start from the usual order, and are then taken over all orders of equal scores.
         order = Order() if self.rules.ties == EXPECTED else Order(self.rules.ties)
         # Each provider of ir_measures has an order of its own, which is the usual one of its measures.
-        if isinstance(measure, ForeignMeasure) and self.rules.ties == _USUAL.ties:
+        if isinstance(measure, ForeignMeasure) and self.rules.ties == USUAL.ties:
             order = _compat.order_of(measure)
         # Without another tool's rules every judgement counts, however low its grade.
         floor = EVERYTHING
@@ -656,6 +528,174 @@ class Evaluator:
         return groups
 
 
+class Runs:
+    """Runs beside judgements of documents: a `Subject`.
+
+    Parameters
+    ----------
+    evaluator
+        The measures, the judgements and the rules.
+    sources
+        The runs, each with a name of its own.
+    refuses
+        Whether a run of which nothing is judged has no scores, and is named with the reason.
+    """
+
+    def __init__(self, evaluator: Evaluator, sources: Iterable[RunSource], refuses: bool = False) -> None:
+        self.evaluator = evaluator
+        self.sources = {source.name: source for source in sources}
+        self.refuses = refuses
+        self.gold: Gold | None = None
+
+    @property
+    def rules(self) -> Rules:
+        """Everything besides measures and data that a number depends on."""
+        return self.evaluator.rules
+
+    @property
+    def queries(self) -> list[str]:
+        """The queries that count, whichever of them a system answered."""
+        return self.evaluator.qrels.query_ids
+
+    def judged_by(self, run: str) -> tuple[set[str], set[str]]:
+        """Return who judged a system, and by which rubrics, as far as the judgements say."""
+        return set(self.evaluator.qrels.judges), set()
+
+    # What people said, and which runs are alike, is asked for by few: what it needs is imported there.
+
+    def read_gold(self, sources: Sequence[Any], draw: Draw, limits: Limits = DEFAULT) -> Gold:
+        """Return what people said of the same."""
+        from rageval.scoring.gold import gold_of_documents
+
+        return gold_of_documents(sources, draw, limits)
+
+    def beside(self, gold: Gold) -> Runs:
+        """Return the runs with labels by people."""
+        found = Runs(self.evaluator, self.sources.values(), self.refuses)
+        found.gold = gold
+        return found
+
+    def score(self, each: Callable[..., Iterable[Scores]] = map) -> Scored:
+        """Score every run; `each` takes what scores one, and all runs, as `map` does."""
+        remarks, results, refused = list(self.evaluator.remarks), [], []
+        of_all = tuple(of_rules(self.evaluator))
+        for scores in each(self.evaluator.evaluate, self.sources.values()):
+            # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
+            is_strange = not scores.judged and self.evaluator.qrels.spans is None
+            if self.refuses and is_strange and scores.notes is not None:
+                refused.append(self.evaluator.why_nothing_judged(self.sources[scores.run], scores.notes))
+                continue
+            own = tuple(of_run(scores, self.evaluator))
+            results.append(replace(scores, remarks=own + of_all))
+            remarks += [f"{visible(scores.run)}: {remark}" for remark in own]
+        scored = Scored(results, [*remarks, *of_all], refused)
+        if self.gold is None or not results:
+            return scored
+        from rageval.scoring.gold import beside
+
+        return beside(self, scored, self.gold)
+
+    def alike(self, results: Sequence[Scores]) -> Alike:
+        """Return which systems are the same."""
+        from rageval.scoring.likeness import alike
+
+        return alike([self.sources[scores.run] for scores in results], self.evaluator.orders)
+
+    def held(self, scores: Scores) -> Held:
+        """Return what a system gave to each query."""
+        evaluator, qrels = self.evaluator, self.evaluator.qrels
+        source = self.sources[scores.run]
+        ranked = evaluator.rankings(source)
+        held = Held(
+            frozenset(self.queries) - frozenset(source.query_ids),
+            {query: short_digest(ranked.get(query, ())) for query in self.queries},
+            judgements=_digest_of(qrels),
+        )
+        rel = self.rules.rel if self.rules.rel is not None else 1
+        if self.rules.judged_only or qrels.share_below(rel) < POSITIVES_ONLY:
+            return held  # what nobody judged is no hole
+        if scores.notes is not None and scores.notes.shown:
+            held.unjudged = round(1 - scores.notes.shown_judged / scores.notes.shown, 6)
+            held.bounds = self._bounds(source)
+        judged = scores.judged_by_query
+        held.unseen = sum(not number for number in judged.values()) / len(judged) if judged else None
+        return held
+
+    def _bounds(self, source: RunSource) -> dict[str, tuple[float, float]]:
+        """Return between what the means lie whatever unjudged documents are, by measures that know it."""
+        able = [
+            each for each in self.evaluator.asked if isinstance(each, Measure) and each.bounds is not None
+        ]
+        said = self.rules
+        if not able or said.ties == EXPECTED or said.judged_only or said.compat or said.provider:
+            return {}
+        found = self.evaluator.by(whole_qrels(self.evaluator.qrels), able, bounds=True).evaluate(source)
+        return {str(each.measure): (each.bounds[0], each.bounds[-1]) for each in found.scores if each.bounds}
+
+    def refuse_gold(self, gold: Gold) -> None:
+        """Refuse labels that cannot tell the judge's errors."""
+        from rageval.scoring.gold import refuse_same
+
+        qrels = self.evaluator.qrels
+        if qrels.adaptive:
+            raise UsageError(
+                f"{visible(qrels.name)}: {ADAPTIVELY}; people's labels correct"
+                " means over a pool that was fixed before; leave out the gold"
+            )
+        refuse_same(qrels.judges, gold.by, gold.draw.name)
+        if qrels.origin is not None and any(each.origin == qrels.origin for each in gold.documents.values()):
+            raise UsageError(f"{visible(gold.draw.name)}: is what the judge said; expected what people did")
+        if not _judged_documents(qrels).keys() & gold.queries:
+            raise InputError(f"{visible(gold.draw.name)}: has no query of {visible(qrels.name)}")
+
+    def strangers(self, gold: Gold) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yield what people labelled and the judge knows nothing of."""
+        strange = sorted(gold.queries - _judged_documents(self.evaluator.qrels).keys())
+        if strange:
+            yield "queries", strange
+
+    def labels(self, gold: Gold, scores: Scores) -> Iterator[Labels]:
+        """Yield what people said of a system, for each of its scores."""
+        source = self.sources[scores.run]
+        ranked, ours = self.evaluator.rankings(source), _judged_documents(self.evaluator.qrels)
+        theirs = [
+            (name, _judged_documents(qrels), self.evaluator.by(qrels).evaluate(source))
+            for name, qrels in gold.documents.items()
+        ]
+        for at, score in enumerate(scores.scores):
+
+            def seen(query: str, k: int | None = score.measure.k) -> frozenset[str]:
+                """Return which documents the measure sees of those that the judge judged."""
+                return ours[query].intersection(ranked.get(query, ())[:k])
+
+            by_labeller = []
+            for name, judged, found in theirs:
+                values: dict[str, float | None] = {}
+                for query, value in found.scores[at].by_query.items():
+                    if query in ours and query in judged and value == value:
+                        # A value is people's where they judged all that the measure sees.
+                        values[query] = value if seen(query) <= judged[query] else None
+                by_labeller.append((name, values))
+            # What failed counts where the measure sees it.
+            failed = [q for q, docs in gold.failed.items() if q in ours and not seen(q).isdisjoint(docs)]
+            yield Labels(by_labeller, failed)
+
+
+def _judged_documents(qrels: Qrels) -> dict[str, frozenset[str]]:
+    return {query: frozenset(docs) for query, docs, _ in whole_qrels(qrels).documents()}
+
+
+def _digest_of(qrels: Qrels) -> str:
+    """Return the digest of judgements as sorted lines, whatever file, order or packing they came in.
+
+    Of spans it is theirs, whatever the chunks.
+    """
+    if qrels.spans is not None:
+        return qrels.spans.sha
+    rows = whole_qrels(qrels)
+    return digest(sorted(f"{row.query_id} {row.iteration} {row.doc_id} {row.relevance}" for row in rows))
+
+
 def _first_documents(queries: Iterable[Documents], wanted: Collection[str]) -> dict[str, list[str]]:
     """Return the documents of the wanted queries, as they stand in the run, until there are many."""
     found: dict[str, list[str]] = {}
@@ -726,7 +766,7 @@ def evaluate(
         How these queries were chosen: `"uniform"`, a plan (a file of `rageval label-plan`), or each query's
         chance, as {query: chance} or a file.
     **rules
-        The options of `rageval.scoring.evaluation.Rules`: `ties`, `depth`, `compat`, `bounds`, …
+        The options of `rageval.scoring.rules.Rules`: `ties`, `depth`, `compat`, `bounds`, …
 
     Returns
     -------
@@ -747,38 +787,17 @@ def evaluate(
     0.5
     """
     evaluator = Evaluator(measures, qrels, **rules)
-    for remark in evaluator.remarks:
-        warnings.warn(remark, stacklevel=2)
     several = _several(run)
-    if several is None:
-        source = run_source(run) if gold is None else run_source(run).in_memory()
-        scores = with_remarks(evaluator.evaluate(source, executor), evaluator)
-        return _beside_people(evaluator, scores, source, gold, gold_chosen)
-    return {
-        name: _beside_people(
-            evaluator, with_remarks(evaluator.evaluate(each, executor), evaluator), each, gold, gold_chosen
-        )
-        for name, each in several.items()
-    }
+    runs = [run_source(run)] if several is None else list(several.values())
+    subject = Runs(evaluator, runs if gold is None else [source.in_memory() for source in runs])
+    if gold is not None:
+        from rageval.scoring.gold import drawn
 
-
-def _beside_people(evaluator: Evaluator, scores: Scores, source: RunSource, gold: Any, chosen: Any) -> Scores:
-    """Return the scores with what people said of the same documents, if they said anything."""
-    if gold is None:
-        return scores
-    from rageval.scoring.gold import beside_runs, drawn, gold_of_documents
-
-    (found,), remarks = beside_runs([scores], [source], evaluator, gold_of_documents([gold], drawn(chosen)))
-    for remark in remarks:
-        warnings.warn(remark, stacklevel=3)
-    return found
-
-
-def with_remarks(scores: Scores, evaluator: Evaluator) -> Scores:
-    """Return the scores with what should be known of them."""
-    from rageval.scoring.remarks import of_rules, of_run
-
-    return replace(scores, remarks=(*of_run(scores, evaluator), *of_rules(evaluator)))
+        subject = subject.beside(subject.read_gold([gold], drawn(gold_chosen)))
+    scored = subject.score(lambda score, sources: (score(source, executor) for source in sources))
+    for remark in scored.unsaid:
+        warnings.warn(remark, stacklevel=2)
+    return scored.results[0] if several is None else {scores.run: scores for scores in scored.results}
 
 
 def _several(runs: Any) -> dict[str, RunSource] | None:
@@ -820,31 +839,12 @@ def _no_collecting() -> Iterator[None]:
             gc.enable()
 
 
-def _rules(given: Mapping[str, Any]) -> Rules:
-    # Asked here, too: `ties="trec"` is the usual rule, and `Rules` could not tell that somebody said it.
-    if given.get("compat") and given.get("ties"):
-        raise UsageError(_brings(given["compat"], given["ties"]))
-    try:
-        return replace(_USUAL, **given)
-    except TypeError:
-        known = list(Rules.__dataclass_fields__)
-        unknown = next(name for name in given if name not in known)
-        raise UsageError(f"unknown option {unknown!r}; expected some of {', '.join(known)}") from None
-
-
-def _brings(tool: str, ties: str) -> str:
-    return f"compat={tool!r} brings its own rule for ties; leave out ties={ties!r}"
-
-
 def lowest_grade(measures: Sequence[AnyMeasure], rel: int | None, everything: bool = False) -> int:
     """Return the lowest grade that any measure asks for; judgements below need not be kept."""
     if everything or any(measure.sees_all for measure in measures):
         return EVERYTHING
     # 1 is the usual grade of relevance; a measure may look for lower ones, never need only higher ones.
     return min([1, *(grade for grade in (rel, *(measure.rel for measure in measures)) if grade is not None)])
-
-
-_USUAL = Rules()
 
 
 def _said_of_choice(qrels: Qrels) -> str:

@@ -15,7 +15,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
@@ -32,13 +32,11 @@ from rageval.measures.scales import POSITION
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
 from rageval.scoring.basis import PEOPLE, WORDS, basis_of_gold, named
 from rageval.scoring.qrels import Qrels
-from rageval.scoring.scores import ADAPTIVELY, Score, Scores
-from rageval.scoring.sources import RunSource, as_qrels, read_qrels, whole_qrels
-from rageval.scoring.universe import MOST_MISSING, answers_in
+from rageval.scoring.scores import Score, Scores
+from rageval.scoring.sources import as_qrels, read_qrels
+from rageval.scoring.subject import Labels, Scored, Subject
+from rageval.scoring.universe import MOST_MISSING
 from rageval.text import visible
-
-if TYPE_CHECKING:
-    from rageval.scoring.evaluation import Evaluator
 
 UNSAID, UNIFORM = "unsaid", "uniform"
 _DOCUMENTS = "documents"  # the system of judgements of documents
@@ -113,24 +111,38 @@ class People:
 
 
 class Gold(NamedTuple):
-    """What people said: of answers a table, of documents the judgements of each of them."""
+    """What people said: of answers a table, of documents the judgements of each of them.
+
+    `failed` are the documents of each query of which a label failed.
+    """
 
     draw: Draw
-    answers: JudgementTable | None = None
-    documents: Mapping[str, Qrels] = {}
-    failed: Mapping[str, Collection[str]] = {}  # query -> documents of which a label failed
+    labels: JudgementTable | Mapping[str, Qrels]
+    failed: Mapping[str, Collection[str]] = {}
 
     @property
-    def labels(self) -> JudgementTable:
+    def answers(self) -> JudgementTable:
         """The labels of answers."""
-        if self.answers is None:
+        if not isinstance(self.labels, JudgementTable):
             raise UsageError(f"{self.draw.name}: holds judgements of documents; expected some of answers")
-        return self.answers
+        return self.labels
+
+    @property
+    def documents(self) -> Mapping[str, Qrels]:
+        """The labels of documents, by who gave them."""
+        if isinstance(self.labels, JudgementTable):
+            raise UsageError(f"{self.draw.name}: holds judgements of answers; expected some of documents")
+        return self.labels
+
+    @property
+    def queries(self) -> set[str]:
+        """The queries of which somebody labelled anything."""
+        return {query for query, *_ in _labelled(self.labels)}
 
     @property
     def by(self) -> tuple[str, ...]:
         """Who labelled, by name: "" for one who is not named."""
-        names = self.documents if self.answers is None else self.answers.judges.words
+        names = self.labels.judges.words if isinstance(self.labels, JudgementTable) else self.labels
         return tuple(str(name).partition(_NUMBERED)[0] for name in names)
 
 
@@ -234,24 +246,51 @@ def _mind_plan(sources: Sequence[Any], draw: Draw, limits: Limits) -> None:
                 )
 
 
-# --- answers
+# --- labels beside scores
 
 
-def gold_of_answers(
-    table: JudgementTable, sources: Sequence[Any], draw: Draw, limits: Limits = DEFAULT
+def gold_of(
+    labels: JudgementTable | Mapping[str, Qrels],
+    sources: Sequence[Any],
+    draw: Draw,
+    limits: Limits = DEFAULT,
+    failed: Mapping[str, Collection[str]] | None = None,
 ) -> Gold:
-    """Return what people said of answers; labels of a plan are held against it."""
+    """Return labels, held against the plan or the chances by which they were chosen.
+
+    Labels are a table of judged answers, or judgements of documents by each labeller; `sources` are what they
+    were read from, and `failed` the documents of each query of which a label failed.
+    """
     _mind_plan(sources, draw, limits)
-    # In memory there is no file to take the digest of, so it is of the lines it would have.
-    lines = () if _are_files(sources) else (as_line(_plain(line)) for _, line in table.each())
-    sha = _sha_of(sources if _are_files(sources) else (), lines)
+    name = labels.name if isinstance(labels, JudgementTable) else ", ".join(map(_name, sources))
     if draw.plan is not None:
         # Two annotators of the same thing labelled one thing.
-        places = {(line.query_id, line.run_id, line.item_id, line.aspect) for _, line in table.each()}
-        draw = draw.by_plan(Counter(str(query) for query, *_ in places), table.name)
-    words = table.queries.words
-    draw = _against_chances(draw, {str(words[code]) for code in set(table.query)}, table.name)
-    return Gold(replace(draw, name=table.name, sha=sha), table)
+        things = dict.fromkeys(_labelled(labels))
+        draw = draw.by_plan(Counter(query for query, *_ in things), name)
+    if draw.chances is not None:
+        queries = {query for query, *_ in _labelled(labels)}
+        draw = _against_chances(draw, queries | (failed or {}).keys(), name)
+    if _are_files(sources):
+        sha = _sha_of(sources)
+    # In memory there is no file to take the digest of, so it is of the lines it would have.
+    elif isinstance(labels, JudgementTable):
+        sha = _sha_of((), (as_line(_plain(line)) for _, line in labels.each()))
+    else:
+        sha = _sha_of((), (repr(row) for qrels in labels.values() for row in qrels))
+    return Gold(replace(draw, name=name, sha=sha), labels, failed or {})
+
+
+def _labelled(labels: JudgementTable | Mapping[str, Qrels]) -> Iterator[tuple[str, ...]]:
+    """Yield what each label is of: the query first."""
+    if isinstance(labels, JudgementTable):
+        for _, line in labels.each():
+            yield str(line.query_id), str(line.run_id), str(line.item_id), str(line.aspect)
+    else:
+        yield from ((row.query_id, row.doc_id, row.iteration) for qrels in labels.values() for row in qrels)
+
+
+def _name(source: Any) -> str:
+    return name_of(source) if isinstance(source, str) else str(getattr(source, "name", "gold"))
 
 
 def _plain(line: JudgementLine) -> dict[str, Any]:
@@ -259,33 +298,68 @@ def _plain(line: JudgementLine) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def beside_answers(
-    results: Sequence[Scores], judged: JudgementTable, gold: Gold
-) -> tuple[list[Scores], list[str]]:
+def beside(subject: Subject, scored: Scored, gold: Gold) -> Scored:
     """Return the scores with people's values beside the judge's, and what should be said of these."""
-    people = gold.labels
-    refuse_the_judge(judged, people)
-    for table in (judged, people):
-        table.require_no_repeats("a correction by people's labels")
+    subject.refuse_gold(gold)
     found = []
-    for scores in results:
+    for scores in scored.results:
         with_people = (
-            replace(score, people=_people_of(score, scores.run, judged, gold)) for score in scores.scores
+            score if why_uncorrected(score) else replace(score, people=_people(gold, labels))
+            for score, labels in zip(scores.scores, subject.labels(gold, scores), strict=True)
         )
         found.append(replace(scores, scores=tuple(with_people)))
     found, uncorrected = _corrected_at_all(found, gold)
-    # Two files that have nothing in common were named by mistake; they are not labels of nothing.
-    there = {(run, query) for run, query in answers_in(judged)}
-    theirs = {(run, query) for run, query in answers_in(people)}
-    if not there & theirs:
-        failed = people.failed()
-        raise InputError(
-            f"{visible(people.name)}: holds nothing on the answers of {visible(judged.name)}; expected the"
-            " same query_id and run_id in both files"
-            + (f" ({failed:,} of its judgements failed)" if failed else "")
-        )
-    said = [*said_of_labels(gold), *uncorrected, *_strange(people, judged)]
-    return found, [*said, *_no_labels_said(found)]
+    more = [*said_of_labels(gold), *uncorrected, *_strange(subject, gold), *_no_labels_said(found)]
+    return Scored(found, [*scored.remarks, *more], scored.refused)
+
+
+def _people(gold: Gold, labels: Labels) -> People:
+    """Return people's values by a measure; of several annotators the mean: none of them is the truth."""
+    values: dict[str, list[float]] = {}
+    who: dict[str, set[str]] = {}
+    partly = set()
+    for name, said in labels.by_labeller:
+        for query, value in said.items():
+            if value is None:
+                partly.add(query)
+            else:
+                values.setdefault(query, []).append(value)
+                who.setdefault(query, set()).add(name)
+    means = {query: float(sum(found)) / len(found) for query, found in values.items()}
+    return People(
+        means,
+        gold.draw,
+        frozenset(partly - means.keys()),
+        gold.by,
+        failed=frozenset(set(labels.failed) - means.keys()),
+        who={query: frozenset(names) for query, names in who.items()},
+    )
+
+
+def labels_of_answer(score: Score, run: str, judged: JudgementTable, people: JudgementTable) -> Labels:
+    """Return what people said of a system's answers, by a measure."""
+    measure = score.measure
+    if run not in people.runs or not isinstance(measure, Measure):
+        return Labels([], ())
+    ours: dict[str, set[tuple[str, str]]] = {}
+    for judge in range(len(judged.judges.words)):
+        # "worst": what the judge failed at he was asked, so it belongs to what people had to label.
+        for query, (_, places) in _seen(measure, judged, judged.runs[run], judge, "worst").items():
+            ours.setdefault(query, set()).update(places)
+    by_labeller = []
+    for judge, name in enumerate(people.judges.words):
+        values: dict[str, float | None] = {}
+        for query, (value, places) in _seen(measure, people, people.runs[run], judge, "skip").items():
+            if query not in ours:
+                continue
+            # People and judges may name the answer as a whole differently.
+            one_thing = len(ours[query]) <= 1 and len(places) <= 1  # an answer as a whole, by whatever name
+            if value == value and (one_thing or places == ours[query]):
+                values[query] = value
+            elif places:
+                values[query] = None
+        by_labeller.append((str(name), values))
+    return Labels(by_labeller, failed_labels(measure, people, run))
 
 
 def refuse_the_judge(judged: JudgementTable, people: JudgementTable) -> None:
@@ -295,48 +369,10 @@ def refuse_the_judge(judged: JudgementTable, people: JudgementTable) -> None:
             f"{visible(judged.name)}: judging was to stop at a claim, so that the judge's means lean to it"
             " and cannot be corrected; judge all questions (without --until)"
         )
-    _refuse_same(list(map(str, judged.judges.words)), people.judges.words, people.name)
+    refuse_same(list(map(str, judged.judges.words)), people.judges.words, people.name)
     # The same file on both sides has no error at all, and would make the narrowest interval there is.
     if any(map(os.path.isfile, set(people.sources) & set(judged.sources))):
         raise UsageError(f"{visible(people.name)}: is what the judge said; expected what people did")
-
-
-def _people_of(score: Score, run: str, judged: JudgementTable, gold: Gold) -> People | None:
-    """Return people's values by a measure; None where it rests on nobody's judgement, or is no mean."""
-    measure, table = score.measure, gold.answers
-    if table is None or not isinstance(measure, Measure) or why_uncorrected(score):
-        return None
-    if run not in table.runs:
-        return People({}, gold.draw, by=gold.by)
-    ours: dict[str, set[tuple[str, str]]] = {}
-    for judge in range(len(judged.judges.words)):
-        # "worst": what the judge failed at he was asked, so it belongs to what people had to label.
-        for query, (_, places) in _seen(measure, judged, judged.runs[run], judge, "worst").items():
-            ours.setdefault(query, set()).update(places)
-    values: dict[str, list[float]] = {}
-    who: dict[str, set[str]] = {}
-    partly = set()
-    for judge in range(len(table.judges.words)):
-        for query, (value, places) in _seen(measure, table, table.runs[run], judge, "skip").items():
-            if query not in ours or not (places or value == value):
-                continue
-            # People and judges may name the answer as a whole differently.
-            one_thing = len(ours[query]) <= 1 and len(places) <= 1  # an answer as a whole, by whatever name
-            if value == value and (one_thing or places == ours[query]):
-                values.setdefault(query, []).append(value)
-                who.setdefault(query, set()).add(str(table.judges.words[judge]))
-            elif places:
-                partly.add(query)
-    # Of several annotators the mean: none of them is the truth.
-    means = {query: float(sum(found)) / len(found) for query, found in values.items()}
-    return People(
-        means,
-        gold.draw,
-        frozenset(partly - means.keys()),
-        gold.by,
-        failed=frozenset(failed_labels(measure, table, run).keys() - means.keys()),
-        who={query: frozenset(names) for query, names in who.items()},
-    )
 
 
 def failed_labels(measure: Measure, table: JudgementTable, run: str) -> dict[str, int]:
@@ -368,7 +404,7 @@ def why_uncorrected(score: Score) -> str:
     """Return why no labels can correct the values of a measure of answers; empty if some can."""
     if score.basis == WORDS:
         return "computed from the texts alone, of which labels say nothing"
-    if not isinstance(score.measure, Measure) or score.measure.aggregate != MEAN:
+    if score.measure.aggregate != MEAN:
         return "no mean over queries, and no other is corrected"
     return ""
 
@@ -416,22 +452,18 @@ def _seen(
     return found
 
 
-def _strange(people: JudgementTable, judged: JudgementTable) -> Iterator[str]:
-    """Say which queries and systems people labelled that the judge knows nothing of."""
-    labelled = zip(*answers_in(people), strict=True)
-    known = [set(words) for words in zip(*answers_in(judged), strict=True)]
-    for what, theirs, ours in zip(("systems", "queries"), map(dict.fromkeys, labelled), known, strict=True):
-        strange = [word for word in theirs if word not in ours]
-        if strange:
-            number = f"{visible(people.name)}: {len(strange):,} {what}"
-            yield f"{number} are not among the judged ones: {_some(strange)}"
+def _strange(subject: Subject, gold: Gold) -> Iterator[str]:
+    """Say what people labelled that the judge knows nothing of."""
+    for what, names in subject.strangers(gold):
+        number = f"{visible(gold.draw.name)}: {len(names):,} {what}"
+        yield f"{number} are not among the judged ones: {_some(names)}"
 
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(map(visible, names[:_MANY])) + (", …" if len(names) > _MANY else "")
 
 
-def _refuse_same(judges: Sequence[str], people: Sequence[str], name: str) -> None:
+def refuse_same(judges: Sequence[str], people: Sequence[str], name: str) -> None:
     """Refuse labels by a judge whose errors they are to tell."""
     # Without the digest of the prompt: the same model by another prompt is the same author.
     ours = {judge.partition("@")[0] for judge in judges if judge}
@@ -478,26 +510,13 @@ def _no_labels_said(results: Sequence[Scores]) -> Iterator[str]:
 
 def gold_of_documents(sources: Sequence[Any], draw: Draw, limits: Limits = DEFAULT) -> Gold:
     """Return what people said of documents: qrels, or judgements of documents as JSON lines."""
-    _mind_plan(sources, draw, limits)
     found: dict[str, Qrels] = {}
     failed: dict[str, set[str]] = {}
     for number, source in enumerate(sources):
         for who, qrels in _documents(source, limits, failed):
             # Two files without a judge's name are two people.
             found[who if who not in found else f"{who}{_NUMBERED}{number}"] = qrels
-    name = ", ".join(name_of(source) if isinstance(source, str) else _name(source) for source in sources)
-    lines = () if _are_files(sources) else (repr(each) for qrels in found.values() for each in qrels)
-    sha = _sha_of(sources if _are_files(sources) else (), lines)
-    if draw.plan is not None:
-        places = {(each.query_id, each.doc_id, each.iteration) for qrels in found.values() for each in qrels}
-        draw = draw.by_plan(Counter(query for query, *_ in places), name)
-    labelled = {each.query_id for qrels in found.values() for each in qrels} if draw.chances else set()
-    draw = _against_chances(draw, labelled | failed.keys(), name)
-    return Gold(replace(draw, name=name, sha=sha), None, found, failed)
-
-
-def _name(source: Any) -> str:
-    return str(getattr(source, "name", "gold"))
+    return gold_of(found, sources, draw, limits, failed)
 
 
 def _documents(source: Any, limits: Limits, failed: dict[str, set[str]]) -> Iterator[tuple[str, Qrels]]:
@@ -536,88 +555,3 @@ def _of_lines(source: Source, limits: Limits, failed: dict[str, set[str]]) -> It
         rows.setdefault(line.judge, []).append({**place, "relevance": int(line.grade)})
     for judge, found in rows.items():
         yield judge, Qrels.from_records(found, name)
-
-
-def beside_runs(
-    results: Sequence[Scores], sources: Sequence[RunSource], evaluator: Evaluator, gold: Gold
-) -> tuple[list[Scores], list[str]]:
-    """Return the scores with people's values beside those by the judge's judgements of documents."""
-    if evaluator.qrels.adaptive:
-        raise UsageError(
-            f"{visible(evaluator.qrels.name)}: {ADAPTIVELY}; people's labels correct"
-            " means over a pool that was fixed before; leave out the gold"
-        )
-    _refuse_same(evaluator.qrels.judges, gold.by, gold.draw.name)
-    origin = evaluator.qrels.origin
-    if origin is not None and any(each.origin == origin for each in gold.documents.values()):
-        raise UsageError(f"{visible(gold.draw.name)}: is what the judge said; expected what people did")
-    ours = _judged_documents(evaluator.qrels)
-    people = [(evaluator.by(qrels), _judged_documents(qrels)) for qrels in gold.documents.values()]
-    known = {query for _, judged in people for query in judged}
-    if not known & ours.keys():
-        raise InputError(f"{visible(gold.draw.name)}: has no query of {visible(evaluator.qrels.name)}")
-    found = [_beside_run(*pair, evaluator, people, ours, gold) for pair in zip(results, sources, strict=True)]
-    strange = sorted(known - ours.keys())
-    found, uncorrected = _corrected_at_all(found, gold)
-    said = [*said_of_labels(gold), *uncorrected]
-    if strange:
-        name = visible(gold.draw.name)
-        said.append(f"{name}: {len(strange):,} queries are not among the judged ones: {_some(strange)}")
-    return found, [*said, *_no_labels_said(found)]
-
-
-_Judged = Mapping[str, frozenset[str]]  # query -> documents
-
-
-def _beside_run(
-    scores: Scores,
-    source: RunSource,
-    evaluator: Evaluator,
-    people: Sequence[tuple[Evaluator, _Judged]],
-    ours: _Judged,
-    gold: Gold,
-) -> Scores:
-    ranked = evaluator.rankings(source)
-    theirs = [each.evaluate(source) for each, _ in people]
-    with_people = []
-    for at, score in enumerate(scores.scores):
-        values: dict[str, list[float]] = {}
-        who: dict[str, set[str]] = {}
-        partly = set()
-        for name, (_, judged), found in zip(gold.documents, people, theirs, strict=True):
-            for query, value in found.scores[at].by_query.items():
-                if query not in ours or query not in judged or value != value:
-                    continue
-                # A value is people's where they judged all that the measure sees of what the judge judged.
-                if _visible(score, ranked, query) & ours[query] <= judged[query]:
-                    values.setdefault(query, []).append(value)
-                    who.setdefault(query, set()).add(name)
-                else:
-                    partly.add(query)
-        means = {query: sum(each) / len(each) for query, each in values.items()}
-        said = People(
-            means,
-            gold.draw,
-            frozenset(partly - means.keys()),
-            gold.by,
-            failed=frozenset(
-                query
-                for query, documents in gold.failed.items()
-                if query in ours
-                and query not in means
-                # What failed counts where the measure sees it.
-                and not _visible(score, ranked, query).isdisjoint(ours[query].intersection(documents))
-            ),
-            who={query: frozenset(names) for query, names in who.items()},
-        )
-        with_people.append(replace(score, people=said) if score.measure.aggregate == MEAN else score)
-    return replace(scores, scores=tuple(with_people))
-
-
-def _visible(score: Score, ranked: Mapping[str, Sequence[str]], query: str) -> frozenset[str]:
-    """Return the documents that the measure sees of a query."""
-    return frozenset(ranked.get(query, ())[: score.measure.k])
-
-
-def _judged_documents(qrels: Qrels) -> dict[str, frozenset[str]]:
-    return {query: frozenset(docs) for query, docs, _ in whole_qrels(qrels).documents()}

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING
 
 from rageval.measures.base import Measure
 from rageval.measures.scales import ALL
+from rageval.scoring.rules import EXPECTED
 from rageval.scoring.scores import Score, Scores, combined
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.files.judgements import JudgementTable
-    from rageval.scoring.answers import AnswerRules
     from rageval.scoring.evaluation import Evaluator
 
 _ORDERS = "over all orders of equal scores"
-_EXPECTED = "expected"  # of ties
 _FEW_QUERIES = 0.05  # of the queries have nothing that is judged: fewer are not worth a word
 _MANY_HOLES = 0.2  # of the top documents unjudged
-_POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, holes say nothing
+POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, holes say nothing
 
 
 def of_run(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
@@ -36,7 +35,7 @@ def of_run(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
             if evaluator.rules.bounds and bounds is not None and bounds.graded:
                 what += f", with no grade above {max(1, evaluator.qrels.highest):,}"
             yield f"{score.measure}: from {low:.4f} to {high:.4f} {what}"
-        elif evaluator.rules.ties == _EXPECTED:
+        elif evaluator.rules.ties == EXPECTED:
             yield f"{score.measure}: there are too many orders of equal scores to say between what it lies"
 
 
@@ -144,7 +143,7 @@ def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     holes = notes.shown - notes.shown_judged
     rel = rules.rel if rules.rel is not None else 1
     # Where only relevant documents were kept, everything else is unjudged by design.
-    are_meant = rules.judged_only or evaluator.qrels.share_below(rel) < _POSITIVES_ONLY
+    are_meant = rules.judged_only or evaluator.qrels.share_below(rel) < POSITIVES_ONLY
     if not are_meant and holes and holes >= _MANY_HOLES * notes.shown:
         cutoffs = [measure.k for measure in evaluator.measures if measure.k]
         # What is looked at is not deeper than --depth.
@@ -168,15 +167,8 @@ def _without_grade(scores: Scores, rel: int | None) -> Iterator[str]:
         yield f"--rel {rel} changes nothing in {', '.join(deaf)}, which have no lowest grade"
 
 
-def of_answers(results: Sequence[Scores], grades: JudgementTable, rules: AnswerRules) -> list[str]:
-    """Return what should be known of the scores of judged answers."""
-    from rageval.scoring.universe import answered
-
-    return [*_of_table(results, grades), *answered(results, grades, rules)]
-
-
-def _of_table(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:
-    """Yield what a careful reader would ask about."""
+def of_table(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:
+    """Yield what should be known of the scores of judged answers."""
     from rageval.scoring.banks import differences
 
     yield from grades.remarks

@@ -17,10 +17,10 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import name_of
 from rageval.files.questions import read_facts
 from rageval.scoring.assessing import JudgeOfRun
+from rageval.scoring.rules import Rules
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.scoring.answers import AnswerRules
     from rageval.scoring.gold import Draw
     from rageval.scoring.scores import Scores
 
@@ -73,7 +73,7 @@ def unanswered(table: JudgementTable, run: int) -> list[str]:
     return [query for number, query in enumerate(words) if sight.is_gone(number)]
 
 
-def answered(results: Sequence[Scores], table: JudgementTable, rules: AnswerRules) -> Iterator[str]:
+def answered(results: Sequence[Scores], table: JudgementTable, rules: Rules) -> Iterator[str]:
     """Say how many of the queries that count each system answered, and what becomes of the others."""
     total = len(table.queries.words)
     for scores in results:
@@ -82,7 +82,7 @@ def answered(results: Sequence[Scores], table: JudgementTable, rules: AnswerRule
             yield f"{visible(scores.run)}: answered {total - len(gone):,} of {total:,} queries; {what}"
 
 
-def _of_others(scores: Scores, gone: Sequence[str], rules: AnswerRules) -> str:
+def _of_others(scores: Scores, gone: Sequence[str], rules: Rules) -> str:
     """Return what becomes of queries that a system did not answer; nothing, where they change no value."""
     if rules.intersection:
         return "the others are left out"

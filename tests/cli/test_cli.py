@@ -234,10 +234,10 @@ def test_mistakes_are_explained(words: list[str], message: str) -> None:
 
 
 def test_an_interruption_has_its_own_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> Callable[..., object]:
+    def interrupted(*_: object, **__: object) -> Callable[..., object]:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rageval.cli._scoring.run_scores", interrupted)
+    monkeypatch.setattr("rageval.cli._scoring.subject_of", interrupted)
     assert run(*ONE, "-m", "rr").exit_code == 130
 
 

@@ -17,7 +17,8 @@ from scipy.special import stdtrit
 
 from rageval.cli import main
 from rageval.comparison.correcting import correct
-from rageval.scoring.answers import AnswerRules, measures_of_answers, read_judgements
+from rageval.scoring.answers import measures_of_answers, read_judgements
+from rageval.scoring.rules import Rules
 from rageval.statistics.correction import corrected
 from rageval.statistics.parts import corrected_from_parts
 
@@ -118,7 +119,7 @@ def test_the_command_prints_what_the_functions_find(tmp_path: Path) -> None:
     assert [(each["run"], each["population"]) for each in found] == [("a", "kind"), ("a", "kind")]
     assert "people judged nothing of b, which is left out" in done.stderr
     measures = measures_of_answers("crag_score,hallucination")
-    ours = correct(measures, read_judgements(judged), read_judgements(gold), AnswerRules())
+    ours = correct(measures, read_judgements(judged), read_judgements(gold), Rules())
     assert [each.value for each in ours] == [each["value"] for each in found]
     score, share = found
     assert score["value"] < score["judge"]  # the judge overlooks faults
@@ -218,7 +219,7 @@ class TestPartlyJudged:
         measures = measures_of_answers("a_strict,v_strict")
         for _ in range(times):
             judged, gold = self.drawn(rng, answers, share, right, wrong, whole)
-            found = correct(measures, read_judgements(judged), read_judgements(gold), AnswerRules())
+            found = correct(measures, read_judgements(judged), read_judgements(gold), Rules())
             held += [each.low <= 0.5 <= each.high for each in found]
         assert held.min() >= 86  # of 100: 93 are expected at least
         assert held.sum() >= 180
@@ -245,7 +246,7 @@ class TestPartlyJudged:
     def test_whole_answers_are_corrected_as_ever(self) -> None:
         judged, gold = self.drawn(np.random.default_rng(3), 60, 0.5, 0.9, 0.2, True)
         (found,) = correct(
-            measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), AnswerRules()
+            measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), Rules()
         )
         values = [
             {query: float(np.mean([row["label"] == "support" for row in rows if row["query_id"] == query]))
@@ -283,7 +284,7 @@ class TestPartlyJudged:
         gold += [self.line(query, 99, True, True) for query in range(24)]
         gold.append({**self.line(0, 1, True, True), "label": None, "status": "error"})
         (found,) = correct(
-            measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), AnswerRules()
+            measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), Rules()
         )
         assert (found.checked, found.labels, found.of) == (24, 96, 192)
         assert found.value == pytest.approx(found.judge + (1 - found.slope) * (found.people - found.judge))
@@ -291,7 +292,7 @@ class TestPartlyJudged:
     def test_too_few_answers_are_refused(self) -> None:
         judged, gold = self.drawn(np.random.default_rng(4), 19, 0.5, 0.9, 0.2, False)
         (found,) = correct(
-            measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), AnswerRules()
+            measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), Rules()
         )
         assert math.isnan(found.value)
         assert found.refused == "people judged 19 of 19 (20 are needed)"

@@ -16,8 +16,8 @@ import test_options
 import test_prompts
 import test_sinks
 from rageval.conformance.peers import PEERS
-from rageval.scoring import answers
 from rageval.scoring._compat import COMPAT
+from rageval.scoring.rules import COMPAT_OF_ANSWERS
 from snippets import ROOT
 
 pytestmark = pytest.mark.slow
@@ -68,7 +68,7 @@ def test_where_it_runs_is_what_is_declared_and_tried() -> None:
 
 def test_no_tool_that_is_compared_with_is_left_out() -> None:
     table = PAGE.partition("## Whose numbers it gives")[2].partition("## Security")[0]
-    asked = {name.replace("ndeval_", "ndeval-") for name in (*PEERS, *COMPAT, *answers.COMPAT)}
+    asked = {name.replace("ndeval_", "ndeval-") for name in (*PEERS, *COMPAT, *COMPAT_OF_ANSWERS)}
     assert [name for name in asked if name not in table] == []
 
 

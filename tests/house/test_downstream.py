@@ -18,8 +18,8 @@ import pytest
 from rageval import comparison, judges
 from rageval import typing as public
 from rageval.measures.base import About, Facts
-from rageval.scoring import answers, evaluation
 from rageval.scoring._compat import COMPAT
+from rageval.scoring.rules import ANSWERS, NAMES, RUNS, rules_of
 from snippets import ROOT, blocks
 
 PROJECT = ROOT / "tests" / "downstream"
@@ -86,15 +86,18 @@ def test_type_checkers_accept_what_is_right_and_refuse_each_mistake(checker: str
 @pytest.mark.parametrize(
     ("options", "settings"),
     [
-        (public.RunOptions, evaluation.Rules),
-        (public.AnswerOptions, answers.AnswerRules),
+        (public.RunOptions, RUNS),
+        (public.AnswerOptions, ANSWERS),
         (public.ComparisonOptions, comparison.Settings),
         (public.JudgeOptions, judges.Settings),
     ],
-    ids=lambda each: f"{each.__module__}.{each.__name__}",
+    ids=str,
 )
 def test_type_checkers_know_every_option(options: Any, settings: Any) -> None:
-    names = [field.name for field in dataclasses.fields(settings)]
+    if settings in NAMES:
+        names, settings = NAMES[settings], lambda what=settings, **given: rules_of(what, given)
+    else:
+        names = [field.name for field in dataclasses.fields(settings)]
     assert sorted(options.__annotations__) == sorted(names)
     choices = {
         name: typing.get_args(typing.get_args(hint)[0] if type(None) in typing.get_args(hint) else hint)

@@ -20,7 +20,7 @@ from scipy import stats
 from rageval.cli import main
 from rageval.comparison.arena_gold import strengths_by_people
 from rageval.scoring.answers import read_judgements
-from rageval.scoring.gold import drawn, gold_of_answers
+from rageval.scoring.gold import drawn, gold_of
 
 NUMBER = 90
 VALUES = {"perfect": 1.0, "acceptable": 0.5, "missing": 0.0, "incorrect": -1.0}
@@ -161,7 +161,7 @@ def by_gate(files: dict[str, Any]) -> None:
 def by_arena(files: dict[str, Any]) -> None:
     given, gold = ([files[f"{judge}-pairs"]] for judge in ("gpt", "people"))
     found, _ = strengths_by_people(
-        read_judgements(given), gold_of_answers(read_judgements(gold), gold, drawn("uniform"))
+        read_judgements(given), gold_of(read_judgements(gold), gold, drawn("uniform"))
     )
     for each in found:
         assert each.strength == pytest.approx(each.judged, abs=1e-9)

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import rageval
 from rageval.cli import main
 from rageval.comparison import Comparison
-from rageval.pages.earlier import report_of_earlier
+from rageval.pages.earlier import earlier_report
 from rageval.pages.gathering import Beside
 
 Claims = set[tuple[str, str, str, str | None]]
@@ -94,7 +94,7 @@ def _reported(folder: Path, scores: dict[str, Any], *dropped: str) -> Claims:
             record.pop(key, None)
     path = folder / "saved.json"
     path.write_text(json.dumps(scores))
-    report = report_of_earlier([str(path)], rageval.comparison.Settings(), Beside())
+    report = earlier_report([str(path)], rageval.comparison.Settings(), Beside())
     return _said(report["comparison"]["pairs"])
 
 

@@ -16,7 +16,7 @@ import rageval
 from rageval.cli import main
 from rageval.comparison import Settings
 from rageval.measures.ranking import Blend, Share, pooled
-from rageval.pages.earlier import report_of_earlier
+from rageval.pages.earlier import earlier_report
 from rageval.pages.gathering import Beside
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what is left out of banks is said
@@ -265,7 +265,7 @@ class TestTopicsLeftOut:
         (record,) = json.loads(ran.stdout)["results"]
         assert record["shares"]["7"] == ["f1", [2, 3], [2, 4]]
         (tmp_path / "scores.json").write_text(ran.stdout)
-        (cell,) = report_of_earlier([str(tmp_path / "scores.json")], Settings(), Beside())["cells"]
+        (cell,) = earlier_report([str(tmp_path / "scores.json")], Settings(), Beside())["cells"]
         assert cell["value"] == pytest.approx(value)
 
     def test_it_is_said(self, tmp_path: Path) -> None:

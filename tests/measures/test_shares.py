@@ -23,9 +23,10 @@ from rageval.comparison.correcting import correct
 from rageval.comparison.intervals import bootstrap, slices
 from rageval.measures import run_measures
 from rageval.measures.ranking import Blend, pooled
-from rageval.pages.earlier import report_of_earlier
+from rageval.pages.earlier import earlier_report
 from rageval.pages.gathering import Beside
-from rageval.scoring.answers import AnswerRules, measures_of_answers
+from rageval.scoring.answers import measures_of_answers
+from rageval.scoring.rules import Rules
 from strategies import case
 
 # Of 1 relevant document 1 is found, of 9 none: the mean of the shares is 1/2, one share of all 1/10.
@@ -196,7 +197,7 @@ class TestCommand:
         (record,) = json.loads(text)["results"]
         assert record["shares"] == {"few": [1, 1], "many": [0, 9]}
         (tmp_path / "scores.json").write_text(text)
-        (cell,) = report_of_earlier([str(tmp_path / "scores.json")], Settings(), Beside())["cells"]
+        (cell,) = earlier_report([str(tmp_path / "scores.json")], Settings(), Beside())["cells"]
         assert (cell["value"], cell["low"] <= 0.1 <= cell["high"]) == (0.1, True)
 
     def test_a_gate_goes_by_the_pooled_value(self, files: list[str]) -> None:
@@ -368,7 +369,7 @@ class TestOfAnswers:
         table = rageval.read_judgements([{"query_id": "q", "run_id": "r", "aspect": "n", "label": "support"}])
         measures = measures_of_answers("nugget_recall(over=pool)")
         with pytest.raises(MeasureError, match="is no mean over queries"):
-            correct(measures, table, table, AnswerRules())
+            correct(measures, table, table, Rules())
 
 
 class TestBlend:

@@ -164,10 +164,10 @@ class TestBioGen:
     def test_the_rules_of_a_set_are_known(self) -> None:
         """Every set is one of the sets, and its rules are known for answers."""
         from rageval.measures.official import COMPAT_OF
-        from rageval.scoring.answers import COMPAT
+        from rageval.scoring.rules import COMPAT_OF_ANSWERS
 
         assert COMPAT_OF.keys() <= OFFICIAL.keys()
-        assert set(COMPAT_OF.values()) <= set(COMPAT)
+        assert set(COMPAT_OF.values()) <= set(COMPAT_OF_ANSWERS)
 
     def test_lines_are_read_as_the_array_is(self, tmp_path: Path) -> None:
         lines = tmp_path / "medaesqa.jsonl"

@@ -12,7 +12,7 @@ import rageval
 from rageval.comparison import Settings
 from rageval.files.kinds import told
 from rageval.pages._parts import CLOSING, OPENING
-from rageval.pages.earlier import report_of_earlier
+from rageval.pages.earlier import earlier_report
 from rageval.pages.gathering import Beside
 from test_readme import ROOT
 from test_report import CRAG, MEASURES, RUNS, judgement, lines, rageval_, reported
@@ -111,7 +111,7 @@ def test_what_a_user_can_get_wrong_is_told_with_the_way_out(
 def test_odd_json_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "odd.json").write_text(text)
     with pytest.raises(rageval.errors.RagevalError, match=r"odd\.json"):
-        report_of_earlier([str(tmp_path / "odd.json")], Settings(), Beside())
+        earlier_report([str(tmp_path / "odd.json")], Settings(), Beside())
 
 
 def test_earlier_results_are_told_from_judgements_by_their_first_key() -> None:

@@ -1,0 +1,107 @@
+"""Which runs are the same, or the same but for the order of equal scores.
+
+Once scored, a run is known by what it holds of each judged query: how many documents, and how many judged
+ones. Only where two runs are alike in that they are looked at again, document by document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from itertools import combinations, pairwise
+from typing import Any, NamedTuple
+
+from rageval.scoring.ordering import Order
+from rageval.scoring.runs import Run
+from rageval.scoring.sources import RunSource
+
+IDENTICAL, TIES_ONLY = "identical", "ties only"
+Alike = Mapping[frozenset[str], str]  # how two systems are the same
+
+
+def alike(sources: Sequence[RunSource], orders: Sequence[Order] = (Order(),)) -> dict[frozenset[str], str]:
+    """Return the pairs of runs that are `identical` in each of these orders, or differ in `ties only`."""
+    by_outline: dict[frozenset[Any], list[RunSource]] = {}
+    for source in sources:
+        # As many documents and judged ones for each query: two runs that differ there need not be compared
+        # row by row.
+        by_outline.setdefault(frozenset(source.outline.items()), []).append(source)
+    digests = {
+        source.name: _digests(source.run(), orders)
+        for some in by_outline.values()
+        for source in some
+        if len(some) > 1
+    }
+    # Runs of other documents are not alike in any order, so only those of the same are held together.
+    by_documents: dict[str, list[RunSource]] = {}
+    for some in by_outline.values():
+        for source in some if len(some) > 1 else ():
+            by_documents.setdefault(digests[source.name].documents, []).append(source)
+    found = {}
+    for some in by_documents.values():
+        for one, other in combinations(some, 2):
+            likeness = _likeness(digests[one.name], digests[other.name], one, other, orders)
+            if likeness is not None:
+                found[frozenset((one.name, other.name))] = likeness
+    return found
+
+
+class _Digests(NamedTuple):
+    """What tells a run from others: its documents in each order, and its documents in no order."""
+
+    ranked: str
+    documents: str
+
+
+def _digests(run: Run, orders: Sequence[Order]) -> _Digests:
+    """Return digests of a run: read once, not once for each other run."""
+    ranked, documents = sha256(), sha256()
+    for at, order in enumerate(orders):
+        for query, docs in sorted(run.ranked(order)):
+            # Ids hold no white space.
+            ranked.update("\n".join([query, *docs, "\n"]).encode("utf-8", "surrogatepass"))
+            if at == 0:  # the documents are the same in every order
+                documents.update("\n".join([query, *sorted(docs), "\n"]).encode("utf-8", "surrogatepass"))
+    return _Digests(ranked.hexdigest(), documents.hexdigest())
+
+
+def _likeness(
+    first: _Digests, second: _Digests, one: RunSource, other: RunSource, orders: Sequence[Order]
+) -> str | None:
+    """Return `identical` for the same documents in the same order; `ties only`: some order has both."""
+    if first.ranked == second.ranked:
+        return IDENTICAL
+    # By rank nothing is tied. Of other documents than the other run's, no order agrees with both.
+    if first.documents != second.documents or any(order.by_rank for order in orders):
+        return None
+    return TIES_ONLY if _agree_all(one.run(), other.run()) else None
+
+
+def _agree_all(one: Run, other: Run) -> bool:
+    """Return whether some order of the documents agrees with both runs, of the same documents.
+
+    >>> Run.from_dict({"q": {"a": 1.0}}) and _agree_all(
+    ...     *(Run.from_dict({"q": docs}) for docs in ({"a": 1.0, "b": 1.0}, {"a": 2.0, "b": 1.0}))
+    ... )
+    True
+    """
+    first, second = _scores(one), _scores(other)
+    return all(_agree(first[query], second[query]) for query in first)
+
+
+def _scores(run: Run) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for query, doc, score in run:
+        found.setdefault(query, {})[doc] = score
+    return found
+
+
+def _agree(one: dict[str, float], other: dict[str, float]) -> bool:
+    """Return whether no two documents stand one way round here and the other way round there."""
+    if one.keys() != other.keys():
+        return False
+    # Sorted by the one, and among its ties by the other: if the other still falls somewhere, the two
+    # contradict each other.
+    ordered = sorted(one, key=lambda doc: (one[doc], other[doc]))
+    scores = [other[doc] for doc in ordered]
+    return all(low <= high for low, high in pairwise(scores))

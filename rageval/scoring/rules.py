@@ -1,0 +1,226 @@
+"""Everything besides measures and data that a number depends on, of runs and of judged answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from rageval.errors import UsageError
+from rageval.measures.parsing import AnyMeasure
+from rageval.scoring import _compat
+from rageval.scoring.ordering import TIES, View
+from rageval.version import __version__
+
+RUNS, ANSWERS = "runs", "answers"  # what is scored
+EXPECTED = "expected"  # of ties
+_ZERO_REL = ("zero", "skip", "nan")
+_NOTHING_JUDGED = ("warn", "error", "zero")
+_ON_MISSING = ("error", "skip", "worst", "best")
+
+
+class AnswerCompat(NamedTuple):
+    """What another tool takes a missing judgement for, and where it has 0 for what is undefined."""
+
+    missing: str
+    counts: Literal["never", "recorded", "always"] = "never"  # of answers that are there, or of all
+
+
+COMPAT_OF_ANSWERS = {
+    "nuggetizer": AnswerCompat("worst", "recorded"),
+    "crag": AnswerCompat("worst"),
+    "ragdoll": AnswerCompat("skip", "recorded"),
+    "auto-argue": AnswerCompat("nothing", "always"),
+    "medaesqa": AnswerCompat("nothing", "always"),
+    "ragchecker": AnswerCompat("nothing", "recorded"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Say everything besides measures and data that a number depends on.
+
+    `groups`, `compat` and `intersection` are of runs and of judged answers, `on_missing` and `weights` of
+    judged answers, and all others of runs.
+
+    Parameters
+    ----------
+    ties
+        How documents of equal score are ordered: `trec`, `docid_asc`, `input`, `rank`; `error` refuses them;
+        `expected` gives the mean over all orders, with the lowest and the highest value as bounds.
+    depth
+        Only the first documents of each ranking count, so many.
+    judged_only
+        Take unjudged documents out first.
+    intersection
+        Count only queries that are both in the run and in the judgements. Of answers: leave out the queries
+        of which a system has neither an answer nor a judgement; they are missing otherwise, or score 0 where
+        its answers are known and no value is worse.
+    complete
+        Count every judged query, also where `compat` would leave out those that the run lacks.
+    zero_rel
+        A query without anything relevant counts as 0 (`zero`), is left out (`skip`) or undefined (`nan`).
+    rel
+        The lowest grade that counts, for measures that do not say.
+    groups
+        `{query: group}`: print the mean of the groups' means.
+    compat
+        Another tool's rules. Of runs: `pyndeval`, `ndeval`, `ndeval-traditional`, `trec_eval`, `freshstack`.
+        Of answers: `nuggetizer`; `crag`: what could not be judged is incorrect; `ragdoll`: what was not
+        judged is left out; and with these and `auto-argue`, `medaesqa` and `ragchecker` what is undefined
+        is 0.
+    provider
+        Let this provider of ir_measures compute.
+    bounds
+        Give also the values between which each mean lies, whatever the unjudged documents of the ranking are.
+    nuggets_in_qrels
+        Whether the second column of the judgements names a nugget. None: it does, with a warning where it
+        looks otherwise.
+    intent_weights
+        What each nugget weighs: `{query: {nugget: weight}}`, or a file of lines 'query nugget weight', or of
+        nuggets with an importance or a weight. Only for measures that go by nuggets.
+    nothing_judged
+        What a run is of which no document is judged: `warn`, `error`, or scored without a word (`zero`).
+    on_missing
+        A judgement that failed, or is not there where other systems have one, is an `error`, is left out
+        (`skip`), or is taken for the `worst` or the `best`.
+    weights
+        `{group: weight}` of the mean of the groups' means.
+    """
+
+    ties: str = "trec"
+    depth: int | None = None
+    judged_only: bool = False
+    intersection: bool = False
+    complete: bool = False
+    zero_rel: str = "zero"
+    rel: int | None = None
+    groups: Mapping[str, str] | None = field(default=None, hash=False)
+    compat: str | None = None
+    provider: str | None = None
+    bounds: bool = False
+    nuggets_in_qrels: bool | None = None
+    intent_weights: Any = field(default=None, hash=False)
+    nothing_judged: str = "warn"
+    on_missing: str = "error"
+    weights: Mapping[str, float] | None = field(default=None, hash=False)
+
+    def __post_init__(self) -> None:
+        if self.nothing_judged not in _NOTHING_JUDGED:
+            expected = ", ".join(_NOTHING_JUDGED)
+            raise UsageError(f"nothing_judged={self.nothing_judged!r}: expected one of {expected}")
+        if self.ties not in (*TIES, EXPECTED):
+            raise UsageError(f"ties={self.ties!r}: expected one of {', '.join((*TIES, EXPECTED))}")
+        if self.compat is not None and self.compat not in COMPAT_OF_ANSWERS:
+            _compat.check(self.compat)
+        if self.zero_rel not in _ZERO_REL:
+            raise UsageError(f"zero_rel={self.zero_rel!r}: expected one of {', '.join(_ZERO_REL)}")
+        if self.depth is not None and (type(self.depth) is not int or self.depth < 1):
+            raise UsageError(f"depth={self.depth!r}: expected a whole number from 1")
+        if self.rel is not None and type(self.rel) is not int:
+            raise UsageError(f"rel={self.rel!r}: expected a whole number")
+        for name in ("judged_only", "intersection", "complete", "bounds"):
+            if type(getattr(self, name)) is not bool:
+                raise UsageError(f"{name}={getattr(self, name)!r}: expected True or False")
+        if self.on_missing not in _ON_MISSING:
+            raise UsageError(f"on_missing={self.on_missing!r}: expected one of {', '.join(_ON_MISSING)}")
+        # Weights without groups would be taken by nobody, and silently.
+        if self.weights is not None and self.groups is None:
+            raise UsageError("weights are of groups: expected groups={query: group}, too")
+        # A tool's rules include its rule for equal scores; to take another would be a number that no tool
+        # prints.
+        if self.compat and self.ties != "trec":
+            raise UsageError(_brings(self.compat, self.ties))
+        if self.complete and self.intersection:
+            raise UsageError(
+                "complete counts every judged query, intersection only those of the run; leave out one"
+            )
+        if self.compat and self.provider:
+            raise UsageError(
+                f"compat={self.compat!r} says by whose rules rageval computes, provider={self.provider!r} who"
+                " computes instead; leave out one of them"
+            )
+        # Each of these moves the value by itself; what lies between two moving ends could not be told apart
+        # any more.
+        if self.bounds and (self.ties == EXPECTED or self.judged_only or self.compat):
+            raise UsageError(
+                "bounds are of one order and of documents that nobody judged; leave out ties='expected',"
+                " judged_only and compat"
+            )
+
+        if self.intent_weights is not None:
+            self._refuse_beside_weights()
+
+    def _refuse_beside_weights(self) -> None:
+        """Raise `UsageError` for what does not go with weights of intents."""
+        reasons = {
+            "compat": "no other tool's rules have weights",
+            "provider": "no provider takes them",
+            "bounds": "no bounds are known",
+        }
+        for name, why in reasons.items():
+            if getattr(self, name):
+                raise UsageError(f"intent_weights: {why}; leave out {name}")
+        if self.nuggets_in_qrels is False:
+            raise UsageError("intent_weights are of nuggets; leave them out, or nuggets_in_qrels=False")
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether judged queries that the run lacks are left out of the means."""
+        return self.intersection or (self.compat in _compat.OF_THE_RUN and not self.complete)
+
+    @property
+    def filling(self) -> str:
+        """What stands in for a missing judgement of an answer while counting how many there are."""
+        if self.compat is not None:
+            return COMPAT_OF_ANSWERS[self.compat].missing
+        # An error is raised at the end, when all that is missing has been counted; until then it is left out.
+        return "skip" if self.on_missing == "error" else self.on_missing
+
+    def signature(self, measure: AnyMeasure, view: View, **known: str) -> str:
+        """Return the signature of a measure of runs under these rules."""
+        context = {
+            name: getattr(self, name)
+            # Only what differs from the usual is said, so that the signature of a plain score stays short.
+            for name in ("depth", "judged_only", "intersection", "zero_rel", "compat")
+        }
+        changed = {name: value for name, value in context.items() if value != getattr(USUAL, name)}
+        if self.nuggets_in_qrels is False:
+            changed["nuggets_in_qrels"] = "no"
+        if self.compat:
+            changed["compat"] = _compat.FULL_NAMES.get(self.compat, self.compat)
+            # Without `compat` every judged query counts anyway, and there is nothing to say.
+            changed |= {"complete": True} if self.complete else {}
+        if self.groups is not None:
+            changed["mean"] = "of-groups"
+        ties = EXPECTED if self.ties == EXPECTED else "rank-alone" if view.order.by_rank else view.order.ties
+        return measure.signature(ties=ties, **changed, **known, v=__version__)
+
+
+USUAL = Rules()
+_OF_ANSWERS_ALONE = ("on_missing", "weights")
+NAMES: Mapping[str, tuple[str, ...]] = {
+    RUNS: tuple(name for name in Rules.__dataclass_fields__ if name not in _OF_ANSWERS_ALONE),
+    ANSWERS: ("on_missing", "groups", "weights", "compat", "intersection"),
+}
+
+
+def rules_of(what: str, given: Mapping[str, Any]) -> Rules:
+    """Return the rules of runs or of answers; `UsageError` for what is no rule of these."""
+    names = NAMES[what]
+    unknown = next((name for name in given if name not in names), None)
+    if unknown is not None:
+        raise UsageError(f"unknown option {unknown!r}; expected some of {', '.join(names)}")
+    compat = given.get("compat")
+    # Asked here, too: `ties="trec"` is the usual rule, and `Rules` could not tell that somebody said it.
+    if compat and given.get("ties"):
+        raise UsageError(_brings(compat, given["ties"]))
+    if compat is not None and what == RUNS:
+        _compat.check(compat)
+    if compat is not None and what == ANSWERS and compat not in COMPAT_OF_ANSWERS:
+        raise UsageError(f"compat={compat!r}: for answers, expected {', '.join(COMPAT_OF_ANSWERS)}")
+    return Rules(**given)
+
+
+def _brings(tool: str, ties: str) -> str:
+    return f"compat={tool!r} brings its own rule for ties; leave out ties={ties!r}"
