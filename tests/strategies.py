@@ -10,8 +10,17 @@ import random
 
 from hypothesis import strategies as st
 
-from rageval.conformance.drawing import Case, case
+from rageval.conformance.drawing import run_and_qrels
+from rageval.testing._laws import LAWS
+from rageval.testing._run_cases import SOME_LAWS, RunCase
 
+
+def case(rng: random.Random) -> RunCase:
+    """Few documents and nuggets, so that nearly every draw has ties."""
+    return RunCase(*run_and_qrels(rng))
+
+
+RUN_LAWS = LAWS[RunCase] | SOME_LAWS
 cases = st.randoms(use_true_random=False).map(case)
 cutoffs = st.sampled_from([1, 2, 3, 4, 5, 10, 1000, None])
 ALPHAS = ("0", "0.25", "0.5", "0.75", "1")
@@ -30,7 +39,7 @@ def near_ids(rng: random.Random, count: int) -> list[str]:
     return [stem + tail for tail in rng.sample(TAILS, count)]
 
 
-def mask_case(rng: random.Random) -> Case:
+def mask_case(rng: random.Random) -> RunCase:
     """One query whose documents support equally many nuggets each, so that the ideal is full of ties."""
     nuggets = [f"n{at}" for at in range(rng.randint(5, 8))]
     size = rng.choice((2, 3, 4, 4))
@@ -40,7 +49,7 @@ def mask_case(rng: random.Random) -> Case:
     levels = rng.choice((1, 2, 50))
     ranked = rng.sample(docs, rng.randint(1, len(docs)))
     run = {doc: float(rng.randrange(levels)) for doc in ranked}
-    return Case({"q": run}, {"q": {n: found for n, found in judged.items() if found}})
+    return RunCase({"q": run}, {"q": {n: found for n, found in judged.items() if found}})
 
 
 mask_cases = st.randoms(use_true_random=False).map(mask_case)

@@ -7,7 +7,9 @@ same well.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+
+Run = dict[str, dict[str, float]]
+Qrels = dict[str, dict[str, dict[str, int]]]
 
 # Around the borders of eight-byte words, composed and decomposed, in several scripts, prefixes of others.
 _IDS = [
@@ -38,16 +40,8 @@ _IDS += [
 ]
 
 
-@dataclass(frozen=True)
-class Case:
-    """A run and judgements that have something in common."""
-
-    run: dict[str, dict[str, float]]
-    qrels: dict[str, dict[str, dict[str, int]]]
-
-
-def case(rng: random.Random) -> Case:
-    """Return a small case: few documents and nuggets, so that nearly every draw has ties."""
+def run_and_qrels(rng: random.Random) -> tuple[Run, Qrels]:
+    """Return what has something in common: few documents and nuggets, so that nearly every draw has ties."""
     queries = [f"q{at}" for at in range(rng.randint(1, 3))]
     qrels = {query: _judgements(rng) for query in queries}
     run = {query: _ranking(rng, qrels[query]) for query in queries if rng.random() < 0.9}
@@ -55,7 +49,7 @@ def case(rng: random.Random) -> Case:
         run["only_in_run"] = {"d": 1.0}
     if not set(run) & set(qrels):
         run[queries[0]] = _ranking(rng, qrels[queries[0]])
-    return Case(run, qrels)
+    return run, qrels
 
 
 def _judgements(rng: random.Random) -> dict[str, dict[str, int]]:

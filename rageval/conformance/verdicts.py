@@ -22,7 +22,7 @@ from rageval.conformance._asking import PeerProcess, PeerReply
 from rageval.conformance._reasons import reasons_of, topics_in
 from rageval.conformance._tools import Peer
 from rageval.conformance._vectors import AnswerVector, Expected, Found, QrelsRow, RunRow, RunVector, Values
-from rageval.conformance.drawing import case
+from rageval.conformance.drawing import run_and_qrels
 from rageval.conformance.peers import peer_named
 from rageval.errors import RagevalError
 from rageval.measures import run_measures
@@ -311,12 +311,12 @@ def _drawn(rng: random.Random, peer: Peer) -> RunVector:
 
 def _query(rng: random.Random) -> tuple[dict[str, float], dict[str, dict[str, int]]]:
     while True:
-        found = case(rng)
-        for query, judged in found.qrels.items():
+        run, qrels = run_and_qrels(rng)
+        for query, judged in qrels.items():
             relevant = any(grade > 0 for docs in judged.values() for grade in docs.values())
             # Queries without either are the golden vectors' business; there most tools differ on purpose.
-            if relevant and query in found.run:
-                return found.run[query], judged
+            if relevant and query in run:
+                return run[query], judged
 
 
 def _score(rng: random.Random, score: float, single: bool) -> float:

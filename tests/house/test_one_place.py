@@ -29,7 +29,7 @@ MEANT = {
     "rank_score": "cli/arena.py",  # what it prints
     "win_rate": "cli/arena.py",
     "token_f1": "judges/",  # a judge
-    **dict.fromkeys(("alpha_ndcg", "ndcg", "hole"), "testing/_laws.py"),  # witnesses beside any measure
+    **dict.fromkeys(("alpha_ndcg", "ndcg", "hole"), "testing/_run_cases.py"),  # witnesses beside any measure
 }
 
 

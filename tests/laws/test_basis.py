@@ -19,7 +19,7 @@ from rageval.measures.base import MEAN, NEITHER
 from rageval.measures.parsing import parse_measure
 from rageval.measures.scales import OUTCOME, POSITION, Scale
 from rageval.scoring.answers import evaluate_answers
-from rageval.testing import _answer_laws
+from rageval.testing._answer_cases import asked_for, judgements_on
 
 Row = dict[str, Any]
 SYSTEMS, QUERIES = ("good", "bad"), [f"q{at:02d}" for at in range(24)]
@@ -69,14 +69,13 @@ class Halves(random.Random):
 
 def rows() -> Iterator[Row]:
     rng = Halves()
-    scales = dict.fromkeys(scale for each in MEASURES for scale in _answer_laws.asked_for(each, rng))
+    scales = dict.fromkeys(scale for each in MEASURES for scale in asked_for(each, rng))
     answers = list(texts())
     for scale, query in product(scales, QUERIES):
         if scale in (OUTCOME, POSITION):
             yield from side_by_side(scale, query)
             continue
-        draw = _answer_laws._DRAW.get(scale, _answer_laws._of_aspects)
-        for row in draw(scale, list(SYSTEMS), query, answers, rng):
+        for row in judgements_on(scale, list(SYSTEMS), query, answers, rng):
             same = {"query_id": query, "rubric": scale.rubrics[0], "domain": "ab"[int(query[1:]) % 2]}
             row = {name: value for name, value in row.items() if name != "status"}
             # Some worse ones are right all the same, so that intervals have a width.

@@ -21,19 +21,19 @@ import rageval
 from oracle import NOVELTY, RIGHT, Query
 from rageval import alpha_ndcg, coverage
 from rageval.measures import alpha_dcg, run_measures
-from rageval.testing._laws import LAWS, SLACK, K
-from strategies import ALPHAS, NON_DYADIC, Case, case, cases, cutoffs, mask_case, mask_cases
+from rageval.testing._cases import SLACK, K
+from strategies import ALPHAS, NON_DYADIC, RUN_LAWS, RunCase, case, cases, cutoffs, mask_case, mask_cases
 
 CASES = {"ci": 40, "nightly": 200}.get(os.environ.get("HYPOTHESIS_PROFILE", ""), 20)
 
 # Greedy takes dZ{1,3} first, because of its name; the run's dA{1,2} dB{3,4} is better.
-ABOVE_1 = Case(
+ABOVE_1 = RunCase(
     {"q": {"dA": 3.0, "dB": 2.0, "dZ": 1.0}},
     {"q": {"1": {"dA": 1, "dZ": 1}, "2": {"dA": 1}, "3": {"dB": 1, "dZ": 1}, "4": {"dB": 1}}},
 )
 IDEAL = ("alpha_ndcg", "nerr_ia", "nnrbp")
 GRADED = ("ndcg", "d_ndcg", "d_sharp")  # whose ideal grows with the cut-off, too
-FALSE: dict[str, dict[str, int | Case]] = {
+FALSE: dict[str, dict[str, int | RunCase]] = {
     "renaming_documents_at_will_changes_nothing": dict.fromkeys(IDEAL, 65),
     "a_nugget_nobody_supports_changes_nothing": {"coverage": 0},
     "grows_with_k": dict.fromkeys((*IDEAL, *GRADED, "err_ia", "p_ia", "p", "judged", "hole"), 0),
@@ -45,7 +45,7 @@ FALSE: dict[str, dict[str, int | Case]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", RUN_LAWS)
 @pytest.mark.parametrize("measure", run_measures().values(), ids=str)
 def test_the_table(measure: rageval.Measure, name: str) -> None:
     counter_example = FALSE.get(name, {}).get(measure.name)
@@ -53,15 +53,15 @@ def test_the_table(measure: rageval.Measure, name: str) -> None:
         for seed in range(CASES):
             rng = random.Random(seed)
             drawn = case(rng)
-            assert LAWS[name](measure, drawn, rng), (name, seed)
+            assert RUN_LAWS[name](measure, drawn, rng), (name, seed)
     else:
         rng = random.Random(counter_example if isinstance(counter_example, int) else 0)
         drawn = case(rng) if isinstance(counter_example, int) else counter_example
-        assert not LAWS[name](measure, drawn, rng), f"{name} holds of {measure} after all"
+        assert not RUN_LAWS[name](measure, drawn, rng), f"{name} holds of {measure} after all"
 
 
 def test_the_table_names_laws_and_measures_that_exist() -> None:
-    assert set(FALSE) <= set(LAWS)
+    assert set(FALSE) <= set(RUN_LAWS)
     assert {name for names in FALSE.values() for name in names} <= set(run_measures())
 
 
@@ -105,7 +105,9 @@ def test_any_measures_together_equal_each_alone(seed: int) -> None:
 def test_the_mean_over_a_union_is_the_weighted_mean() -> None:
     drawn = case(random.Random(5))
     one, two = (
-        Case({q + tag: docs for q, docs in drawn.run.items()}, {q + tag: n for q, n in drawn.qrels.items()})
+        RunCase(
+            {q + tag: docs for q, docs in drawn.run.items()}, {q + tag: n for q, n in drawn.qrels.items()}
+        )
         for tag in ("x", "y")
     )
     for measure in run_measures().values():
@@ -131,7 +133,7 @@ def test_no_digit_changes_where_sums_round(measure: rageval.Measure, name: str) 
     for seed in range(CASES):
         rng = random.Random(seed)
         drawn = mask_case(rng)
-        assert LAWS[name](measure, drawn, rng), seed
+        assert RUN_LAWS[name](measure, drawn, rng), seed
 
 
 some_cases = st.one_of(cases, mask_cases)
@@ -157,7 +159,7 @@ def supported(judged: Judged) -> dict[str, frozenset[str]]:
 
 @pytest.mark.slow
 @given(some_cases, alphas, cutoffs)
-def test_the_cap_holds_on_inputs_made_for_ties(drawn: Case, alpha: str, k: int | None) -> None:
+def test_the_cap_holds_on_inputs_made_for_ties(drawn: RunCase, alpha: str, k: int | None) -> None:
     deepest = k or max(len(supported(judged)) for judged in drawn.qrels.values())
     cap = 1 / (1 - (1 - 1 / deepest) ** deepest)
     assert max(by_query(at(alpha_ndcg(alpha=alpha), k), drawn.run, drawn.qrels).values()) <= cap + SLACK
@@ -165,7 +167,7 @@ def test_the_cap_holds_on_inputs_made_for_ties(drawn: Case, alpha: str, k: int |
 
 @pytest.mark.slow
 @given(some_cases, alphas, cutoffs)
-def test_the_greedy_order_scores_exactly_1(drawn: Case, alpha: str, k: int | None) -> None:
+def test_the_greedy_order_scores_exactly_1(drawn: RunCase, alpha: str, k: int | None) -> None:
     oracles = {query: Query({}, judged, 1, RIGHT) for query, judged in drawn.qrels.items()}
     ideal = {query: q.ideal_order(Fraction(alpha), k) for query, q in oracles.items()}
     run = {query: in_order(docs or ["nothing relevant"]) for query, docs in ideal.items()}
@@ -176,7 +178,7 @@ def test_the_greedy_order_scores_exactly_1(drawn: Case, alpha: str, k: int | Non
 
 @pytest.mark.slow
 @given(some_cases, cutoffs)
-def test_alpha_0_is_ndcg_with_the_number_of_nuggets_as_grade(drawn: Case, k: int | None) -> None:
+def test_alpha_0_is_ndcg_with_the_number_of_nuggets_as_grade(drawn: RunCase, k: int | None) -> None:
     counted = {q: {doc: len(n) for doc, n in supported(judged).items()} for q, judged in drawn.qrels.items()}
     found = by_query(at(alpha_ndcg(alpha=0), k), drawn.run, drawn.qrels)
     assert found == pytest.approx(by_query(at(rageval.ndcg, k), drawn.run, counted), rel=0, abs=SLACK)
@@ -184,7 +186,7 @@ def test_alpha_0_is_ndcg_with_the_number_of_nuggets_as_grade(drawn: Case, k: int
 
 @pytest.mark.slow
 @given(some_cases, alphas)
-def test_at_rank_1_it_is_the_share_of_the_most_nuggets_a_document_has(drawn: Case, alpha: str) -> None:
+def test_at_rank_1_it_is_the_share_of_the_most_nuggets_a_document_has(drawn: RunCase, alpha: str) -> None:
     found = by_query(alpha_ndcg(alpha=alpha) @ 1, drawn.run, drawn.qrels)
     for query, judged in drawn.qrels.items():
         q = Query(drawn.run.get(query, {}), judged, 1, RIGHT)
@@ -195,7 +197,7 @@ def test_at_rank_1_it_is_the_share_of_the_most_nuggets_a_document_has(drawn: Cas
 
 @pytest.mark.slow
 @given(some_cases)
-def test_alpha_1_with_one_nugget_is_the_discount_of_its_first_document(drawn: Case) -> None:
+def test_alpha_1_with_one_nugget_is_the_discount_of_its_first_document(drawn: RunCase) -> None:
     qrels = {query: dict([next(iter(judged.items()))]) for query, judged in drawn.qrels.items()}
     found = by_query(alpha_dcg(alpha=1), drawn.run, qrels)
     for query, judged in qrels.items():
@@ -209,7 +211,7 @@ BLIND_TO_SETS = ("hole", "ndcg")  # one rises with unjudged documents, the other
 
 @pytest.mark.slow
 @given(some_cases, cutoffs)
-def test_a_superset_above_its_subset_never_lowers(drawn: Case, k: int | None) -> None:
+def test_a_superset_above_its_subset_never_lowers(drawn: RunCase, k: int | None) -> None:
     before = {query: in_order(Query(docs, {}, 1, RIGHT).ranking) for query, docs in drawn.run.items()}
     after = {q: in_order(supersets_up(list(docs), drawn.qrels.get(q, {}))) for q, docs in before.items()}
     chosen = [at(measure, k) for name, measure in run_measures().items() if name not in BLIND_TO_SETS]
@@ -229,7 +231,7 @@ def supersets_up(docs: list[str], judged: Judged) -> list[str]:
 
 @pytest.mark.slow
 @given(some_cases)
-def test_a_document_adds_less_to_the_coverage_of_a_longer_ranking(drawn: Case) -> None:
+def test_a_document_adds_less_to_the_coverage_of_a_longer_ranking(drawn: RunCase) -> None:
     for judged in drawn.qrels.values():
         *docs, last = [*supported(judged), "not judged"][::-1]
         shorter = {str(length): in_order(docs[:length]) for length in range(1, len(docs) + 1)}
@@ -242,7 +244,7 @@ def test_a_document_adds_less_to_the_coverage_of_a_longer_ranking(drawn: Case) -
 
 @pytest.mark.slow
 @given(some_cases, st.data())
-def test_any_increasing_map_of_scores_changes_no_digit(drawn: Case, data: st.DataObject) -> None:
+def test_any_increasing_map_of_scores_changes_no_digit(drawn: RunCase, data: st.DataObject) -> None:
     levels = sorted({score for docs in drawn.run.values() for score in docs.values()})
     floats = st.floats(allow_nan=False, allow_infinity=False).map(lambda score: score + 0.0)  # -0.0 is 0.0
     mapped = sorted(data.draw(st.lists(floats, min_size=len(levels), max_size=len(levels), unique=True)))

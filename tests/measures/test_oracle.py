@@ -11,7 +11,7 @@ from hypothesis import given
 import rageval
 from oracle import MEASURES, NOVELTY, evaluate
 from rageval.measures import run_measures
-from strategies import ALPHAS, Case, case, cases, cutoffs
+from strategies import ALPHAS, RunCase, case, cases, cutoffs
 
 TOLERANCE = 1e-12
 
@@ -32,7 +32,7 @@ def test_the_oracle_knows_every_measure() -> None:
 
 
 @given(cases, cutoffs)
-def test_every_measure_equals_the_oracle(drawn: Case, k: int | None) -> None:
+def test_every_measure_equals_the_oracle(drawn: RunCase, k: int | None) -> None:
     names = [spelled(name, k) for name in MEASURES]
     scores = rageval.evaluate(names, drawn.run, drawn.qrels)
     for name, label in zip(MEASURES, names, strict=True):
@@ -42,7 +42,7 @@ def test_every_measure_equals_the_oracle(drawn: Case, k: int | None) -> None:
 @pytest.mark.some(5)
 @pytest.mark.parametrize("alpha", ALPHAS)
 @given(cases, cutoffs)
-def test_novelty_measures_equal_the_oracle_at_every_alpha(alpha: str, drawn: Case, k: int | None) -> None:
+def test_novelty_measures_equal_the_oracle_at_every_alpha(alpha: str, drawn: RunCase, k: int | None) -> None:
     for function in NOVELTY:
         label = spelled(function.__name__, k, alpha=alpha)
         found = rageval.evaluate(label, drawn.run, drawn.qrels)[label].by_query
@@ -54,7 +54,7 @@ def test_novelty_measures_equal_the_oracle_at_every_alpha(alpha: str, drawn: Cas
 @pytest.mark.some(3)
 @pytest.mark.parametrize("rel", [-1, 0, 2])
 @given(cases, cutoffs)
-def test_every_measure_equals_the_oracle_at_other_grades(rel: int, drawn: Case, k: int | None) -> None:
+def test_every_measure_equals_the_oracle_at_other_grades(rel: int, drawn: RunCase, k: int | None) -> None:
     for name in set(MEASURES) - {"ndcg", "judged", "hole", "d_ndcg"}:
         label = spelled(name, k, rel=rel)
         found = rageval.evaluate(label, drawn.run, drawn.qrels)[label].by_query

@@ -19,8 +19,8 @@ import pytest
 import oracle
 import rageval
 from oracle import NOVELTY, RIGHT, Rules
-from rageval.testing import _laws
-from strategies import ALPHAS, NON_DYADIC, case, mask_case
+from rageval.testing import _run_cases
+from strategies import ALPHAS, NON_DYADIC, RUN_LAWS, case, mask_case
 
 EXAMPLES, SEEDS, TOLERANCE = 2000, range(5), 1e-9
 TELLING = ("alpha_ndcg", "alpha_dcg", "coverage", "recall", "ndcg", "map_ia")
@@ -209,21 +209,21 @@ def test_laws_find_faults(
     fault: str, measure: str, law: str, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(seed)
-    monkeypatch.setattr(_laws, "evaluate", InsteadOfThePackage(FAULTS[fault]).evaluate)
+    monkeypatch.setattr(_run_cases, "evaluate", InsteadOfThePackage(FAULTS[fault]).evaluate)
     assert not all(law_holds(law, measure, rng) for _ in range(EXAMPLES)), f"{fault}: not found"
 
 
 @pytest.mark.parametrize(("measure", "law"), sorted({(measure, law) for _, measure, law in BROKEN_LAWS}))
 def test_the_same_laws_hold_without_a_fault(measure: str, law: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(0)
-    monkeypatch.setattr(_laws, "evaluate", InsteadOfThePackage(right).evaluate)
+    monkeypatch.setattr(_run_cases, "evaluate", InsteadOfThePackage(right).evaluate)
     assert all(law_holds(law, measure, rng) for _ in range(50))
 
 
 def law_holds(law: str, measure: str, rng: random.Random) -> bool:
     drawn = rng.choice((case, mask_case))(rng)
     try:
-        return _laws.LAWS[law](rageval.parse_measure(measure), drawn, rng)
+        return RUN_LAWS[law](rageval.parse_measure(measure), drawn, rng)
     except KeyError:  # a query is gone
         return False
 
@@ -235,8 +235,9 @@ class InsteadOfThePackage:
     oracle: Evaluate
 
     def evaluate(
-        self, measure: rageval.Measure, run: oracle.Run, qrels: oracle.Qrels, **_: object
+        self, measures: list[rageval.Measure], run: oracle.Run, qrels: oracle.Qrels, **_: object
     ) -> dict[rageval.Measure, SimpleNamespace]:
+        (measure,) = measures
         rows = [(query, doc, score) for query, docs in run.items() for doc, score in docs.items()]
         given = Instance(rows, qrels, measure.k, str(measure.parameters.get("alpha")), measure.rel or 1)
         by_query = self.oracle(given, measure.name)

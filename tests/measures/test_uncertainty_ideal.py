@@ -16,8 +16,8 @@ from oracle import RIGHT, Query
 from rageval.cli import main
 from rageval.errors import MeasureError
 from rageval.measures import exact_ideal
-from rageval.testing._laws import LAWS, SLACK
-from strategies import ALPHAS, Case, case, mask_case
+from rageval.testing._cases import SLACK
+from strategies import ALPHAS, RUN_LAWS, RunCase, case, mask_case
 
 DATA = Path(__file__).parents[2] / "examples/data"
 EXACT = rageval.alpha_ndcg(ideal="exact")
@@ -31,7 +31,7 @@ def nuggets_of(documents: dict[str, str]) -> dict[str, dict[str, int]]:
     return {name: {doc: 1 for doc, has in documents.items() if name in has} for name in names}
 
 
-def small(drawn: Case) -> bool:
+def small(drawn: RunCase) -> bool:
     return all(len({doc for docs in judged.values() for doc in docs}) <= 6 for judged in drawn.qrels.values())
 
 
@@ -83,7 +83,7 @@ def test_where_greedy_is_above_1_exact_is_not(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", RUN_LAWS)
 def test_every_law_that_greedy_breaks_for_being_greedy_holds(name: str) -> None:
     """Names of documents, values above 1; what normalising alone breaks stays broken."""
     broken = {"grows_with_k", "is_the_same_beyond_the_runs_depth"}
@@ -91,7 +91,7 @@ def test_every_law_that_greedy_breaks_for_being_greedy_holds(name: str) -> None:
         rng = random.Random(seed)
         drawn = case(rng)
         if name not in broken:
-            assert LAWS[name](EXACT, drawn, rng), (name, seed)
+            assert RUN_LAWS[name](EXACT, drawn, rng), (name, seed)
 
 
 def test_the_gap_to_greedy_is_told() -> None:

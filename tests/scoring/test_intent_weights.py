@@ -19,7 +19,7 @@ from rageval.cli import main
 from rageval.measures import run_measures
 from rageval.measures.exact_ideal import exact_ideal
 from rageval.measures.ranking import Topic, discounted, logarithmic
-from strategies import Case, case, cases, cutoffs
+from strategies import RunCase, case, cases, cutoffs
 
 WEIGHED = [name for name, measure in run_measures().items() if measure.about.intents]
 QRELS = {"q": {"i1": {"a": 1, "b": 2}, "i2": {"b": 1, "c": 3}, "i3": {"d": 1}}}
@@ -63,7 +63,7 @@ def test_ntcirs_names_are_known() -> None:
 @given(cases, cutoffs)
 @settings(max_examples=20)
 @pytest.mark.slow
-def test_equal_weights_change_nothing_to_the_last_bit(weight: float, drawn: Case, k: int | None) -> None:
+def test_equal_weights_change_nothing_to_the_last_bit(weight: float, drawn: RunCase, k: int | None) -> None:
     names = [name if k is None else f"{name}@{k}" for name in WEIGHED]
     equal = {query: dict.fromkeys(nuggets, weight) for query, nuggets in drawn.qrels.items()}
     plain = rageval.evaluate(names, drawn.run, drawn.qrels)
@@ -76,7 +76,7 @@ def test_equal_weights_change_nothing_to_the_last_bit(weight: float, drawn: Case
 @pytest.mark.slow
 @given(cases, cutoffs, st.randoms(use_true_random=False))
 @settings(max_examples=60)
-def test_weights_are_what_the_oracle_says(drawn: Case, k: int | None, rng: random.Random) -> None:
+def test_weights_are_what_the_oracle_says(drawn: RunCase, k: int | None, rng: random.Random) -> None:
     weights = drawn_weights(drawn.qrels, rng)
     names = [name if k is None else f"{name}@{k}" for name in WEIGHED]
     scores = rageval.evaluate(names, drawn.run, drawn.qrels, intent_weights=as_floats(weights))

@@ -21,7 +21,7 @@ import rageval
 from oracle import NOVELTY
 from rageval.cli import main
 from rageval.measures import run_measures
-from strategies import ALPHAS, NON_DYADIC, Case, case, cases, mask_case, mask_cases
+from strategies import ALPHAS, NON_DYADIC, RunCase, case, cases, mask_case, mask_cases
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ some_cases = st.one_of(cases, mask_cases)
 
 
 @given(st.lists(measures(), min_size=2, max_size=12, unique=True), some_cases)
-def test_measures_in_one_call_equal_each_alone(chosen: list[rageval.Measure], drawn: Case) -> None:
+def test_measures_in_one_call_equal_each_alone(chosen: list[rageval.Measure], drawn: RunCase) -> None:
     together = rageval.evaluate(chosen, drawn.run, drawn.qrels)
     assert list(together) == [str(measure) for measure in chosen]
     for measure in chosen:
@@ -58,7 +58,7 @@ def test_measures_in_one_call_equal_each_alone(chosen: list[rageval.Measure], dr
 
 @given(st.lists(measures(), min_size=1, max_size=6, unique=True), some_cases, some_cases)
 def test_an_evaluator_does_not_remember_another_run(
-    chosen: list[rageval.Measure], drawn: Case, other: Case
+    chosen: list[rageval.Measure], drawn: RunCase, other: RunCase
 ) -> None:
     queries = list(drawn.qrels)
     runs = [drawn.run, dict(zip(queries, other.run.values(), strict=False)), drawn.run]
@@ -71,7 +71,9 @@ def test_an_evaluator_does_not_remember_another_run(
 
 @pytest.mark.parametrize("alpha", NON_DYADIC)
 @given(mask_cases, ks)
-def test_novelty_measures_equal_the_oracle_where_sums_round(alpha: str, drawn: Case, k: int | None) -> None:
+def test_novelty_measures_equal_the_oracle_where_sums_round(
+    alpha: str, drawn: RunCase, k: int | None
+) -> None:
     for name in (function.__name__ for function in NOVELTY):
         measure = run_measures()[name](alpha=alpha)
         measure = measure if k is None else measure @ k
@@ -105,7 +107,7 @@ def by_rank(run: oracle.Run, rng: random.Random) -> str:
     return "".join(f"{own[at]}\n" for at in range(deepest) for own in rows if at < len(own))
 
 
-def many(seed: int, queries: int = 40) -> Case:
+def many(seed: int, queries: int = 40) -> RunCase:
     """Random cases side by side, as one case whose queries never share a name."""
     rng = random.Random(seed)
     run: oracle.Run = {}
@@ -114,7 +116,7 @@ def many(seed: int, queries: int = 40) -> Case:
         drawn = rng.choice((case, mask_case))(rng)
         run |= {f"{number}.{query}".replace(" ", "_"): docs for query, docs in drawn.run.items()}
         qrels |= {f"{number}.{query}": judged for query, judged in drawn.qrels.items()}
-    return Case(run, qrels)
+    return RunCase(run, qrels)
 
 
 EVERYTHING = [f"{name}@{k}" for name in run_measures() for k in (1, 3, 10)] + list(run_measures())
@@ -162,7 +164,7 @@ def test_neither_the_hash_seed_nor_the_order_of_rows_changes_a_digit(tmp_path: P
     assert len(outputs.pop()) == len(EVERYTHING) * (len(drawn.qrels) + 1)
 
 
-def printed(drawn: Case, hash_seed: str, folder: Path) -> tuple[str, ...]:
+def printed(drawn: RunCase, hash_seed: str, folder: Path) -> tuple[str, ...]:
     """What the command prints with all digits, sorted: queries come in the order of the judgements."""
     rng = random.Random(hash_seed)
     files = [folder / f"run{hash_seed}", folder / f"qrels{hash_seed}"]

@@ -16,7 +16,7 @@ from rageval.cli import main
 from rageval.errors import MeasureError
 from rageval.measures import run_measures, ties
 from rageval.measures.ties import _group_gains
-from strategies import Case, case
+from strategies import RunCase, case
 
 VARIANTS = [
     "alpha_ndcg(alpha=0.3)",
@@ -41,7 +41,7 @@ def all_orders(docs: Ranking) -> Iterator[Ranking]:
         yield {doc: -float(at) for at, doc in enumerate(doc for group in chosen for doc in group)}
 
 
-def small_case(seed: int) -> Case:
+def small_case(seed: int) -> RunCase:
     """A case with at most 60 orders a query, in some query more than one."""
     rng = random.Random(seed)
     while True:
@@ -51,7 +51,9 @@ def small_case(seed: int) -> Case:
             return drawn
 
 
-def over_all_orders(measures: list[str], drawn: Case, **rules: object) -> dict[str, dict[str, list[float]]]:
+def over_all_orders(
+    measures: list[str], drawn: RunCase, **rules: object
+) -> dict[str, dict[str, list[float]]]:
     """measure -> query -> its values, each order of each query being a query of its own."""
     run: dict[str, Ranking] = {}
     qrels = {}

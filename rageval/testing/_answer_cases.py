@@ -1,7 +1,7 @@
-"""Laws that every measure of answers must obey, and the tables of judgements on which they are tried.
+"""A case of answers, and the laws of measures of answers (`LAWS`).
 
-Which judgements a measure asks for is found by letting it ask: a table holds what it wants, drawn at random,
-some of it failed. A law is True if it holds of a measure on a table.
+Which judgements a measure asks for is found by letting it ask: a case holds what it wants, drawn at random,
+some of it failed.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from rageval.errors import RagevalError
-from rageval.measures import builtin
 from rageval.measures.assessment import Assessment, Judgement, Place, Seen
-from rageval.measures.base import HIGHER, LOWER, NEITHER, POOL, Measure
+from rageval.measures.base import NEITHER, Measure
 from rageval.measures.base import measure as declared
-from rageval.measures.parsing import parse_measure
 from rageval.measures.scales import ABSTENTION, ALL, ENTAILMENT, OUTCOME, POSITION, SENTENCE, TOGETHER, Scale
-from rageval.plugins import plugin_names
-from rageval.scoring.answers import scored as scored_answers
-from rageval.scoring.scores import Scores
+from rageval.scoring.answers import scored
+from rageval.scoring.scores import Score
+from rageval.testing._cases import Law, comparable, listed_in, never_worse
 
 Row = dict[str, Any]
 End = Literal["skip", "worst", "best"]
 _ENDS: tuple[End, End] = ("best", "worst")
-SLACK = 1e-9
+LAWS: dict[str, Law] = {}
+law = listed_in(LAWS)
+_SLACK = 1e-9
 _DOCS = ("d1", "d2", "d3")
 _TEXTS = ("", "a b", "It is safe.", "x" * 30, "y " * 90)
 _FIRST = {"text": "It is safe to drink.", "citations": ["d1"]}  # so that something is said and cited
@@ -37,28 +37,74 @@ _LENGTHS = dict.fromkeys(("nfkc", "split", "nonspace", "characters"), 10.0)
 
 
 class AnswerCase(NamedTuple):
-    """A case: judgements, the answers they are of, and the scales that the measure asked for."""
+    """Judgements, the answers they are of, and the scales that the measure asked for."""
 
     rows: tuple[Row, ...]
     answers: tuple[Row, ...]
     scales: tuple[Scale, ...]
 
+    @classmethod
+    def draw(cls, measure: Measure, rng: random.Random) -> AnswerCase:
+        """Return a table of what a measure asks for, some of it failed, and answers to most queries."""
+        scales = asked_for(measure, rng)
+        systems = ["ours", "theirs", "=1+1"][: rng.randint(1, 3)]
+        queries = ["q1", "q2", "q3"][: rng.randint(1, 3)]
+        judges = rng.choice(([""], [""], ["A", "B"]))
+        answers = [_answer(run, query, rng) for run, query in product(systems, queries)]
+        # The first answer always says something; of the others some are lacking, as in real files.
+        others = [answer for answer in answers[1:] if rng.random() < 0.9]
+        answers = [answers[0] | {"answer": [_FIRST]}, *others]
+        rows: list[Row] = []
+        for scale, query, judge in product(scales, queries, judges):
+            same = {"query_id": query, "rubric": scale.rubrics[0]} | ({"judge": judge} if judge else {})
+            rows += [same | row for row in judgements_on(scale, systems, query, answers, rng)]
+        rng.shuffle(rows)
+        return cls(tuple(rows), tuple(answers), scales)
 
-Law = Callable[[Measure, AnswerCase, random.Random], bool]
-LAWS: dict[str, Law] = {}
+    def scores(self, measure: Measure, *others: Measure, end: End = "skip") -> dict[str, Score]:
+        """Return each system's score; what is missing is left out, or taken for the worst or the best."""
+        measures = [*others, measure]
+        systems = scored(measures, list(self.rows), answers=list(self.answers), on_missing=end)
+        return {run: scores[measure] for run, scores in systems.items()}
 
+    def values(self, measure: Measure, *others: Measure, end: End = "skip") -> dict[tuple[str, str], float]:
+        """Return the value of every system's answer to every query."""
+        scores = self.scores(measure, *others, end=end)
+        return comparable({(run, q): value for run in scores for q, value in scores[run].by_query.items()})
 
-def is_spelled_as_it_prints(measure: Measure) -> bool:
-    """Return whether a measure that has a name on the command line is read from what it prints."""
-    if measure.name not in (*builtin(), *plugin_names("measures")):
-        return True
-    return parse_measure(str(measure)) == measure
+    def others(self) -> list[Measure]:
+        """Return one measure that asks for the same judgements, those that failed too."""
 
+        @declared(better=NEITHER)
+        def asks_for_all(answer: Assessment) -> float:
+            scales = [scale for scale in self.scales if scale is not POSITION]
+            return float(sum(len(answer.judged(scale, failed=True)) for scale in scales))
 
-def law(function: Law) -> Law:
-    """Put a law in the table that every measure of answers must obey, or all that declare its subject."""
-    LAWS[function.__name__] = function
-    return function
+        return [asks_for_all]
+
+    def each_query(self) -> Iterator[AnswerCase]:
+        """Yield the judgements of each query and the answers to it, alone."""
+        for query in sorted({row["query_id"] for row in (*self.rows, *self.answers)}):
+            rows, answers = (
+                tuple(row for row in table if row["query_id"] == query) for table in (self.rows, self.answers)
+            )
+            yield AnswerCase(rows, answers, self.scales)
+
+    def in_another_order(self, rng: random.Random) -> AnswerCase:
+        """Return the case with other orders of judgements and of answers."""
+        rows, answers = (tuple(rng.sample(table, len(table))) for table in (self.rows, self.answers))
+        return AnswerCase(rows, answers, self.scales)
+
+    def without_one(self) -> Iterator[AnswerCase]:
+        """Yield the case without each judgement, and without each answer."""
+        for at in range(len(self.rows)):
+            yield self._replace(rows=self.rows[:at] + self.rows[at + 1 :])
+        for at in range(len(self.answers)):
+            yield self._replace(answers=self.answers[:at] + self.answers[at + 1 :])
+
+    def lines(self) -> list[str]:
+        """Return the judgements and the answers as Python."""
+        return [f"judged = {list(self.rows)}", f"answers = {list(self.answers)}"]
 
 
 class _Asked:
@@ -110,23 +156,6 @@ def asked_for(measure: Measure, rng: random.Random) -> tuple[Scale, ...]:
         except RagevalError:  # the laws tell
             continue
     return tuple(asked.scales)
-
-
-def drawn(measure: Measure, rng: random.Random) -> AnswerCase:
-    """Return a table of what a measure asks for, some of it failed, and answers to most queries."""
-    scales = asked_for(measure, rng)
-    systems = ["ours", "theirs", "=1+1"][: rng.randint(1, 3)]
-    queries = ["q1", "q2", "q3"][: rng.randint(1, 3)]
-    judges = rng.choice(([""], [""], ["A", "B"]))
-    answers = [_answer(run, query, rng) for run, query in product(systems, queries)]
-    # The first answer always says something; of the others some are lacking, as in real files.
-    answers = [answers[0] | {"answer": [_FIRST]}, *(answer for answer in answers[1:] if rng.random() < 0.9)]
-    rows: list[Row] = []
-    for scale, query, judge in product(scales, queries, judges):
-        said = {"query_id": query, "rubric": scale.rubrics[0]} | ({"judge": judge} if judge else {})
-        rows += [said | row for row in _DRAW.get(scale, _of_aspects)(scale, systems, query, answers, rng)]
-    rng.shuffle(rows)
-    return AnswerCase(tuple(rows), tuple(answers), scales)
 
 
 def _answer(run: str, query: str, rng: random.Random) -> Row:
@@ -227,7 +256,7 @@ def _of_unions(
                     yield row | _said_or_failed(scale, rng)
 
 
-_DRAW: Mapping[Scale, Callable[..., Iterator[Row]]] = {
+_WAYS: Mapping[Scale, Callable[..., Iterator[Row]]] = {
     **{scale: _of_citations for scale in ALL if scale.of_citations},
     SENTENCE: _of_sentences,
     ABSTENTION: _of_decisions,
@@ -236,6 +265,13 @@ _DRAW: Mapping[Scale, Callable[..., Iterator[Row]]] = {
     POSITION: _of_places,
     OUTCOME: _of_games,
 }
+
+
+def judgements_on(
+    scale: Scale, systems: Sequence[str], query: str, answers: Sequence[Row], rng: random.Random
+) -> Iterator[Row]:
+    """Yield random judgements of answers to a query on a scale; some failed, and some are lacking."""
+    yield from _WAYS.get(scale, _of_aspects)(scale, systems, query, answers, rng)
 
 
 def _said(scale: Scale, rng: random.Random) -> Row:
@@ -262,58 +298,6 @@ def _judgement(scale: Scale, row: Row) -> Judgement:
     )
 
 
-def without_one(case: AnswerCase) -> Iterator[AnswerCase]:
-    """Yield the case without each row, and without each answer."""
-    for at in range(len(case.rows)):
-        yield case._replace(rows=case.rows[:at] + case.rows[at + 1 :])
-    for at in range(len(case.answers)):
-        yield case._replace(answers=case.answers[:at] + case.answers[at + 1 :])
-
-
-def by_answer(measure: Measure, case: AnswerCase, end: End = "skip") -> dict[tuple[str, str], float]:
-    """Return the value of every system's answer to every query; inf where it is undefined."""
-    return _by_answer(measure, scored([measure], case, end))
-
-
-def scored(measures: Sequence[Measure], case: AnswerCase, end: End = "skip") -> Mapping[str, Scores]:
-    """Return every system's scores; what is missing is left out, or taken for the worst or the best."""
-    return scored_answers(list(measures), list(case.rows), answers=list(case.answers), on_missing=end)
-
-
-def _by_answer(measure: Measure, found: Mapping[str, Scores]) -> dict[tuple[str, str], float]:
-    return {
-        (run, query): math.inf if value != value else value
-        for run, scores in found.items()
-        for query, value in scores[measure].by_query.items()
-    }
-
-
-def _never_worse(measure: Measure, good: Mapping[Any, float], bad: Mapping[Any, float]) -> bool:
-    """Return whether no value is worse, in the way that the measure declares, where both are defined."""
-    sign = {HIGHER: 1, LOWER: -1, NEITHER: 0}[measure.better]
-    pairs = [(good[key], bad[key]) for key in good if math.inf not in (good[key], bad[key])]
-    return all(sign * (above - below) >= -SLACK for above, below in pairs)
-
-
-@law
-def is_between_its_limits(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
-    """From the least to the greatest value that it declares as its `limits`."""
-    low, high = measure.limits or (-math.inf, math.inf)
-    values = [value for value in by_answer(measure, case).values() if value != math.inf]
-    return all(low - SLACK <= value <= high + SLACK for value in values)
-
-
-@law
-def the_order_of_judgements_changes_no_digit(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
-    """Nor does that of the answers: a sum is the exact one, rounded once (`math.fsum`)."""
-    rows, answers = list(case.rows), list(case.answers)
-    rng.shuffle(rows)
-    rng.shuffle(answers)
-    return by_answer(measure, AnswerCase(tuple(rows), tuple(answers), case.scales)) == by_answer(
-        measure, case
-    )
-
-
 @law
 def names_change_nothing(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
     """Of systems, queries and judges, and of aspects where any will do."""
@@ -328,7 +312,7 @@ def names_change_nothing(measure: Measure, case: AnswerCase, rng: random.Random)
         return row | {key: names[key, row[key]] for key in keys if key in row}
 
     new = AnswerCase(tuple(map(renamed, case.rows)), tuple(map(renamed, case.answers)), case.scales)
-    before, after = by_answer(measure, case), by_answer(measure, new)
+    before, after = case.values(measure), new.values(measure)
     return all(
         _alike(value, after[names["run_id", run], names["query_id", query]])
         for (run, query), value in before.items()
@@ -346,31 +330,7 @@ def _is_free(scale: Scale, row: Row) -> bool:
 
 
 def _alike(one: float, other: float) -> bool:
-    return one == other or abs(one - other) <= SLACK * max(1.0, abs(one))
-
-
-@law
-def each_query_is_scored_alone(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
-    together = by_answer(measure, case)
-    for query in sorted({query for _, query in together}):
-        rows = tuple(row for row in case.rows if row["query_id"] == query)
-        answers = tuple(row for row in case.answers if row["query_id"] == query)
-        alone = by_answer(measure, AnswerCase(rows, answers, case.scales))
-        if any(together.get(key) != value for key, value in alone.items()):
-            return False
-    return True
-
-
-@law
-def it_is_the_same_beside_other_measures(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
-    """Beside one that asks for the same judgements, those that failed too."""
-
-    @declared(better=NEITHER)
-    def asks_for_all(answer: Assessment) -> float:
-        scales = [scale for scale in case.scales if scale is not POSITION]
-        return float(sum(len(answer.judged(scale, failed=True)) for scale in scales))
-
-    return _by_answer(measure, scored([asks_for_all, measure], case)) == by_answer(measure, case)
+    return one == other or abs(one - other) <= _SLACK * max(1.0, abs(one))
 
 
 @law
@@ -378,11 +338,11 @@ def a_judgement_that_failed_is_as_one_that_was_left_out(
     measure: Measure, case: AnswerCase, rng: random.Random
 ) -> bool:
     """Missing, and no grade: where other judgements of the answer are left, theirs is the value."""
-    if set(case.scales) & _DRAW.keys():
+    if set(case.scales) & _WAYS.keys():
         return True  # a place, a game or a citation that failed leaves a trace: others stand beside it
     kept = {_whose(row) for row in case.rows if "status" not in row}
     rows = tuple(row for row in case.rows if "status" not in row or _whose(row) not in kept)
-    before, after = by_answer(measure, case), by_answer(measure, case._replace(rows=rows))
+    before, after = case.values(measure), case._replace(rows=rows).values(measure)
     return all(_alike(before[key], value) for key, value in after.items())
 
 
@@ -398,7 +358,7 @@ def where_nothing_is_judged_it_is_undefined(measure: Measure, case: AnswerCase, 
     said = ("label", "grade")
     rows = [{key: value for key, value in row.items() if key not in said} for row in case.rows]
     failed = tuple(row | {"status": "error"} for row in rows)
-    return all(value == math.inf for value in by_answer(measure, case._replace(rows=failed)).values())
+    return all(value == math.inf for value in case._replace(rows=failed).values(measure).values())
 
 
 @law
@@ -406,8 +366,8 @@ def what_is_missing_taken_for_the_best_is_never_worse_than_for_the_worst(
     measure: Measure, case: AnswerCase, rng: random.Random
 ) -> bool:
     """In the way that it declares (`better`)."""
-    best, worst = (by_answer(measure, case, end) for end in _ENDS)
-    return _never_worse(measure, best, worst)
+    best, worst = (case.values(measure, end=end) for end in _ENDS)
+    return never_worse(measure, best, worst)
 
 
 @law
@@ -417,8 +377,8 @@ def the_best_judgements_are_never_worse_than_the_worst(
     """All that is said of an answer as good as can be against all as bad, in the way that is `better`."""
     if POSITION in case.scales or ABSTENTION in case.scales:
         return True  # not every system can have the first place, and not every question can be answered
-    best, worst = (by_answer(measure, _all_taken_for(case, end)) for end in _ENDS)
-    return _never_worse(measure, best, worst)
+    best, worst = (_all_taken_for(case, end).values(measure) for end in _ENDS)
+    return never_worse(measure, best, worst)
 
 
 def _all_taken_for(case: AnswerCase, end: End) -> AnswerCase:
@@ -452,7 +412,7 @@ def what_weighs_nothing_changes_nothing(measure: Measure, case: AnswerCase, rng:
 
     kept = {_whose(row) for row in case.rows if counts(row)}
     rows = tuple(row for row in case.rows if counts(row) or _whose(row) not in kept)
-    before, after = by_answer(measure, case), by_answer(measure, case._replace(rows=rows))
+    before, after = case.values(measure), case._replace(rows=rows).values(measure)
     return all(_alike(before[key], value) for key, value in after.items())
 
 
@@ -467,23 +427,5 @@ def it_is_the_share_of_the_labels_it_declares(measure: Measure, case: AnswerCase
         if "label" in row:
             counted = row["label"] in labels(measure.parameters)
             said.setdefault((row["run_id"], row["query_id"]), []).append(counted)
-    values = by_answer(measure, case)
+    values = case.values(measure)
     return all(_alike(values[key], sum(found) / len(found)) for key, found in said.items())
-
-
-@law
-def parses_back(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
-    return is_spelled_as_it_prints(measure)
-
-
-@law
-def a_pooled_share_is_between_the_shares(measure: Measure, case: AnswerCase, rng: random.Random) -> bool:
-    """Σ parts / Σ wholes of shares that have a whole."""
-    if not measure.gives_shares:
-        return True
-    pooled = measure(over=POOL)
-    for scores in scored([pooled], case).values():
-        shares = [share for share in scores[pooled].numbers if getattr(share, "whole", 0)]
-        if shares and not min(shares) - SLACK <= scores[pooled].value <= max(shares) + SLACK:
-            return False
-    return True
