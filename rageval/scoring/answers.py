@@ -285,7 +285,7 @@ def without_value(scores: Scores, absent: Iterable[str]) -> frozenset[str]:
 
 def _kept(given: Any) -> Any:
     """Return what can be read twice: people's labels are read beside it, too."""
-    return list(given) if hasattr(given, "__next__") else given
+    return list(given) if hasattr(given, "__next__") and not hasattr(given, "read") else given
 
 
 def _about(run: str, results: Sequence[Scores], said: Sequence[str]) -> tuple[str, ...]:

@@ -358,7 +358,10 @@ def where_nothing_is_judged_it_is_undefined(measure: Measure, case: AnswerCase, 
     said = ("label", "grade")
     rows = [{key: value for key, value in row.items() if key not in said} for row in case.rows]
     failed = tuple(row | {"status": "error"} for row in rows)
-    return all(value == math.inf for value in case._replace(rows=failed).values(measure).values())
+    values = case._replace(rows=failed).values(measure)
+    # Not where a system gave no answer and others did: nothing is worse, whatever is judged.
+    asked = {(row["run_id"], row["query_id"]) for row in rows}
+    return all(value == math.inf for place, value in values.items() if place in asked)
 
 
 @law
