@@ -40,7 +40,8 @@ from rageval.statistics.samples import Float
 from rageval.text import problem_of_id, visible
 
 Judged = Mapping[Place, Mapping[str, Any]]
-_USUAL = (("item_id", "answer"), ("aspect", "0"), ("status", "ok"))  # where a line does not say it
+# Where a line does not say it.
+_USUAL = (("item_id", "answer"), ("aspect", "0"), ("status", "ok"), ("judge", ""))
 _ANSWER = itemgetter(0, 1)  # of a place: query and run
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from rageval.errors import InputError
 from rageval.files.beir import is_beir
-from rageval.files.opening import Source, first_bytes, is_columnar, is_local_file, name_of, noted
+from rageval.files.opening import File, Source, first_bytes, is_columnar, is_local_file, name_of, noted
 from rageval.files.start import JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, QUESTIONS, RUNS, Kind, Start
 from rageval.files.trec import PLAIN, QRELS, RUN, Reading, kind_of_line
 from rageval.plugins import above
@@ -109,6 +109,16 @@ _NAMED = {kind.name: kind for kind in LINES}
 def told(source: Source, reading: Reading = PLAIN) -> Kind | None:
     """Return of what kind a file is, without taking anything of it away; None if that cannot be told."""
     source = noted(source)
+    if not isinstance(source, File):
+        return _told(source, reading)
+    # Several ask what a file is, and each look goes through the whole table.
+    if reading not in source.kinds:
+        source.kinds[reading] = _told(source, reading)
+    kind: Kind | None = source.kinds[reading]
+    return kind
+
+
+def _told(source: Source, reading: Reading) -> Kind | None:
     if is_columnar(source):
         from rageval.files.columnar import kind_of_columns
 

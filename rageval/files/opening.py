@@ -214,7 +214,8 @@ def _taken(stream: Any, size: int, name: str) -> bytes:
 class File(os.PathLike[str]):
     """A file of this machine that is opened once: it is read on by the stream by which it was looked into.
 
-    It stands wherever a path may, and keeps what the file begins with.
+    It stands wherever a path may, and keeps what the file begins with. `kinds` is what it was told to be,
+    by how it is read.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/run.trec"
@@ -232,6 +233,7 @@ class File(os.PathLike[str]):
         self._path = os.fspath(path)
         self._heads: dict[int, bytes] = {}
         self._first: bytes | None = None
+        self.kinds: dict[Any, Any] = {}
         self._stream: tuple[IO[bytes], int, weakref.finalize[Any, Any]] | None = None
 
     def __fspath__(self) -> str:

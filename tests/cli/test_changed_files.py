@@ -55,6 +55,12 @@ NAMES = (
     "é💥".encode(),
     b"a,b",
 )
+KINDS = sorted(
+    path
+    for folder in ("examples/data", "tests/corpus", "tests/golden/trec")
+    for path in (ROOT / folder).rglob("*")
+    if path.is_file() and path.suffix not in (".py", ".pyc", ".md")
+)
 LOGS = sorted(path for path in (ROOT / "tests/golden/logs").glob("*/*") if path.suffix != ".md")
 
 
@@ -148,8 +154,13 @@ def other_columns(content: bytes, random: Random) -> bytes:
     return b"\n".join(rows) + b"\n"
 
 
+def other_kind(content: bytes, random: Random) -> bytes:
+    """A file of another kind in its place: a sample of some format."""
+    return random.choice(KINDS).read_bytes()
+
+
 CHANGES: tuple[Callable[[bytes, Random], bytes], ...] = (
-    *(other_records, other_records, other_records, other_bytes, other_encoding, other_columns),
+    *(other_records, other_records, other_records, other_bytes, other_encoding, other_columns, other_kind),
 )
 
 
