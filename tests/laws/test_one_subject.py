@@ -1,0 +1,191 @@
+"""Runs and judged answers are one subject: what the command says of either, Python says, to the digit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import rageval
+from rageval.cli import main
+from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
+from rageval.scoring.evaluation import Evaluator, Runs
+from rageval.scoring.gold import drawn
+from rageval.scoring.rules import ANSWERS, NAMES, RUNS, Rules, rules_of
+from rageval.scoring.sources import run_source
+from rageval.scoring.subject import Subject
+
+QUERIES = [f"q{at:02}" for at in range(40)]
+LABELLED = QUERIES[::2]
+KINDS = ("runs", "answers")
+Files = dict[str, Any]
+
+
+def jsonl(path: Path, rows: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def is_right(query: str, by: str, run: str) -> bool:
+    """Whether a system is right, as a judge or a person says; they differ now and then."""
+    at = QUERIES.index(query)
+    return (at % 3 > 0) ^ (by == "person:ann" and at % 8 == 0) ^ (run == "b" and at % 5 == 0)
+
+
+@pytest.fixture(params=KINDS)
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
+    """Two systems, what a judge says of them, and what a person says of every second query."""
+    if request.param == "answers":
+        rows = {
+            by: [
+                {"query_id": query, "run_id": run, "judge": by, "rubric": "crag"}
+                | {"label": "perfect" if is_right(query, by, run) else "incorrect"}
+                for run in ("a", "b")
+                for query in queries
+            ]
+            for by, queries in (("m", QUERIES), ("person:ann", LABELLED))
+        }
+        judged, gold = (jsonl(tmp_path / by.partition(":")[0], rows[by]) for by in rows)
+        return {"kind": "answers", "words": [judged], "judged": judged, "gold": gold, "measure": "crag_score"}
+    runs = []
+    for run in ("a", "b"):
+        lines = [f"{query} Q0 {run}{rank} {rank} {9 - rank} {run}\n" for query in QUERIES for rank in (1, 2)]
+        (tmp_path / f"{run}.run").write_text("".join(lines))
+        runs.append(str(tmp_path / f"{run}.run"))
+    judged, gold = tmp_path / "m", tmp_path / "person"
+    documents = [(query, run, rank) for run in ("a", "b") for query in QUERIES for rank in (1, 2)]
+    judged.write_text(
+        "".join(f"{q} 0 {run}{rank} {graded(q, 'm', run, rank)}\n" for q, run, rank in documents)
+    )
+    rows = [
+        {"query_id": query, "run_id": "documents", "item_id": f"{run}{rank}", "judge": "person:ann"}
+        | {"grade": graded(query, "person:ann", run, rank), "rubric": "relevance"}
+        for query, run, rank in documents
+        if query in LABELLED
+    ]
+    found = {"kind": "runs", "words": [*runs, str(judged)], "runs": runs, "measure": "p@1"}
+    return found | {"judged": str(judged), "gold": jsonl(gold, rows)}
+
+
+def graded(query: str, by: str, run: str, rank: int) -> int:
+    return int(rank == 1 and is_right(query, by, run))
+
+
+def subject_of(files: Files, systems: int = 2) -> Subject:
+    if files["kind"] == "answers":
+        return Answers(measures_of_answers(files["measure"]), read_judgements(files["judged"]), Rules())
+    sources = [run_source(run).in_memory() for run in files["runs"][:systems]]
+    return Runs(Evaluator(files["measure"], files["judged"], nothing_judged="zero"), sources)
+
+
+def called(files: Files, command: str, *words: str) -> Result:
+    done = CliRunner().invoke(main, [command, *files["words"], "-m", files["measure"], *words])
+    assert done.exit_code in (0, 1, 5), done.stderr
+    return done
+
+
+def in_python(files: Files, gold: str | None = None) -> rageval.comparison.Comparison:
+    labels: dict[str, Any] = {} if gold is None else {"gold": gold, "gold_chosen": "uniform"}
+    if files["kind"] == "answers":
+        scores = rageval.evaluate_answers(files["measure"], files["judged"], **labels)
+        return rageval.compare(scores)
+    return rageval.compare(files["measure"], files["runs"], files["judged"], **labels)
+
+
+@pytest.mark.parametrize("with_gold", [False, True], ids=["judge", "gold"])
+def test_a_comparison_is_the_same_from_python(files: Files, with_gold: bool) -> None:
+    words = ["--gold", files["gold"], "--gold-chosen", "uniform"] if with_gold else []
+    told = json.loads(called(files, "compare", "--format", "json", *words).stdout)
+    found = in_python(files, files["gold"] if with_gold else None).as_dict()
+    assert told["pairs"] == found["pairs"]
+    assert told["runs"] == found["runs"]
+    assert told["signature"] == found["signature"]
+
+
+def test_people_meet_scores_alike(files: Files) -> None:
+    """Every value of people's is of a query that they labelled whole, and corrects the judge's."""
+    subject = subject_of(files)
+    labelled = subject.beside(subject.read_gold([files["gold"]], drawn("uniform")))
+    for scores in labelled.score().results:
+        (score,) = scores.scores
+        assert score.people is not None
+        values = {query: is_right(query, "person:ann", scores.run[0]) for query in LABELLED}
+        worst = -1.0 if files["kind"] == "answers" else 0.0
+        assert score.people.values == {query: 1.0 if right else worst for query, right in values.items()}
+        assert score.people.by == ("person:ann",)
+        assert not score.people.partly
+        # The judge's own values are what they were.
+        before = {each.run: each for each in subject.score().results}[scores.run]
+        assert score.by_query == before.scores[0].by_query
+
+
+def test_the_judge_is_no_gold(files: Files) -> None:
+    subject = subject_of(files)
+    with pytest.raises(
+        rageval.errors.UsageError, match=r"judgements by the judge itself|is what the judge said"
+    ):
+        subject.beside(subject.read_gold([files["judged"]], drawn("uniform"))).score()
+
+
+def test_labels_of_something_else_are_refused(files: Files, tmp_path: Path) -> None:
+    rows = [json.loads(line) | {"query_id": "other"} for line in Path(files["gold"]).read_text().splitlines()]
+    other = jsonl(tmp_path / "other", [rows[0]])
+    subject = subject_of(files)
+    with pytest.raises(rageval.errors.InputError, match=r"has no query of|holds nothing on the answers"):
+        subject.beside(subject.read_gold([other], drawn("uniform"))).score()
+
+
+def test_a_gate_says_the_same_from_python(files: Files, tmp_path: Path) -> None:
+    words = files["words"]
+    files["words"] = words[-1:] if files["kind"] == "answers" else [words[0], words[-1]]
+    system = ["--system", "a"] if files["kind"] == "answers" else []
+    base = str(tmp_path / "base.jsonl")
+    assert called(files, "gate", "--save-baseline", base, *system).exit_code == 0
+    if files["kind"] == "runs":
+        files["words"] = [words[1], words[-1]]
+    system = ["--system", "b"] if system else []
+    place = str(tmp_path / "gate.json")
+    called(files, "gate", "--baseline", base, "--margin", "0.1", "--json", place, *system)
+    told = json.loads(Path(place).read_text())
+    if files["kind"] == "answers":
+        report = rageval.gate(files["judged"], None, files["measure"], baseline=base, margin=0.1, system="b")
+    else:
+        report = rageval.gate(words[1], files["judged"], files["measure"], baseline=base, margin=0.1)
+    assert report.as_dict() == told
+
+
+def test_what_a_system_gave_is_known_again(files: Files) -> None:
+    """Digests are the same for the same, and differ where one judgement does."""
+    first, again = subject_of(files), subject_of(files)
+    scores, other = first.score().results
+    assert first.held(scores) == again.held(again.score().results[0])
+    assert first.held(scores).same != first.held(other).same
+    assert first.held(scores).absent == frozenset()
+    assert set(first.held(scores).same) == set(QUERIES)
+
+
+def test_bounds_hold_of_a_comparison_from_python_too(tmp_path: Path) -> None:
+    qrels = {query: {"right": 1} for query in QUERIES}
+    one, other = ({query: {doc: 1.0} for query in QUERIES} for doc in ("right", "unjudged"))
+    runs = [rageval.Run.from_dict(one, "one"), rageval.Run.from_dict(other, "other")]
+    (pair,) = rageval.compare("rr", runs, qrels, bounds=True).pairs
+    assert pair.every_completion == "undecided"
+
+
+def test_an_option_of_the_other_kind_is_none() -> None:
+    for kind, other in ((RUNS, ANSWERS), (ANSWERS, RUNS)):
+        for name in set(NAMES[other]) - set(NAMES[kind]):
+            with pytest.raises(rageval.errors.UsageError, match=f"unknown option '{name}'"):
+                rules_of(kind, {name: getattr(Rules(), name)})
+    assert set(NAMES[RUNS]) | set(NAMES[ANSWERS]) == set(Rules.__dataclass_fields__)
+
+
+def test_remarks_stand_once(files: Files) -> None:
+    """What is said of one system stands in its scores, and what is said of all does not."""
+    scored = subject_of(files).score()
+    own = [remark for scores in scored.results for remark in scores.remarks]
+    assert not set(scored.unsaid) & set(own)
+    assert len(scored.remarks) == len(set(scored.remarks))
