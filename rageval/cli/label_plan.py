@@ -151,14 +151,13 @@ def _pilot(
     from rageval.files.limits import DEFAULT
     from rageval.files.plans import plans_of_labels
     from rageval.measures.parsing import parse_measures
-    from rageval.scoring.gold import UNIFORM, Draw, beside
+    from rageval.scoring.gold import UNIFORM, Draw
 
     (measure,) = parse_measures([options["measures"]])
     files = list(options["pilot"])
     subject = _subject(inputs, measure, options)
     gold = subject.read_gold(files, Draw(how=UNIFORM), DEFAULT)
-    results, _, _ = beside(subject, subject.score(), gold)
-    scores = {found.run: found.scores[0] for found in results}
+    scores = {found.run: found.scores[0] for found in subject.beside(gold).score().results}
     chosen = [scores[system] for system in population.systems if system in scores]
     number = labels_for(options["width"], chosen, compare, population.same, options["level"])
     plans = {plan for file in files for _, plan in plans_of_labels(file)}

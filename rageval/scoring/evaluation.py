@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from itertools import compress
 from operator import and_
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -546,6 +547,12 @@ class Runs:
         self.sources = {source.name: source for source in sources}
         self.refuses = refuses
         self.gold: Gold | None = None
+        self._labellers: list[tuple[str, Mapping[str, frozenset[str]], Evaluator]] = []
+
+    @cached_property
+    def _judged(self) -> dict[str, frozenset[str]]:
+        """What the judge judged, the documents of each query."""
+        return _judged_documents(self.evaluator.qrels)
 
     @property
     def rules(self) -> Rules:
@@ -645,23 +652,26 @@ class Runs:
         refuse_same(qrels.judges, gold.by, gold.draw.name)
         if qrels.origin is not None and any(each.origin == qrels.origin for each in gold.documents.values()):
             raise UsageError(f"{visible(gold.draw.name)}: is what the judge said; expected what people did")
-        if not _judged_documents(qrels).keys() & gold.queries:
+        if not self._judged.keys() & gold.queries:
             raise InputError(f"{visible(gold.draw.name)}: has no query of {visible(qrels.name)}")
 
     def strangers(self, gold: Gold) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield what people labelled and the judge knows nothing of."""
-        strange = sorted(gold.queries - _judged_documents(self.evaluator.qrels).keys())
+        strange = sorted(gold.queries - self._judged.keys())
         if strange:
             yield "queries", strange
 
     def labels(self, gold: Gold, scores: Scores) -> Iterator[Labels]:
         """Yield what people said of a system, for each of its scores."""
-        source = self.sources[scores.run]
-        ranked, ours = self.evaluator.rankings(source), _judged_documents(self.evaluator.qrels)
-        theirs = [
-            (name, _judged_documents(qrels), self.evaluator.by(qrels).evaluate(source))
-            for name, qrels in gold.documents.items()
-        ]
+        if not self._labellers:
+            # Made once for all runs: each looks through all that was judged.
+            self._labellers = [
+                (name, _judged_documents(qrels), self.evaluator.by(qrels))
+                for name, qrels in gold.documents.items()
+            ]
+        source, ours = self.sources[scores.run], self._judged
+        ranked = self.evaluator.rankings(source)
+        theirs = [(name, judged, by.evaluate(source)) for name, judged, by in self._labellers]
         for at, score in enumerate(scores.scores):
 
             def seen(query: str, k: int | None = score.measure.k) -> frozenset[str]:

@@ -102,7 +102,7 @@ class Subject(Protocol):
     def held(self, scores: Scores) -> Held:
         """Return what a system gave to each query."""
 
-    # How it meets gold: `rageval.scoring.gold.beside` asks.
+    # How it meets its gold: `rageval.scoring.gold.beside` asks.
 
     def refuse_gold(self, gold: Gold) -> None:
         """Refuse labels that cannot tell the judge's errors."""
