@@ -7,7 +7,6 @@ first. People add keys, so that answers, questions and passages, which have litt
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 from rageval.files.answers import FORMS, is_report
@@ -178,4 +177,4 @@ _KINDS = (
 )
 
 
-RECORDS = tuple(replace(kind, is_json=True) for kind in _KINDS)
+RECORDS = tuple(kind._replace(is_json=True) for kind in _KINDS)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from rageval.files.opening import BOM
 
@@ -52,8 +51,7 @@ class Start:
         return all(key in self.record for key in keys)
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of file: what it holds, in words for people, and how its beginning is known."""
 
     name: str

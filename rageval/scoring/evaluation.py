@@ -621,11 +621,12 @@ class Runs:
         rel = self.rules.rel if self.rules.rel is not None else 1
         if self.rules.judged_only or qrels.share_below(rel) < POSITIVES_ONLY:
             return held  # what nobody judged is no hole
-        if scores.notes is not None and scores.notes.shown:
-            held.unjudged = round(1 - scores.notes.shown_judged / scores.notes.shown, 6)
-            held.bounds = self._bounds(source)
-        judged = scores.judged_by_query
-        held.unseen = sum(not number for number in judged.values()) / len(judged) if judged else None
+        judged, notes = scores.judged_by_query, scores.notes
+        if judged:
+            held = held._replace(unseen=sum(not number for number in judged.values()) / len(judged))
+        if notes is not None and notes.shown:
+            unjudged = round(1 - notes.shown_judged / notes.shown, 6)
+            held = held._replace(unjudged=unjudged, bounds=self._bounds(source))
         return held
 
     def _bounds(self, source: RunSource) -> dict[str, tuple[float, float]]:

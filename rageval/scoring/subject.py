@@ -8,7 +8,6 @@ compares, gates or reports takes a subject, and asks it what is of its kind alon
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from rageval.scoring.rules import Rules
@@ -49,8 +48,7 @@ class Labels(NamedTuple):
     failed: Collection[str]
 
 
-@dataclass
-class Held:
+class Held(NamedTuple):
     """What a system gave to each query, as far as two times of it can be told apart.
 
     `absent` are queries of which it says nothing, `lacking` those of them of which no value is known. `same`
@@ -62,13 +60,13 @@ class Held:
     absent: frozenset[str]
     same: Mapping[str, str]
     lacking: frozenset[str] = frozenset()
-    nuggets: Mapping[str, str] = field(default_factory=dict)
-    repeats: Mapping[str, int] = field(default_factory=dict)
+    nuggets: Mapping[str, str] = {}
+    repeats: Mapping[str, int] = {}
     judgements: str = ""
     rubrics: Sequence[str] = ()
     unjudged: float | None = None
     unseen: float | None = None
-    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[float, float]] = {}
 
 
 class Subject(Protocol):
