@@ -76,8 +76,10 @@ def _record(line: bytes, track: Track) -> Record | str:
         return REPEATED.format(key)
     if not isinstance(record, dict):
         return f"expected {track.title}, one JSON object a line, found {shown(record)}"
-    if not FORMS[track.form].fits(record) and ("answer" in record or "responses" in record):
-        other = next((form.name for form in FORMS.values() if form.fits(record)), None)
+    if not FORMS[track.form].fits(record):
+        fitting = [form for form in FORMS.values() if form.fits(record)]
+        answers = "answer" in record or any(form.is_own for form in fitting)
+        other = fitting[0].name if fitting and answers else ""
         # Of another track's form: one line says so in place of a dozen that say what is not there.
         if other:
             return f"expected {track.title}, found {other}; validate them with a --track of their own"

@@ -23,6 +23,7 @@ from rageval.files.kinds import told
 from rageval.files.leaderboards import ALL, UntoldForm, is_leaderboard, read_leaderboard
 from rageval.files.limits import Limits
 from rageval.files.opening import BOM, head, is_columnar, name_of, noted
+from rageval.files.start import RUNS as OF_RUNS
 from rageval.files.trec import PLAIN, Reading
 from rageval.names import near_misses, unlike
 from rageval.scoring.runs import documents_of
@@ -320,7 +321,8 @@ def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
     file = noted(path)
     kind = told(file, reading)
     names = _OF_COLUMNS if is_columnar(file) else _NAMES
-    name = None if kind is None else names.get(kind.name, kind.name)
+    is_graded = kind is not None and kind.rows is not None and kind.holds != OF_RUNS
+    name = None if kind is None else GRADED if is_graded else names.get(kind.name, kind.name)
     if name is None or name not in _KNOWN:
         holds = "cannot tell what this is" if kind is None else f"holds {kind.said}"
         way = f"; a table of answers is parted by: rageval import {path} -o DIR" if name == "table" else ""
@@ -334,9 +336,6 @@ def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
 _NAMES = {
     "candidates": RETRIEVED,
     "scores": RETRIEVED,
-    "beir": GRADED,
-    "umbrela": GRADED,
-    "numbers": GRADED,
     "judged": JUDGEMENTS,
     "asked": RANKED,
     "questions": TOPICS,

@@ -61,6 +61,8 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
         else:
             getattr(inputs, places[0]).append(source)
     if inputs.answers and (inputs.runs or inputs.qrels):
+        for source in inputs.answers:
+            _refuse_broken(source, reading)
         raise UsageError(
             "expected runs and judgements of documents, or judged answers (JSON lines), found both;"
             " score them in two commands (answers beside judged answers: --answers FILE)"
@@ -237,6 +239,15 @@ def _placed(source: Any, reading: Reading) -> list[str]:
     if kind is None and start.piece:
         return ["answers"]  # broken, or cut off: the reader says where
     raise unlike(start, kind)
+
+
+def _refuse_broken(source: Any, reading: Reading) -> None:
+    """Say where a record is broken, or cut off, that nobody can tell the kind of."""
+    if told(source, reading) is None and start_of_file(source, reading).piece:
+        from rageval.files.jsonl import read_records
+
+        for _ in read_records(source, dict[str, Any], "one JSON object a line", reading.limits):
+            break
 
 
 _PLACES = {

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from rageval.files.answers import FORMS, is_report
+from rageval.files.answers import FORMS
 from rageval.files.banks import is_older_bank
 from rageval.files.foreign_judgements import is_judged
 from rageval.files.leaderboards import is_leaderboard
 from rageval.files.plans import FORMAT
 from rageval.files.questions import QUESTION_FORMS
-from rageval.files.retrieved import has_point, is_candidates, is_numbers
+from rageval.files.retrieved import has_point, is_candidates, is_numbers, judged_numbers, read_umbrela
 from rageval.files.spans import is_spans
 from rageval.files.start import (
     ANSWERS,
@@ -97,7 +97,7 @@ def _is_answer(start: Start) -> bool:
     piece = start.piece
     if b'"answer"' in piece or (b'"responses"' in piece and b'"metadata"' in piece):
         return True
-    if is_report(record):
+    if any(form.is_own and form.fits(record) for form in FORMS.values()):
         return True
     if "answer" not in record or "interaction_id" in record:
         return False
@@ -125,8 +125,16 @@ def _is_row_of_run(start: Start) -> bool:
 
 _KINDS = (
     Kind("candidates", RUNS, "candidates", lambda start: is_candidates(start.text)),
-    Kind("scores", RUNS, "a run", lambda start: is_numbers(start.text) and has_point(start.text)),
-    Kind("numbers", EITHER, "a run, or judgements", lambda start: is_numbers(start.text)),
+    Kind(
+        "scores",
+        RUNS,
+        "a run",
+        lambda start: is_numbers(start.text) and has_point(start.text),
+        rows=judged_numbers,
+    ),
+    Kind(
+        "numbers", EITHER, "a run, or judgements", lambda start: is_numbers(start.text), rows=judged_numbers
+    ),
     Kind("judged", JUDGED_ANSWERS, "judgements in another tool's form", lambda start: is_judged(start.text)),
     Kind("results", OTHER, "results that rageval wrote as JSON", _is_results, "rageval report"),
     Kind("manifest", OTHER, "the manifest of a collection", _is_manifest, "rageval doctor"),
@@ -140,7 +148,12 @@ _KINDS = (
         "rageval gate --baseline",
     ),
     Kind(
-        "umbrela", JUDGED_DOCUMENTS, "judgements of documents (UMBRELA)", lambda start: start.has("judgment")
+        "umbrela",
+        JUDGED_DOCUMENTS,
+        "judgements of documents (UMBRELA)",
+        lambda start: start.has("judgment"),
+        rows=read_umbrela,
+        judges=("UMBRELA",),  # which is a model by its very name
     ),
     Kind(
         "assignments",

@@ -13,7 +13,7 @@ An answer of no characters is an answer. One that is null is none: the system fa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -236,6 +236,7 @@ _RAG24 = RecordForm(
     has("topic_id", "answer"),
     _Rag24,
     _from_24,
+    write=_record_24,
 )
 _RAG25 = RecordForm(
     "TREC RAG 2025 answers",
@@ -243,6 +244,7 @@ _RAG25 = RecordForm(
     lambda record: "metadata" in record and not is_report(record),
     _Rag25,
     _from_25,
+    write=_record_25,
 )
 _RAG26 = RecordForm(
     "TREC RAG 2026 answers",
@@ -250,6 +252,7 @@ _RAG26 = RecordForm(
     lambda record: isinstance(record.get("metadata"), dict) and "run_desc" in record["metadata"],
     _Rag26,
     _from_metadata,
+    write=_record_26,
 )
 
 
@@ -573,6 +576,7 @@ _LIVERAG = RecordForm(
     has("id", "answer"),
     _LiveRag,
     _from_liverag,
+    write=_liverag_record,
 )
 _PLAIN = RecordForm(
     "plain answers",
@@ -580,6 +584,7 @@ _PLAIN = RecordForm(
     lambda record: "query_id" in record and ("answer" in record or record.get("status") == _ERROR),
     _Plain,
     _from_plain,
+    write=_plain_record,
 )
 
 
@@ -589,10 +594,12 @@ _REPORT = RecordForm(
     is_report,
     _Report,
     lambda line, limits: _Reports().build(line, limits),
+    write=_report_record,
+    is_own=True,
 )
 
 
-# By the name `write_answers` and the command line know it; a record is of the first form it fits.
+# By the name that `write_answers` knows, where it is written, too; a record is of the first form it fits.
 FORMS: dict[str, RecordForm[Answer]] = {
     "plain": _PLAIN,  # first: people add keys of their own, which may be a track's
     "rag24": _RAG24,
@@ -600,14 +607,6 @@ FORMS: dict[str, RecordForm[Answer]] = {
     "rag26": _RAG26,
     "rag25": _RAG25,
     "liverag": _LIVERAG,
-}
-_RECORDS: dict[str, Callable[..., dict[str, Any]]] = {
-    "rag24": _record_24,
-    "rag25": _record_25,
-    "rag26": _record_26,
-    "report": _report_record,
-    "liverag": _liverag_record,
-    "plain": _plain_record,
 }
 
 
@@ -646,15 +645,17 @@ def write_answers(answers: Iterable[Answer], form: str, **extra: str) -> Iterato
     empty, it would be scored as something else.
     `extra` fields go where the format keeps what is said about a run: `team_id`, `run_desc`, `type`.
     """
-    if form not in _RECORDS:
-        raise UsageError(f"form {form!r}: expected one of {', '.join(_RECORDS)}")
+    record_of = FORMS[form].write if form in FORMS else None
+    if record_of is None:
+        known = [name for name, each in FORMS.items() if each.write is not None]
+        raise UsageError(f"form {form!r}: expected one of {', '.join(known)}")
     for answer in answers:
         if answer.error and form != "plain":
             raise InputError(
                 f"{_place(answer)}: failed ({visible(answer.error)[:80]}), which {FORMS[form].name} have no"
                 " place for; write plain answers, or leave it out"
             )
-        yield msgspec.json.encode(_RECORDS[form](answer, **extra)).decode()
+        yield msgspec.json.encode(record_of(answer, **extra)).decode()
 
 
 def _place(answer: Answer) -> str:

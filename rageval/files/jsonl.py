@@ -594,7 +594,8 @@ class RecordForm(Generic[_Item]):
     """One format of a kind of file.
 
     `fits` knows a record of it by its keys, `struct` declares the fields, `build` makes of them what is read.
-    A form whose lines are no JSON has a `parse` of its own.
+    A form whose lines are no JSON has a `parse` of its own. `is_own`: what it fits is of no other kind of
+    file. `write` makes a record of an item, for a form that is written, too.
     """
 
     name: str
@@ -603,6 +604,8 @@ class RecordForm(Generic[_Item]):
     struct: Any
     build: Callable[[Any, Limits], _Item]
     parse: Callable[[bytes], Any] | None = None
+    is_own: bool = False
+    write: Callable[..., dict[str, Any]] | None = None
 
     @property
     def expected(self) -> str:

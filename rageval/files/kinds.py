@@ -8,10 +8,11 @@ come as lines, as a table of BEIR's, as UMBRELA's records, or as spans.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from rageval.errors import InputError
-from rageval.files.beir import is_beir
+from rageval.files.beir import is_beir, read_beir
 from rageval.files.opening import File, Source, first_bytes, is_columnar, is_local_file, name_of, noted
 from rageval.files.start import JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, QUESTIONS, RUNS, Kind, Start
 from rageval.files.trec import PLAIN, QRELS, RUN, Reading, kind_of_line
@@ -89,7 +90,9 @@ _ZIP = b"PK\x03\x04"
 
 LINES = (
     Kind("judged", JUDGED_ANSWERS, "judgements in another tool's form", _begins_as_judged),
-    Kind("beir", JUDGED_DOCUMENTS, "judgements of documents", lambda start: is_beir(start.line)),
+    Kind(
+        "beir", JUDGED_DOCUMENTS, "judgements of documents", lambda start: is_beir(start.line), rows=read_beir
+    ),
     Kind(
         "asked",
         QUESTIONS,
@@ -152,6 +155,16 @@ def told_by(start: Start) -> Kind | None:
         return next((kind for kind in RECORDS if kind.fits(start)), None)
     is_text = bool(start.line) and b"\0" not in start.line
     return next((kind for kind in LINES if kind.fits(start)), None) if is_text else None
+
+
+def told_of_records(records: Sequence[Mapping[str, Any]]) -> Kind | None:
+    """Return of what kind records in memory are, as a file of them would be; None if that cannot be told."""
+    from rageval.files.jsonl import as_line
+
+    try:
+        return told_by(Start(as_line(dict(records[0])).encode())) if records else None
+    except (TypeError, ValueError):  # what no file could hold, which the reader refuses
+        return None
 
 
 def tag_of(source: Source, reading: Reading = PLAIN) -> str:

@@ -160,6 +160,12 @@ def numbers(source: Source, limits: Limits = DEFAULT) -> Iterator[_Row]:
                 yield line, _id(query, name, line, limits), _id(doc, name, line, limits), number
 
 
+def judged_numbers(source: Source, limits: Limits = DEFAULT) -> Iterator[dict[str, Any]]:
+    """Yield numbers by query and document as judgements, of which a point says nothing."""
+    for _, query, doc, number in numbers(source, limits):
+        yield {"query_id": query, "doc_id": doc, "relevance": number}
+
+
 def _objects(text: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Mapping[str, float]]]]:
     decode = msgspec.json.Decoder(dict[str, dict[str, float]], strict=True).decode
     lines = text.split(b"\n") if _one_a_line(text) else [text]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -52,7 +52,10 @@ class Start:
 
 
 class Kind(NamedTuple):
-    """A kind of file: what it holds, in words for people, and how its beginning is known."""
+    """A kind of file: what it holds, in words for people, and how its beginning is known.
+
+    `rows` reads judgements of documents that are no lines of columns, and `judges` are whose they always are.
+    """
 
     name: str
     holds: str
@@ -60,6 +63,8 @@ class Kind(NamedTuple):
     fits: Callable[[Start], bool]
     way: str = ""  # what takes such a file
     is_json: bool = False
+    rows: Callable[..., Iterable[Any]] | None = None
+    judges: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.name

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
+from rageval.files.kinds import told_of_records
 from rageval.files.limits import DEFAULT, Limits
 from rageval.files.objects import records_of_frame
+from rageval.files.start import ANSWERS as OF_ANSWERS
 from rageval.measures import known
 from rageval.measures.assessment import Assessment
 from rageval.measures.base import LOWER, NEITHER, POOL, Measure
@@ -368,7 +370,13 @@ def read_judgements(
     grades = JudgementTable(", ".join(map(str, paths)) or "judgements")
     for path in paths:
         grades.add_file(path, limits)
-    grades.add_dicts([item for item in found if isinstance(item, Mapping)])
+    records = [item for item in found if isinstance(item, Mapping)]
+    kind = told_of_records(records)
+    # Records are told as a file of them is: answers alone have lengths, and no judgements yet.
+    if kind is not None and kind.holds == OF_ANSWERS:
+        grades.add_answers(in_memory(records, "answers"), limits)
+    else:
+        grades.add_dicts(records)
     found = _listed(answers)
     # Records go the way of a file, so that the same checks and messages hold for them.
     if any(isinstance(item, Mapping) for item in found):

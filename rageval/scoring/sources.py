@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
-from rageval.files.beir import read_beir
 from rageval.files.kinds import told
 from rageval.files.limits import Limits
 from rageval.files.objects import ITERATIONS
@@ -245,8 +244,10 @@ def read_qrels(
     source = noted(source)
     kind = _kind(source, reading)
     _refuse(source, kind, JUDGED_DOCUMENTS)
-    if kind is not None and (kind.is_json or kind.name == "beir"):
-        return _with_asked(source, _of_records(source, kind, reading.limits))
+    if kind is not None and kind.rows is not None:
+        qrels = Qrels.from_records(kind.rows(source, reading.limits), name_of(source))
+        qrels.judges = kind.judges
+        return _with_asked(source, qrels)
     source = kept(source)
     qrels = _compiled_qrels(source, reading, floor) or _plain_qrels(source, reading, floor)
     qrels.origin = source, reading
@@ -257,23 +258,6 @@ def read_qrels(
         nugget, qrels.unread = columns_of_qrels(source)
         qrels.declared = nugget is not None and nugget not in ITERATIONS
     return _with_asked(source, qrels)
-
-
-def _of_records(source: Source, kind: Kind, limits: Limits) -> Qrels:
-    """Read judgements that are no lines of columns, or a table of BEIR's."""
-    from rageval.files import retrieved
-
-    if kind.name == "beir":
-        return Qrels.from_records(read_beir(source, limits), name_of(source))
-    if kind.name == "umbrela":
-        found = Qrels.from_records(retrieved.read_umbrela(source, limits), name_of(source))
-        found.judges = ("UMBRELA",)  # which is a model by its very name
-        return found
-    records = [
-        {"query_id": query, "doc_id": doc, "relevance": number}
-        for _, query, doc, number in retrieved.numbers(source, limits)
-    ]
-    return Qrels.from_records(records, name_of(source))
 
 
 _MANIFEST = "manifest.json"  # of a collection that models judged: rageval.building._manifest

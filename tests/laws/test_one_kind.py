@@ -21,6 +21,7 @@ from rageval.errors import InputError
 from rageval.files._records import RECORDS
 from rageval.files.kinds import LINES, told
 from rageval.files.opening import File
+from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, RUNS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES, CORPUS, GOLDEN = ROOT / "examples/data", ROOT / "tests/corpus", ROOT / "tests/golden"
@@ -99,8 +100,9 @@ def samples() -> Iterator[tuple[Path, str]]:
 
 
 SAMPLES = dict(samples())
-SCORED = {"run", "qrels", "candidates", "umbrela", "spans", "judged", "judgements", "assignments", "answers"}
 NAMED = {kind.name: kind for kind in (*RECORDS, *LINES)}
+DOCUMENTS = {kind.name for kind in NAMED.values() if kind.holds in (JUDGED_DOCUMENTS, EITHER)}
+SCORED = DOCUMENTS | {kind.name for kind in NAMED.values() if kind.holds in (RUNS, JUDGED_ANSWERS, ANSWERS)}
 
 
 def one_of_each(kinds: Callable[[str], bool]) -> list[Path]:
@@ -158,7 +160,7 @@ def test_python_refuses_what_the_command_refuses(path: Path) -> None:
     if SAMPLES[path] != "candidates":
         with pytest.raises(InputError, match=re.escape(words) or None):
             rageval.evaluate("ap", str(path), qrels)
-    if SAMPLES[path] != "umbrela":
+    if SAMPLES[path] not in DOCUMENTS:
         with pytest.raises(InputError, match=re.escape(words) or None):
             rageval.evaluate("ap", run, str(path))
 
@@ -184,6 +186,20 @@ def test_import_says_what_a_file_is_that_is_no_log(path: Path, tmp_path: Path) -
     assert done.exit_code == 2
     kind = NAMED[SAMPLES[path]]
     assert kind.noun in done.stderr or "say which: --tool" in done.stderr
+
+
+def test_a_broken_record_beside_a_run_is_told_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "cut.jsonl").write_text('{"qid": "q1", "docid": "d1", "judgm')
+    words = [str(EXAMPLES / "run.trec"), str(tmp_path / "cut.jsonl"), "-m", "ap"]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert "cut.jsonl:1: expected one JSON object a line, found no valid JSON" in done.stderr
+
+
+def test_records_are_told_as_a_file_of_them_is() -> None:
+    answers = [{"query_id": "q", "run_id": "r", "answer": "a b c"}]
+    for given in ({"judgements": answers}, {"answers": answers}):
+        assert rageval.evaluate_answers("length", **given)["r"].scores[0].value == 3
 
 
 def test_two_files_are_opened_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
