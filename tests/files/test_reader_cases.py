@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
+import os
+import struct
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+import rageval
 from rageval.errors import InputError
+from rageval.files import columnar, parts, writing
 from rageval.files.adaptive import note_claim, read_asked
 from rageval.files.banks import NuggetBank
 from rageval.files.jsonl import as_line
 from rageval.files.kinds import told
-from rageval.files.leaderboards import read_leaderboard
+from rageval.files.leaderboards import is_leaderboard, read_leaderboard
 from rageval.files.limits import DEFAULT
 from rageval.files.nuggets import numbered_banks
-from rageval.files.opening import ADAPTIVE
+from rageval.files.opening import ADAPTIVE, chunks
 from rageval.files.plans import LabelPlan, plan_lines
 from rageval.files.trec import Reading
 from rageval.scoring.sources import read_qrels
@@ -94,3 +100,85 @@ def test_answers_of_a_bank_have_the_importance_that_is_said() -> None:
     ((_, bank),) = numbered_banks(io.BytesIO(json.dumps(record).encode()), DEFAULT)
     assert isinstance(bank, NuggetBank)
     assert [[each.importance for each in nugget.answers] for nugget in bank.nuggets] == [["3", None]]
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_one"),
+    [
+        ([b'{"run_id": "a", "query_id": "all", "measure": "ap", "value": 0.5}'], True),
+        ([b'{"run_id": "a", "label": "perfect"}'], False),
+        ([b"a ap all 0.5", b"a ap"], True),  # cut off behind so much
+        ([b"a ap all 0.5", b"b ap all 0.5"], True),
+        ([b"q1 0 d1 1", b"q1 0"], False),
+    ],
+)
+def test_a_leaderboard_is_known_by_its_first_lines(lines: list[bytes], is_one: bool) -> None:
+    assert is_leaderboard(lines) == is_one
+
+
+def test_values_are_fractions_in_half_of_the_rows_or_more() -> None:
+    rows = ["t1 ap a {}\n", "t1 ap b {}\n", "t2 ap a {}\n", "t2 ap b {}\n"]
+    for grades, kind in (((0.5, 1, 0.25, 0), "leaderboard"), ((0.5, 1, 0, 0), "qrels")):
+        text = "".join(row.format(grade) for row, grade in zip(rows, grades, strict=True))
+        assert str(told(io.BytesIO(text.encode()))) == kind
+
+
+def test_the_head_of_a_file_in_blocks_is_all_of_them_where_they_are_few() -> None:
+    assert parts._head(iter([b"q Q0 d ", b"1 2.5 r\n"])) == b"q Q0 d 1 2.5 r\n"
+    assert parts._head(iter([b"x" * parts._HEAD, b"y"])) == b"x" * parts._HEAD
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "checksum", "found"),
+    [(0, b"", True), (0x80, b"\0" * 4, True), (0x04, b"", False), (0x84, b"\0" * 4, False)],
+)
+def test_frames_are_those_of_the_seek_table(descriptor: int, checksum: bytes, found: bool) -> None:
+    entries = b"".join(struct.pack("<II", *sizes) + checksum for sizes in ((10, 100), (20, 50)))
+    footer = struct.pack("<IBI", 2, descriptor, parts._FOOTER)
+    table = struct.pack("<II", parts._TABLE, len(entries) + len(footer)) + entries + footer
+    raw = io.BytesIO(b"x" * 30 + table)
+    frames = [(each.at, each.packed, each.begin) for each in parts._frames(raw, len(raw.getvalue()))]
+    assert frames == ([(0, 10, 0), (10, 20, 100)] if found else [])
+
+
+@pytest.mark.parametrize(
+    ("rows", "groups", "begin"), [((5, 10), [0], 0), ((10, 25), [1, 2], 10), ((9, 11), [0, 1], 0)]
+)
+def test_rows_of_a_table_lie_in_the_groups_that_hold_them(
+    rows: tuple[int, int], groups: list[int], begin: int
+) -> None:
+    metadata = SimpleNamespace(num_row_groups=3, row_group=lambda at: SimpleNamespace(num_rows=10))
+    assert columnar._groups(metadata, range(*rows)) == (groups, begin)
+
+
+def test_zeros_between_streams_of_xz_come_in_fours() -> None:
+    packed = lzma.compress(b"a\n")
+    assert b"".join(chunks(io.BytesIO(packed + b"\0" * 8 + packed))) == b"a\na\n"
+    with pytest.raises(InputError, match="bytes: 6 zero bytes behind a stream, not a multiple of 4"):
+        list(chunks(io.BytesIO(packed + b"\0" * 6 + packed)))
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="no room can be made before")
+def test_room_is_made_for_a_longer_copy_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    monkeypatch.setattr(os, "posix_fallocate", lambda file, begin, size: made.append(size))
+    for before, after, room in ((1, 5, [5]), (5, 1, []), (5, 5, [])):
+        (tmp_path / "part").write_bytes(b"x" * after)
+        (tmp_path / "target").write_bytes(b"y" * before)
+        writing._copy_over(tmp_path / "part", tmp_path / "target")
+        assert (tmp_path / "target").read_bytes() == b"x" * after
+        assert made == room
+        made.clear()
+
+
+def test_a_second_judgement_is_told_with_as_much_of_its_names_as_a_person_reads() -> None:
+    row = {
+        "query_id": "q",
+        "run_id": "r",
+        "aspect": "x" * 100,
+        "label": "support",
+        "rubric": "nugget-assignment",
+    }
+    with pytest.raises(InputError) as refused:
+        rageval.evaluate_answers("v_strict", [row, row])
+    assert f"aspect {'x' * 80} was judged before" in str(refused.value)
