@@ -172,13 +172,7 @@ def test_room_is_made_for_a_longer_copy_alone(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_second_judgement_is_told_with_as_much_of_its_names_as_a_person_reads() -> None:
-    row = {
-        "query_id": "q",
-        "run_id": "r",
-        "aspect": "x" * 100,
-        "label": "support",
-        "rubric": "nugget-assignment",
-    }
+    row = {"query_id": "q", "run_id": "r", "item_id": "y" * 100, "aspect": "x" * 100, "label": "support"}
     with pytest.raises(InputError) as refused:
-        rageval.evaluate_answers("v_strict", [row, row])
-    assert f"aspect {'x' * 80} was judged before" in str(refused.value)
+        rageval.evaluate_answers("v_strict", [row | {"rubric": "nugget-assignment"}] * 2)
+    assert f"item {'y' * 80}, aspect {'x' * 80} was judged before" in str(refused.value)
