@@ -118,8 +118,12 @@ def test_a_leaderboard_is_known_by_its_first_lines(lines: list[bytes], is_one: b
 
 def test_values_are_fractions_in_half_of_the_rows_or_more() -> None:
     rows = ["t1 ap a {}\n", "t1 ap b {}\n", "t2 ap a {}\n", "t2 ap b {}\n"]
-    for grades, kind in (((0.5, 1, 0.25, 0), "leaderboard"), ((0.5, 1, 0, 0), "qrels")):
-        text = "".join(row.format(grade) for row, grade in zip(rows, grades, strict=True))
+    for grades, kind in (
+        ((0.5, 1, 0.25, 0), "leaderboard"),
+        ((0.5, 1, 0, 0), "qrels"),
+        ((0.5, 1, 0), "qrels"),
+    ):
+        text = "".join(row.format(grade) for row, grade in zip(rows, grades, strict=False))
         assert str(told(io.BytesIO(text.encode()))) == kind
 
 
