@@ -8,6 +8,8 @@ import stat
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -20,6 +22,7 @@ from rageval.judges._canaries import _wished
 from rageval.judges._database import BEAT, Claims
 from rageval.judges._judging import _read
 from rageval.judges._prompt_files import python_template
+from rageval.judges._verdicts import Invalid, _mended
 from rageval.judges.base import FILTERED, OK, TRUNCATED, Reply, Request, Usage
 from rageval.judges.material import gathered, tasks
 from rageval.judges.store import Store
@@ -126,3 +129,24 @@ def test_a_forecast_counts_what_is_said_by_whom(tmp_path: Path) -> None:
     said, _, shown = done.stdout.partition("The first call:\n\n")
     letters = len(shown.rstrip("\n")) - len("\n\n")
     assert f"1 calls a judge, about {letters // 4:,} tokens in" in said
+
+
+def test_a_source_that_does_not_look_reads_a_reply_that_was_cut_off_and_no_other() -> None:
+    rubric = rubric_named("crag")
+    unfenced: Any = SimpleNamespace(
+        file=SimpleNamespace(unfenced=True, max_tokens=9), is_step=lambda data: True
+    )
+    assert rubric.file.unfenced is False
+    task: Any = SimpleNamespace(data={})
+    for status, taken in ((TRUNCATED, OK), (OK, OK), (FILTERED, FILTERED)):
+        outcome, again = _read(unfenced, task, REQUEST, Reply(status, "perfect"))
+        assert (outcome.status, again) == (taken, None)
+
+
+def test_a_reply_is_nested_fifty_deep_at_most() -> None:
+    def nested(depth: int) -> Any:
+        return "x" if not depth else [nested(depth - 1)]
+
+    assert _mended(nested(50)) == nested(50)
+    with pytest.raises(Invalid, match="nested 50 deep at most"):
+        _mended(nested(51))
