@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sqlite3
 import stat
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -143,10 +145,9 @@ def test_a_source_that_does_not_look_reads_a_reply_that_was_cut_off_and_no_other
         assert (outcome.status, again) == (taken, None)
 
 
-def test_a_reply_is_nested_fifty_deep_at_most() -> None:
-    def nested(depth: int) -> Any:
-        return "x" if not depth else [nested(depth - 1)]
-
-    assert _mended(nested(50)) == nested(50)
+@pytest.mark.parametrize("wrapped", [lambda value: [value], lambda value: {"a": value}], ids=["list", "dict"])
+def test_a_reply_is_nested_fifty_deep_at_most(wrapped: Callable[[Any], Any]) -> None:
+    deep = functools.reduce(lambda value, _: wrapped(value), range(50), "x")
+    assert _mended(deep) == deep
     with pytest.raises(Invalid, match="nested 50 deep at most"):
-        _mended(nested(51))
+        _mended(wrapped(deep))
