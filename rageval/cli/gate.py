@@ -232,8 +232,8 @@ class _GateInput:
         if options["system"] and not inputs.answers:
             raise UsageError("--system is about judged answers; expected one run")
         subject = subject_of(inputs, measures, self._options, reading)
-        if isinstance(subject, Runs) and len(subject.sources) != 1:
-            raise UsageError(f"expected one run, the candidate, found {len(subject.sources)}")
+        if isinstance(subject, Runs) and len(subject.runs) != 1:
+            raise UsageError(f"expected one run, the candidate, found {len(subject.runs)}")
         results, self.said, _ = scored(subject, options)
         scores = chosen_system(results, options["system"])
         self._mind_judges(subject, scores)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -203,7 +204,8 @@ class Answers:
         results = evaluate_all(self.measures, table, rules)
         remarks = list(of_table(results, table))
         own = [each for each in remarks if each not in table.remarks]
-        results = [replace(scores, remarks=_about(scores.run, results, own)) for scores in results]
+        about = _by_system(results, own)
+        results = [replace(scores, remarks=tuple(about[scores.run])) for scores in results]
         scored = Scored(results, [*remarks, *answered(results, table, rules)])
         if self.gold is None:
             return scored
@@ -290,11 +292,17 @@ def _kept(given: Any) -> Any:
     return list(given) if hasattr(given, "__next__") and not hasattr(given, "read") else given
 
 
-def _about(run: str, results: Sequence[Scores], said: Sequence[str]) -> tuple[str, ...]:
-    """Return remarks without those that are about the other systems alone."""
-    others = tuple(f"{visible(scores.run)}: " for scores in results if scores.run != run)
-    own = f"{visible(run)}: "
-    return tuple(each for each in said if each.startswith(own) or not each.startswith(others))
+def _by_system(results: Sequence[Scores], remarks: Iterable[str]) -> dict[str, list[str]]:
+    """Return the remarks on each system: its own, and those on no system."""
+    heads = {f"{visible(scores.run)}: ": scores.run for scores in results}
+    found: dict[str, list[str]] = {scores.run: [] for scores in results}
+    for remark in remarks:
+        # A name may hold the mark that stands behind it: the longest counts.
+        begins = (remark[: mark.end()] for mark in re.finditer(": ", remark))
+        own = [heads[begin] for begin in begins if begin in heads][-1:]
+        for run in own or found:
+            found[run].append(remark)
+    return found
 
 
 def evaluate_judged(

@@ -537,14 +537,15 @@ class Runs:
     evaluator
         The measures, the judgements and the rules.
     sources
-        The runs, each with a name of its own.
+        The runs. Two of one name have scores each, and cannot be compared.
     refuses
         Whether a run of which nothing is judged has no scores, and is named with the reason.
     """
 
     def __init__(self, evaluator: Evaluator, sources: Iterable[RunSource], refuses: bool = False) -> None:
         self.evaluator = evaluator
-        self.sources = {source.name: source for source in sources}
+        self.runs = list(sources)
+        self.sources = {source.name: source for source in self.runs}
         self.refuses = refuses
         self.gold: Gold | None = None
         self._labellers: list[tuple[str, Mapping[str, frozenset[str]], Evaluator]] = []
@@ -578,7 +579,7 @@ class Runs:
 
     def beside(self, gold: Gold) -> Runs:
         """Return the runs with labels by people."""
-        found = Runs(self.evaluator, self.sources.values(), self.refuses)
+        found = Runs(self.evaluator, self.runs, self.refuses)
         found.gold = gold
         return found
 
@@ -586,11 +587,11 @@ class Runs:
         """Score every run; `each` takes what scores one, and all runs, as `map` does."""
         remarks, results, refused = list(self.evaluator.remarks), [], []
         of_all = tuple(of_rules(self.evaluator))
-        for scores in each(self.evaluator.evaluate, self.sources.values()):
+        for source, scores in zip(self.runs, each(self.evaluator.evaluate, self.runs), strict=True):
             # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
             is_strange = not scores.judged and self.evaluator.qrels.spans is None
             if self.refuses and is_strange and scores.notes is not None:
-                refused.append(self.evaluator.why_nothing_judged(self.sources[scores.run], scores.notes))
+                refused.append(self.evaluator.why_nothing_judged(source, scores.notes))
                 continue
             own = tuple(of_run(scores, self.evaluator))
             results.append(replace(scores, remarks=own + of_all))

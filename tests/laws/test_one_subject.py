@@ -189,3 +189,28 @@ def test_remarks_stand_once(files: Files) -> None:
     own = [remark for scores in scored.results for remark in scores.remarks]
     assert not set(scored.unsaid) & set(own)
     assert len(scored.remarks) == len(set(scored.remarks))
+
+
+def test_two_runs_of_one_name_have_scores_each_and_are_not_compared(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("q Q0 d 1 1.0 r\n")
+    (tmp_path / "qrels").write_text("q 0 d 1\n")
+    words = [str(tmp_path / "run")] * 2 + [str(tmp_path / "qrels"), "-m", "rr"]
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, done.stdout.count("1.0000")) == (0, 2)
+    done = CliRunner().invoke(main, ["compare", *words])
+    assert done.exit_code == 2
+    assert "two runs have this name" in done.stderr
+
+
+def test_a_remark_is_about_the_system_that_it_begins_with() -> None:
+    rows = [{"query_id": "q", "run_id": run, "label": "perfect", "rubric": "crag"} for run in ("a", "a: b")]
+    rows += [row | {"query_id": "r", "status": "error"} for row in rows]
+    for row in rows[2:]:
+        del row["label"]
+    scores = Answers(
+        measures_of_answers("crag_score"), read_judgements(rows), Rules(on_missing="skip")
+    ).score()
+    for each in scores.results:
+        assert [remark for remark in each.remarks if "missing" in remark] == [
+            f"{each.run}: crag_score: 1 judgements are missing (1 error); from 0.0000 to 1.0000"
+        ]
