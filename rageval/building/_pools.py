@@ -31,8 +31,8 @@ from rageval.errors import InputError, UsageError
 from rageval.files.cells import tab_line
 from rageval.files.jsonl import Id, read_records
 from rageval.files.kinds import told
-from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Source, name_of
+from rageval.files.limits import Limits
+from rageval.files.opening import Source, name_of, with_limits
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_qrels
 from rageval.text import problem_of_id, visible
@@ -129,7 +129,7 @@ def pool_lines(pool: Pool) -> Iterator[str]:
             yield msgspec.json.encode(record).decode()
 
 
-def read_pool(source: Source, limits: Limits = DEFAULT) -> Pool:
+def read_pool(source: Source, limits: Limits | None = None) -> Pool:
     """Read a pool from lines such as `rageval build pool` writes.
 
     Parameters
@@ -144,8 +144,9 @@ def read_pool(source: Source, limits: Limits = DEFAULT) -> Pool:
     Pool
         The documents of every query, and which runs they come from.
     """
+    source = with_limits(source, limits)
     pool: Pool = {}
-    for line, record in read_records(source, _Pooled, "a pooled document {query_id, doc_id, from}", limits):
+    for line, record in read_records(source, _Pooled, "a pooled document {query_id, doc_id, from}"):
         for problem in filter(None, map(problem_of_id, (str(record.query_id), str(record.doc_id)))):
             raise InputError(f"{name_of(source)}:{line}: expected {problem}")
         docs = pool.setdefault(str(record.query_id), {})

@@ -65,7 +65,7 @@ def validation(
     from rageval.files.trec import PLAIN
 
     how = reading or PLAIN
-    known = None if topics is None else _by_id(topics, how)
+    known = None if topics is None else _by_id(topics)
     rules = None if track == "run" else track_named(track)
     if strict_length and (rules is None or rules.limit is None):
         name = "run" if rules is None else rules.name
@@ -78,10 +78,10 @@ def validation(
         return Validation(iter([Finding(1, ERROR, message, effect, name_of(source))]), Tally("line"))
     if rules is None:
         return validate_run(source, known, how)
-    return validate_answers(source, rules, known, how.limits, strict_length)
+    return validate_answers(source, rules, known, strict_length)
 
 
-def _by_id(topics: FileLike | Mapping[str, str | Question], reading: Reading) -> dict[str, Question]:
+def _by_id(topics: FileLike | Mapping[str, str | Question]) -> dict[str, Question]:
     """Return topics by their ids, with their limits where a file says them."""
     from rageval.files.questions import read_questions
     from rageval.records import Question
@@ -89,7 +89,7 @@ def _by_id(topics: FileLike | Mapping[str, str | Question], reading: Reading) ->
     if isinstance(topics, Mapping):
         known = topics.items()
         return {name: Question(name, it) if isinstance(it, str) else it for name, it in known}
-    return {question.query_id: question for question in read_questions(topics, reading.limits)}
+    return {question.query_id: question for question in read_questions(topics)}
 
 
 def diagnose(

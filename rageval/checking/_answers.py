@@ -14,7 +14,6 @@ from rageval.checking.findings import ERROR, WARNING, Finding, Tally, Validation
 from rageval.checking.tracks import Track, track_named
 from rageval.files.answers import FORMS, answer_forms
 from rageval.files.jsonl import REPEATED, explained, read_forms, repeated_keys, stretches
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
 
 _Lines = Iterator[tuple[int, bytes]]
@@ -24,7 +23,6 @@ def validate_answers(
     source: Source,
     track: Track,
     topics: Topics | None = None,
-    limits: Limits = DEFAULT,
     strict_length: bool = False,
 ) -> Validation:
     """Return the findings of a file of answers; memory grows with the topics, not with the file."""
@@ -32,12 +30,12 @@ def validate_answers(
     if track.limit is not None:
         watches += (WithinLimit(track.topic, track.limit, topics, strict_length),)
     tally = Tally("question" if track.columns else "answer")
-    return Validation(_findings_of_answers(source, track, watches, limits, tally), tally)
+    return Validation(_findings_of_answers(source, track, watches, tally), tally)
 
 
-def numbered_lines(source: Source, limits: Limits, expected: str = "JSON lines") -> _Lines:
+def numbered_lines(source: Source, expected: str = "JSON lines") -> _Lines:
     """Yield (number, line without its end) of every line."""
-    for first, text in stretches(source, limits, expected):
+    for first, text in stretches(source, expected):
         lines = text.split(b"\n")
         if not lines[-1]:
             lines.pop()
@@ -45,10 +43,10 @@ def numbered_lines(source: Source, limits: Limits, expected: str = "JSON lines")
 
 
 def _findings_of_answers(
-    source: Source, track: Track, watches: tuple[Watch, ...], limits: Limits, tally: Tally
+    source: Source, track: Track, watches: tuple[Watch, ...], tally: Tally
 ) -> Iterator[Finding]:
     number = 0
-    for number, line in numbered_lines(source, limits):
+    for number, line in numbered_lines(source):
         if not line.strip():
             continue
         # Lines that cannot be read are counted, too: they are answers that somebody meant to hand in.
@@ -99,7 +97,7 @@ def _row(line: bytes, track: Track) -> Record | str:
     return {name: column.strip() for name, column in zip(track.columns, columns, strict=True)}
 
 
-def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
+def diagnose_answers(path: str) -> tuple[list[Finding], Known]:
     """Yield the findings of a file of answers, and note what it holds: `documents` are cited or were seen."""
     known = Known(path, "answers")
     first: dict[tuple[str, str, str], int] = {}
@@ -109,7 +107,7 @@ def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
     failed: dict[str, int] = {}
     repeated: dict[str, int] = {}
     citing, parts, line = 0, 0, 1
-    for line, answer in read_forms(path, answer_forms(), "answers", limits):
+    for line, answer in read_forms(path, answer_forms(), "answers"):
         query = answer.query_id
         known.queries.setdefault(query, line)
         # Repeats are numbered, and are no second answers.
@@ -142,15 +140,15 @@ def diagnose_answers(path: str, limits: Limits) -> tuple[list[Finding], Known]:
     return findings, known
 
 
-def diagnose_questions(path: str, limits: Limits) -> tuple[list[Finding], Known]:
+def diagnose_questions(path: str) -> tuple[list[Finding], Known]:
     """Return what DRAGUN refuses in the questions that a run asks, and what they are about."""
     known = Known(path, "questions")
     track = track_named("dragun25-questions")
-    for number, line in numbered_lines(path, limits):
+    for number, line in numbered_lines(path):
         row = _row(line, track) if line.strip() else ""
         if not isinstance(row, str):
             known.queries.setdefault(str(row["topic_id"]), number)
-    found = [each._replace(source=path) for each in validate_answers(path, track, None, limits)]
+    found = [each._replace(source=path) for each in validate_answers(path, track, None)]
     return [each for each in found if each.level == ERROR], known
 
 

@@ -17,7 +17,6 @@ from rageval.files.foreign_judgements import read_judged
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine, JudgementTable
 from rageval.files.kinds import start_of_file, told_by
-from rageval.files.limits import Limits
 from rageval.files.nuggets import numbered_banks
 from rageval.files.trec import QRELS, Reading
 from rageval.measures.scales import ALL, RUBRICS
@@ -29,16 +28,16 @@ _OF_NUGGETS = ("nugget-assignment", "lexical")
 _JudgedLines = list[tuple[int, JudgementLine]]
 
 
-def diagnose_judgements(path: str, limits: Limits) -> tuple[list[Finding], Known]:
+def diagnose_judgements(path: str) -> tuple[list[Finding], Known]:
     """Return the findings of judgements, and what they hold."""
-    lines: _JudgedLines = list(_lines(path, limits))
+    lines: _JudgedLines = list(_lines(path))
     known = Known(path, "judgements")
     for line, said in lines:
         known.queries.setdefault(str(said.query_id), line)
         if _is_of_nuggets(said):
             known.nuggets.setdefault((str(said.query_id), str(said.aspect)), line)
     findings = [
-        *_unscored(path, limits),
+        *_unscored(path),
         *_twice(path, lines),
         *_failed(path, lines),
         *_versions(path, lines),
@@ -48,11 +47,11 @@ def diagnose_judgements(path: str, limits: Limits) -> tuple[list[Finding], Known
     return findings, known
 
 
-def _unscored(path: str, limits: Limits) -> Iterator[Finding]:
+def _unscored(path: str) -> Iterator[Finding]:
     """Yield what scoring says of a file that it refuses; what was judged twice is told by itself."""
     table, errors = JudgementTable(path), list[InputError]()
     try:
-        table.add_file(path, limits)
+        table.add_file(path)
         table.finish()
     except InputError as error:
         errors = [] if "was judged before" in str(error) else [error]
@@ -73,14 +72,14 @@ def _unscored(path: str, limits: Limits) -> Iterator[Finding]:
             yield Finding(1 if line is None else line, ERROR, text.removeprefix(f"{path}: "), effect, path)
 
 
-def _lines(path: str, limits: Limits) -> Iterator[tuple[int, JudgementLine]]:
+def _lines(path: str) -> Iterator[tuple[int, JudgementLine]]:
     """Yield judgements, ours or another tool's, with their lines."""
-    start = start_of_file(path, Reading(limits=limits))
+    start = start_of_file(path)
     kind = told_by(start)
     if kind is None or kind.name != "judged":
-        yield from read_records(path, JudgementLine, EXPECTED, limits)
+        yield from read_records(path, JudgementLine, EXPECTED)
         return
-    for numbers, judged in read_judged(path, start.text, limits):
+    for numbers, judged in read_judged(path, start.text):
         yield from zip(numbers, (JudgementLine(**row) for row in judged.rows), strict=True)
 
 
@@ -189,9 +188,9 @@ def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:
 _Listed = Iterable[tuple[int, Sequence[Nugget]]]
 
 
-def diagnose_nuggets(path: str, limits: Limits) -> tuple[list[Finding], Known]:
+def diagnose_nuggets(path: str) -> tuple[list[Finding], Known]:
     """Return the findings of a file of nuggets, and what it holds."""
-    banks = list(numbered_banks(path, limits))
+    banks = list(numbered_banks(path))
     lines = [(line, bank.nuggets) for line, bank in banks]
     known = Known(path, "nuggets")
     for line, nuggets in lines:
@@ -269,13 +268,13 @@ def _of_importance(path: str, lines: _Listed) -> Iterator[Finding]:
     yield from once(path, without, WARNING, "queries without a vital nugget: {n}, first {name}", effect)
 
 
-def diagnose_assignments(path: str, limits: Limits) -> tuple[list[Finding], Known]:
+def diagnose_assignments(path: str) -> tuple[list[Finding], Known]:
     """Return the findings of AutoNuggetizer's assignments, and what they hold."""
     known = Known(path, "assignments")
     banks: dict[str, tuple[str, frozenset[str]]] = {}
     different: dict[str, int] = {}
     failed: dict[str, int] = {}
-    for line, answer in read_records(path, Assignment, EXPECTED_ASSIGNMENT, limits):
+    for line, answer in read_records(path, Assignment, EXPECTED_ASSIGNMENT):
         query, texts = str(answer.qid), frozenset(nugget.text for nugget in answer.nuggets)
         known.queries.setdefault(query, line)
         for text in texts:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.errors import InputError
 from rageval.files.jsonl import stretches
-from rageval.files.opening import Source, name_of
+from rageval.files.opening import Source, limits_of, name_of
 from rageval.files.trec import (
     Columns,
     LineForm,
@@ -114,18 +114,19 @@ class Rows:
 
     def __init__(self, source: Source, kind: LineForm, reading: Reading, expected: str) -> None:
         self.source, self.kind, self.reading, self.expected = source, kind, reading, expected
+        self._limits = limits_of(source)
         self.last = 0  # the number of the last line
 
     def __iter__(self) -> Iterator[Stretch | Problem]:
         reading = self.reading
-        for first, text in stretches(self.source, reading.limits, self.expected):
+        for first, text in stretches(self.source, self.expected):
             # The first line decides for all, as it does where the file is scored.
             if reading.tabbed is None:
                 tabbed = self.kind.first_is_tabbed(text, reading.comments)
                 reading = reading._replace(tabbed=tabbed)
             self.last = first + text.count(b"\n") - text.endswith(b"\n")
             # A stretch without anything odd is read whole, many times faster than line by line.
-            columns = self.kind.ordinary(text, reading)
+            columns = self.kind.ordinary(text, reading, self._limits)
             if columns is None:
                 yield from self._one_by_one(first, text, reading)
             else:
@@ -140,7 +141,7 @@ class Rows:
             if not line.strip(b" \t") or (reading.comments == "skip" and line.startswith(b"#")):
                 continue
             spans = self.kind.spans(line, bool(reading.tabbed))
-            problem = self.kind.problem(line, spans, reading.comments, reading.limits)
+            problem = self.kind.problem(line, spans, reading.comments, self._limits)
             if problem is None:
                 lines.append(number)
                 rows.append([line[start:end] for start, end in spans])
@@ -153,7 +154,7 @@ class Rows:
     def _numbered(self, lines: list[int], rows: list[list[bytes]]) -> Iterator[Stretch]:
         if not rows:
             return
-        columns = self.kind.with_numbers(list(zip(*rows, strict=True)), self.reading.limits)
+        columns = self.kind.with_numbers(list(zip(*rows, strict=True)), self._limits)
         if columns is not None:
             yield Stretch(lines, columns)
 

@@ -21,8 +21,7 @@ from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.errors import InputError
 from rageval.files.kinds import told
 from rageval.files.leaderboards import ALL, UntoldForm, is_leaderboard, read_leaderboard
-from rageval.files.limits import Limits
-from rageval.files.opening import BOM, head, is_columnar, name_of, noted
+from rageval.files.opening import BOM, head, is_columnar, limits_of, name_of, noted
 from rageval.files.start import RUNS as OF_RUNS
 from rageval.files.trec import PLAIN, Reading
 from rageval.names import near_misses, unlike
@@ -81,15 +80,15 @@ def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> 
     if kind == JUDGED:
         return diagnose_qrels(path, reading)
     if kind == NUGGETS:
-        return diagnose_nuggets(path, reading.limits)
+        return diagnose_nuggets(path)
     if kind == ASSIGNMENTS:
-        return diagnose_assignments(path, reading.limits)
+        return diagnose_assignments(path)
     if kind == ANSWERS:
-        return diagnose_answers(path, reading.limits)
+        return diagnose_answers(path)
     if kind == JUDGEMENTS:
-        return diagnose_judgements(path, reading.limits)
+        return diagnose_judgements(path)
     if kind == RANKED:
-        return diagnose_questions(path, reading.limits)
+        return diagnose_questions(path)
     return _plain(path, kind, reading)
 
 
@@ -97,34 +96,34 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
     """Read what others are compared with: topics, a corpus, a pool, a manifest; or a leaderboard."""
     known = Known(name_of(path), kind)
     if kind == LEADERBOARD:
-        return _leaderboard(path, reading.limits), known
+        return _leaderboard(path), known
     if kind == RETRIEVED:
         return [], _retrieved(path, reading)
     if kind == GRADED:
         return [], _graded(path, reading)
     if kind == SPANS:
-        return _spans(path, known, reading.limits), known
+        return _spans(path, known), known
     if kind == CHUNKS:  # the documents of runs over them, whose texts lie in the sources
         from rageval.files.spans import read_chunks
 
-        documents = {chunk.chunk_id: 1 for chunk in read_chunks(path, reading.limits)}
+        documents = {chunk.chunk_id: 1 for chunk in read_chunks(path)}
         return [], Known(name_of(path), CORPUS, documents=documents)
     if kind == TOPICS:
         from rageval.files.questions import read_questions
 
-        known.queries = {question.query_id: 1 for question in read_questions(path, reading.limits)}
+        known.queries = {question.query_id: 1 for question in read_questions(path)}
     elif kind == CORPUS:
         from rageval.judges.material import passages_in
 
-        known.documents = {doc: 1 for doc, _ in passages_in(path, reading.limits)}
+        known.documents = {doc: 1 for doc, _ in passages_in(path)}
     elif kind == CLAIMS:
         from rageval.files.claims import read_claims
 
-        known.queries = {found.query_id: 1 for found in read_claims(path, reading.limits)}
+        known.queries = {found.query_id: 1 for found in read_claims(path)}
     elif kind == POOL:
         from rageval.building import read_pool
 
-        pool = read_pool(path, reading.limits)
+        pool = read_pool(path)
         known.queries = dict.fromkeys(pool, 1)
         known.documents = {doc: 1 for docs in pool.values() for doc in docs}
     else:
@@ -136,14 +135,14 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
     return [], known
 
 
-def _leaderboard(path: str, limits: Limits) -> list[Finding]:
+def _leaderboard(path: str) -> list[Finding]:
     """Return what is odd in a leaderboard; FreshStack's, one object of its own kind, is not read here."""
-    start = head(path, limits.for_records()).removeprefix(BOM)
+    start = head(path, limits_of(path).record).removeprefix(BOM)
     # What the published boards of FreshStack hold, nobody here scores with.
     if start.lstrip().startswith(b"{") and not is_leaderboard(start.split(b"\n")[:1]):
         return []
     try:
-        read_leaderboard(path, limits=limits)
+        read_leaderboard(path)
     except UntoldForm:
         effect = "rageval agree --leaderboards takes it only with --form"
         message = f"nothing says which of the four columns holds the topics: {ALL!r} is in none, or in both"
@@ -151,11 +150,11 @@ def _leaderboard(path: str, limits: Limits) -> list[Finding]:
     return []
 
 
-def _spans(path: str, known: Known, limits: Limits) -> list[Finding]:
+def _spans(path: str, known: Known) -> list[Finding]:
     """Note what spans are of, and return what is odd about them."""
     from rageval.files.spans import read_spans
 
-    spans = read_spans(path, limits).spans
+    spans = read_spans(path).spans
     known.queries = dict.fromkeys((span.query_id for span in spans), 1)
     known.nuggets = {(span.query_id, span.nugget_id): 1 for span in spans}
     wide = [(in_query(span.nugget_id, span.query_id), 1) for span in spans if span.wide]

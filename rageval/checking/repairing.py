@@ -18,7 +18,6 @@ from rageval.checking._rules import document_cited, is_number, known_documents, 
 from rageval.checking.findings import FIXED, Finding
 from rageval.checking.tracks import Allowed, AllowedInReports, Track, track_named
 from rageval.errors import UsageError
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source
 from rageval.files.writing import whole_file
 from rageval.text import RULES
@@ -252,15 +251,13 @@ def repaired(line: bytes, bounds: Allowed | AllowedInReports) -> tuple[bytes, li
     return _repaired(line, bounds) if isinstance(bounds, Allowed) else _repaired_report(line, bounds)
 
 
-def write_repaired(
-    source: Source, out: Path, track: str | Track, limits: Limits = DEFAULT
-) -> Iterator[Finding]:
+def write_repaired(source: Source, out: Path, track: str | Track) -> Iterator[Finding]:
     """Write the copy while the changes are iterated over; put it in its place after the last of them."""
     rules = track_named(track)
     if rules.bounds is None:
         raise UsageError(f"--fix: nothing of {rules.title} can be repaired without inventing something")
     with whole_file(out) as stream:
-        for number, line in numbered_lines(source, limits):
+        for number, line in numbered_lines(source):
             content, changes = repaired(line, rules.bounds) if line.strip() else (line, [])
             stream.write(content + b"\n")
             yield from (Finding(number, FIXED, change) for change in changes)

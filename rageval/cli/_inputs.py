@@ -11,7 +11,17 @@ from typing import Any
 
 from rageval.errors import InputError, UsageError
 from rageval.files.kinds import start_of_file, tag_of, told, unlike
-from rageval.files.opening import STDIN, File, can_read_again, is_columnar, is_remote, name_of, quoted
+from rageval.files.opening import (
+    STDIN,
+    File,
+    can_read_again,
+    is_columnar,
+    is_remote,
+    limits_of,
+    name_of,
+    quoted,
+    with_limits,
+)
 from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, RUNS
 from rageval.files.trec import Reading, kind_of_line
 from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
@@ -133,7 +143,7 @@ def judgements(inputs: Inputs, reading: Reading, floor: int, options: Mapping[st
     if isinstance(qrels, _QrelsOfDataset):
         found = qrels.load()
     elif (kind := told(qrels, reading)) is not None and kind.name == "spans":
-        return _projected(qrels, options, reading)
+        return _projected(qrels, options)
     else:
         found = read_qrels(qrels, reading=reading, floor=floor)
     said = [name for name in _OF_SPANS[1:] if options[name] is not None]
@@ -142,7 +152,7 @@ def judgements(inputs: Inputs, reading: Reading, floor: int, options: Mapping[st
     if options["chunks"] is not None:
         from rageval.spans.projecting import require_judged_chunks
 
-        require_judged_chunks(options["chunks"], found, reading.limits)
+        require_judged_chunks(options["chunks"], found)
     return found
 
 
@@ -170,7 +180,7 @@ class _QrelsOfDataset:
         return found
 
 
-def _projected(spans: Any, options: Mapping[str, Any], reading: Reading) -> Any:
+def _projected(spans: Any, options: Mapping[str, Any]) -> Any:
     """Return what chunks hold by spans of sources."""
     from rageval.spans import project
 
@@ -180,20 +190,22 @@ def _projected(spans: Any, options: Mapping[str, Any], reading: Reading) -> Any:
             " by which it is told what chunks hold them"
         )
     said = {name: options[name] for name in ("overlap", "stale") if options[name] is not None}
-    return project(spans, options["chunks"], options["sources"], limits=reading.limits, **said)
+    return project(spans, options["chunks"], options["sources"], **said)
 
 
 def _source(word: str) -> Any:
     """Return what can be read under this word: a path, or an open stream; None if nothing can."""
     if word == STDIN:
-        return sys.stdin.buffer if sys.stdin is not None else None
+        return with_limits(sys.stdin.buffer, limits_of(word)) if sys.stdin is not None else None
     if is_remote(word):
         return word
     if not os.path.exists(word):  # also what is too long for a name, as a list of measures may be
         return None
     mode = os.stat(word).st_mode
     # A pipe such as <(zcat run.gz) can be opened once only: it is looked into as a stream.
-    return open(word, "rb") if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) else File(word)
+    if stat.S_ISFIFO(mode) or stat.S_ISCHR(mode):
+        return with_limits(open(word, "rb"), limits_of(word))
+    return File(word, limits_of(word))
 
 
 def _place_name(word: str, inputs: Inputs) -> None:
@@ -246,7 +258,7 @@ def _refuse_broken(source: Any, reading: Reading) -> None:
     if told(source, reading) is None and start_of_file(source, reading).piece:
         from rageval.files.jsonl import read_records
 
-        for _ in read_records(source, dict[str, Any], "one JSON object a line", reading.limits):
+        for _ in read_records(source, dict[str, Any], "one JSON object a line"):
             break
 
 
@@ -296,19 +308,23 @@ def _way_out(line: bytes, name: str) -> str:
     return ""
 
 
+def fields_in(words: str | None) -> list[str]:
+    """Return what --by names, parted by commas: fields of questions, or files of groups."""
+    fields = [name.strip() for name in (words or "").split(",") if name.strip()]
+    return [with_limits(name, limits_of(words)) for name in fields]
+
+
 def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Sequence[Any]) -> dict[str, str]:
     """Return the group of every query: from a file of lines `query_id group`, or a field of the questions.
 
     Without questions, the field is looked for in the judgements themselves, or in the data set they are of.
     The id of a data set in place of the field means the one field that its questions have.
     """
-    from pathlib import Path
-
     from rageval.files.questions import fields_of, read_facts, read_groups
     from rageval.scoring.scores import groups_by, require_groups
 
     if os.path.isfile(field):
-        groups = read_groups(Path(field))
+        groups = read_groups(field)
         require_groups(groups, queries, field)
         return groups
     known = [questions] if questions else [source for source in sources if _tells(source)]

@@ -14,6 +14,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rageval.files.limits import Limits
     from rageval.files.trec import Reading
     from rageval.judges.panel import Settings
 
@@ -51,6 +52,10 @@ class FileOrId(click.ParamType):  # type: ignore[type-arg]
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         """Return files and ids that begin so."""
         return completing("files_and_ids")(ctx, param, incomplete)
+
+
+class LimitOption(click.Option):
+    """How much files may ask of us: it is put into every source of its command before that is called."""
 
 
 QUESTIONS, NUGGETS, DOCUMENTS = FileOrId("questions"), FileOrId("nuggets"), FileOrId("documents")
@@ -243,6 +248,7 @@ _SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "--limit": (
         ("--limit", "limits"),
         {
+            "cls": LimitOption,
             "multiple": True,
             "metavar": "NAME=NUMBER",
             "help": "Raise a safety limit: line, record, id, grade, ratio, unpacked, columns, entries"
@@ -465,11 +471,16 @@ class Command(click.Command):
     """A command that lists many options in sections, and knows a short option when it sees one."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Call the command, unless something was typed that would change nothing."""
+        """Call the command, once it is known what of it acts and how much is read."""
+        self.prepare(ctx)
+        return super().invoke(ctx)
+
+    def prepare(self, ctx: click.Context) -> None:
+        """Refuse what was typed and would change nothing, and put what --limit says into all sources."""
         from rageval.cli._acting import refuse_idle
 
         refuse_idle(ctx)
-        return super().invoke(ctx)
+        _put_limits(ctx)
 
     def make_parser(self, ctx: click.Context) -> Any:
         """Return the parser, with the short options among the long ones.
@@ -630,12 +641,39 @@ def checked_plot(options: Mapping[str, Any]) -> Path | None:
     return checked_path(options["plot"])
 
 
-def reading_of(comments: str, limits: tuple[str, ...]) -> Reading:
-    """Return how files are read, by what --comments and --limit say."""
-    from rageval.files.limits import DEFAULT
+def reading_of(comments: str) -> Reading:
+    """Return how files are read, by what --comments says."""
     from rageval.files.trec import Reading
 
-    return Reading(comments, DEFAULT.changed(limits) if limits else DEFAULT)
+    return Reading(comments)
+
+
+def _put_limits(ctx: click.Context) -> None:
+    """Put what --limit says into every source of the command, so that no reader can miss it."""
+    option = next((param for param in ctx.command.params if isinstance(param, LimitOption)), None)
+    words = ctx.params[option.name or ""] if option is not None else ()
+    if not words:
+        return
+    from rageval.files.limits import DEFAULT
+
+    limits = DEFAULT.changed(words)
+    for param in ctx.command.params:
+        name = param.name or ""
+        is_text = not isinstance(param, OutputOption | LimitOption) and name not in _TEXTS
+        if is_text and not isinstance(param.type, click.Choice):
+            ctx.params[name] = _limited(ctx.params.get(name), limits)
+
+
+def _limited(value: Any, limits: Limits) -> Any:
+    """Return the value with limits in what names a source, be it by one of several words."""
+    from rageval.files.opening import STDIN, is_remote, with_limits
+
+    if isinstance(value, tuple):
+        return tuple(_limited(each, limits) for each in value)
+    if not isinstance(value, str):
+        return value
+    is_named = value == STDIN or is_remote(value) or any(map(os.path.exists, [value, *value.split(",")]))
+    return with_limits(value, limits) if is_named else value
 
 
 def settings_of(options: dict[str, Any], *more: str) -> Settings:

@@ -39,21 +39,21 @@ def subject_of(
     Where it is looked at `again`, as whatever compares does, streams are kept.
     """
     if not inputs.answers:
-        return _beside_people(_runs(inputs, measures, options, reading, again), options, reading)
-    answers = _beside_people(_answers(inputs, measures, options, reading), options, reading)
+        return _beside_people(_runs(inputs, measures, options, reading, again), options)
+    answers = _beside_people(_answers(inputs, measures, options), options)
     # Of all that counts: people may have labelled more queries than were judged.
     groups, weights = _groups(answers.queries, inputs.answers, options)
     answers.rules = replace(answers.rules, groups=groups, weights=weights)
     return answers
 
 
-def _beside_people(subject: _Subject, options: Mapping[str, Any], reading: Reading) -> _Subject:
+def _beside_people(subject: _Subject, options: Mapping[str, Any]) -> _Subject:
     if not is_gold_given(options):
         return subject
     from rageval.scoring.gold import drawn
 
-    draw = drawn(options["gold_chosen"], reading.limits)
-    return subject.beside(subject.read_gold(list(options["gold"]), draw, reading.limits))
+    draw = drawn(options["gold_chosen"])
+    return subject.beside(subject.read_gold(list(options["gold"]), draw))
 
 
 def scored(subject: Subject, options: Mapping[str, Any], least: int = 1) -> Scored:
@@ -164,7 +164,7 @@ _FOR_RUNS = (
 _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
 
 
-def _answers(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Answers:
+def _answers(inputs: Inputs, measures: list[Any], options: dict[str, Any]) -> Answers:
     """Return judged answers; refuse options that are about runs first."""
     from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
 
@@ -185,13 +185,11 @@ def _answers(inputs: Inputs, measures: list[Any], options: dict[str, Any], readi
         on_missing = "skip"  # what is missing is said by the bounds
     rules = Rules(on_missing=on_missing, compat=options["compat"], intersection=options["intersection"])
     beside = {"answers": options["answers"], "nuggets": options["nuggets"]}
-    table = read_judgements(inputs.answers, **beside, questions=options["questions"], limits=reading.limits)
+    table = read_judgements(inputs.answers, **beside, questions=options["questions"])
     return Answers(measures_of_answers(measures), table, rules, beside)
 
 
 def _groups(queries: Sequence[str], sources: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
-    from pathlib import Path
-
     from rageval.files.questions import read_weights
     from rageval.scoring.scores import checked_weights
 
@@ -201,7 +199,7 @@ def _groups(queries: Sequence[str], sources: list[Any], options: dict[str, Any])
     groups = groups_of(by or _USUAL_TYPE, queries, options["questions"], sources)
     if path is None:
         return groups, None
-    return groups, checked_weights(read_weights(Path(path)), groups, str(path))
+    return groups, checked_weights(read_weights(path), groups, str(path))
 
 
 def said_of_sets(typed: Iterable[str], compat: str | None = None) -> Iterator[str]:

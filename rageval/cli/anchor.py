@@ -46,7 +46,7 @@ def anchor(qrels: str, output: Path, **options: Any) -> None:
     from rageval.scoring.sources import read_qrels
     from rageval.spans import anchor as anchored
 
-    reading = reading_of(options["comments"], options["limits"])
+    reading = reading_of(options["comments"])
     found = anchored(
         read_qrels(qrels, reading=reading),
         options["chunks"],
@@ -55,7 +55,6 @@ def anchor(qrels: str, output: Path, **options: Any) -> None:
         nuggets=options["nuggets"],
         rel=options["rel"],
         unanchored=options["unanchored"],
-        limits=reading.limits,
     )
     found.save(output)
     for remark in found.remarks():

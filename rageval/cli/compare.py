@@ -152,7 +152,7 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     from rageval.comparison.sensitivity import sensitivity
     from rageval.measures.parsing import parse_measures
 
-    reading = reading_of(options["comments"], options["limits"])
+    reading = reading_of(options["comments"])
     inputs = sorted_out(words, reading)
     refuse_idle_for(bool(inputs.answers))
     measures = parse_measures([*options["measures"], *inputs.measures])

@@ -77,9 +77,9 @@ def diagnose(judged: tuple[str, ...], runs: str, qrels: str | None, **options: A
     from rageval.comparison import diagnose as diagnosed
     from rageval.scoring.answers import read_judgements
 
-    reading = reading_of(options["comments"], options["limits"])
+    reading = reading_of(options["comments"])
     run, gold = _read(runs, qrels, options, reading)
-    table = read_judgements(list(judged), limits=reading.limits)
+    table = read_judgements(list(judged))
     found = diagnosed(
         table,
         run,
@@ -124,10 +124,10 @@ def _refuse_unused(qrels: str | None, options: dict[str, Any]) -> None:
 
 
 def _groups(options: dict[str, Any], queries: list[str], sources: list[Any]) -> dict[str, dict[str, str]]:
-    from rageval.cli._inputs import groups_of
+    from rageval.cli._inputs import fields_in, groups_of
 
-    fields = [name.strip() for name in (options["by"] or "").split(",") if name.strip()]
-    return {name: groups_of(name, queries, options["questions"], sources) for name in fields}
+    fields = fields_in(options["by"])
+    return {str(name): groups_of(name, queries, options["questions"], sources) for name in fields}
 
 
 def _lines(found: Diagnosis, draw: Callable[..., Iterator[str]]) -> Iterator[str]:

@@ -38,7 +38,7 @@ def doctor(
     topics: tuple[Any, ...],
     at: str,
     comments: str,
-    limits: tuple[str, ...],
+    limits: tuple[str, ...],  # which the files carry
 ) -> None:
     """Report what is suspicious in FILES (runs, qrels, nuggets, answers, judgements, …), alone and together.
 
@@ -59,7 +59,7 @@ def doctor(
         raise UsageError("no file named; expected runs, qrels, nuggets, answers or judgements")
     _require(path for path, _ in every)
     counts = Counter[str]()
-    reading = reading_of(comments, limits)
+    reading = reading_of(comments)
     unknown: list[str] = []
     found = diagnose(every, _cutoffs(at), reading, unknown)
     print_lines(_lines(found, counts))
@@ -73,9 +73,11 @@ def _expanded(files: Iterable[str]) -> Iterator[str]:
     """Yield the files; in place of the folder of a collection, what it consists of."""
     from pathlib import Path
 
+    from rageval.files.opening import limits_of, with_limits
+
     for path in files:
         if os.path.isfile(Path(path) / "manifest.json"):
-            yield from (str(Path(path) / name) for name in _COLLECTION)
+            yield from (with_limits(str(Path(path) / name), limits_of(path)) for name in _COLLECTION)
         else:
             yield path
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval.cli._acting import is_typed, refuse_idle, refuse_idle_for
+from rageval.cli._acting import is_typed, refuse_idle_for
 from rageval.cli._gate_again import refuse_other_judge, refuse_unasked
 from rageval.cli._options import completing, output_option, reading_of, shared
 from rageval.cli._output import print_lines
@@ -50,15 +50,14 @@ class _GateCommand(PolicyCommand):
             ctx.default_map = {name: value for name, value in ctx.default_map.items() if name != "baseline"}
         return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Call the command; what is refused before is written where a report was asked for, too."""
+    def prepare(self, ctx: click.Context) -> None:
+        """Prepare the command; what is refused here is written where a report was asked for, too."""
         try:
-            refuse_idle(ctx)
+            super().prepare(ctx)
         except RagevalError as error:
             if not ctx.params["show_policy"]:
                 _write_error(str(error), ctx.params)
             raise
-        return super().invoke(ctx)
 
 
 def _with_options_of_score(command: click.Command) -> click.Command:
@@ -175,7 +174,7 @@ def _gated(words: tuple[str, ...], options: dict[str, Any]) -> int:
 
     from rageval.cli._inputs import sorted_out
 
-    reading = reading_of(options["comments"], options["limits"])
+    reading = reading_of(options["comments"])
     if not options["save_baseline"]:
         refuse_without(options["baseline"], "baseline", "the file that --save-baseline wrote")
         if not os.path.isfile(options["baseline"]):
@@ -191,7 +190,7 @@ def _gated(words: tuple[str, ...], options: dict[str, Any]) -> int:
             click.echo(f"rageval: {remark}", err=True)
         _save(found.side, options["save_baseline"])
         return 0
-    report = _report(found, options, reading)
+    report = _report(found, options)
     report = replace(report, remarks=[*found.said, *report.remarks])
     if options["aa"]:
         from rageval.cli._gate_again import judged_again
@@ -250,13 +249,13 @@ class _GateInput:
             raise UsageError("--judge: the judgements of documents do not say whose they are; leave it out")
 
     def _facts(self, queries: list[str]) -> dict[str, dict[str, str]]:
-        from rageval.cli._inputs import groups_of
+        from rageval.cli._inputs import fields_in, groups_of
 
         def groups(field: str) -> dict[str, str]:
             return groups_of(field, queries, self._options["questions"], self._inputs.telling)
 
-        fields = [name.strip() for name in (self._options["by"] or "").split(",") if name.strip()]
-        self.slices = {name: groups(name) for name in fields}
+        fields = fields_in(self._options["by"])
+        self.slices = {str(name): groups(name) for name in fields}
         if self._options["cluster"]:
             self.clusters = groups(self._options["cluster"])
         return {query: {name: of[query] for name, of in self.slices.items()} for query in queries if fields}
@@ -295,12 +294,12 @@ def _today() -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdecimal() else None))
 
 
-def _report(found: _GateInput, options: dict[str, Any], reading: Reading) -> GateReport:
+def _report(found: _GateInput, options: dict[str, Any]) -> GateReport:
     from rageval.comparison.gate_sides import baseline_side
     from rageval.comparison.gating import gate as decided
     from rageval.files.baselines import read_baseline
 
-    baseline = read_baseline(options["baseline"], reading.limits)
+    baseline = read_baseline(options["baseline"])
     side = baseline_side(baseline, found.side)
     return decided(found.side, side, _settings(options, found.clusters), found.slices)
 

@@ -170,7 +170,6 @@ def _names(settings: Mapping[str, Any], logs: tuple[str, ...]) -> list[str]:
 
 
 def _read(path: str, run: str, settings: Mapping[str, Any], options: Mapping[str, Any]) -> Log:
-    from rageval.files.limits import DEFAULT
     from rageval.logs import read
 
     return read(
@@ -181,7 +180,6 @@ def _read(path: str, run: str, settings: Mapping[str, Any], options: Mapping[str
         run=run,
         hop=settings.get("hop") or "",
         split=settings["split"],
-        limits=DEFAULT.changed(options["limits"]),
     )
 
 

@@ -148,7 +148,6 @@ def _pilot(
     inputs: Inputs, population: Population, compare: tuple[str, str] | None, options: dict[str, Any]
 ) -> _Pilot:
     from rageval.comparison.planning import labels_for
-    from rageval.files.limits import DEFAULT
     from rageval.files.plans import plans_of_labels
     from rageval.measures.parsing import parse_measures
     from rageval.scoring.gold import UNIFORM, Draw
@@ -156,7 +155,7 @@ def _pilot(
     (measure,) = parse_measures([options["measures"]])
     files = list(options["pilot"])
     subject = _subject(inputs, measure, options)
-    gold = subject.read_gold(files, Draw(how=UNIFORM), DEFAULT)
+    gold = subject.read_gold(files, Draw(how=UNIFORM))
     scores = {found.run: found.scores[0] for found in subject.beside(gold).score().results}
     chosen = [scores[system] for system in population.systems if system in scores]
     number = labels_for(options["width"], chosen, compare, population.same, options["level"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from rageval.cli._options import Command, output_option, reading_of, shared
+from rageval.cli._options import Command, output_option, shared
 
 
 @click.command(cls=Command)
@@ -33,9 +33,8 @@ def project(spans: str, output: Path, **options: Any) -> None:
     from rageval.files.writing import whole_file
     from rageval.spans import project as projected
 
-    reading = reading_of("error", options["limits"])
     said = {name: options[name] for name in ("overlap", "stale") if options[name] is not None}
-    found = projected(spans, options["chunks"], options["sources"], limits=reading.limits, **said)
+    found = projected(spans, options["chunks"], options["sources"], **said)
     if found.spans is not None:
         found.spans.refuse_open("a file of judgements cannot say so:")
         for remark in found.spans.remarks():

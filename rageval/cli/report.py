@@ -178,13 +178,13 @@ def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[s
     from rageval.pages.page import require_engine
 
     require_engine()
-    reading = reading_of(options["comments"], options["limits"])
+    reading = reading_of(options["comments"])
     earlier = [word for word in words if _is_earlier(word, reading)]
     # What an earlier command printed is no run and no judgements, and is told apart first.
     inputs = sorted_out(tuple(word for word in words if word not in earlier), reading)
     roles = list(_roles(inputs, earlier, options))
     if earlier:
-        found = _of_earlier(earlier, inputs, options, reading)
+        found = _of_earlier(earlier, inputs, options)
     else:
         _refuse_texts(options, of_answers=bool(inputs.answers))
         found = _of_systems(inputs, _measures(options, inputs), options | _UNSAID, reading)
@@ -223,7 +223,7 @@ def _of_systems(inputs: Inputs, measures: list[Any], options: dict[str, Any], re
     subject = subject_of(inputs, measures, own, reading)
     refuse_bounds_of_spans(subject)
     queries = list(subject.queries)
-    extra = _beside(options, queries, inputs.telling, reading)
+    extra = _beside(options, queries, inputs.telling)
     results, said, refused = scored(subject, options)
     found = report_of(results, _settings(options, queries, inputs.telling), extra, subject, inputs.answers)
     whole = {**found, "remarks": list(dict.fromkeys([*refused, *said, *found["remarks"]]))}
@@ -233,7 +233,7 @@ def _of_systems(inputs: Inputs, measures: list[Any], options: dict[str, Any], re
     return {**whole, "unjudged": [name for name in subject.sources if name not in systems]}
 
 
-def _of_earlier(earlier: list[str], inputs: Inputs, options: dict[str, Any], reading: Reading) -> Report:
+def _of_earlier(earlier: list[str], inputs: Inputs, options: dict[str, Any]) -> Report:
     from rageval.pages.earlier import earlier_report
 
     if inputs.runs or inputs.qrels or inputs.answers or inputs.measures or options["measures"]:
@@ -244,7 +244,7 @@ def _of_earlier(earlier: list[str], inputs: Inputs, options: dict[str, Any], rea
     _refuse_texts(options, of_answers=False)
     if options["gold"] or options["evidence"] or options["by"] or options["cluster"]:
         raise UsageError("--gold, --evidence, --by and --cluster need the runs or the judgements themselves")
-    return earlier_report(earlier, _settings(options, [], []), _beside(options, [], [], reading))
+    return earlier_report(earlier, _settings(options, [], []), _beside(options, [], []))
 
 
 def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -> Settings:
@@ -257,12 +257,12 @@ def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -
     return Settings(clusters=clusters, clustered_by=Path(by or "").name, **chosen)
 
 
-def _beside(options: dict[str, Any], queries: list[str], sources: list[Any], reading: Reading) -> Beside:
-    from rageval.cli._inputs import groups_of
+def _beside(options: dict[str, Any], queries: list[str], sources: list[Any]) -> Beside:
+    from rageval.cli._inputs import fields_in, groups_of
     from rageval.pages.gathering import Beside
 
-    fields = [name.strip() for name in (options["by"] or "").split(",") if name.strip()]
-    groups = {name: groups_of(name, queries, options["questions"], sources) for name in fields}
+    fields = fields_in(options["by"])
+    groups = {str(name): groups_of(name, queries, options["questions"], sources) for name in fields}
     return Beside(
         title=options["title"],
         groups=groups,
@@ -276,7 +276,6 @@ def _beside(options: dict[str, Any], queries: list[str], sources: list[Any], rea
         texts={None: _TEXTS, _ALL: None}.get(options["texts"], options["texts"]),
         store=options["store"],
         settings=_settings(options, queries, sources),
-        limits=reading.limits,
     )
 
 

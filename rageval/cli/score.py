@@ -183,7 +183,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     if options["gold"] and not options["by"]:
         raise UsageError("--gold corrects the values of --by; of all queries: rageval correct, or compare")
     wanted = _gates(options["require"], options["fail_under"])
-    reading = reading_of(options["comments"], options["limits"])
+    reading = reading_of(options["comments"])
     inputs = sorted_out(words, reading)
     refuse_idle_for(bool(inputs.answers))
     measures = _measures([*options["measures"], *inputs.measures], [gate.measure for gate in wanted])
@@ -254,12 +254,12 @@ def _sliced(
     options: dict[str, Any],
     sources: list[Any],
 ) -> Iterator[str]:
-    from rageval.cli._inputs import groups_of
+    from rageval.cli._inputs import fields_in, groups_of
 
-    fields = [name.strip() for name in options["by"].split(",") if name.strip()]
+    fields = fields_in(options["by"])
     if not fields:
         raise UsageError(f"--by {options['by']!r}: expected one or more fields of the questions")
-    groups = {name: groups_of(name, queries, options["questions"], sources) for name in fields}
+    groups = {str(name): groups_of(name, queries, options["questions"], sources) for name in fields}
     from rageval.comparison import Settings
 
     settings = Settings(population=options["population"])

@@ -100,7 +100,9 @@ _STAGES = ("validate", "pool", "judge", "score", "pages", "archive")
     metavar="FILE",
     help="A CITATION.cff for the archive.",
 )
-@shared("--limit", help="Raise what one file may cost: size, seconds, memory (as in memory=8G).")
+@shared(
+    "--limit", cls=click.Option, help="Raise what one file may cost: size, seconds, memory (as in memory=8G)."
+)
 @asking_options
 def track(folder: Path, output: Path, **options: Any) -> None:
     """Run a track: from a FOLDER of runs to a leaderboard, pages and an archive to publish.

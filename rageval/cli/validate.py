@@ -65,17 +65,19 @@ def validate(
     rageval validate runs/* --track run --topics topics.tsv
     """
 
-    reading = reading_of(options["comments"], options["limits"])
+    reading = reading_of(options["comments"])
     if out is not None:
         if len(files) > 1:
             raise UsageError(f"--fix: repairs one file, found {len(files)}")
-        _fix(files[0], out, track, reading)
-        files = (str(out),)
+        _fix(files[0], out, track)
+        from rageval.files.opening import limits_of, with_limits
+
+        files = (with_limits(str(out), limits_of(files[0])),)
     known = None
     if topics:  # read once, and what is wrong with them is said once
         from rageval.files.questions import read_questions
 
-        known = {each.query_id: each for each in read_questions(topics, reading.limits)}
+        known = {each.query_id: each for each in read_questions(topics)}
     codes = []
     for file in files:
         try:
@@ -105,7 +107,7 @@ def _validated(
     return FAULTS if found.errors else 0
 
 
-def _fix(file: str, out: Path, track: str, reading: Reading) -> None:
+def _fix(file: str, out: Path, track: str) -> None:
     """Write the repaired copy, and say what was changed."""
     from rageval.checking.repairing import write_repaired
 
@@ -115,7 +117,7 @@ def _fix(file: str, out: Path, track: str, reading: Reading) -> None:
         raise UsageError("--fix -: findings go to standard output, expected a file to write to")
     if os.path.exists(out) and not os.path.isfile(out):
         raise UsageError(f"--fix {visible(str(out))}: is read again, expected an ordinary file")
-    changes = write_repaired(file, out, track, reading.limits)
+    changes = write_repaired(file, out, track)
     print_lines(_lines(changes, file))
     for _ in changes:  # the copy is whole only after the last of them
         pass

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import IO, Any, cast
 
 import msgspec
@@ -15,8 +15,7 @@ from rageval.datasets._reading import Reader
 from rageval.datasets._records import CragQuery, WebPage
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, read_records
-from rageval.files.limits import Limits
-from rageval.files.opening import BZIP2, Source, unpacked
+from rageval.files.opening import BZIP2, File, Source, limits_of, unpacked, with_limits
 from rageval.files.questions import read_questions, words
 from rageval.records import Question
 
@@ -36,28 +35,28 @@ class _Pages(msgspec.Struct):
     search_results: list[_Page] = []
 
 
-def _sources(paths: Sequence[Path], limits: Limits, stack: ExitStack) -> Iterator[Source]:
+def _sources(paths: Sequence[File], stack: ExitStack) -> Iterator[Source]:
     """Yield the JSON lines of these files: as they are, or out of an archive in one or more parts."""
     # Parts are called x.tar.bz2.part1 and so on; only together they are an archive.
-    if ".tar" not in "".join(path.name for path in paths):
+    if ".tar" not in "".join(os.path.basename(path) for path in paths):
         yield from paths
         return
     archive = stack.enter_context(_joined(paths))
-    yield from _members(archive, ".jsonl", limits)
+    yield from _members(archive, ".jsonl")
 
 
-def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
+def questions(paths: Sequence[File]) -> Iterator[Question]:
     """Yield the questions; the web pages, nearly all of the bytes, are skipped without being built."""
     with ExitStack() as stack:
-        for source in _sources(paths, limits, stack):
-            yield from read_questions(source, limits)
+        for source in _sources(paths, stack):
+            yield from read_questions(source)
 
 
-def documents(paths: Sequence[Path], limits: Limits) -> Iterator[WebPage]:
+def documents(paths: Sequence[File]) -> Iterator[WebPage]:
     """Yield the web pages, each called after its question and its place among the results, from 0."""
     with ExitStack() as stack:
-        for source in _sources(paths, limits, stack):
-            for _, line in read_records(source, _Pages, _EXPECTED, limits):
+        for source in _sources(paths, stack):
+            for _, line in read_records(source, _Pages, _EXPECTED):
                 for at, page in enumerate(line.search_results):
                     yield _web_page(f"{line.interaction_id}/{at}", page)
 
@@ -97,8 +96,8 @@ _LENIENT = 64 * 2**20
 class _JoinedParts(io.RawIOBase):
     """Files one after the other as if they were one."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self.name = str(paths[0])
+    def __init__(self, paths: Sequence[File]) -> None:
+        self.name, self.limits = str(paths[0]), limits_of(paths[0])
         self.count = 0
         self._rest = list(paths)
         self._stream: IO[bytes] | None = None
@@ -109,7 +108,7 @@ class _JoinedParts(io.RawIOBase):
     def readinto(self, target: Any) -> int:
         while self._stream is not None or self._rest:
             if self._stream is None:
-                self._stream = self._rest.pop(0).open("rb")
+                self._stream = open(self._rest.pop(0), "rb")  # noqa: SIM115
             # A short read is fine: whoever reads asks again.
             block = self._stream.read(len(target))
             if block:
@@ -128,7 +127,7 @@ class _JoinedParts(io.RawIOBase):
 
 
 @contextmanager
-def _joined(paths: Sequence[Path]) -> Iterator[_JoinedParts]:
+def _joined(paths: Sequence[File]) -> Iterator[_JoinedParts]:
     """Open the parts of a file as one stream."""
     try:
         with _JoinedParts(paths) as stream:
@@ -143,8 +142,8 @@ def _joined(paths: Sequence[Path]) -> Iterator[_JoinedParts]:
 class _Unpacked:
     """What bz2 makes of a stream, refused when it swells beyond measure; all that tarfile needs of a file."""
 
-    def __init__(self, packed: _JoinedParts, limits: Limits) -> None:
-        self._packed, self._limits = packed, limits
+    def __init__(self, packed: _JoinedParts) -> None:
+        self._packed, self._limits = packed, packed.limits
         self._stream = unpacked(cast("IO[bytes]", packed), BZIP2)
         self._total = 0
 
@@ -175,7 +174,7 @@ class _Unpacked:
             )
 
 
-def _members(packed: _JoinedParts, suffix: str, limits: Limits) -> Iterator[IO[bytes]]:
+def _members(packed: _JoinedParts, suffix: str) -> Iterator[IO[bytes]]:
     """Yield the files of a tar.bz2 whose names end so, as streams to be read in turn.
 
     Nothing is extracted, so where a member says it belongs does not matter.
@@ -183,13 +182,13 @@ def _members(packed: _JoinedParts, suffix: str, limits: Limits) -> Iterator[IO[b
     found = False
     try:
         # "r|": in one pass, as the parts cannot be gone back in.
-        with tarfile.open(fileobj=cast("Any", _Unpacked(packed, limits)), mode="r|") as archive:
+        with tarfile.open(fileobj=cast("Any", _Unpacked(packed)), mode="r|") as archive:
             for member in archive:
                 name = member.name.rpartition("/")[2]
                 # Archives made on a Mac hold twins "._name", which are no data.
                 if member.isreg() and name.endswith(suffix) and not name.startswith("."):
                     found = True
-                    yield _member(archive, member, f"{packed.name}:{name}")
+                    yield with_limits(_member(archive, member, f"{packed.name}:{name}"), packed.limits)
     except (tarfile.TarError, ValueError, OverflowError) as error:
         if isinstance(error, InputError):
             raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -14,6 +13,7 @@ from rageval.errors import InputError
 from rageval.files.jsonl import Id, identifier
 from rageval.files.limits import Limits
 from rageval.files.nuggets import read_nuggets
+from rageval.files.opening import File, limits_of
 from rageval.files.questions import read_questions
 from rageval.records import Nugget, Qrel, Question
 
@@ -38,28 +38,28 @@ class _Chunk(msgspec.Struct):
     title: str | None = None
 
 
-def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
+def questions(paths: Sequence[File]) -> Iterator[Question]:
     """Yield the questions, each with its accepted answer."""
     for path in paths:
-        yield from read_questions(_reading.lines(path, _COLUMNS, limits), limits)
+        yield from read_questions(_reading.lines(path, _COLUMNS))
 
 
-def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
+def nuggets(paths: Sequence[File]) -> Iterator[Nugget]:
     """Yield the nuggets of every question."""
     for path in paths:
-        yield from read_nuggets(_reading.lines(path, _COLUMNS, limits), limits)
+        yield from read_nuggets(_reading.lines(path, _COLUMNS))
 
 
-def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
+def qrels(paths: Sequence[File]) -> Iterator[Qrel]:
     """Yield every judgement of a document by a nugget.
 
     A document that is listed as relevant and as non-relevant counts as non-relevant, as it does in
     FreshStack's own loader.
     """
     for path in paths:
-        for question in _reading.records(path, _JudgedQuestion, ("query_id", "nuggets"), _EXPECTED, limits):
+        for question in _reading.records(path, _JudgedQuestion, ("query_id", "nuggets"), _EXPECTED):
             try:
-                yield from _judgements(question, limits)
+                yield from _judgements(question, limits_of(path))
             except msgspec.ValidationError as error:
                 raise InputError(f"{path}: question {question.query_id}: {error}") from None
 
@@ -73,10 +73,10 @@ def _judgements(question: _JudgedQuestion, limits: Limits) -> Iterator[Qrel]:
             yield Qrel(query, identifier(document, "relevant_corpus_ids", limits), grade, name)
 
 
-def documents(paths: Sequence[Path], limits: Limits) -> Iterator[Document]:
+def documents(paths: Sequence[File]) -> Iterator[Document]:
     """Yield the chunks of the repositories."""
     for path in paths:
-        for chunk in _reading.records(path, _Chunk, ("_id", "text", "title"), "{_id, text, title}", limits):
+        for chunk in _reading.records(path, _Chunk, ("_id", "text", "title"), "{_id, text, title}"):
             yield Document(str(chunk.id), chunk.text, chunk.title or "")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ from rageval.datasets._reading import Reader
 from rageval.datasets._records import Document, LiveRagQuery
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, read_records
-from rageval.files.limits import Limits
+from rageval.files.opening import File
 from rageval.files.questions import read_questions
 from rageval.records import Nugget, Qrel, Question
 
@@ -42,54 +41,54 @@ def _mended(row: Any) -> Any:
     return row
 
 
-def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
+def questions(paths: Sequence[File]) -> Iterator[Question]:
     """Yield the questions, each with its answer and the documents that hold it."""
     for path in paths:
-        supporting = {str(known.index): _supporting(known, path) for known in _known(path, limits)}
-        for question in read_questions(_reading.lines(path, (), limits, _mended), limits):
+        supporting = {str(known.index): _supporting(known, path) for known in _known(path)}
+        for question in read_questions(_reading.lines(path, (), _mended)):
             texts = tuple((found.doc_id, found.content) for found in supporting[question.query_id])
             yield question._replace(documents=texts)
 
 
-def documents(paths: Sequence[Path], limits: Limits) -> Iterator[Document]:
+def documents(paths: Sequence[File]) -> Iterator[Document]:
     """Yield the documents that hold the answers, each once."""
     seen: set[str] = set()
     for path in paths:
-        for known in _known(path, limits):
+        for known in _known(path):
             for found in _supporting(known, path):
                 if found.doc_id not in seen:
                     seen.add(found.doc_id)
                     yield Document(found.doc_id, found.content)
 
 
-def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
+def qrels(paths: Sequence[File]) -> Iterator[Qrel]:
     """Yield the documents that a question was made from, as relevant."""
     for path in paths:
-        for known in _known(path, limits):
+        for known in _known(path):
             for name in dict.fromkeys(found.doc_id for found in _supporting(known, path)):
                 yield Qrel(str(known.index), name, 1)
 
 
-def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
+def nuggets(paths: Sequence[File]) -> Iterator[Nugget]:
     """Yield the claims of the answers; `group` is direct, useful or useless."""
     for path in paths:
-        for known in _known(path, limits):
+        for known in _known(path):
             claims = _in_json(known.claims, dict[str, list[str] | None], known, path) or {}
             listed = [(group, claim) for group in CLAIMS for claim in claims.get(group) or ()]
             for at, (group, claim) in enumerate(listed):
                 yield Nugget(str(known.index), str(at), claim, group=group)
 
 
-def _known(path: Path, limits: Limits) -> Iterator[_Known]:
-    source = _reading.lines(path, (), limits, _mended)
-    return (known for _, known in read_records(source, _Known, _EXPECTED, limits))
+def _known(path: File) -> Iterator[_Known]:
+    source = _reading.lines(path, (), _mended)
+    return (known for _, known in read_records(source, _Known, _EXPECTED))
 
 
-def _supporting(known: _Known, path: Path) -> list[_Supporting]:
+def _supporting(known: _Known, path: File) -> list[_Supporting]:
     return _in_json(known.documents, list[_Supporting], known, path) or []
 
 
-def _in_json(value: Any, kind: Any, known: _Known, path: Path) -> Any:
+def _in_json(value: Any, kind: Any, known: _Known, path: File) -> Any:
     """Return the value, or what it holds if it is JSON in a text."""
     if not isinstance(value, str):
         return value

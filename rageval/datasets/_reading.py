@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
 from rageval.errors import InputError, MissingPackage
 from rageval.files.jsonl import in_memory, read_records
-from rageval.files.limits import Limits
-from rageval.files.opening import Source, head
+from rageval.files.opening import File, Source, head, limits_of, with_limits
 from rageval.records import Question
 
-Read = Callable[[Sequence[Path], Limits], Iterator[Any]]
+Read = Callable[[Sequence[File]], Iterator[Any]]
 
 
 @dataclass(frozen=True)
@@ -43,86 +42,89 @@ _BATCH = 16  # rows: even the longest texts then fit the memory
 _LENIENT = 64 * 2**20
 
 
-def lines(
-    path: Path, columns: Sequence[str], limits: Limits, mended: Callable[[_Row], _Row] | None = None
-) -> Source:
+def lines(path: File, columns: Sequence[str], mended: Callable[[_Row], _Row] | None = None) -> Source:
     """Return a small file as JSON lines; `mended` makes a row what the readers of JSON lines know."""
     if _is_parquet(path):
         # Told by content: what is called .json may be parquet, and the other way round.
-        rows: Iterator[Any] = _parquet_rows(path, columns, limits)
-    elif head(path, limits.for_records()).lstrip().startswith(b"["):
-        rows = iter(_array(path, limits))
+        rows: Iterator[Any] = _parquet_rows(path, columns)
+    elif head(path, limits_of(path).record).lstrip().startswith(b"["):
+        rows = iter(_array(path))
     elif mended is None:
         return path
     else:
-        rows = (row for _, row in read_records(path, _Row, "records", limits))
-    return in_memory(map(mended, rows) if mended else rows, str(path))
+        rows = (row for _, row in read_records(path, _Row, "records"))
+    found: Source = with_limits(in_memory(map(mended, rows) if mended else rows, str(path)), limits_of(path))
+    return found
 
 
-def records(
-    path: Path, form: type[_Record], columns: Sequence[str], expected: str, limits: Limits
-) -> Iterator[_Record]:
+def records(path: File, form: type[_Record], columns: Sequence[str], expected: str) -> Iterator[_Record]:
     """Yield the rows of a large file as records of a form, one at a time."""
     if not _is_parquet(path):
-        source = lines(path, columns, limits)
-        for _, record in read_records(source, form, expected, limits):
+        source = lines(path, columns)
+        for _, record in read_records(source, form, expected):
             yield record
         return
-    for number, row in enumerate(_parquet_rows(path, columns, limits), 1):
+    for number, row in enumerate(_parquet_rows(path, columns), 1):
         try:
             yield msgspec.convert(row, form)
         except msgspec.ValidationError as error:
             raise InputError(f"{path}:{number}: expected {expected}; {error}") from None
 
 
-def _parquet_rows(path: Path, columns: Sequence[str], limits: Limits) -> Iterator[_Row]:
+def _parquet_rows(path: File, columns: Sequence[str]) -> Iterator[_Row]:
     """Yield the rows of a parquet file, with those of the columns that it has (all, if none is named)."""
     try:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise MissingPackage("pyarrow", f"{path.name} (a parquet file)", extra="datasets") from None
+        raise MissingPackage(
+            "pyarrow", f"{os.path.basename(path)} (a parquet file)", extra="datasets"
+        ) from None
     try:
         with parquet.ParquetFile(path) as file:
             groups = range(file.metadata.num_row_groups)
             # What the file says of itself, before a byte is unpacked.
-            _refuse_bombs(path, sum(file.metadata.row_group(at).total_byte_size for at in groups), limits)
+            _refuse_bombs(path, sum(file.metadata.row_group(at).total_byte_size for at in groups))
             # A column that is not there is left to whoever reads the row to miss by name.
             named = [name for name in columns if name in file.schema_arrow.names] or None
             total = 0
             for batch in file.iter_batches(batch_size=_BATCH, columns=named):
                 total += batch.nbytes  # may be far more than the file says: equal texts are kept once in it
-                _refuse_bombs(path, total, limits)
+                _refuse_bombs(path, total)
                 yield from batch.to_pylist()
     except (pyarrow.ArrowException, OSError) as error:
         raise InputError(f"{path}: is damaged, or no parquet file: {error!s:.200}") from None
 
 
-def _refuse_bombs(path: Path, total: int, limits: Limits) -> None:
-    if total > limits.unpacked or total > max(_LENIENT, limits.ratio * path.stat().st_size):
+def _refuse_bombs(path: File, total: int) -> None:
+    limits = limits_of(path)
+    if total > limits.unpacked or total > max(_LENIENT, limits.ratio * os.path.getsize(path)):
         raise InputError(
             f"{path}: unpacks to {total:,} bytes (a decompression bomb?); raise it with --limit ratio=… or"
             " unpacked=…"
         )
 
 
-def _is_parquet(path: Path) -> bool:
+def _is_parquet(path: File) -> bool:
     try:
-        with path.open("rb") as stream:
+        with open(path, "rb") as stream:
             return stream.read(4) == _PARQUET
     except OSError as error:
         raise InputError(f"{path}: cannot be opened: {error.strerror}") from None
 
 
-def _array(path: Path, limits: Limits) -> list[Any]:
+def _array(path: File) -> list[Any]:
     # An array is read whole, so the whole file is one record.
-    if path.stat().st_size > limits.record:
+    limits = limits_of(path)
+    if os.path.getsize(path) > limits.record:
         raise InputError(
             f"{path}: one JSON array of more than {limits.record:,} bytes; expected JSON lines (jq -c '.[]'),"
             " or raise the limit with --limit record=…"
         )
+    with path.opened() as stream:
+        content = stream.read()
     try:
-        found: list[Any] = msgspec.json.decode(path.read_bytes(), type=list[Any])
+        found: list[Any] = msgspec.json.decode(content, type=list[Any])
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected a JSON array of records: {error}") from None
     return found

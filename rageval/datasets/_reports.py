@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from rageval.datasets import _reading
@@ -14,11 +13,9 @@ from rageval.datasets._reading import Reader
 from rageval.datasets._records import TopicQuery
 from rageval.errors import InputError
 from rageval.files.jsonl import identifier, read_records
-from rageval.files.limits import Limits
 from rageval.files.nuggets import read_nuggets
-from rageval.files.opening import BOM, chunks, head
+from rageval.files.opening import BOM, File, chunks, head, limits_of
 from rageval.files.questions import read_questions
-from rageval.files.trec import Reading
 from rageval.records import Nugget, Qrel, Question
 from rageval.text import visible
 
@@ -28,12 +25,12 @@ _TEXTS = ("question", "query", "title", "narrative")
 _ANSWERS = "machine_generated_answers"
 
 
-def questions(paths: Sequence[Path], limits: Limits) -> Iterator[Question]:
+def questions(paths: Sequence[File]) -> Iterator[Question]:
     """Yield what is asked: topics, report requests, news articles by their titles."""
     for path in paths:
-        start = head(path, limits.for_records()).removeprefix(BOM).lstrip()
+        start = head(path, limits_of(path).record).removeprefix(BOM).lstrip()
         is_json = start.startswith((b"{", b"[", b"PAR1")) or not start
-        yield from read_questions(_reading.lines(path, (), limits, _as_question) if is_json else path, limits)
+        yield from read_questions(_reading.lines(path, (), _as_question) if is_json else path)
 
 
 def _as_question(row: dict[str, Any]) -> dict[str, Any]:
@@ -47,18 +44,19 @@ def _as_question(row: dict[str, Any]) -> dict[str, Any]:
     return {**{key: row[key] for key in sorted(more)}, **asked}
 
 
-def nuggets(paths: Sequence[Path], limits: Limits) -> Iterator[Nugget]:
+def nuggets(paths: Sequence[File]) -> Iterator[Nugget]:
     """Yield the nuggets: banks and rubrics in JSON, or lines `qid num text`."""
     for path in paths:
-        if head(path, limits.for_records()).removeprefix(BOM).lstrip().startswith((b"{", b"[")):
-            yield from read_nuggets(path, limits)
+        if head(path, limits_of(path).record).removeprefix(BOM).lstrip().startswith((b"{", b"[")):
+            yield from read_nuggets(path)
         else:
-            yield from _listed(path, limits)
+            yield from _listed(path)
 
 
-def _listed(path: Path, limits: Limits) -> Iterator[Nugget]:
+def _listed(path: File) -> Iterator[Nugget]:
+    limits = limits_of(path)
     seen: set[tuple[str, str]] = set()
-    for number, line in enumerate(_lines(path, limits), 1):
+    for number, line in enumerate(_lines(path), 1):
         fields = line.split(None, 2)
         if not fields:
             continue
@@ -71,9 +69,9 @@ def _listed(path: Path, limits: Limits) -> Iterator[Nugget]:
         yield Nugget(query, name, fields[2].strip())
 
 
-def _lines(path: Path, limits: Limits) -> Iterator[str]:
+def _lines(path: File) -> Iterator[str]:
     first = True
-    for chunk in chunks(path, limits.for_records()):
+    for chunk in chunks(path, limits_of(path).record):
         text = chunk.removeprefix(BOM) if first else chunk
         first = False
         try:
@@ -82,23 +80,23 @@ def _lines(path: Path, limits: Limits) -> Iterator[str]:
             raise InputError(f"{path}: expected UTF-8 ({error.reason}); convert it: iconv -t UTF-8") from None
 
 
-def qrels(paths: Sequence[Path], limits: Limits) -> Iterator[Qrel]:
+def qrels(paths: Sequence[File]) -> Iterator[Qrel]:
     """Yield the judgements of documents, by query and, where there are some, nugget."""
     from rageval.scoring.sources import read_qrels
 
     for path in paths:
-        yield from read_qrels(path, reading=Reading(limits=limits))
+        yield from read_qrels(path)
 
 
-def judgements(paths: Sequence[Path], limits: Limits) -> Iterator[dict[str, Any]]:
+def judgements(paths: Sequence[File]) -> Iterator[dict[str, Any]]:
     """Yield what was judged: a row of a table of labels, or a system's answer with what is said of it."""
     for path in paths:
-        start = head(path, limits.for_records()).removeprefix(BOM).lstrip()
-        yield from (_of_systems if start.startswith((b"{", b"[")) else _labels)(path, limits)
+        start = head(path, limits_of(path).record).removeprefix(BOM).lstrip()
+        yield from (_of_systems if start.startswith((b"{", b"[")) else _labels)(path)
 
 
-def _labels(path: Path, limits: Limits) -> Iterator[dict[str, Any]]:
-    content = b"".join(chunks(path, limits.for_records())).removeprefix(BOM)
+def _labels(path: File) -> Iterator[dict[str, Any]]:
+    content = b"".join(chunks(path, limits_of(path).record)).removeprefix(BOM)
     try:
         rows = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
         if not {"topic_id", "answer_id"} <= set(rows.fieldnames or ()):
@@ -110,9 +108,9 @@ def _labels(path: Path, limits: Limits) -> Iterator[dict[str, Any]]:
         raise InputError(f"{path}: expected a table of labels (CSV): {error!s:.200}") from None
 
 
-def _of_systems(path: Path, limits: Limits) -> Iterator[dict[str, Any]]:
-    rows = _reading.lines(path, (), limits)
-    for line, row in read_records(rows, dict[str, Any], "questions with machine_generated_answers", limits):
+def _of_systems(path: File) -> Iterator[dict[str, Any]]:
+    rows = _reading.lines(path, ())
+    for line, row in read_records(rows, dict[str, Any], "questions with machine_generated_answers"):
         answers = row.get(_ANSWERS)
         if not isinstance(answers, dict) or row.get("question_id") is None:
             raise InputError(f"{path}:{line}: expected {{question_id, {_ANSWERS}: {{system: …}}}}")

@@ -21,8 +21,9 @@ from rageval.datasets._records import NuggetQrel
 from rageval.datasets.catalogue import Benchmark, Spec, UnknownDataset, find
 from rageval.datasets.download import Transport
 from rageval.errors import InputError, MissingPackage, OutputError
-from rageval.files.limits import DEFAULT, Limits
+from rageval.files.limits import DEFAULT
 from rageval.files.objects import ITERATIONS, NUGGET_COLUMNS
+from rageval.files.opening import File
 from rageval.files.writing import put
 from rageval.plugins import plugin
 from rageval.records import Nugget, Qrel, Question
@@ -133,23 +134,26 @@ def own(
     reader = reader_of(benchmark)
     raised = DEFAULT._replace(**spec.limits).changed(tuple(limits))
 
+    def limited(role: str) -> list[File]:
+        return [File(path, raised) for path in files(role)]
+
     def read(what: str) -> Iterator[Any]:
         # Judgements of ours over a collection that ir_datasets has: fetched there, once for both.
         if what == "documents" and spec.documents_from:
             return iter(_referred(spec).docs_iter())
-        paths = files(reader.role.get(what, what))
-        found = reader.read[what](paths, raised)
+        paths = limited(reader.role.get(what, what))
+        found = reader.read[what](paths)
         if what == "qrels" and not benchmark.nuggets_in_qrels:
             # The column holds what the publishers put there, which is no nugget.
             found = (qrel._replace(iteration="0") for qrel in found)
-        return _of_split(found, what, spec, reader, paths, raised)
+        return _of_split(found, what, spec, reader, paths)
 
     def store() -> Any:
         if spec.documents_from:
             return _referred(spec).docs_store()
         role = reader.role.get("documents", "documents")
-        paths = files(role)
-        everything = partial(reader.read["documents"], paths, raised)
+        paths = limited(role)
+        everything = partial(reader.read["documents"], paths)
         return _DocumentStore(_home.folder_of(spec.folder), role, everything, reader.document)
 
     has_documents = "documents" in spec.holds or spec.documents_from
@@ -169,7 +173,7 @@ def reader_of(benchmark: Benchmark) -> Reader:
 
 
 def _of_split(
-    found: Iterator[Any], what: str, spec: Spec, reader: Reader, paths: Sequence[Any], limits: Limits
+    found: Iterator[Any], what: str, spec: Spec, reader: Reader, paths: Sequence[File]
 ) -> Iterator[Any]:
     """Yield what belongs to the questions of the split, if the data set is one."""
     if spec.split is None:
@@ -177,7 +181,7 @@ def _of_split(
     if what == "questions":
         return (question for question in found if dict(question.facts).get("split") == spec.split)
     # The questions say which split they are of; everything else says only its question.
-    everything = reader.read["questions"](paths, limits)
+    everything = reader.read["questions"](paths)
     asked = {q.query_id for q in everything if dict(q.facts).get("split") == spec.split}
     question_of = reader.question_of or (lambda item: str(item.query_id))
     return (item for item in found if question_of(item) in asked)

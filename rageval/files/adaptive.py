@@ -16,7 +16,6 @@ import msgspec
 
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import Id, as_line, read_records
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import ADAPTIVE, Source, is_local_file, name_of
 from rageval.files.writing import write_lines
 from rageval.text import problem_of_id, visible
@@ -39,10 +38,10 @@ class AskedFor(msgspec.Struct, frozen=True):
         return str(self.query_id), str(self.doc_id)
 
 
-def read_asked(path: str, limits: Limits = DEFAULT) -> dict[Place, AskedFor]:
+def read_asked(path: str) -> dict[Place, AskedFor]:
     """Return the documents that a file says were asked for."""
     found = {}
-    for line, record in read_records(path, AskedFor, _EXPECTED, limits):
+    for line, record in read_records(path, AskedFor, _EXPECTED):
         for problem in filter(None, map(problem_of_id, record.place)):
             raise InputError(f"{path}:{line}: expected {problem}")
         found[record.place] = record

@@ -23,7 +23,7 @@ from msgspec import UNSET, UnsetType
 
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms
-from rageval.files.limits import DEFAULT, Limits
+from rageval.files.limits import Limits
 from rageval.files.opening import Source, name_of
 from rageval.records import Answer, Sentence
 from rageval.text import length, visible
@@ -616,7 +616,7 @@ def answer_forms() -> tuple[RecordForm[Answer], ...]:
     return tuple(one_file if form is _REPORT else form for form in FORMS.values())
 
 
-def read_answers(source: Source, limits: Limits = DEFAULT) -> Iterator[Answer]:
+def read_answers(source: Source) -> Iterator[Answer]:
     """Read answers: of TREC RAG 2024, 2025 or 2026, reports, of LiveRAG, or plain ones; one format a file.
 
     Citations become document ids; one that leads nowhere is None. An answer that is null, or that has the
@@ -632,7 +632,7 @@ def read_answers(source: Source, limits: Limits = DEFAULT) -> Iterator[Answer]:
                 yield Answer(asked.query_id, name, (Sentence(asked.gold[0]),), question=asked.text)
         return
     run = name if name.startswith("<") else Path(name).name
-    records = read_forms(source, answer_forms(), "answers", limits)
+    records = read_forms(source, answer_forms(), "answers")
     for _, answer in once(records, source, _place):
         yield answer if answer.run_id else answer._replace(run_id=run)
 

@@ -14,7 +14,6 @@ import msgspec
 
 from rageval.errors import InputError
 from rageval.files.jsonl import as_line, read_records
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, name_of
 from rageval.text import problem_of_id, visible
 
@@ -85,10 +84,10 @@ def _line(record: Any) -> str:
     return as_line({"baseline": _FORM, **found} if "measures" in found else found)
 
 
-def read_baseline(source: Source, limits: Limits = DEFAULT) -> Baseline:
+def read_baseline(source: Source) -> Baseline:
     """Read a baseline; InputError where it is none, is cut off, or contradicts itself."""
     name = name_of(source)
-    records = read_records(source, dict[str, msgspec.Raw], _EXPECTED, limits)
+    records = read_records(source, dict[str, msgspec.Raw], _EXPECTED)
     first = next(records, None)
     if first is None or "baseline" not in first[1]:
         raise InputError(f"{name}:1: expected {_EXPECTED}; write one with rageval gate … --save-baseline")

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rageval.errors import InputError
-from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import BOM, Source, name_of
+from rageval.files.opening import BOM, Source, limits_of, name_of
 from rageval.files.trec import grade_of
 from rageval.records import Qrel
 from rageval.text import visible
@@ -24,12 +23,13 @@ def is_beir(start: bytes) -> bool:
     return line.decode("ascii", "replace").split() == _HEADER
 
 
-def read_beir(source: Source, limits: Limits = DEFAULT) -> Iterator[Qrel]:
+def read_beir(source: Source) -> Iterator[Qrel]:
     """Read the judgements; `InputError` names the line that holds none."""
     from rageval.files.questions import read_table
 
     name = name_of(source)
-    for line, words in read_table(source, " ".join(_HEADER), limits):
+    limits = limits_of(source)
+    for line, words in read_table(source, " ".join(_HEADER)):
         if words == _HEADER:
             continue
         query, doc, grade = words

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from rageval.files.jsonl import Id, RecordForm, has, identifier, once, read_forms
-from rageval.files.limits import DEFAULT, Limits
+from rageval.files.limits import Limits
 from rageval.files.opening import Source
 from rageval.records import ClaimList
 
@@ -37,9 +37,9 @@ _CLAIMS: RecordForm[ClaimList] = RecordForm(
 )
 
 
-def read_claims(source: Source, limits: Limits = DEFAULT) -> Iterator[ClaimList]:
+def read_claims(source: Source) -> Iterator[ClaimList]:
     """Read the claims of answers and of gold answers, one list each."""
-    records = read_forms(source, (_CLAIMS,), "claims", limits)
+    records = read_forms(source, (_CLAIMS,), "claims")
     for _, found in once(
         records, source, lambda found: f"list for run {found.run_id}, query {found.query_id}"
     ):

@@ -15,10 +15,10 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MissingPackage
-from rageval.files.limits import DEFAULT, Limits
+from rageval.files.limits import Limits
 from rageval.files.objects import NUGGET_COLUMNS, nugget_column, unread
-from rageval.files.opening import RowRange, Source, _opened, name_of, refuse_bombs, size_of
-from rageval.files.trec import PLAIN, QrelsRows, Reading, RunRows
+from rageval.files.opening import RowRange, Source, _opened, limits_of, name_of, refuse_bombs, size_of
+from rageval.files.trec import QrelsRows, RunRows
 from rageval.text import AROUND
 
 if TYPE_CHECKING:
@@ -49,21 +49,21 @@ def unlike_ours(source: Source) -> InputError:
     return _unlike(source, f"{', '.join(RUN)} (a run) or {', '.join(_QRELS)} (judgements)", names)
 
 
-def run_rows(source: Source | RowRange, reading: Reading = PLAIN) -> Iterator[RunRows]:
+def run_rows(source: Source | RowRange) -> Iterator[RunRows]:
     """Read the rows of a run, or some of them, a stretch a batch."""
     rows = None
     if isinstance(source, RowRange):
         source, rows = source
-    for batch in _batches(source, RUN, (), reading.limits, rows):
+    for batch in _batches(source, RUN, (), rows):
         query, doc = batch.ids("query_id"), batch.ids("doc_id")
         yield RunRows(batch.source, batch.lines, query, doc, batch.numbers("score"))
 
 
-def qrels_rows(source: Source, reading: Reading = PLAIN) -> Iterator[QrelsRows]:
+def qrels_rows(source: Source) -> Iterator[QrelsRows]:
     """Read the rows of judgements, a stretch a batch."""
-    for batch in _batches(source, _QRELS, NUGGET_COLUMNS, reading.limits):
+    for batch in _batches(source, _QRELS, NUGGET_COLUMNS):
         query, doc = batch.ids("query_id"), batch.ids("doc_id")
-        grades = batch.grades(reading.limits.grade)
+        grades = batch.grades(limits_of(source).grade)
         yield QrelsRows(batch.source, batch.lines, query, doc, batch.nuggets(), grades)
 
 
@@ -76,10 +76,10 @@ def columns_of_qrels(source: Source) -> tuple[str | None, tuple[str, ...]]:
     return nugget, tuple(name for name in others if not name.startswith(_INDEX))
 
 
-def plain_rows(source: Source, limits: Limits) -> Iterator[tuple[int, dict[str, Any]]]:
+def plain_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (number, row) of all rows, whatever their columns: texts, numbers, lists."""
-    name, number, total = name_of(source), 0, 0
-    with _opened_table(source, limits, as_dictionaries=True) as file:
+    name, number, total, limits = name_of(source), 0, 0, limits_of(source)
+    with _opened_table(source, as_dictionaries=True) as file:
         for batch in _stretches(file):
             size = _bytes_of(batch)
             total += size
@@ -249,11 +249,10 @@ def _batches(
     source: Source,
     columns: Sequence[str],
     others: Sequence[str],
-    limits: Limits,
     rows: range | None = None,
 ) -> Iterator[_RowBatch]:
     # Texts as dictionaries: one that is far too long is seen before it is written out in each row.
-    with _opened_table(source, limits, as_dictionaries=True) as file:
+    with _opened_table(source, as_dictionaries=True) as file:
         names = _wanted(file, source, columns, others)
         rows = range(file.metadata.num_rows) if rows is None else rows
         if not rows:
@@ -263,7 +262,7 @@ def _batches(
             # Groups of rows are read whole; of the first and last only some rows are this part's.
             asked = batch.slice(max(rows.start - begin, 0), max(rows.stop - max(begin, rows.start), 0))
             if asked.num_rows:
-                yield _RowBatch(name_of(source), asked, max(begin, rows.start) + 1, limits)
+                yield _RowBatch(name_of(source), asked, max(begin, rows.start) + 1, limits_of(source))
             begin += batch.num_rows
 
 
@@ -288,12 +287,13 @@ def _wanted(file: Any, source: Source, columns: Sequence[str], others: Sequence[
 
 
 @contextmanager
-def _opened_table(source: Source, limits: Limits = DEFAULT, as_dictionaries: bool = False) -> Iterator[Any]:
+def _opened_table(source: Source, as_dictionaries: bool = False) -> Iterator[Any]:
     """Open a Parquet file; nothing is fetched that is not asked for, and its errors are said as ours.
 
     With `as_dictionaries` a text that stands in many rows is held once, as the file has it.
     """
     pyarrow, parquet = _engine(name_of(source))
+    limits = limits_of(source)
     with _opened(str(source), until=0) as raw:
         try:
             metadata = parquet.read_metadata(pyarrow.PythonFile(raw, mode="r"))

@@ -30,8 +30,8 @@ from rageval.files.jsonl import (
     read_forms,
     repeated_in,
 )
-from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import BOM, Source, chunks, name_of, quoted
+from rageval.files.limits import Limits
+from rageval.files.opening import BOM, Source, chunks, limits_of, name_of, quoted
 from rageval.text import visible
 
 Row = dict[str, Any]  # the keys of a line of judgements
@@ -532,52 +532,50 @@ def _is_of_claims(text: bytes) -> bool:
     return text.startswith(b"{") and b'"results"' in text[:200] and any(key in text for key in keys)
 
 
-def read_judged(
-    source: Source, start: bytes, limits: Limits = DEFAULT
-) -> Iterator[tuple[Sequence[int], JudgedLine]]:
+def read_judged(source: Source, start: bytes) -> Iterator[tuple[Sequence[int], JudgedLine]]:
     """Read (the line of each row, rows) of a file that begins with `start`; see `is_judged`."""
     text = start.removeprefix(BOM).lstrip()
     if _is_of_claims(text):
-        for judged in _of_object(source, limits):
+        for judged in _of_object(source):
             yield [1] * len(judged.rows), judged
     elif text.startswith(b"{"):
-        for line, judged in read_forms(source, _FORMS, "judgements", limits):
+        for line, judged in read_forms(source, _FORMS, "judgements"):
             yield [line] * len(judged.rows), judged
     elif text.startswith(b"["):
-        for judged in _of_array(source, limits):
+        for judged in _of_array(source):
             yield [1] * len(judged.rows), judged
     elif _is_annotations(text.partition(b"\n")[0]):
-        yield from _of_annotations(source, limits)
+        yield from _of_annotations(source)
     else:
-        yield from _of_table(source, limits)
+        yield from _of_table(source)
 
 
-def _whole(source: Source, limits: Limits) -> bytes:
+def _whole(source: Source) -> bytes:
     """Return a file that is no file of lines, and so is read at once."""
-    limits, name = limits.for_records(), name_of(source)
+    longest, name = limits_of(source).record, name_of(source)
     parts, size = [], 0
-    for part in chunks(source, limits):
+    for part in chunks(source, longest):
         parts.append(part)
         size += len(part)
-        if size > limits.line:
+        if size > longest:
             raise InputError(
-                f"{name}:1: more than {limits.line:,} bytes at once; raise the limit with --limit record=…"
+                f"{name}:1: more than {longest:,} bytes at once; raise the limit with --limit record=…"
             )
     return b"".join(parts).removeprefix(BOM)
 
 
-def _of_array(source: Source, limits: Limits) -> Iterator[JudgedLine]:
-    for question in _decoded(source, list[_MedicalQuestion], _MEDAESQA.expected, limits):
+def _of_array(source: Source) -> Iterator[JudgedLine]:
+    for question in _decoded(source, list[_MedicalQuestion], _MEDAESQA.expected):
         with _told(source):
-            judged = _from_medaesqa(question, limits)
+            judged = _from_medaesqa(question, limits_of(source))
         yield judged
 
 
-def _of_object(source: Source, limits: Limits) -> Iterator[JudgedLine]:
+def _of_object(source: Source) -> Iterator[JudgedLine]:
     seen: set[tuple[str, str]] = set()
-    for result in _decoded(source, _CheckedFile, _OF_CLAIMS, limits).results:
+    for result in _decoded(source, _CheckedFile, _OF_CLAIMS).results:
         with _told(source, f"query {result.query_id}: "):
-            judged = _from_ragchecker(result, limits)
+            judged = _from_ragchecker(result, limits_of(source))
             if judged.known[0] in seen:
                 raise Unfit("expected each query once, found it twice")
         seen.update(judged.known)
@@ -587,9 +585,9 @@ def _of_object(source: Source, limits: Limits) -> Iterator[JudgedLine]:
 _T = TypeVar("_T")
 
 
-def _decoded(source: Source, kind: type[_T], expected: str, limits: Limits) -> _T:
+def _decoded(source: Source, kind: type[_T], expected: str) -> _T:
     """Return what a file of one JSON value holds."""
-    text = _whole(source, limits)
+    text = _whole(source)
     if (key := repeated_in(text)) is not None:
         raise InputError(f"{name_of(source)}:1: {REPEATED.format(visible(key)[:80])}")
     try:
@@ -607,9 +605,9 @@ def _told(source: Source, where: str = "") -> Iterator[None]:
         raise InputError(f"{name_of(source)}:1: {visible(where)}{error}") from None
 
 
-def _cells(source: Source, limits: Limits, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _cells(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, cells) of a table, the first of them its header."""
-    name, content = name_of(source), _whole(source, limits)
+    name, content = name_of(source), _whole(source)
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
@@ -630,11 +628,11 @@ def _cells(source: Source, limits: Limits, delimiter: str) -> Iterator[tuple[int
         raise InputError(f"{name}:{reader.line_num}: expected a table ({visible(str(error))})") from None
 
 
-def _of_table(source: Source, limits: Limits) -> Iterator[tuple[Sequence[int], JudgedLine]]:
+def _of_table(source: Source) -> Iterator[tuple[Sequence[int], JudgedLine]]:
     name, read = name_of(source), None
     lines: list[int] = []
     rows: list[Row] = []
-    for line, cells in _cells(source, limits, ","):
+    for line, cells in _cells(source, ","):
         if read is None:
             header = [column.strip().lower() for column in cells]
             table = _table_of(header)
@@ -642,7 +640,7 @@ def _of_table(source: Source, limits: Limits) -> Iterator[tuple[Sequence[int], J
                 raise InputError(
                     f"{name}:{line}: expected a table of DRAGUN's, found {quoted(str(cells).encode())}"
                 )
-            read = _reader_of(table, header, limits)
+            read = _reader_of(table, header, limits_of(source))
             continue
         try:
             rows.append(read(cells))
@@ -655,21 +653,21 @@ def _of_table(source: Source, limits: Limits) -> Iterator[tuple[Sequence[int], J
     yield lines, JudgedLine(rows)
 
 
-def _of_annotations(source: Source, limits: Limits) -> Iterator[tuple[Sequence[int], JudgedLine]]:
+def _of_annotations(source: Source) -> Iterator[tuple[Sequence[int], JudgedLine]]:
     """Read what assessors of RAGTIME found in the reports of the run that the file is called after."""
     name = name_of(source)
-    run = identifier(_NAME.sub("", PurePath(name).name), "the name of the file", limits)
+    run = identifier(_NAME.sub("", PurePath(name).name), "the name of the file", limits_of(source))
     matched: dict[tuple[str, str], list[Match]] = {}
     header: list[str] = []
     first = 1
-    for line, cells in _cells(source, limits, "\t"):
+    for line, cells in _cells(source, "\t"):
         if not header:
             header = [column.strip().lower() for column in cells]
             continue
         first = min(first, line)
         try:
             said = dict(zip(header, cells, strict=True))
-            query = identifier(said["topic_id"].strip(), "topic_id", limits)
+            query = identifier(said["topic_id"].strip(), "topic_id", limits_of(source))
             annotation = msgspec.json.decode(said["annotation"], type=_Annotation)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{name}:{line}: expected `annotation` as JSON, found {error}") from None

@@ -31,9 +31,11 @@ from rageval.files.opening import (
     _without_bom,
     chunks,
     kept,
+    limits_of,
     name_of,
     quoted,
     start_of,
+    with_limits,
 )
 from rageval.text import problem_of_id, visible
 
@@ -41,21 +43,19 @@ _Record = TypeVar("_Record")
 _HALF = re.compile(rb"\\u[dD][89abAB]\w\w(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]\w\w)\\u[dD][c-fC-F]\w\w")
 
 
-def read_records(
-    source: Source, form: type[_Record], expected: str, limits: Limits = DEFAULT
-) -> Iterator[tuple[int, _Record]]:
+def read_records(source: Source, form: type[_Record], expected: str) -> Iterator[tuple[int, _Record]]:
     """Read (line number, record) of every line that is not blank; `expected` names the format in errors.
 
     The bad lines of a stretch of the file are reported together, the first ten in full.
     """
-    return read_decoded(source, _decoder(form), expected, limits)
+    return read_decoded(source, _decoder(form), expected)
 
 
 def read_decoded(
-    source: Source, decode: Callable[[bytes], _Record], expected: str, limits: Limits = DEFAULT
+    source: Source, decode: Callable[[bytes], _Record], expected: str
 ) -> Iterator[tuple[int, _Record]]:
     """Read the same with a decoder of one's own, which raises what msgspec does."""
-    return _decoded(source, decode, lambda error, line: explained(error, line, expected), limits)
+    return _decoded(source, decode, lambda error, line: explained(error, line, expected))
 
 
 def _decoder(form: Any) -> Callable[[bytes], Any]:
@@ -103,17 +103,16 @@ def _decoded(
     source: Source,
     decode: Callable[[bytes], _Record],
     explain: Callable[[Exception, bytes], str],
-    limits: Limits = DEFAULT,
 ) -> Iterator[tuple[int, _Record]]:
     """Yield what `decode` makes of every line that is not blank; `explain` says what is wrong with one."""
     name = name_of(source)
-    for first_line, text in stretches(source, limits):
+    for first_line, text in stretches(source):
         _refuse_repeated_keys(name, first_line, text)
         yield from _one_by_one(name, first_line, text, decode, explain)
 
 
 def read_batches(
-    source: Source, form: type[_Record], expected: str, limits: Limits = DEFAULT
+    source: Source, form: type[_Record], expected: str
 ) -> Iterator[tuple[Sequence[int], Sequence[_Record]]]:
     """Read (line numbers, records) of stretches of a file: as `read_records`, and faster for small ones.
 
@@ -121,7 +120,7 @@ def read_batches(
     """
     decoder, shape = msgspec.json.Decoder(form), _Shape(form)
     name = name_of(source)
-    for first_line, text in stretches(source, limits):
+    for first_line, text in stretches(source):
         plain = shape.records(text)
         if plain is not None:
             yield range(first_line, first_line + len(plain)), plain
@@ -210,23 +209,23 @@ class _NamedBytes(io.BytesIO):
 _ENDS = re.compile(rb"(?m)^[}\]][ \t\r]*$\n?")  # where an object that was written over many lines ends
 
 
-def one_a_line(source: Source, expected: str, limits: Limits = DEFAULT) -> Source:
+def one_a_line(source: Source, expected: str) -> Source:
     """Return a source of JSON lines: what is JSON over many lines, once or several times, each in its first.
 
     JSON lines are returned as they are, unread. The other lines are left empty, so that numbers still hold.
     """
     again = kept(source)
     # The first line tells: JSON that ends with its line is JSON lines, and most files are.
-    if not _goes_on(start_of(again, limits).lstrip().partition(b"\n")[0]):
+    if not _goes_on(start_of(again).lstrip().partition(b"\n")[0]):
         return again
-    limits, name = limits.for_records(), name_of(source)
+    limits, name = limits_of(source), name_of(source)
     parts: list[bytes] = []
-    for part in chunks(again, limits):
+    for part in chunks(again, limits.record):
         parts.append(part)
         # Such a file can only be read whole, so that it may be no longer than one record may be.
-        if sum(map(len, parts)) > limits.line:
+        if sum(map(len, parts)) > limits.record:
             raise InputError(
-                f"{name}:1: JSON over many lines of more than {limits.line:,} bytes;"
+                f"{name}:1: JSON over many lines of more than {limits.record:,} bytes;"
                 " raise the limit with --limit record=…"
             )
     text = _without_bom(b"".join(parts), name)
@@ -240,7 +239,8 @@ def one_a_line(source: Source, expected: str, limits: Limits = DEFAULT) -> Sourc
             # name.
             lines.append(_compact(piece, f"{name}:{number}", expected) + b"\n" * piece.count(b"\n"))
         number += piece.count(b"\n")
-    return _NamedBytes(b"".join(lines), name)
+    found: Source = with_limits(_NamedBytes(b"".join(lines), name), limits)
+    return found
 
 
 def _goes_on(line: bytes) -> bool:
@@ -262,27 +262,31 @@ def _compact(text: bytes, where: str, expected: str) -> bytes:
         raise InputError(f"{where}: {explained(error, text, expected)}") from None
 
 
-def stretches(source: Source, limits: Limits, expected: str = "JSON lines") -> Iterator[tuple[int, bytes]]:
+def stretches(source: Source, expected: str = "JSON lines") -> Iterator[tuple[int, bytes]]:
     """Yield (number of the first line, whole lines), without a byte order mark."""
     name = name_of(source)
-    limits = limits.for_records()
+    longest = limits_of(source).record
     line = 1
     empty = True
-    for text in chunks(source, limits):
+    for text in chunks(source, longest):
         if line == 1:
             text = _without_bom(text, name)
         _refuse_bom(text, name, line)
         # Asked of stretches only: looking for the end of every line would take as long as reading them.
-        if len(text) > limits.line and text.find(b"\n", 0, limits.line) < 0:
-            raise InputError(
-                f"{name}:{line}: a line of more than {limits.line:,} bytes;"
-                " raise the limit with --limit record=…"
-            )
+        refuse_long(text, f"{name}:{line}", longest)
         empty = empty and not text.strip()
         yield line, text
         line += text.count(b"\n")
     if empty:
         raise InputError(f"{name}: is empty, expected {expected}")
+
+
+def refuse_long(text: bytes, where: str, longest: int) -> None:
+    """Raise `InputError` if the first line of a text is longer than a record may be."""
+    if len(text) > longest and text.find(b"\n", 0, longest) < 0:
+        raise InputError(
+            f"{where}: a line of more than {longest:,} bytes; raise the limit with --limit record=…"
+        )
 
 
 _OPENED = (b"{", b"[", b"[{")  # a line of a list, or of one record over many lines
@@ -613,12 +617,10 @@ class RecordForm(Generic[_Item]):
         return f"{self.name} {self.shape}"
 
 
-def read_forms(
-    source: Source, forms: Sequence[RecordForm[_Item]], kind: str, limits: Limits = DEFAULT
-) -> Iterator[tuple[int, _Item]]:
+def read_forms(source: Source, forms: Sequence[RecordForm[_Item]], kind: str) -> Iterator[tuple[int, _Item]]:
     """Read (line number, what the form of the file makes of the record); `kind` names the kind of file."""
-    telling = _Telling(forms, kind, limits)
-    return _decoded(source, telling.decode, telling.explain, limits)
+    telling = _Telling(forms, kind, limits_of(source))
+    return _decoded(source, telling.decode, telling.explain)
 
 
 def has(*keys: str) -> Callable[[dict[str, Any]], bool]:

@@ -25,9 +25,8 @@ from rageval.files.foreign_judgements import Match, read_judged
 from rageval.files.jsonl import as_line, read_batches, without_nulls
 from rageval.files.kinds import start_of_file, told_by, unlike
 from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Complaints, Source, name_of, quoted
+from rageval.files.opening import Complaints, Source, limits_of, name_of, quoted
 from rageval.files.start import ANSWERS, JUDGED_ANSWERS, Start
-from rageval.files.trec import Reading
 from rageval.records import Answer, Qrel
 from rageval.text import RULES, problem_of_id, visible
 
@@ -611,22 +610,22 @@ class JudgementTable:
         """Return all that any row says, each once, by first appearance."""
         return [self.said.words[code] for code in sorted(set(self.row_said))]
 
-    def add_file(self, source: Source, limits: Limits = DEFAULT) -> None:
+    def add_file(self, source: Source) -> None:
         """Read a file of any of these kinds, told apart by its first record."""
         # A data set that stands for a file.
         if callable(content := getattr(source, "qrels", None)):
             self.add_dicts(map(_of_document, content()))
             return
-        start = start_of_file(source, Reading(limits=limits))
+        start = start_of_file(source)
         kind = _kind_of(start)
         if kind == "judged":
-            self._add_judged(source, start.text, limits)
+            self._add_judged(source, start.text)
         elif kind == "judgements":
-            self._add_judgements(source, limits)
+            self._add_judgements(source)
         elif kind == "assignments":
-            _add_assignments(self, source, limits)
+            _add_assignments(self, source)
         else:
-            self.add_answers(source, limits)
+            self.add_answers(source)
 
     def add_dicts(self, judgements: Iterable[Mapping[str, Any]]) -> None:
         """Take in judgements that are already in memory, as dicts with the keys of the file."""
@@ -644,23 +643,23 @@ class JudgementTable:
             raise InputError(f"judgements: expected {EXPECTED}; {error}") from None
         self.add(self.name, range(1, len(given) + 1), records, DEFAULT)
 
-    def add_answers(self, source: Source, limits: Limits = DEFAULT) -> None:
+    def add_answers(self, source: Source) -> None:
         """Read a file of answers: how long they are, and what they cite."""
-        for answer in read_answers(source, limits):
+        for answer in read_answers(source):
             _add_answer(self, answer)
 
-    def _add_judgements(self, source: Source, limits: Limits = DEFAULT) -> None:
+    def _add_judgements(self, source: Source) -> None:
         """Read a file of our own judgements."""
         name = name_of(source)
-        for lines, records in read_batches(source, JudgementLine, EXPECTED, limits):
-            self.add(name, lines, records, limits)
+        for lines, records in read_batches(source, JudgementLine, EXPECTED):
+            self.add(name, lines, records, limits_of(source))
 
-    def _add_judged(self, source: Source, start: bytes, limits: Limits) -> None:
+    def _add_judged(self, source: Source, start: bytes) -> None:
         """Read a file of judgements in another tool's form."""
         name, unknown = name_of(source), Counter[str]()
-        for lines, judged in read_judged(source, start, limits):
+        for lines, judged in read_judged(source, start):
             if judged.rows:
-                self.add(name, lines, [JudgementLine(**row) for row in judged.rows], limits)
+                self.add(name, lines, [JudgementLine(**row) for row in judged.rows], limits_of(source))
             for (run, query), cited in judged.cited.items():
                 facts = self.facts_of(run, query)
                 facts.cited, facts.sentences = cited, len(cited)
@@ -808,13 +807,13 @@ class Assignment(msgspec.Struct):
     response_length: int | None = None
 
 
-def _add_assignments(table: JudgementTable, source: Source, limits: Limits = DEFAULT) -> None:
+def _add_assignments(table: JudgementTable, source: Source) -> None:
     """Read a file of assignments into the table; a nugget is known by its text, wherever it stands."""
     name = name_of(source)
-    for lines, answers in read_batches(source, Assignment, EXPECTED_ASSIGNMENT, limits):
+    for lines, answers in read_batches(source, Assignment, EXPECTED_ASSIGNMENT):
         rows = [list(_assigned_rows(answer)) for answer in answers]
         of_row = [line for line, some in zip(lines, rows, strict=True) for _ in some]
-        table.add(name, of_row, list(chain.from_iterable(rows)), limits)
+        table.add(name, of_row, list(chain.from_iterable(rows)), limits_of(source))
         table.by_text.add(len(table.sources) - 1)
         for answer in answers:
             _measure(table, answer)
@@ -879,9 +878,9 @@ def _add_answer(table: JudgementTable, answer: Answer) -> None:
     facts.cited = tuple(sentence.citations for sentence in answer.sentences) if said else ()
 
 
-def kind_of(source: Source, limits: Limits = DEFAULT) -> str:
+def kind_of(source: Source) -> str:
     """Return `judgements`, `judged` (by another tool), `assignments` or `answers`."""
-    return _kind_of(start_of_file(source, Reading(limits=limits)))
+    return _kind_of(start_of_file(source))
 
 
 def _kind_of(start: Start) -> str:

@@ -13,7 +13,16 @@ from typing import Any
 
 from rageval.errors import InputError
 from rageval.files.beir import is_beir, read_beir
-from rageval.files.opening import File, Source, first_bytes, is_columnar, is_local_file, name_of, noted
+from rageval.files.opening import (
+    File,
+    Source,
+    first_bytes,
+    is_columnar,
+    is_local_file,
+    name_of,
+    noted,
+    start_of,
+)
 from rageval.files.start import JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, QUESTIONS, RUNS, Kind, Start
 from rageval.files.trec import PLAIN, QRELS, RUN, Reading, kind_of_line
 from rageval.plugins import above
@@ -129,7 +138,7 @@ def _told(source: Source, reading: Reading) -> Kind | None:
     else:
         kind = told_by(start_of_file(source, reading))
     if (kind is None or kind.name == "table") and is_local_file(source):
-        tool = above("log")(source, reading.limits)
+        tool = above("log")(source)
         return _of_log(tool) if tool is not None else kind
     return kind
 
@@ -141,9 +150,9 @@ def _of_log(tool: str) -> Kind:
 def start_of_file(source: Source, reading: Reading = PLAIN) -> Start:
     """Return what a file begins with, as far as that is known without taking it away."""
     source = noted(source)
-    text = first_bytes(source, reading.limits)
+    text = first_bytes(source)
     if text.lstrip()[:1] in (b"{", b"["):  # records are longer than lines
-        text = first_bytes(source, reading.limits.for_records())
+        text = start_of(source)
     return Start(text, name_of(source), reading.comments)
 
 

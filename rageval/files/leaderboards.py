@@ -20,8 +20,8 @@ import msgspec
 
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import Id, Unfit, explained, identifier, stretches
-from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Complaints, Source, _bad_bytes, name_of, quoted
+from rageval.files.limits import Limits
+from rageval.files.opening import Complaints, Source, _bad_bytes, limits_of, name_of, quoted
 from rageval.text import visible
 
 Form = Literal["trec_eval", "tot", "ir_measures", "jsonl"]
@@ -65,7 +65,7 @@ class _Line(msgspec.Struct):
 
 
 def read_leaderboard(
-    source: Source, form: Form | None = None, topics: Collection[str] = (), limits: Limits = DEFAULT
+    source: Source, form: Form | None = None, topics: Collection[str] = ()
 ) -> list[LeaderboardRow]:
     """Read a leaderboard in any of the four forms.
 
@@ -77,8 +77,6 @@ def read_leaderboard(
         Which form it is, where nothing in it says so. `InputError` if what is there is another one.
     topics
         Topics that are known otherwise, which tell the column of topics from that of measures.
-    limits
-        How much a file may ask of us.
 
     Returns
     -------
@@ -89,7 +87,7 @@ def read_leaderboard(
         raise UsageError(f"form {form!r}: expected one of {', '.join(FORMS)}")
     lines = [
         (first + at, line.strip(b" \t\r"))
-        for first, text in stretches(source, limits, "a leaderboard")
+        for first, text in stretches(source, "a leaderboard")
         for at, line in enumerate(text.split(b"\n"))
     ]
     lines = [(number, line) for number, line in lines if line and not line.startswith(b"#")]
@@ -99,9 +97,9 @@ def read_leaderboard(
     if lines[0][1].startswith(b"{"):
         if form not in (None, "jsonl"):
             raise InputError(f"{name}:{lines[0][0]}: found JSON, expected lines of the form {form}")
-        rows = _from_json(name, lines, limits)
+        rows = _from_json(name, lines, limits_of(source))
     else:
-        rows = _from_columns(name, lines, form, topics, limits)
+        rows = _from_columns(name, lines, form, topics, limits_of(source))
     return _distinct(name, rows)
 
 

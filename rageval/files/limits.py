@@ -27,10 +27,6 @@ class Limits(NamedTuple):
     columns: int = 2**18
     entries: int = 2**20
 
-    def for_records(self) -> Limits:
-        """Return the limits for JSON lines, which hold whole answers and web pages."""
-        return self._replace(line=self.record)
-
     def changed(self, assignments: tuple[str, ...]) -> Limits:
         """Return the limits after `NAME=VALUE` words, as typed on the command line (`line=4M`)."""
         return self._replace(**assigned(assignments, self._fields))

@@ -20,7 +20,7 @@ import msgspec
 from rageval.errors import InputError
 from rageval.files.banks import NuggetBank, bank_forms, distinct, left_out
 from rageval.files.jsonl import Id, RecordForm, has, identifier, once, one_a_line, read_forms
-from rageval.files.limits import DEFAULT, Limits
+from rageval.files.limits import Limits
 from rageval.files.opening import Source, name_of, start_of
 from rageval.files.questions import read_table
 from rageval.records import Nugget
@@ -128,9 +128,7 @@ _FRESHSTACK = RecordForm(
 )
 
 
-def read_nuggets(
-    source: Source, limits: Limits = DEFAULT, remarks: list[str] | None = None
-) -> Iterator[Nugget]:
+def read_nuggets(source: Source, remarks: list[str] | None = None) -> Iterator[Nugget]:
     """Read the nuggets (or the criteria of rubrics) of a file, or of the files of a folder, query by query.
 
     A nugget without an id is called after its place, from 0, or in NuggetBank v3 after the digest of its
@@ -141,7 +139,7 @@ def read_nuggets(
         yield from content()
         return
     banks = []
-    for _, bank in numbered_banks(source, limits):
+    for _, bank in numbered_banks(source):
         yield from bank.nuggets
         banks.append(bank._replace(record={}, nuggets=()))
     if (said := left_out(banks)) is None:
@@ -152,22 +150,22 @@ def read_nuggets(
         remarks.append(f"{visible(name_of(source))}: {said}")
 
 
-def read_banks(source: Source, limits: Limits = DEFAULT) -> Iterator[NuggetBank]:
+def read_banks(source: Source) -> Iterator[NuggetBank]:
     """Read banks of nuggets with their whole records: NuggetBank v3, NeuCLIR's older form, DRAGUN's rubrics.
 
     The other formats of nuggets are read, too, without a record.
     """
-    for _, bank in numbered_banks(source, limits):
+    for _, bank in numbered_banks(source):
         yield bank
 
 
-def numbered_banks(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[int, NuggetBank]]:
+def numbered_banks(source: Source) -> Iterator[tuple[int, NuggetBank]]:
     """Read (line, nuggets) of every query; the files of a folder one after the other."""
     first: dict[str, str] = {}
     for each in _files_of(source):
         forms = (*bank_forms(name_of(each)), _LISTS, _RUBRICS, _FRESHSTACK)
-        lines = one_a_line(each, "nuggets", limits)
-        records = read_forms(lines, forms, "nuggets", limits)
+        lines = one_a_line(each, "nuggets")
+        records = read_forms(lines, forms, "nuggets")
         for line, bank in once(records, each, lambda bank: f"list of nuggets for query {bank.query_id}"):
             if first.setdefault(bank.query_id, name_of(each)) != name_of(each):
                 raise InputError(
@@ -235,14 +233,14 @@ _HEAVIEST = 10**6
 _BY_IMPORTANCE = {"vital": 1.0, "okay": 0.5}
 
 
-def read_intent_weights(source: Source, limits: Limits = DEFAULT) -> dict[str, dict[str, float]]:
+def read_intent_weights(source: Source) -> dict[str, dict[str, float]]:
     """Read {query: {nugget: weight}} of lines `query_id nugget weight`, or of a file of nuggets.
 
     A nugget weighs what its file says, or else 1 if it is vital and ½ if it is okay.
     """
-    is_bank = callable(getattr(source, "nuggets", None)) or start_of(source, limits).lstrip().startswith(b"{")
+    is_bank = callable(getattr(source, "nuggets", None)) or start_of(source).lstrip().startswith(b"{")
     found: dict[str, dict[str, float]] = {}
-    for where, query, nugget, said in (_weights_of_nuggets if is_bank else _weights_of_lines)(source, limits):
+    for where, query, nugget, said in (_weights_of_nuggets if is_bank else _weights_of_lines)(source):
         if nugget in found.setdefault(query, {}):
             raise InputError(
                 f"{where}: nugget {visible(nugget)} of query {visible(query)} has a weight already"
@@ -264,13 +262,13 @@ def weight_of(said: object, where: str) -> float:
     return weight
 
 
-def _weights_of_lines(source: Source, limits: Limits) -> Iterator[tuple[str, str, str, str]]:
-    for line, (query, nugget, weight) in read_table(source, "query_id nugget weight", limits):
+def _weights_of_lines(source: Source) -> Iterator[tuple[str, str, str, str]]:
+    for line, (query, nugget, weight) in read_table(source, "query_id nugget weight"):
         yield f"{name_of(source)}:{line}", query, nugget, weight
 
 
-def _weights_of_nuggets(source: Source, limits: Limits) -> Iterator[tuple[str, str, str, float]]:
-    for nugget in read_nuggets(source, limits):
+def _weights_of_nuggets(source: Source) -> Iterator[tuple[str, str, str, float]]:
+    for nugget in read_nuggets(source):
         where = f"{name_of(source)}: nugget {visible(nugget.nugget_id)} of query {visible(nugget.query_id)}"
         if nugget.weight is None and nugget.importance is None:
             raise InputError(f"{where}: expected a weight, or an importance (vital, okay), found neither")
@@ -307,7 +305,7 @@ _METRICS: RecordForm[_Named] = RecordForm(
 )
 
 
-def read_metrics(source: Source, limits: Limits = DEFAULT) -> dict[str, dict[str, float]]:
+def read_metrics(source: Source) -> dict[str, dict[str, float]]:
     """Read {query: {score: value}} of one run, with the means under `all`."""
-    records = read_forms(source, (_METRICS,), "metrics of the nuggetizer", limits)
+    records = read_forms(source, (_METRICS,), "metrics of the nuggetizer")
     return dict(item for _, item in once(records, source, lambda item: f"line for query {item[0]}"))

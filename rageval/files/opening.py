@@ -154,8 +154,8 @@ _OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {GZIP: _gzip, BZIP2: _bzip2, X
 class _KeptStream:
     """What was read of a stream is kept, in memory while it is little and in a temporary file then."""
 
-    def __init__(self, stream: IO[bytes], name: str) -> None:
-        self.name = name
+    def __init__(self, stream: IO[bytes], name: str, limits: Limits = DEFAULT) -> None:
+        self.name, self.limits = name, limits
         self._stream = stream
         from tempfile import SpooledTemporaryFile
 
@@ -215,7 +215,7 @@ class File(os.PathLike[str]):
     """A file of this machine that is opened once: it is read on by the stream by which it was looked into.
 
     It stands wherever a path may, and keeps what the file begins with. `kinds` is what it was told to be,
-    by how it is read.
+    by how it is read; `limits` is how much it may ask of us.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/run.trec"
@@ -228,9 +228,10 @@ class File(os.PathLike[str]):
 
     _waiting = 0  # streams of all files that were looked into and not read yet
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], limits: Limits = DEFAULT) -> None:
         """Name the file; it is opened when somebody looks."""
-        self._path = os.fspath(path)
+        self._path = str(os.fspath(path))
+        self.limits = limits
         self._heads: dict[int, bytes] = {}
         self._first: bytes | None = None
         self.kinds: dict[Any, Any] = {}
@@ -251,8 +252,8 @@ class File(os.PathLike[str]):
     def __hash__(self) -> int:
         return hash(self._path)
 
-    def __reduce__(self) -> tuple[type[File], tuple[str]]:
-        return File, (self._path,)
+    def __reduce__(self) -> tuple[type[File], tuple[str, Limits]]:
+        return File, (self._path, self.limits)
 
     def opened(self) -> IO[bytes]:
         """Return a stream at the beginning of the file, which the caller closes."""
@@ -293,13 +294,13 @@ class File(os.PathLike[str]):
             self._first = self._looked_into(lambda stream: stream.read(LOOK))
         return self._first
 
-    def head(self, limits: Limits) -> bytes:
+    def head(self, longest: int) -> bytes:
         """Return the first lines, unpacked."""
-        if limits.line not in self._heads:
-            self._heads[limits.line] = self._looked_into(
-                lambda stream: next(_chunks(stream, self._path, limits, _HEAD), b"")
+        if longest not in self._heads:
+            self._heads[longest] = self._looked_into(
+                lambda stream: next(_chunks(stream, self._path, self.limits, longest, _HEAD), b"")
             )
-        return self._heads[limits.line]
+        return self._heads[longest]
 
 
 def _closed(stream: IO[bytes]) -> None:
@@ -307,7 +308,72 @@ def _closed(stream: IO[bytes]) -> None:
     stream.close()
 
 
+class LimitedName(str):
+    """A path, a URL or `-` that carries limits, and is text wherever text is wanted."""
+
+    __slots__ = ("limits",)
+    limits: Limits
+
+    def __new__(cls, name: str, limits: Limits) -> LimitedName:
+        """Make it of a name."""
+        found = super().__new__(cls, name)
+        found.limits = limits
+        return found
+
+    def __reduce__(self) -> tuple[type[LimitedName], tuple[str, Limits]]:
+        return LimitedName, (str(self), self.limits)
+
+
+class _LimitedStream:
+    """A stream that carries limits; what else it knows and does is the stream's."""
+
+    def __init__(self, stream: IO[bytes], name: str, limits: Limits) -> None:
+        self._stream, self.name, self.limits = stream, name, limits
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_stream":  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self._stream, name)
+
+
 Source = str | os.PathLike[str] | IO[bytes] | _KeptStream
+
+
+def limits_of(source: Any) -> Limits:
+    """Return how much a source may ask of us: what it carries, else the defaults."""
+    found = getattr(source, "limits", None)
+    return found if isinstance(found, Limits) else DEFAULT
+
+
+def with_limits(source: Any, limits: Limits | None) -> Any:
+    """Return the source, or each of several, as one that carries these limits; None leaves them as they are.
+
+    What is in memory, or a data set, asks for nothing and is returned as it is.
+
+    >>> limits_of(with_limits("run.trec", Limits(id=20))).id, with_limits("run.trec", DEFAULT)
+    (20, 'run.trec')
+    """
+    if limits is None:
+        return source
+    # Records may be tuples of some kind, which are no several sources.
+    if type(source) in (list, tuple):
+        return [_one_with_limits(each, limits) for each in source]
+    return _one_with_limits(source, limits)
+
+
+def _one_with_limits(source: Any, limits: Limits) -> Any:
+    if limits_of(source) == limits:
+        return source
+    if isinstance(source, str):
+        return LimitedName(source, limits)
+    if isinstance(source, os.PathLike):
+        return File(source, limits)
+    if isinstance(source, _KeptStream):
+        source.limits = limits
+        return source
+    if isinstance(source, io.TextIOBase) or not callable(getattr(source, "read", None)):
+        return source
+    return _LimitedStream(source, name_of(source), limits)
 
 
 class FileChanged(InputError):
@@ -331,6 +397,11 @@ class RowRange(NamedTuple):
     path: str | os.PathLike[str]
     rows: range
 
+    @property
+    def limits(self) -> Limits:
+        """How much the file may ask of us."""
+        return limits_of(self.path)
+
 
 def is_columnar(source: Source | RowRange) -> bool:
     """Return whether this is Parquet: by its first bytes, or by its name where looking needs a network."""
@@ -346,7 +417,7 @@ def is_columnar(source: Source | RowRange) -> bool:
 def noted(source: Any) -> Any:
     """Return a file of this machine as a `File`, which is opened once; anything else as it is."""
     is_path = isinstance(source, str | os.PathLike) and not isinstance(source, File)
-    return File(source) if is_path and is_local_file(source) else source
+    return File(source, limits_of(source)) if is_path and is_local_file(source) else source
 
 
 def name_of(source: Source) -> str:
@@ -367,15 +438,15 @@ def can_read_again(source: Source) -> bool:
 def kept(source: Source) -> Source:
     """Return the source; if it is a stream, or a pipe with a name, one that can be read again."""
     if source == STDIN:
-        return _KeptStream(sys.stdin.buffer, name_of(source))
+        return _KeptStream(sys.stdin.buffer, name_of(source), limits_of(source))
     if isinstance(source, str | os.PathLike) and os.path.exists(source) and _is_pipe(source):
         stream = open(source, "rb", buffering=0)  # noqa: SIM115
-        found = _KeptStream(cast("IO[bytes]", stream), name_of(source))
+        found = _KeptStream(cast("IO[bytes]", stream), name_of(source), limits_of(source))
         weakref.finalize(found, stream.close)
         return found
     if isinstance(source, str | os.PathLike | _KeptStream | io.TextIOBase):
         return source
-    return _KeptStream(source, name_of(source))
+    return _KeptStream(source, name_of(source), limits_of(source))
 
 
 def _is_pipe(path: str | os.PathLike[str]) -> bool:
@@ -394,20 +465,23 @@ def is_packed(source: Source) -> bool:
         return _packing_of(_taken(raw, LOOK, name_of(source))) is not None
 
 
-def chunks(source: Source, limits: Limits = DEFAULT, size: int = CHUNK) -> Iterator[bytes]:
-    """Yield the unpacked content, cut only behind line ends; the last chunk may lack its line end."""
-    name = name_of(source)
+def chunks(source: Source, longest: int | None = None, size: int = CHUNK) -> Iterator[bytes]:
+    """Yield the unpacked content, cut only behind line ends; the last chunk may lack its line end.
+
+    `longest` is how many bytes a line may have: what the limit of lines says, unless it is given.
+    """
+    name, limits = name_of(source), limits_of(source)
     with _raw(source, name) as raw:
-        yield from _chunks(raw, name, limits, size)
+        yield from _chunks(raw, name, limits, limits.line if longest is None else longest, size)
 
 
-def _chunks(raw: IO[bytes], name: str, limits: Limits, size: int) -> Iterator[bytes]:
+def _chunks(raw: IO[bytes], name: str, limits: Limits, longest: int, size: int) -> Iterator[bytes]:
     rest: list[bytes] = []  # pieces of a line that is not yet whole
     for block in _unpacked(raw, name, limits, size):
         cut = block.rfind(b"\n") + 1
         if not cut:
             rest.append(block)
-            if sum(map(len, rest)) > limits.line:
+            if sum(map(len, rest)) > longest:
                 yield b"".join(rest)  # the reader reports the line as too long, with its number
                 return
             continue
@@ -418,9 +492,10 @@ def _chunks(raw: IO[bytes], name: str, limits: Limits, size: int) -> Iterator[by
         yield b"".join(rest)
 
 
-def head(source: Source, limits: Limits = DEFAULT) -> bytes:
-    """Return the first lines, for telling one kind of file from another."""
-    return source.head(limits) if isinstance(source, File) else next(chunks(source, limits, _HEAD), b"")
+def head(source: Source, longest: int | None = None) -> bytes:
+    """Return the first lines, for telling one kind of file from another; `longest` is as for `chunks`."""
+    longest = limits_of(source).line if longest is None else longest
+    return source.head(longest) if isinstance(source, File) else next(chunks(source, longest, _HEAD), b"")
 
 
 def start_of_stream(stream: Any) -> bytes:
@@ -439,15 +514,15 @@ def start_of_stream(stream: Any) -> bytes:
     return b"" if packing else start
 
 
-def start_of(source: Source, limits: Limits = DEFAULT) -> bytes:
+def start_of(source: Source) -> bytes:
     """Return what a source of JSON begins with, as far as that can be told without taking it away."""
-    return first_bytes(source, limits.for_records())
+    return first_bytes(source, limits_of(source).record)
 
 
-def first_bytes(source: Source, limits: Limits) -> bytes:
+def first_bytes(source: Source, longest: int | None = None) -> bytes:
     """Return what a source of lines begins with, as far as that can be told without taking it away."""
     if isinstance(source, File) or can_read_again(source):
-        return head(source, limits).removeprefix(BOM)
+        return head(source, longest).removeprefix(BOM)
     stream: Any = getattr(sys.stdin, "buffer", None) if source == STDIN else source
     if not hasattr(stream, "peek") and hasattr(stream, "seekable") and stream.seekable():
         at = stream.tell()

@@ -31,6 +31,7 @@ from rageval.files.opening import (
     _unchanged,
     _zstandard,
     is_columnar,
+    limits_of,
     name_of,
 )
 from rageval.files.trec import RUN, Reading
@@ -52,10 +53,10 @@ class Grain:
         return min(self.width * max(1, -(-size // (self.width * self.largest))), size // self.smallest)
 
 
-def _border(blocks: Iterable[bytes], at: int, reading: Reading) -> int | None:
+def _border(blocks: Iterable[bytes], at: int, reading: Reading, longest: int) -> int | None:
     """Return the first byte behind `at`, and behind at least one whole line, where another query begins.
 
-    The blocks are the text from `at` on.
+    The blocks are the text from `at` on, and `longest` is how long a line may be.
     """
     rest, position, previous = b"", at, None
     first = True  # the line that `at` lies in, of which only a part is seen
@@ -71,7 +72,7 @@ def _border(blocks: Iterable[bytes], at: int, reading: Reading) -> int | None:
             previous, first = query or previous, False
             position += len(line) + 1
         # A query, or a line, that never ends: rather no cut than reading the file to its end to find one.
-        if len(rest) > reading.limits.line or position - at >= _FAR:
+        if len(rest) > longest or position - at >= _FAR:
             return None
     return None
 
@@ -128,10 +129,10 @@ def _spans_of(raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain
     count = grain.parts_of(size)
     raw.seek(0)
     tabbed = _tabs_part(raw.read(_HEAD), reading) if count > 1 else None
-    cuts = []
+    cuts, longest = [], limits_of(path).line
     if tabbed is not None:
         cuts = [
-            _border(_blocks_from(raw, size * at // count), size * at // count, reading)
+            _border(_blocks_from(raw, size * at // count), size * at // count, reading, longest)
             for at in range(1, count)
         ]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
@@ -156,7 +157,7 @@ class _Bounded(io.RawIOBase):
     def __init__(self, raw: IO[bytes], span: _Span) -> None:
         self._raw = raw
         self._rest = span.end - span.begin
-        self.name = name_of(span.path)
+        self.name, self.limits = name_of(span.path), limits_of(span.path)
         raw.seek(span.begin)
 
     def readable(self) -> bool:
@@ -208,7 +209,7 @@ class _FrameSpan:
         """Yield what to read, and how; `FileChanged` if the file is another one before or after that."""
         last = self.frames[-1]
         with _unchanged(self.path, self.stamp), _opened(self.path, last.at + last.packed) as raw:
-            stream = cast("IO[bytes]", _BlockStream(self._content(raw), name_of(self.path)))
+            stream = cast("IO[bytes]", _BlockStream(self._content(raw), self.path))
             yield stream, reading._replace(tabbed=self.tabbed)
 
     def _content(self, raw: IO[bytes]) -> Iterator[bytes]:
@@ -233,7 +234,7 @@ def _frame_spans_of(
     frames = _frames(raw, stamp[0])
     size = frames[-1].end if frames else 0
     count = grain.parts_of(size)
-    if count < 2 or _is_suspicious(frames, reading.limits):
+    if count < 2 or _is_suspicious(frames, limits_of(path)):
         return []
     tabbed = _tabs_part(_head(_content(raw, path, frames)), reading)
     if tabbed is None:
@@ -241,7 +242,8 @@ def _frame_spans_of(
     starts = [frame.begin for frame in frames]
     # Unpacking can begin only where a frame does, so cuts are looked for from the beginning of one.
     firsts = {bisect_right(starts, size * at // count) - 1 for at in range(1, count)} - {0}
-    cuts = [_border(_content(raw, path, frames[at:]), starts[at], reading) for at in sorted(firsts)]
+    longest = limits_of(path).line
+    cuts = [_border(_content(raw, path, frames[at:]), starts[at], reading, longest) for at in sorted(firsts)]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
     return [_FrameSpan(path, _around(frames, *two), *two, stamp, tabbed) for two in pairwise(ends)]
 
@@ -326,11 +328,11 @@ def _unpacked(raw: IO[bytes], frame: _Frame, name: str) -> Iterator[bytes]:
 
 
 class _BlockStream(io.RawIOBase):
-    """Blocks as a stream."""
+    """Blocks of a file as a stream."""
 
-    def __init__(self, blocks: Iterator[bytes], name: str) -> None:
+    def __init__(self, blocks: Iterator[bytes], path: _Path) -> None:
         self._blocks, self._rest = blocks, b""
-        self.name = name
+        self.name, self.limits = name_of(path), limits_of(path)
 
     def readable(self) -> bool:
         return True

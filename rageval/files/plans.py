@@ -17,7 +17,6 @@ import msgspec
 
 from rageval.errors import InputError
 from rageval.files.jsonl import as_line, first_record, read_records
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, name_of, start_of
 from rageval.text import visible
 
@@ -196,26 +195,26 @@ def sealed(plan: LabelPlan) -> LabelPlan:
     return msgspec.structs.replace(plan, sha=_sha(*_parts(plan)))
 
 
-def is_plan(source: Source, limits: Limits = DEFAULT) -> bool:
+def is_plan(source: Source) -> bool:
     """Return whether this is a plan, by its first line."""
-    record = first_record(start_of(source, limits))
+    record = first_record(start_of(source))
     return record is not None and str(record.get("plan", "")).startswith(FORMAT.partition("/")[0])
 
 
-def plans_of_labels(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[int, str]]:
+def plans_of_labels(source: Source) -> Iterator[tuple[int, str]]:
     """Yield (line, sha) of every label in a file that says which plan it is of; qrels say nothing."""
-    record = first_record(start_of(source, limits))
+    record = first_record(start_of(source))
     if record is None or "plan" not in record:
         return
-    for line, label in read_records(source, dict[str, Any], "labels", limits):
+    for line, label in read_records(source, dict[str, Any], "labels"):
         if label.get("plan"):
             yield line, str(label["plan"])
 
 
-def read_plan(source: Source, limits: Limits = DEFAULT) -> LabelPlan:
+def read_plan(source: Source) -> LabelPlan:
     """Read a plan; `InputError` if it is none, or if it was changed after it was drawn."""
     name = name_of(source)
-    records = read_records(source, dict[str, Any], _EXPECTED, limits)
+    records = read_records(source, dict[str, Any], _EXPECTED)
     line, head = next(records)
     if head.get("plan") != FORMAT:
         found = head.get("plan", f"the keys {', '.join(head)[:80]}")

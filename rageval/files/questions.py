@@ -23,8 +23,17 @@ from rageval.files.jsonl import (
     read_forms,
     read_records,
 )
-from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import BOM, Source, _bad_bytes, _refuse_bom, chunks, name_of, quoted
+from rageval.files.limits import Limits
+from rageval.files.opening import (
+    BOM,
+    Source,
+    _bad_bytes,
+    _refuse_bom,
+    chunks,
+    limits_of,
+    name_of,
+    quoted,
+)
 from rageval.files.retrieved import QUESTIONS as CANDIDATES
 from rageval.records import Question
 from rageval.text import problem_of_id, visible
@@ -267,7 +276,7 @@ QUESTION_FORMS: tuple[RecordForm[Question], ...] = (
 )
 
 
-def read_questions(source: Source, limits: Limits = DEFAULT) -> Iterator[Question]:
+def read_questions(source: Source) -> Iterator[Question]:
     """Read questions: plain, of LiveRAG, CRAG, FreshStack or TREC's tracks (JSON lines or `id<TAB>text`).
 
     What else a plain record says in a word (a text of up to 1,024 characters, a number, true or false)
@@ -276,7 +285,7 @@ def read_questions(source: Source, limits: Limits = DEFAULT) -> Iterator[Questio
     if callable(content := getattr(source, "questions", None)):
         yield from content()
         return
-    records = read_forms(source, QUESTION_FORMS, "questions", limits)
+    records = read_forms(source, QUESTION_FORMS, "questions")
     for _, question in once(records, source, lambda question: f"question {question.query_id}"):
         yield question
 
@@ -323,9 +332,7 @@ def _facts(fields: _Fields, known: set[str]) -> Iterator[tuple[str, str]]:
 _IDS = ("query_id", "qid", "interaction_id", "topic_id", "narrative_id", "request_id", "id")
 
 
-def read_facts(
-    source: Source, fields: tuple[str, ...], limits: Limits = DEFAULT
-) -> dict[str, dict[str, str]]:
+def read_facts(source: Source, fields: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """Read {query: {field: value}} of JSON lines of any kind, or of a data set; nothing else is read."""
     if callable(content := getattr(source, "questions", None)):
         return {
@@ -334,7 +341,7 @@ def read_facts(
         }
     wanted = [name for name in fields if name not in _IDS]
     facts: dict[str, dict[str, str]] = {}
-    for line, record in read_records(source, dict[str, msgspec.Raw], "a record {query_id, …}", limits):
+    for line, record in read_records(source, dict[str, msgspec.Raw], "a record {query_id, …}"):
         try:
             values = {name: msgspec.json.decode(record[name]) for name in (*_IDS, *wanted) if name in record}
         except (msgspec.DecodeError, RecursionError) as error:  # a number too large, say
@@ -364,10 +371,10 @@ def read_facts(
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def read_answerable(source: Source, limits: Limits = DEFAULT) -> dict[str, bool]:
+def read_answerable(source: Source) -> dict[str, bool]:
     """Read {query: whether it can be answered}, the field `answerable`, of the questions that say it."""
     found = {}
-    for query, facts in read_facts(source, ("answerable",), limits).items():
+    for query, facts in read_facts(source, ("answerable",)).items():
         said = facts.get("answerable")
         if said is not None and said.lower() not in _TRUTH:
             raise InputError(
@@ -379,26 +386,29 @@ def read_answerable(source: Source, limits: Limits = DEFAULT) -> dict[str, bool]
     return found
 
 
-def fields_of(source: Source, limits: Limits = DEFAULT) -> list[str]:
+def fields_of(source: Source) -> list[str]:
     """Return the fields of the first record, for saying which there are."""
     if callable(content := getattr(source, "questions", None)):
         first = next(iter(content()), None)
         return [name for name, _ in first.facts] if first is not None else []
-    for _, record in read_records(source, dict[str, msgspec.Raw], "a JSON object", limits):
+    for _, record in read_records(source, dict[str, msgspec.Raw], "a JSON object"):
         return [name for name in record if name not in _IDS]
     return []
 
 
-def read_table(source: Source, columns: str, limits: Limits = DEFAULT) -> Iterator[tuple[int, list[str]]]:
+def read_table(source: Source, columns: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (line, words) of a table of a few columns, parted by tabs or by blanks."""
     width = len(columns.split())
-    name = name_of(source)
+    name, longest = name_of(source), limits_of(source).line
     line = 0
-    for text in chunks(source, limits):
+    for text in chunks(source):
         text = text.removeprefix(BOM) if not line else text
         _refuse_bom(text, name, line + 1)
         for content in text.splitlines():
             line += 1
+            if len(content) > longest:
+                way = "raise the limit with --limit line=…"
+                raise InputError(f"{name}:{line}: a line of more than {longest:,} bytes; {way}")
             try:
                 shown = content.decode()
             except UnicodeDecodeError:
@@ -415,10 +425,10 @@ def read_table(source: Source, columns: str, limits: Limits = DEFAULT) -> Iterat
             yield line, [word.strip() for word in words]
 
 
-def read_groups(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
+def read_groups(source: Source) -> dict[str, str]:
     """Read {query: group} of lines `query_id group`."""
     groups: dict[str, str] = {}
-    for line, (query, group) in read_table(source, "query_id group", limits):
+    for line, (query, group) in read_table(source, "query_id group"):
         if groups.setdefault(query, group) != group:
             raise InputError(
                 f"{name_of(source)}:{line}: query {visible(query)} has a group already:"
@@ -427,10 +437,10 @@ def read_groups(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
     return groups
 
 
-def read_weights(source: Source, limits: Limits = DEFAULT) -> dict[str, float]:
+def read_weights(source: Source) -> dict[str, float]:
     """Read {group: weight} of lines `group weight`."""
     weights: dict[str, float] = {}
-    for line, (group, text) in read_table(source, "group weight", limits):
+    for line, (group, text) in read_table(source, "group weight"):
         try:
             weight = float(text)
         except ValueError:

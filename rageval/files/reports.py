@@ -19,7 +19,7 @@ import msgspec
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import FORMS, TOPIC_KEYS, topic_of
 from rageval.files.jsonl import RecordForm, Unfit, read_forms
-from rageval.files.limits import DEFAULT, Limits
+from rageval.files.limits import DEFAULT
 from rageval.files.opening import Source
 from rageval.records import Answer, Sentence
 
@@ -46,13 +46,13 @@ class Report:
             raise InputError(f"expected {form.expected}; {error}") from None
 
 
-def read_reports(source: Source, limits: Limits = DEFAULT) -> Iterator[Report]:
+def read_reports(source: Source) -> Iterator[Report]:
     """Read reports, and answers of TREC RAG 2025 and 2026, with all that stands in their lines.
 
     Nothing but the form is checked, so that a file can be read that its track would refuse.
     """
     forms = tuple(_as_it_is(name) for name in _FORMS)
-    for _, report in read_forms(source, forms, "reports", limits):
+    for _, report in read_forms(source, forms, "reports"):
         yield report
 
 

@@ -25,11 +25,12 @@ from rageval.files.jsonl import (
     identifier,
     once,
     read_forms,
+    refuse_long,
     repeated_in,
 )
-from rageval.files.limits import DEFAULT, Limits
+from rageval.files.limits import Limits
 from rageval.files.objects import finite, ids
-from rageval.files.opening import BOM, Source, _refuse_bom, chunks, name_of, start_of
+from rageval.files.opening import BOM, Source, _refuse_bom, chunks, limits_of, name_of, start_of
 from rageval.files.trec import RunRows
 from rageval.records import Qrel, Question
 
@@ -127,27 +128,29 @@ def is_candidates(start: bytes) -> bool:
     return _CANDIDATES.fits(record)
 
 
-def read_candidates(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[int, _Candidates]]:
+def read_candidates(source: Source) -> Iterator[tuple[int, _Candidates]]:
     """Read (line, candidates) of every query, each once."""
-    records = read_forms(source, (_CANDIDATES,), "candidates", limits)
+    records = read_forms(source, (_CANDIDATES,), "candidates")
     return once(records, source, lambda line: f"line for query {line.query.qid}")
 
 
-def _scored(source: Source, limits: Limits) -> Iterator[_Row]:
+def _scored(source: Source) -> Iterator[_Row]:
     """Yield what was retrieved, with scores; candidates without scores count down from their number."""
-    if b'"candidates"' not in start_of(source, limits):
-        yield from numbers(source, limits)
+    if b'"candidates"' not in start_of(source):
+        yield from numbers(source)
         return
-    for line, retrieved in read_candidates(source, limits):
+    for line, retrieved in read_candidates(source):
         for at, candidate in enumerate(retrieved.candidates):
             score = float(len(retrieved.candidates) - at) if candidate.score is None else candidate.score
             yield line, str(retrieved.query.qid), str(candidate.docid), score
 
 
-def numbers(source: Source, limits: Limits = DEFAULT) -> Iterator[_Row]:
+def numbers(source: Source) -> Iterator[_Row]:
     """Yield the rows of `{query: {doc: number}}`, one object in all or one a line."""
     name = name_of(source)
-    text = b"".join(chunks(source, limits.for_records())).removeprefix(BOM)
+    limits = limits_of(source)
+    text = b"".join(chunks(source, limits.record)).removeprefix(BOM)
+    refuse_long(text, f"{name}:1", limits.record)
     _refuse_bom(text, name, 1)
     seen: dict[str, int] = {}
     for line, record in _objects(text, name):
@@ -160,9 +163,9 @@ def numbers(source: Source, limits: Limits = DEFAULT) -> Iterator[_Row]:
                 yield line, _id(query, name, line, limits), _id(doc, name, line, limits), number
 
 
-def judged_numbers(source: Source, limits: Limits = DEFAULT) -> Iterator[dict[str, Any]]:
+def judged_numbers(source: Source) -> Iterator[dict[str, Any]]:
     """Yield numbers by query and document as judgements, of which a point says nothing."""
-    for _, query, doc, number in numbers(source, limits):
+    for _, query, doc, number in numbers(source):
         yield {"query_id": query, "doc_id": doc, "relevance": number}
 
 
@@ -198,9 +201,9 @@ def _id(word: str, name: str, line: int, limits: Limits) -> str:
         raise InputError(f"{name}:{line}: {error}") from None
 
 
-def run_rows(source: Source, limits: Limits = DEFAULT) -> RunRows:
+def run_rows(source: Source) -> RunRows:
     """Read the rows of a run."""
-    rows = list(_scored(source, limits))
+    rows = list(_scored(source))
     name = name_of(source)
     if not rows:
         raise InputError(f"{name}: is empty, expected documents and scores")
@@ -258,7 +261,7 @@ _FORM = RecordForm(
 )
 
 
-def read_umbrela(source: Source, limits: Limits = DEFAULT) -> Iterator[Qrel]:
+def read_umbrela(source: Source) -> Iterator[Qrel]:
     """Read judgements. One that failed has no grade, and is an error rather than a grade of 0."""
-    for _, qrel in read_forms(source, (_FORM,), "judgements of UMBRELA", limits):
+    for _, qrel in read_forms(source, (_FORM,), "judgements of UMBRELA"):
         yield qrel

@@ -24,10 +24,11 @@ from rageval.files.jsonl import (
     identifier,
     once,
     read_records,
+    refuse_long,
     repeated_in,
 )
-from rageval.files.limits import DEFAULT, LARGEST_GRADE, Limits
-from rageval.files.opening import Complaints, Source, chunks, name_of
+from rageval.files.limits import LARGEST_GRADE, Limits
+from rageval.files.opening import Complaints, Source, chunks, limits_of, name_of, with_limits
 from rageval.records import Chunk, Span
 from rageval.text import visible
 
@@ -117,20 +118,22 @@ def is_spans(start: bytes) -> bool:
     )
 
 
-def read_spans(source: Source, limits: Limits = DEFAULT) -> SpanFile:
+def read_spans(source: Source) -> SpanFile:
     """Read a file of spans, or one of LegalBench-RAG, whose questions are called by their places from 0.
 
     A span that stands twice is an error, and so is one whose offsets hold nothing.
     """
     name = name_of(source)
-    text = b"".join(chunks(source, limits.for_records()))
+    limits = limits_of(source)
+    text = b"".join(chunks(source, limits.record))
+    refuse_long(text, f"{name}:1", limits.record)
     record = first_record(text)
     if (record is not None and _LEGALBENCH in record) or (record is None and b'"snippets"' in text):
         return SpanFile(name, list(_of_tests(name, text, limits)), {})
     spans: list[tuple[int, Span]] = []
     sources: dict[str, str] = {}
     findings = Complaints()
-    for number, line in read_records(_NamedBytes(text, name), _SpanLine, _EXPECTED, limits):
+    for number, line in read_records(with_limits(_NamedBytes(text, name), limits), _SpanLine, _EXPECTED):
         try:
             if line.spans is not None or line.sources is not None:
                 sources |= _header(line)
@@ -215,14 +218,14 @@ def write_spans(spans: Iterable[Span], sources: Mapping[str, str]) -> Iterator[s
         yield as_line(record)
 
 
-def read_chunks(source: Source, limits: Limits = DEFAULT) -> Iterator[Chunk]:
+def read_chunks(source: Source) -> Iterator[Chunk]:
     """Read the chunks of a file; each has offsets into its source, or its text, or both."""
     findings = Complaints()
     found: dict[str, int] = {}
     name = name_of(source)
-    for number, line in read_records(source, _ChunkLine, _EXPECTED_CHUNK, limits):
+    for number, line in read_records(source, _ChunkLine, _EXPECTED_CHUNK):
         try:
-            chunk = _chunk(line, limits)
+            chunk = _chunk(line, limits_of(source))
         except Unfit as error:
             findings.add(f"{name}:{number}: {error}")
             continue

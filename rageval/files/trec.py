@@ -23,6 +23,7 @@ from rageval.files.opening import (
     _refuse_bom,
     _without_bom,
     chunks,
+    limits_of,
     name_of,
     quoted,
 )
@@ -113,29 +114,31 @@ class LineForm(NamedTuple):
             return None
         return [*columns[: self.number], numbers, *columns[self.number + 1 :]]
 
-    def stretch(self, text: Text, name: str, reading: Reading) -> tuple[Sequence[int], Columns]:
-        """Return the number of each line with a row, and the rows' columns; `InputError` if one is wrong."""
-        content, first = text
+    def stretch(self, text: Text, source: Source, reading: Reading) -> tuple[Sequence[int], Columns]:
+        """Return the number of each line with a row, and the rows' columns; `InputError` if one is wrong.
+
+        The `source` has a name and limits.
+        """
+        (content, first), name, limits = text, name_of(source), limits_of(source)
         if isinstance(first, int):
             _refuse_bom(content, name, first)
         if not content.strip(b" \t\n"):
             return [], []
         # The fast way takes a chunk whole, or not at all; then the slow way reads line by line and names the
         # line.
-        columns = self.ordinary(content, reading)
+        columns = self.ordinary(content, reading, limits)
         if columns is not None:
             count = len(columns[0])
             return range(first, first + count) if isinstance(first, int) else first[:count], columns
         lines = content.split(b"\n")
         numbers = range(first, first + len(lines)) if isinstance(first, int) else first
-        limits = reading.limits
         held, rows = _read_lines(
             zip(numbers, lines, strict=False), self, name, reading.comments, limits, bool(reading.tabbed)
         )
         columns = list(zip(*rows, strict=True))
         return held, self.with_numbers(columns, limits) or [] if columns else []
 
-    def ordinary(self, content: bytes, reading: Reading) -> Columns | None:
+    def ordinary(self, content: bytes, reading: Reading, limits: Limits) -> Columns | None:
         """Return the columns of lines that are all as most are, or None if that is not plain to see."""
         if b"\r" in content:
             content = content.replace(b"\r\n", b"\n")
@@ -152,9 +155,9 @@ class LineForm(NamedTuple):
         columns = _evenly_parted(content, ends, self.width) or _parted(
             content, self.width, bool(reading.tabbed)
         )
-        if columns is None or _too_long(content, columns, self, reading.limits):
+        if columns is None or _too_long(content, columns, self, limits):
             return None
-        return self.with_numbers(columns, reading.limits)
+        return self.with_numbers(columns, limits)
 
     def together(self, texts: Iterable[Text], tabbed: bool, shares: int = 1) -> Generator[Text, None, None]:
         """Yield the lines of each query together, in as many texts as there are shares of the queries.
@@ -311,14 +314,13 @@ Columns = Sequence[Sequence[Any]]
 
 
 class Reading(NamedTuple):
-    """How to read: what a line that begins with `#` is, and the limits.
+    """How to read: what a line that begins with `#` is.
 
     `tabbed`: whether fields are parted by tabs in lines that can be read both ways; unless it is known, the
     first row of the file says so.
     """
 
     comments: str = "error"
-    limits: Limits = DEFAULT
     tabbed: bool | None = None
 
 
@@ -356,51 +358,53 @@ class Text(NamedTuple):
 
 def run_rows(source: Source, reading: Reading = PLAIN) -> Iterator[RunRows]:
     """Read the rows of a run, a stretch a chunk."""
-    return run_rows_of(texts(source, reading), name_of(source), reading)
+    return run_rows_of(texts(source), source, reading)
 
 
 def qrels_rows(source: Source, reading: Reading = PLAIN) -> Iterator[QrelsRows]:
     """Read the rows of a judgement file, a stretch a chunk."""
-    return _qrels_rows_of(texts(source, reading), name_of(source), reading)
+    return _qrels_rows_of(texts(source), source, reading)
 
 
-def run_rows_of(given: Iterable[Text], name: str, reading: Reading) -> Iterator[RunRows]:
-    """Read the rows of a run out of its text."""
-    for lines, (query, _, doc, rank, scores, _) in _stretches(given, RUN, name, reading):
+def run_rows_of(given: Iterable[Text], source: Source, reading: Reading) -> Iterator[RunRows]:
+    """Read the rows of a run out of its text; `source` has its name and limits."""
+    name = name_of(source)
+    for lines, (query, _, doc, rank, scores, _) in _stretches(given, RUN, source, reading):
         yield RunRows(name, lines, query, doc, scores, rank)
 
 
-def _qrels_rows_of(given: Iterable[Text], name: str, reading: Reading) -> Iterator[QrelsRows]:
+def _qrels_rows_of(given: Iterable[Text], source: Source, reading: Reading) -> Iterator[QrelsRows]:
     """Read the rows of judgements out of their text."""
-    for lines, (query, nugget, doc, grades) in _stretches(given, QRELS, name, reading):
+    name = name_of(source)
+    for lines, (query, nugget, doc, grades) in _stretches(given, QRELS, source, reading):
         yield QrelsRows(name, lines, query, doc, nugget, grades)
 
 
-def texts(source: Source, reading: Reading, numbered: bool = True) -> Iterator[Text]:
+def texts(source: Source, numbered: bool = True) -> Iterator[Text]:
     """Read whole lines, a chunk at a time; nothing that is no text of lines.
 
     Whoever counts lines while reading them, as the compiled reader does, needs no numbers.
     """
     name, line = name_of(source), 1
-    for at, content in enumerate(chunks(source, reading.limits)):
+    for at, content in enumerate(chunks(source)):
         yield Text(content if at else _without_bom(content, name), line)
         if numbered:
             line += content.count(b"\n")
 
 
 def _stretches(
-    given: Iterable[Text], kind: LineForm, name: str, reading: Reading
+    given: Iterable[Text], kind: LineForm, source: Source, reading: Reading
 ) -> Iterator[tuple[Sequence[int], Columns]]:
     """Read line numbers and columns, a stretch a text that holds rows."""
     rows = 0
     given, reading = kind.told_apart(given, reading)
     for text in given:
-        lines, columns = kind.stretch(text, name, reading)
+        lines, columns = kind.stretch(text, source, reading)
         if lines:
             rows += len(lines)
             yield lines, columns
     if not rows:
-        raise kind.empty(name)
+        raise kind.empty(name_of(source))
 
 
 def _evenly_parted(content: bytes, ends: int, width: int) -> Columns | None:

@@ -22,9 +22,9 @@ from rageval.files import retrieved
 from rageval.files.answers import NO_ANSWER, read_answers
 from rageval.files.claims import read_claims
 from rageval.files.jsonl import read_records
-from rageval.files.limits import DEFAULT, Limits
+from rageval.files.limits import Limits
 from rageval.files.nuggets import read_nuggets
-from rageval.files.opening import Source, name_of, start_of
+from rageval.files.opening import Source, name_of, start_of, with_limits
 from rageval.files.questions import read_questions
 from rageval.judges.rubric import Rubric
 from rageval.records import Answer, Nugget, Question, Sentence
@@ -616,7 +616,7 @@ def gathered(
     nuggets: Source | None = None,
     passages: Source | None = None,
     candidates: Iterable[tuple[str, str]] = (),
-    limits: Limits = DEFAULT,
+    limits: Limits | None = None,
     *,
     claims: Source | None = None,
     permutations: int = 10,
@@ -648,10 +648,12 @@ def gathered(
     Material
         What `judged_by` takes.
     """
-    said = [answer for source in answers for answer in read_answers(source, limits)]
-    known = (
-        {question.query_id: question for question in read_questions(questions, limits)} if questions else {}
+    answers = with_limits(list(answers), limits)
+    questions, nuggets, passages, claims = (
+        with_limits(source, limits) for source in (questions, nuggets, passages, claims)
     )
+    said = [answer for source in answers for answer in read_answers(source)]
+    known = {question.query_id: question for question in read_questions(questions)} if questions else {}
     for answer in said:  # some files of answers hold the question, too
         # A file of questions goes before what answers repeat of it.
         if answer.query_id not in known and answer.question:
@@ -661,11 +663,11 @@ def gathered(
     for query, doc in candidates:
         pools.setdefault(query, []).append(doc)
     if passages:
-        texts |= _texts(passages, said, pools, limits)
+        texts |= _texts(passages, said, pools)
     split = None
     if claims:
-        split = {(found.query_id, found.run_id): found.texts for found in read_claims(claims, limits)}
-    banks = _banks(nuggets, limits)
+        split = {(found.query_id, found.run_id): found.texts for found in read_claims(claims)}
+    banks = _banks(nuggets)
     remarks: list[str] = []
     if questions is not None and every_question:
         # Where answers are judged by nuggets, only of questions that have some.
@@ -709,12 +711,10 @@ def _remark(answers: Sequence[Answer], lacking: int, asked: Sequence[str]) -> It
     )
 
 
-def _texts(
-    passages: Any, answers: Iterable[Answer], pools: Mapping[str, Iterable[str]], limits: Limits
-) -> dict[str, str]:
+def _texts(passages: Any, answers: Iterable[Answer], pools: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """Return the texts of a file; of a data set, which may exceed memory, only those that will be shown."""
     if not hasattr(passages, "document_store"):
-        return _read_passages(passages, limits)
+        return _read_passages(passages)
     wanted = {doc for docs in pools.values() for doc in docs}
     wanted |= {doc for answer in answers for part in answer.sentences for doc in part.citations if doc}
     found = passages.document_store().get_many(sorted(wanted))
@@ -728,21 +728,21 @@ def _text_of(document: Any) -> str:
     return f"{title}\n{text}" if title else str(text)
 
 
-def _read_passages(source: Source, limits: Limits = DEFAULT) -> dict[str, str]:
+def _read_passages(source: Source) -> dict[str, str]:
     """Read {document: text} of JSON lines with an id and a text, whatever the corpus calls them."""
-    return dict(passages_in(source, limits))
+    return dict(passages_in(source))
 
 
-def passages_in(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[str, str]]:
+def passages_in(source: Source) -> Iterator[tuple[str, str]]:
     """Read the same, one at a time, for a corpus that is larger than memory, or a data set."""
     if callable(content := getattr(source, "documents", None)):
         for document in content():
             yield document.doc_id, _text_of(document)
         return
-    if retrieved.is_candidates(start_of(source, limits)):
-        yield from _candidates(source, limits)
+    if retrieved.is_candidates(start_of(source)):
+        yield from _candidates(source)
         return
-    for line, record in read_records(source, _Passage, "a passage {id, text}", limits):
+    for line, record in read_records(source, _Passage, "a passage {id, text}"):
         names = (record.id, record.docid, record.doc_id, record.corpus_id)
         doc = next((str(name) for name in names if name is not None), None)
         text = record.text or record.segment or record.passage
@@ -753,10 +753,10 @@ def passages_in(source: Source, limits: Limits = DEFAULT) -> Iterator[tuple[str,
         yield doc, f"{record.title}\n{text}" if record.title else text
 
 
-def _candidates(source: Source, limits: Limits) -> Iterator[tuple[str, str]]:
+def _candidates(source: Source) -> Iterator[tuple[str, str]]:
     """Yield the texts of candidates, each document once: it may have been retrieved for several queries."""
     known: dict[str, str] = {}
-    for line, found in retrieved.read_candidates(source, limits):
+    for line, found in retrieved.read_candidates(source):
         for candidate in found.candidates:
             doc, text = str(candidate.docid), candidate.whole_text()
             if not text:
@@ -771,8 +771,8 @@ def _candidates(source: Source, limits: Limits) -> Iterator[tuple[str, str]]:
                 )
 
 
-def _banks(source: Source | None, limits: Limits) -> dict[str, list[Nugget]]:
+def _banks(source: Source | None) -> dict[str, list[Nugget]]:
     banks: dict[str, list[Nugget]] = {}
-    for nugget in read_nuggets(source, limits) if source else ():
+    for nugget in read_nuggets(source) if source else ():
         banks.setdefault(nugget.query_id, []).append(nugget)
     return banks

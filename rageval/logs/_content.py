@@ -23,7 +23,7 @@ from rageval.errors import InputError, MissingPackage
 from rageval.files import columnar
 from rageval.files.jsonl import REPEATED, explained, read_decoded, repeated_in
 from rageval.files.limits import Limits
-from rageval.files.opening import ZSTD, Source, chunks, head, is_columnar, kept, name_of, unpacked
+from rageval.files.opening import ZSTD, Source, chunks, head, is_columnar, kept, limits_of, name_of, unpacked
 from rageval.text import visible
 
 _BLANKS = b" \t\r\n"
@@ -140,22 +140,22 @@ class Content:
         return self.form in ("csv", "parquet")
 
 
-def opened(source: Source, limits: Limits) -> Content:
+def opened(source: Source) -> Content:
     """Tell how a log is written by its first bytes, and look at its first record."""
     name, source = visible(name_of(source)), kept(source)
     if is_columnar(source):
-        return _table(name, "parquet", lambda: columnar.plain_rows(source, limits))
-    start = head(source, limits.for_records()).removeprefix(_BOM)
+        return _table(name, "parquet", lambda: columnar.plain_rows(source))
+    start = head(source, limits_of(source).record).removeprefix(_BOM)
     if start.startswith(_ZIP):
-        return _zip(source, name, limits)
+        return _zip(source, name)
     first = start.lstrip(_BLANKS)[:1]
     if first == b"{" and _is_whole(start.lstrip(_BLANKS).partition(b"\n")[0]):
-        return _lines(source, name, limits)
+        return _lines(source, name)
     if first in (b"{", b"["):
-        return _value(source, name, limits)
+        return _value(source, name)
     if not start.strip():
         raise InputError(f"{name}: is empty, expected a log")
-    return _table(name, "csv", lambda: _csv_rows(source, name, limits))
+    return _table(name, "csv", lambda: _csv_rows(source, name))
 
 
 _NO_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b', re.DOTALL)
@@ -184,17 +184,17 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-def _lines(source: Source, name: str, limits: Limits) -> Content:
+def _lines(source: Source, name: str) -> Content:
     def records() -> Iterator[Record]:
-        for line, raw in read_decoded(source, _raw, "a record of a log", limits):
+        for line, raw in read_decoded(source, _raw, "a record of a log"):
             yield Record(raw.copy(), f"{name}:{line}")
 
     return Content(name, "lines", next(records()), records)
 
 
-def _value(source: Source, name: str, limits: Limits) -> Content:
+def _value(source: Source, name: str) -> Content:
     """Read one value of JSON that fills the file; an array is its records."""
-    text = _plain(_all_of(source, name, limits, limits.record))
+    text = _plain(_all_of(source, name, limits_of(source).record))
     whole = Record(text, name)
     _refuse_broken(text, name)
     is_list = text.lstrip(_BLANKS)[:1] == b"["
@@ -204,9 +204,9 @@ def _value(source: Source, name: str, limits: Limits) -> Content:
     return Content(name, "value", first, whole.each if is_list else lambda: iter([whole]))
 
 
-def _all_of(source: Source, name: str, limits: Limits, most: int) -> bytes:
+def _all_of(source: Source, name: str, most: int) -> bytes:
     parts, size = [], 0
-    for part in chunks(source, limits._replace(line=most)):
+    for part in chunks(source, most):
         size += len(part)
         if size > most:
             raise InputError(
@@ -241,10 +241,11 @@ def _table(name: str, form: str, rows: Callable[[], Iterator[tuple[int, dict[str
     return Content(name, form, first, records)
 
 
-def _csv_rows(source: Source, name: str, limits: Limits) -> Iterator[tuple[int, dict[str, Any]]]:
+def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line, row) of a CSV file with a header; rows without anything in them are none."""
+    limits = limits_of(source)
     csv.field_size_limit(limits.record)
-    lines = _text_lines(source, name, limits)
+    lines = _text_lines(source, name)
     first = next(lines, "")
     mark = _mark_of(first)
     reader = csv.reader(chain([first], lines), delimiter=mark, strict=True)
@@ -277,9 +278,9 @@ def _mark_of(header: str) -> str:
     return max(found, key=lambda mark: found[mark])  # the first of equal ones
 
 
-def _text_lines(source: Source, name: str, limits: Limits) -> Iterator[str]:
+def _text_lines(source: Source, name: str) -> Iterator[str]:
     number = 1
-    for part in chunks(source, limits.for_records()):
+    for part in chunks(source, limits_of(source).record):
         part = part.removeprefix(_BOM) if number == 1 else part
         try:
             yield from io.StringIO(part.decode(), newline="\n")
@@ -292,9 +293,10 @@ def _text_lines(source: Source, name: str, limits: Limits) -> Iterator[str]:
         number += part.count(b"\n")
 
 
-def _zip(source: Source, name: str, limits: Limits) -> Content:
+def _zip(source: Source, name: str) -> Content:
     """Look into a zip; its members are read one by one, in memory, and their names are no paths to us."""
-    content = _all_of(source, name, limits, limits.unpacked)
+    limits = limits_of(source)
+    content = _all_of(source, name, limits.unpacked)
     # Counted by their marks before they are listed, as a list takes many times the memory.
     number = content.count(_ENTRY)
     if number > limits.entries:

@@ -12,9 +12,8 @@ from typing import Any
 
 from rageval.errors import InputError, RagevalError, UsageError
 from rageval.files.kinds import told
-from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import STDIN, Source, can_read_again
-from rageval.files.trec import Reading
+from rageval.files.limits import Limits
+from rageval.files.opening import STDIN, Source, can_read_again, limits_of, with_limits
 from rageval.logs._content import Content, Record, opened
 from rageval.logs.parting import Log, parted
 from rageval.logs.paths import LIKELY, FieldLook, Path, fields_of, mapping_of, path_of, suggested
@@ -54,7 +53,7 @@ def read(
     run: str = "",
     hop: str = "",
     split: Mapping[str, str] | None = None,
-    limits: Limits = DEFAULT,
+    limits: Limits | None = None,
 ) -> Log:
     """Read a log of promptfoo, inspect_ai, ragas, deepeval, lm-eval, MLflow, … or, with `map`, any other.
 
@@ -101,9 +100,10 @@ def read(
     if hop not in ("", "first", "last", "union"):
         raise UsageError(f"hop={hop!r:.80}: expected first, last or union")
     mapping = mapping_of(map)
-    reading = LogReading(limits, hop, split or {})
-    content = opened(path, limits)
-    reader = _reader(content, mapping, tool, records, path, limits)
+    path = with_limits(path, limits)
+    reading = LogReading(limits_of(path), hop, split or {})
+    content = opened(path)
+    reader = _reader(content, mapping, tool, records, path)
     reading.form = content.form
     # Only lines can be of several tools; what is generic is whatever `map` says it is.
     if content.form == "lines" and reader.tool != GENERIC:
@@ -113,10 +113,10 @@ def read(
     return parted(reader.tool, reader.rows(content, reading), mapping, reading, run, otherwise)
 
 
-def tool_of(path: Source, limits: Limits = DEFAULT) -> str | None:
+def tool_of(path: Source) -> str | None:
     """Return whose log a file is; None if no reader knows it, or several do."""
     try:
-        content = opened(path, limits)
+        content = opened(path)
         fitting = [reader.tool for reader in _all() if reader.fits(content)]
     except RagevalError:
         return None
@@ -152,7 +152,6 @@ def _reader(
     tool: str | None,
     records: str | None,
     path: Source,
-    limits: Limits,
 ) -> LogReader:
     """Return the one reader that knows the content."""
     if tool is not None and tool != GENERIC:
@@ -169,7 +168,7 @@ def _reader(
         if fitting:
             return fitting[0]
     if not mapping.keys() & _ASKED:
-        kind = told(path, Reading(limits=limits)) if can_read_again(path) else None
+        kind = told(path) if can_read_again(path) else None
         ours = f"holds {kind.noun}, and as a log " if kind is not None and kind.name != "table" else ""
         raise InputError(f"{content.name}: {ours}no reader knows this. {_listing(content, records)}")
     # Without a question, id or answer named there is nothing to import, so a map of other fields does not

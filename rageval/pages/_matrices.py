@@ -17,7 +17,6 @@ import msgspec
 
 from rageval.files.jsonl import read_batches
 from rageval.files.judgements import FAILED, JudgementLine, JudgementTable, kind_of
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, can_read_again
 from rageval.measures.scales import FAULTS
 from rageval.records import Nugget
@@ -88,16 +87,15 @@ class JudgesNotes:
 def read_notes(
     sources: Iterable[Source],
     is_wanted: Callable[[Key], bool],
-    limits: Limits = DEFAULT,
     in_full: Collection[str] = (),
 ) -> JudgesNotes:
     """Return what files of judgements say of the keys that are wanted; the tokens are those of all."""
     notes = JudgesNotes(in_full)
     for source in sources:
         # A stream was read for the scores, and is gone.
-        if not can_read_again(source) or kind_of(source, limits) != "judgements":
+        if not can_read_again(source) or kind_of(source) != "judgements":
             continue
-        for _, lines in read_batches(source, _NoteLine, "a judgement {query_id, run_id, …}", limits):
+        for _, lines in read_batches(source, _NoteLine, "a judgement {query_id, run_id, …}"):
             for line in lines:
                 _add(notes, line, is_wanted)
     return notes

@@ -18,7 +18,6 @@ from rageval.errors import InputError, RagevalError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import read_batches
 from rageval.files.judgements import EXPECTED_ASSIGNMENT, Assignment, kind_of
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, can_read_again
 from rageval.judges.material import passages_in
 from rageval.pages._matrices import CallNote
@@ -45,7 +44,6 @@ class Texts:
     passages: Source | None = None
     judged: Sequence[Source] = ()
     store: str | None = None
-    limits: Limits = DEFAULT
 
     def some(self, queries: Sequence[str]) -> list[str]:
         """Return the queries whose texts are kept: the first ones."""
@@ -118,14 +116,14 @@ def _answers(texts: Texts, wanted: set[str]) -> Iterator[Answer]:
     """Yield the answers to these queries; those of assignments unless a file of answers has them."""
     seen = set()
     for source in texts.answers:
-        for answer in read_answers(source, texts.limits):
+        for answer in read_answers(source):
             if answer.query_id in wanted:
                 seen.add((answer.query_id, answer.run_id))
                 yield answer
     for source in texts.judged:
-        if not can_read_again(source) or kind_of(source, texts.limits) != "assignments":
+        if not can_read_again(source) or kind_of(source) != "assignments":
             continue
-        for _, lines in read_batches(source, Assignment, EXPECTED_ASSIGNMENT, texts.limits):
+        for _, lines in read_batches(source, Assignment, EXPECTED_ASSIGNMENT):
             for line in lines:
                 place = str(line.qid), str(line.run_id)
                 if place[0] in wanted and place not in seen and line.answer_text:
@@ -137,7 +135,7 @@ def _add_passages(found: Mapping[str, _Trace], texts: Texts) -> None:
     lacking = {doc for trace in found.values() for doc, text in trace.passages if text is None}
     known = {}
     if lacking and texts.passages is not None:
-        known = {doc: text for doc, text in passages_in(texts.passages, texts.limits) if doc in lacking}
+        known = {doc: text for doc, text in passages_in(texts.passages) if doc in lacking}
     for trace in found.values():
         trace.passages = {
             (doc, known.get(doc) if text is None else text): number

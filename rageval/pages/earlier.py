@@ -12,8 +12,8 @@ from typing import Any
 from rageval.comparison import Settings
 from rageval.comparison.results import better_of, worded
 from rageval.errors import InputError, MeasureError, UsageError
-from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Source, chunks, name_of
+from rageval.files.jsonl import refuse_long
+from rageval.files.opening import Source, chunks, limits_of, name_of
 from rageval.measures.base import NEITHER, checked_direction
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Blend, Share
@@ -39,7 +39,7 @@ def earlier_report(files: Sequence[Source], settings: Settings, extra: Beside) -
     report: Report = {"runs": [], "measures": [], "cells": [], "remarks": [], "better": {}}
     results: list[Scores] = []
     for file in files:
-        found = _read_json(file, extra.limits)
+        found = _read_json(file)
         try:
             results += _taken(found, report, name_of(file), settings)
         # JSON of anybody's may have any shape: whatever does not fit ends in one message, not in a traceback.
@@ -52,10 +52,12 @@ def earlier_report(files: Sequence[Source], settings: Settings, extra: Beside) -
     return finished(report, results, extra)
 
 
-def _read_json(file: Source, limits: Limits = DEFAULT) -> dict[str, Any]:
+def _read_json(file: Source) -> dict[str, Any]:
     """Return the one JSON object of a file."""
+    longest = limits_of(file).record
+    text = b"".join(chunks(file, longest))
+    refuse_long(text, f"{name_of(file)}:1", longest)
     try:
-        text = b"".join(chunks(file, limits.for_records()))
         # Python reads NaN and Infinity, which no JSON may hold.
         found = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError) as error:

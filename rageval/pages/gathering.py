@@ -27,7 +27,6 @@ from rageval.comparison.results import Cell
 from rageval.errors import UsageError
 from rageval.files.answers import read_answers
 from rageval.files.judgements import JudgementTable
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.objects import records_of_frame
 from rageval.files.opening import Source, can_read_again, name_of
@@ -90,7 +89,6 @@ class Beside:
     texts: int | None = TEXTS
     store: str | None = None
     settings: Settings | None = None
-    limits: Limits = DEFAULT
 
 
 def report_of(
@@ -120,7 +118,7 @@ def _with_documents(report: Report, results: Sequence[Scores], extra: Beside, ru
     # The order of the first measure: a page shows one.
     ranked = {scores.run: rankings(runs.sources[scores.run], queries, orders[0], depth) for scores in results}
     # Reasons are long: only those that are shown are kept.
-    notes = read_notes(extra.evidence, lambda key: key[0] in set(queries), extra.limits)
+    notes = read_notes(extra.evidence, lambda key: key[0] in set(queries))
     matrices = of_documents(queries, qrels, ranked, _bank(extra), notes)
     report["judging"] = judging(_beside_people(qrels, extra), notes)
     report["topics"] = [_topics(scores) for scores in results if scores.notes is not None]
@@ -137,16 +135,16 @@ def _with_answers(
     kept = [source for source in extra.answers if can_read_again(source)]
     gone = [name_of(source) for source in extra.answers if not can_read_again(source)]
     extra = replace(extra, answers=kept)
-    texts = Texts(extra.texts, extra.answers, extra.passages, files, extra.store, extra.limits)
+    texts = Texts(extra.texts, extra.answers, extra.passages, files, extra.store)
     traced = texts.some(order)
     queries = order[: max(len(traced), _DETAILS if extra.details is None else extra.details)]
-    gold = by_judge(read_judgements(extra.gold, limits=extra.limits)) if extra.gold else None
+    gold = by_judge(read_judgements(extra.gold)) if extra.gold else None
     # With one judge and no people there is nobody to compare.
     several = gold is not None or len(table.judges.words) > 1
     pairs = beside(by_judge(table), gold) if several else []
     wanted, places = set(queries), listed(pairs)
     sources = [*files, *extra.gold, *extra.evidence]
-    notes = read_notes(sources, lambda key: key[0] in wanted or key in places, extra.limits, set(traced))
+    notes = read_notes(sources, lambda key: key[0] in wanted or key in places, set(traced))
     report["judging"] = judging(pairs, notes, dict(_answers(extra, places)))
     report["spending"] = list(spending(table, notes))
     found = [judge.as_dict() for judge in positions_of(table)]
@@ -235,7 +233,7 @@ def _beside_people(qrels: Qrels, extra: Beside) -> list[tuple[str, Judged, str, 
     """Return the judge of documents with people who judged the same."""
     if not extra.gold:
         return []
-    people = gold_of_documents(extra.gold, Draw(), extra.limits).documents
+    people = gold_of_documents(extra.gold, Draw()).documents
     said = {who: of_qrels(whole_qrels(each)) for who, each in people.items()}
     places = {place for each in said.values() for place in each}
     judge = "+".join(qrels.judges) or visible(qrels.name)
@@ -246,7 +244,7 @@ def _answers(extra: Beside, places: Collection[Place]) -> Iterator[tuple[tuple[s
     """Yield the texts of the answers that judges and people disagree on."""
     wanted = {place[:2] for place in places}
     for source in extra.answers:
-        for answer in read_answers(source, extra.limits):
+        for answer in read_answers(source):
             if (answer.query_id, answer.run_id) in wanted:
                 text = " ".join(sentence.text for sentence in answer.sentences)
                 yield (answer.query_id, answer.run_id), shortened(text)
@@ -272,7 +270,7 @@ def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside
 def _questions(extra: Beside) -> dict[str, Question]:
     if extra.questions is None:
         return {}
-    return {found.query_id: found for found in read_questions(extra.questions, extra.limits)}
+    return {found.query_id: found for found in read_questions(extra.questions)}
 
 
 def _kept(matrices: Report, report: Report, extra: Beside, least: int = 1) -> Report:
@@ -287,7 +285,7 @@ def _bank(extra: Beside) -> dict[tuple[str, str], Any]:
     """Return the nuggets by place; what was left out of them has been said where they were scored."""
     if extra.nuggets is None:
         return {}
-    return {(n.query_id, n.nugget_id): n for n in read_nuggets(extra.nuggets, extra.limits, remarks=[])}
+    return {(n.query_id, n.nugget_id): n for n in read_nuggets(extra.nuggets, remarks=[])}
 
 
 def _depth(results: Sequence[Scores]) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, RagevalError
-from rageval.files.opening import FileChanged, can_read_again, is_remote
+from rageval.files.opening import FileChanged, can_read_again, is_remote, limits_of, with_limits
 from rageval.files.parts import FilePart, Grain, cut
 from rageval.files.trec import Reading
 from rageval.measures.base import Measure
@@ -62,7 +62,7 @@ def _why_not(by: str, error: InputError) -> str:
 
 def _findable(path: Any) -> Any:
     """Return the path as it is found from another folder."""
-    return path if is_remote(path) else os.path.abspath(path)
+    return path if is_remote(path) else with_limits(os.path.abspath(path), limits_of(path))
 
 
 @dataclass

@@ -9,9 +9,8 @@ from rageval.errors import InputError
 from rageval.files.banks import SCORED
 from rageval.files.foreign_judgements import Match
 from rageval.files.judgements import AskedNugget, JudgementLine, JudgementTable, Said, distinct
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.nuggets import read_nuggets
-from rageval.files.opening import name_of
+from rageval.files.opening import limits_of, name_of
 from rageval.measures.scales import ATTESTED, CITED_RELEVANCE, LEXICAL, SIMILARITY, STANCE, SUPPORT
 from rageval.records import Nugget
 from rageval.scoring.assessing import _OnScale
@@ -22,13 +21,13 @@ _OF_NUGGETS = (SUPPORT, ATTESTED, LEXICAL, STANCE, SIMILARITY)
 _LETTERS = {"A": 4.0, "B": 2.0, "C": 1.0}  # what a question of DRAGUN's rubrics weighs by its importance
 
 
-def weigh(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
+def weigh(table: JudgementTable, source: Any) -> None:
     """Let judgements of nuggets have the importance and the weight that `source` says.
 
     Nuggets are known by query and id; those of assignments, which have no ids, by their text. A judgement
     that says something else is an error; what only one side knows is told in `table.remarks`.
     """
-    nuggets, name = _nuggets(source, table.remarks, limits)
+    nuggets, name = _nuggets(source, table.remarks)
     _refuse_unscored(nuggets, name)
     nuggets = _rubric_of(nuggets, table, name)
     by_id = {(nugget.query_id, nugget.nugget_id): nugget for nugget in nuggets}
@@ -47,7 +46,7 @@ def weigh(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
     _remark(table, nuggets, [nugget for nugget in judged.values() if nugget is not None], strange, name)
 
 
-def match(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
+def match(table: JudgementTable, source: Any) -> None:
     """Make judgements of what reports were matched with: a row for every question of the bank.
 
     A question is supported by any of its answers (OR), or by all of them (AND), and then in part by some. One
@@ -55,7 +54,7 @@ def match(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
     """
     if not table.matched:
         return
-    nuggets, name = _nuggets(source, [], limits)  # what there is to say of them is said when they are weighed
+    nuggets, name = _nuggets(source, [])  # what there is to say of them is said when they are weighed
     _refuse_unscored(nuggets, name)
     banks: dict[str, list[Nugget]] = {}
     for nugget in nuggets:
@@ -73,7 +72,7 @@ def match(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
             for nugget in bank
             for rubric in (_STATED, _ATTESTED)
         ]
-        table.add(table.name, [line] * len(records), records, limits)
+        table.add(table.name, [line] * len(records), records, limits_of(source))
     for query, bank in banks.items():
         number = table.queries[query]
         table.asked[number] = [AskedNugget(n.nugget_id, n.importance, n.weight) for n in bank]
@@ -83,7 +82,7 @@ def match(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
         )
 
 
-def relate(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None:
+def relate(table: JudgementTable, source: Any) -> None:
     """Say of each citation whether its document states an answer of the bank, where judgements do not say it.
 
     Nobody needs to judge that: a bank of questions names the documents of its answers. Before the table is
@@ -92,7 +91,7 @@ def relate(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None
     rubric = CITED_RELEVANCE.rubrics[0]
     if rubric in {said.rubric for said in table.said.words}:
         return
-    nuggets, _ = _nuggets(source, [], limits)
+    nuggets, _ = _nuggets(source, [])
     stating: dict[str, set[str]] = {}
     for nugget in nuggets:
         if nugget.answers and nugget.answers[0].references:
@@ -111,7 +110,7 @@ def relate(table: JudgementTable, source: Any, limits: Limits = DEFAULT) -> None
         if query in stating and doc is not None
     ]  # fmt: skip
     if rows:
-        table.add(table.name, [0] * len(rows), rows, limits)
+        table.add(table.name, [0] * len(rows), rows, limits_of(source))
 
 
 _STATED, _ATTESTED = SUPPORT.rubrics[1], ATTESTED.rubrics[0]
@@ -163,7 +162,7 @@ def _refuse_unscored(nuggets: Iterable[Nugget], name: str) -> None:
         )
 
 
-def _nuggets(source: Any, remarks: list[str], limits: Limits) -> tuple[list[Nugget], str]:
+def _nuggets(source: Any, remarks: list[str]) -> tuple[list[Nugget], str]:
     if isinstance(source, Iterable) and not isinstance(source, str) and not hasattr(source, "read"):
         found = list(source)
         if not all(isinstance(nugget, Nugget) for nugget in found):
@@ -171,7 +170,7 @@ def _nuggets(source: Any, remarks: list[str], limits: Limits) -> tuple[list[Nugg
                 f"nuggets: expected a file, a data set or records of Nugget, found {found!r:.80}"
             )
         return found, "nuggets"
-    return list(read_nuggets(source, limits, remarks)), name_of(source)
+    return list(read_nuggets(source, remarks)), name_of(source)
 
 
 def _rubric_of(nuggets: list[Nugget], table: JudgementTable, name: str) -> list[Nugget]:

@@ -16,8 +16,9 @@ from rageval.errors import InputError, MeasureError, MissingJudgements, UsageErr
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
 from rageval.files.kinds import told_of_records
-from rageval.files.limits import DEFAULT, Limits
+from rageval.files.limits import Limits
 from rageval.files.objects import records_of_frame
+from rageval.files.opening import with_limits
 from rageval.files.start import ANSWERS as OF_ANSWERS
 from rageval.measures import known
 from rageval.measures.assessment import Assessment
@@ -180,11 +181,11 @@ class Answers:
         lines = [line for _, line in self.table.each() if line.run_id == run]
         return {line.judge for line in lines}, {line.rubric for line in lines}
 
-    def read_gold(self, sources: Sequence[Any], draw: Draw, limits: Limits = DEFAULT) -> Gold:
+    def read_gold(self, sources: Sequence[Any], draw: Draw) -> Gold:
         """Return what people said of the same."""
         from rageval.scoring.gold import gold_of
 
-        return gold_of(read_judgements(sources, **self.known, limits=limits), sources, draw, limits)
+        return gold_of(read_judgements(sources, **self.known), sources, draw)
 
     def beside(self, gold: Gold) -> Answers:
         """Return the answers with labels by people, whose queries count, too."""
@@ -346,7 +347,7 @@ def read_judgements(
     answers: RecordsLike | Iterable[FileLike] | None = None,
     nuggets: NuggetsLike | None = None,
     questions: QuestionsLike | None = None,
-    limits: Limits = DEFAULT,
+    limits: Limits | None = None,
 ) -> JudgementTable:
     """Read judgements of answers.
 
@@ -369,53 +370,56 @@ def read_judgements(
     JudgementTable
         What `evaluate_answers` takes, as often as you like.
     """
+    nuggets, questions = with_limits(nuggets, limits), with_limits(_as_file(questions), limits)
     # Reading a table takes longer than scoring it, so that callers keep one and hand it in again.
     if isinstance(judgements, JudgementTable):
-        return _asked(_weighed(judgements, nuggets, limits), questions, limits)
-    found = _listed(judgements)
+        return _asked(_weighed(judgements, nuggets), questions)
+    found = with_limits(_listed(judgements), limits)
     paths = [item for item in found if not isinstance(item, Mapping)]
     # The name is what errors call the judgements by: the files, or just what they are.
     grades = JudgementTable(", ".join(map(str, paths)) or "judgements")
     for path in paths:
-        grades.add_file(path, limits)
+        grades.add_file(path)
     records = [item for item in found if isinstance(item, Mapping)]
     kind = told_of_records(records)
     # Records are told as a file of them is: answers alone have lengths, and no judgements yet.
     if kind is not None and kind.holds == OF_ANSWERS:
-        grades.add_answers(in_memory(records, "answers"), limits)
+        grades.add_answers(with_limits(in_memory(records, "answers"), limits))
     else:
         grades.add_dicts(records)
-    found = _listed(answers)
+    found = with_limits(_listed(answers), limits)
     # Records go the way of a file, so that the same checks and messages hold for them.
     if any(isinstance(item, Mapping) for item in found):
-        found = [in_memory(found, "answers")]
+        found = [with_limits(in_memory(found, "answers"), limits)]
     for path in found:
-        grades.add_answers(path, limits)
+        grades.add_answers(path)
     if not grades.runs.words:
         raise InputError(f"{grades.name}: holds no judgements and no answers")
     if nuggets is not None and (grades.matched or any(facts.cited for facts in grades.facts.values())):
         from rageval.scoring._weighing import match, relate
 
         bank = above("data set")(nuggets, "nuggets")
-        match(grades, bank, limits)
-        relate(grades, bank, limits)
-    return _asked(_weighed(grades.finish(), nuggets, limits), questions, limits)
+        match(grades, bank)
+        relate(grades, bank)
+    return _asked(_weighed(grades.finish(), nuggets), questions)
 
 
-def _asked(grades: JudgementTable, questions: Any, limits: Limits = DEFAULT) -> JudgementTable:
+def _asked(grades: JudgementTable, questions: Any) -> JudgementTable:
     """Return the table in which these questions count, and which knows what they say."""
-    if questions is None:
-        return grades
-    found = list(questions) if isinstance(questions, list | tuple) else questions
-    return with_questions(grades, in_memory(found, "questions") if isinstance(found, list) else found, limits)
+    return grades if questions is None else with_questions(grades, questions)
 
 
-def _weighed(grades: JudgementTable, nuggets: Any, limits: Limits) -> JudgementTable:
+def _as_file(questions: Any) -> Any:
+    """Return records of questions as a file; anything else as it is."""
+    return in_memory(questions, "questions") if isinstance(questions, list | tuple) else questions
+
+
+def _weighed(grades: JudgementTable, nuggets: Any) -> JudgementTable:
     if nuggets is not None:
         from rageval.scoring._weighing import weigh
 
         # The word may be the id of a data set, whose room stands above this one.
-        weigh(grades, above("data set")(nuggets, "nuggets"), limits)
+        weigh(grades, above("data set")(nuggets, "nuggets"))
     return grades
 
 

@@ -16,7 +16,6 @@ from operator import and_
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
-from rageval.files.limits import DEFAULT, Limits
 from rageval.measures.base import Measure
 from rageval.measures.exact_ideal import gap_to_greedy
 from rageval.measures.foreign import ForeignMeasure, by_provider
@@ -571,11 +570,11 @@ class Runs:
 
     # What people said, and which runs are alike, is asked for by few: what it needs is imported there.
 
-    def read_gold(self, sources: Sequence[Any], draw: Draw, limits: Limits = DEFAULT) -> Gold:
+    def read_gold(self, sources: Sequence[Any], draw: Draw) -> Gold:
         """Return what people said of the same."""
         from rageval.scoring.gold import gold_of_documents
 
-        return gold_of_documents(sources, draw, limits)
+        return gold_of_documents(sources, draw)
 
     def beside(self, gold: Gold) -> Runs:
         """Return the runs with labels by people."""

@@ -21,12 +21,10 @@ from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.files.kinds import told
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.plans import LabelPlan, Look, is_plan, plans_of_labels, read_plan
 from rageval.files.questions import read_weights
 from rageval.files.start import JUDGED_ANSWERS
-from rageval.files.trec import Reading
 from rageval.measures.base import MEAN, Measure
 from rageval.measures.scales import POSITION
 from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
@@ -146,7 +144,7 @@ class Gold(NamedTuple):
         return tuple(str(name).partition(_NUMBERED)[0] for name in names)
 
 
-def drawn(chosen: Any = None, limits: Limits = DEFAULT) -> Draw:
+def drawn(chosen: Any = None) -> Draw:
     """Return how labels were chosen: `uniform`, by a plan, by chances as a file or {query: chance}."""
     if chosen is None or chosen == UNIFORM:
         return Draw(how=chosen or UNSAID)
@@ -157,10 +155,10 @@ def drawn(chosen: Any = None, limits: Limits = DEFAULT) -> Draw:
             f"{visible(str(chosen))}: no such file; expected {UNIFORM}, a plan, or query and chance"
         )
     sha = _sha_of([chosen])
-    if is_plan(chosen, limits):
-        plan = read_plan(chosen, limits)
+    if is_plan(chosen):
+        plan = read_plan(chosen)
         return Draw(how=f"plan@{plan.sha[:8]}", plan=plan)
-    return Draw(how=f"stated@{sha}", chances=_checked(read_weights(chosen, limits), name_of(chosen)))
+    return Draw(how=f"stated@{sha}", chances=_checked(read_weights(chosen), name_of(chosen)))
 
 
 def chances_of(draw: Draw, queries: Iterable[str], labelled: Collection[str]) -> list[float] | None:
@@ -226,12 +224,12 @@ def _are_files(sources: Sequence[Any]) -> bool:
     return all(isinstance(each, str | os.PathLike) and os.path.isfile(each) for each in sources)
 
 
-def _mind_plan(sources: Sequence[Any], draw: Draw, limits: Limits) -> None:
+def _mind_plan(sources: Sequence[Any], draw: Draw) -> None:
     """Refuse labels of a plan that is not at hand, or of another one than the one that is."""
     for source in sources:
         if not isinstance(source, str | os.PathLike) or not can_read_again(source):
             continue
-        for line, plan in plans_of_labels(source, limits):
+        for line, plan in plans_of_labels(source):
             # Labels that a plan drew are no uniform sample, and to take them for one would bend every
             # interval.
             if draw.how == UNSAID:
@@ -253,7 +251,6 @@ def gold_of(
     labels: JudgementTable | Mapping[str, Qrels],
     sources: Sequence[Any],
     draw: Draw,
-    limits: Limits = DEFAULT,
     failed: Mapping[str, Collection[str]] | None = None,
 ) -> Gold:
     """Return labels, held against the plan or the chances by which they were chosen.
@@ -261,7 +258,7 @@ def gold_of(
     Labels are a table of judged answers, or judgements of documents by each labeller; `sources` are what they
     were read from, and `failed` the documents of each query of which a label failed.
     """
-    _mind_plan(sources, draw, limits)
+    _mind_plan(sources, draw)
     name = labels.name if isinstance(labels, JudgementTable) else ", ".join(map(_name, sources))
     if draw.plan is not None:
         # Two annotators of the same thing labelled one thing.
@@ -508,35 +505,35 @@ def _no_labels_said(results: Sequence[Scores]) -> Iterator[str]:
 # --- documents
 
 
-def gold_of_documents(sources: Sequence[Any], draw: Draw, limits: Limits = DEFAULT) -> Gold:
+def gold_of_documents(sources: Sequence[Any], draw: Draw) -> Gold:
     """Return what people said of documents: qrels, or judgements of documents as JSON lines."""
     found: dict[str, Qrels] = {}
     failed: dict[str, set[str]] = {}
     for number, source in enumerate(sources):
-        for who, qrels in _documents(source, limits, failed):
+        for who, qrels in _documents(source, failed):
             # Two files without a judge's name are two people.
             found[who if who not in found else f"{who}{_NUMBERED}{number}"] = qrels
-    return gold_of(found, sources, draw, limits, failed)
+    return gold_of(found, sources, draw, failed)
 
 
-def _documents(source: Any, limits: Limits, failed: dict[str, set[str]]) -> Iterator[tuple[str, Qrels]]:
+def _documents(source: Any, failed: dict[str, set[str]]) -> Iterator[tuple[str, Qrels]]:
     """Yield each judge of a file with the judgements; note of which documents of a query they failed."""
     if not isinstance(source, str | os.PathLike):
         qrels = as_qrels(source)
         yield "+".join(qrels.judges), qrels
         return
-    kind = told(source, Reading(limits=limits))
+    kind = told(source)
     if kind is not None and kind.holds == JUDGED_ANSWERS:
-        yield from _of_lines(source, limits, failed)
+        yield from _of_lines(source, failed)
     else:
-        qrels = read_qrels(source, limits=limits)
+        qrels = read_qrels(source)
         yield "+".join(qrels.judges), qrels
 
 
-def _of_lines(source: Source, limits: Limits, failed: dict[str, set[str]]) -> Iterator[tuple[str, Qrels]]:
+def _of_lines(source: Source, failed: dict[str, set[str]]) -> Iterator[tuple[str, Qrels]]:
     name = name_of(source)
     table = JudgementTable(name)
-    table.add_file(source, limits)
+    table.add_file(source)
     table.finish()
     rows: dict[str, list[dict[str, Any]]] = {}
     for row, line in table.each():

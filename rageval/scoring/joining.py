@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import NamedTuple
 
+from rageval.files.opening import Source, limits_of, name_of
 from rageval.files.trec import RUN, Reading, Text
 from rageval.kernel import kernel
 from rageval.measures.ranking import Ranking, Topic
@@ -150,7 +151,7 @@ class Joining(NamedTuple):
             counts,
         )
 
-    def compiled(self, texts: Iterable[Text], name: str, reading: Reading) -> Piece | None:
+    def compiled(self, texts: Iterable[Text], source: Source, reading: Reading) -> Piece | None:
         """Join a run's text by the compiled reader; None if there is none, or what only the plain one reads.
 
         `InputError` for the lines at which it stopped, if one is wrong; `Scattered` if a query comes again.
@@ -159,14 +160,14 @@ class Joining(NamedTuple):
         if judged is None or kernel is None:
             return None
         texts, reading = RUN.told_apart(texts, reading)
-        limits, deepest = reading.limits, -1 if self.deepest is None else self.deepest
+        limits, deepest = limits_of(source), -1 if self.deepest is None else self.deepest
         cutoffs = array("i", self.cutoffs)
         handle = kernel.join_new(judged, deepest, cutoffs, limits.id, limits.line, bool(reading.tabbed))
-        if not _fed(kernel.join_feed, handle, texts, RUN, name, reading):
+        if not _fed(kernel.join_feed, handle, texts, RUN, source, reading):
             return None
         piece = Piece._make(_owned(kernel.join_end(handle)))
         if not piece.rows:
-            raise RUN.empty(name)
+            raise RUN.empty(name_of(source))
         return piece._replace(shown=self._shown(piece.length))
 
     @property

@@ -25,6 +25,7 @@ from rageval.files.objects import (
     nugget_column,
     unread,
 )
+from rageval.files.opening import Source
 from rageval.files.trec import LineForm, QrelsRows, Reading, Text
 from rageval.kernel import kernel
 from rageval.measures.ranking import Judgements, Topic, novelties
@@ -528,7 +529,7 @@ def _fed(
     handle: Any,
     texts: Iterable[Text],
     kind: LineForm,
-    name: str,
+    source: Source,
     reading: Reading,
 ) -> bool:
     """Feed texts to the compiled reader; False if it met what only the plain one reads.
@@ -544,7 +545,7 @@ def _fed(
             if isinstance(text.lines, int):
                 # Texts come without numbers to the compiled reader.
                 text = text._replace(lines=1 + kernel.lines_before(handle))
-            kind.stretch(text, name, reading)
+            kind.stretch(text, source, reading)
             return False
     return True
 

@@ -23,9 +23,11 @@ from rageval.files.opening import (
     is_packed,
     is_remote,
     kept,
+    limits_of,
     name_of,
     noted,
     size_of,
+    with_limits,
 )
 from rageval.files.start import JUDGED_DOCUMENTS, RUNS, Kind
 from rageval.files.trec import (
@@ -93,7 +95,7 @@ class RunSource:
     def _piece_of_each(self, joining: Joining, texts: Iterable[Text], reading: Reading) -> list[Piece]:
         """Join texts one after the other, so that only one of them is in memory."""
         return [
-            joining.compiled([text], name_of(cast("Source", self.path)), reading)
+            joining.compiled([text], cast("Source", self.path), reading)
             or joining.piece(self._parted([text], reading))
             for text in texts
         ]
@@ -111,7 +113,7 @@ class RunSource:
             return self._put_together(self.path, lambda *found: use(self._parted(*found)))
 
     def _parted(self, texts: Iterable[Text], reading: Reading) -> Iterator[Documents]:
-        return whole_queries(run_rows_of(texts, name_of(cast("Source", self.path)), reading), self.dedup)
+        return whole_queries(run_rows_of(texts, cast("Source", self.path), reading), self.dedup)
 
     def _put_together(self, path: Source, use: Callable[[Iterator[Text], Reading], _Result]) -> _Result:
         texts, reading = _put_together(path, self.reading)
@@ -148,7 +150,7 @@ def rows_of(source: Source, reading: Reading) -> Iterator[RunRows]:
         return run_rows(source, reading)
     from rageval.files import columnar
 
-    return columnar.run_rows(source, reading)
+    return columnar.run_rows(source)
 
 
 def _put_together(source: Source, reading: Reading) -> tuple[Generator[Text, None, None], Reading]:
@@ -157,9 +159,9 @@ def _put_together(source: Source, reading: Reading) -> tuple[Generator[Text, Non
     packed = is_table or is_packed(source)
     shares = -(-size_of(source) * (_PACKED_TO if packed else 1) // _SHARE)
     if is_table:
-        lines, reading = as_text(rows_of(source, reading)), Reading("data", reading.limits, tabbed=True)
+        lines, reading = as_text(rows_of(source, reading)), Reading("data", tabbed=True)
     else:
-        lines, reading = RUN.told_apart(texts(source, reading), reading)
+        lines, reading = RUN.told_apart(texts(source), reading)
     return RUN.together(lines, bool(reading.tabbed), max(1, shares)), reading
 
 
@@ -167,7 +169,7 @@ def compiled_piece(joining: Joining, source: Source, reading: Reading) -> Piece 
     """Join a run by the compiled reader; None where that cannot read it."""
     if kernel is None or is_columnar(source):
         return None
-    return joining.compiled(texts(source, reading, numbered=False), name_of(source), reading)
+    return joining.compiled(texts(source, numbered=False), source, reading)
 
 
 def read_run(
@@ -192,7 +194,7 @@ def read_run(
     limits
         How large a line, a record or an id may be.
     reading
-        All of these at once, as the command line hands them over.
+        How lines are read, as the command line hands it over, in place of `comments`.
 
     Returns
     -------
@@ -201,14 +203,14 @@ def read_run(
     """
     if dedup not in (None, "first"):
         raise UsageError(f"dedup={dedup!r}: expected 'first', or nothing to refuse duplicates")
-    reading = reading or _reading(comments, limits)
-    source = noted(source)
+    reading = reading or _reading(comments)
+    source = noted(with_limits(source, limits))
     kind = _kind(source, reading)
     _refuse(source, kind, RUNS)
     if kind is not None and kind.is_json:
         from rageval.files import retrieved
 
-        return Run.of_rows(run_name(source), [retrieved.run_rows(source, reading.limits)], dedup)
+        return Run.of_rows(run_name(source), [retrieved.run_rows(source)], dedup)
     return Run.of_rows(run_name(source), rows_of(source, reading), dedup)
 
 
@@ -231,7 +233,7 @@ def read_qrels(
     limits
         How large a line, a record or an id may be.
     reading
-        All of these at once, as the command line hands them over.
+        How lines are read, as the command line hands it over, in place of `comments`.
     floor
         Check and count rows with a lower grade, but do not keep them.
 
@@ -240,12 +242,12 @@ def read_qrels(
     Qrels
         The judgements.
     """
-    reading = reading or _reading(comments, limits)
-    source = noted(source)
+    reading = reading or _reading(comments)
+    source = noted(with_limits(source, limits))
     kind = _kind(source, reading)
     _refuse(source, kind, JUDGED_DOCUMENTS)
     if kind is not None and kind.rows is not None:
-        qrels = Qrels.from_records(kind.rows(source, reading.limits), name_of(source))
+        qrels = Qrels.from_records(kind.rows(source), name_of(source))
         qrels.judges = kind.judges
         return _with_asked(source, qrels)
     source = kept(source)
@@ -293,7 +295,7 @@ def _with_asked(source: Source, qrels: Qrels) -> Qrels:
     from rageval.files.adaptive import read_asked
 
     chosen: dict[str, None] = {}
-    for (query, doc), asked in read_asked(beside).items():
+    for (query, doc), asked in read_asked(with_limits(beside, limits_of(source))).items():
         number = qrels.find(query.encode("utf-8", "surrogatepass"))
         known = number >= 0 and qrels.numbers(number, [doc.encode("utf-8", "surrogatepass")])[0] != NOT_JUDGED
         if known:
@@ -320,22 +322,22 @@ def _compiled_qrels(source: Source, reading: Reading, floor: int) -> Qrels | Non
     """Read judgements by the compiled reader; None if it finds what only the plain one understands."""
     if kernel is None or is_columnar(source):
         return None
-    parts, reading = QRELS.told_apart(texts(source, reading, numbered=False), reading)
+    parts, reading = QRELS.told_apart(texts(source, numbered=False), reading)
     try:
-        return _of_compiled(parts, name_of(source), reading, floor)
+        return _of_compiled(parts, source, reading, floor)
     except Scattered:
-        parts, reading = QRELS.told_apart(texts(source, reading), reading)
+        parts, reading = QRELS.told_apart(texts(source), reading)
         with closing(QRELS.together(parts, bool(reading.tabbed))) as ordered:
             try:
-                return _of_compiled(ordered, name_of(source), reading, floor)
+                return _of_compiled(ordered, source, reading, floor)
             except InputError:
                 return None  # the plain reader says what is wrong first in the order of the file
 
 
-def _of_compiled(parts: Iterable[Text], name: str, reading: Reading, floor: int) -> Qrels | None:
-    limits = reading.limits
+def _of_compiled(parts: Iterable[Text], source: Source, reading: Reading, floor: int) -> Qrels | None:
+    name, limits = name_of(source), limits_of(source)
     handle = kernel.qrels_new(floor, SEED, limits.id, limits.line, limits.grade, bool(reading.tabbed))
-    if not _fed(kernel.qrels_feed, handle, parts, QRELS, name, reading):
+    if not _fed(kernel.qrels_feed, handle, parts, QRELS, source, reading):
         return None
     columns = Columns(*kernel.qrels_end(handle))
     if not columns.queries:
@@ -476,10 +478,10 @@ def _qrels_rows(source: Source, reading: Reading) -> Iterator[QrelsRows]:
         return qrels_rows(source, reading)
     from rageval.files import columnar
 
-    return columnar.qrels_rows(source, reading)
+    return columnar.qrels_rows(source)
 
 
-def _reading(comments: str, limits: Any) -> Reading:
+def _reading(comments: str) -> Reading:
     if comments not in COMMENTS:
         raise UsageError(f"comments={comments!r}: expected one of {', '.join(COMMENTS)}")
-    return Reading(comments, limits) if limits is not None else Reading(comments)
+    return Reading(comments)

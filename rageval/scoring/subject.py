@@ -15,7 +15,6 @@ from rageval.scoring.scores import Scores
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.files.limits import Limits
     from rageval.scoring.gold import Draw, Gold
     from rageval.scoring.likeness import Alike
 
@@ -85,7 +84,7 @@ class Subject(Protocol):
     def judged_by(self, run: str) -> tuple[set[str], set[str]]:
         """Return who judged a system, and by which rubrics, as far as the judgements say."""
 
-    def read_gold(self, sources: Sequence[Any], draw: Draw, limits: Limits) -> Gold:
+    def read_gold(self, sources: Sequence[Any], draw: Draw) -> Gold:
         """Return what people said of the same systems and documents."""
 
     def beside(self, gold: Gold) -> Self:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError
 from rageval.files.judgements import JudgementTable
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import name_of
 from rageval.files.questions import read_facts
 from rageval.scoring.assessing import JudgeOfRun
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
 MOST_MISSING = 0.02  # of the queries: with more, no verdict is given
 
 
-def with_questions(table: JudgementTable, questions: Any, limits: Limits = DEFAULT) -> JudgementTable:
+def with_questions(table: JudgementTable, questions: Any) -> JudgementTable:
     """Return the table in which all these questions count."""
-    asked = read_facts(questions, (), limits)
+    asked = read_facts(questions, ())
     known = table.queries.words
     if not any(query in asked for query in known):
         raise InputError(

@@ -12,9 +12,9 @@ import msgspec
 
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import Id, read_records
-from rageval.files.limits import DEFAULT, Limits
+from rageval.files.limits import Limits
 from rageval.files.nuggets import read_nuggets
-from rageval.files.opening import Source, name_of
+from rageval.files.opening import Source, name_of, with_limits
 from rageval.files.spans import write_spans
 from rageval.records import Qrel, Span
 from rageval.scoring.sources import as_qrels
@@ -101,12 +101,10 @@ def lost_words(lost: Sequence[tuple[_Pair, str]]) -> str:
     return f"{len(lost):,} quotes stand nowhere in their chunks: {first}{more}"
 
 
-def read_quotes(source: Source, limits: Limits = DEFAULT) -> dict[_Pair, Quote]:
+def read_quotes(source: Source) -> dict[_Pair, Quote]:
     """Return what judges quoted for (query, nugget, chunk); judgements that failed have nothing to say."""
     found: dict[_Pair, Quote] = {}
-    for line, said in read_records(
-        source, Quote, "a judgement {query_id, item_id, aspect, evidence}", limits
-    ):
+    for line, said in read_records(source, Quote, "a judgement {query_id, item_id, aspect, evidence}"):
         if (said.start is None) != (said.end is None):
             raise InputError(f"{name_of(source)}:{line}: expected both start and end, or neither")
         if said.status in _GRADED and ((said.evidence or "").strip() or said.start is not None):
@@ -241,7 +239,7 @@ def anchor(
     nuggets: FileLike | None = None,
     rel: int = 1,
     unanchored: str = "error",
-    limits: Limits = DEFAULT,
+    limits: Limits | None = None,
 ) -> Anchored:
     """Make spans of sources out of judgements of chunks, so that they outlive the chunking.
 
@@ -285,10 +283,9 @@ def anchor(
     >>> found.spans[0].start, found.spans[0].end, found.spans[0].quote
     (0, 9, 'It rained')
     """
-    texts = Sources(sources, limits)
-    said = read_quotes(as_file(quotes, "quotes"), limits) if quotes is not None else {}
-    known = (
-        {} if nuggets is None else {(n.query_id, n.nugget_id): n.text for n in read_nuggets(nuggets, limits)}
-    )
-    cut = Chunks(as_file(chunks, "chunks"), texts, limits)
+    qrels, nuggets = with_limits(qrels, limits), with_limits(nuggets, limits)
+    texts = Sources(with_limits(sources, limits))
+    said = read_quotes(with_limits(as_file(quotes, "quotes"), limits)) if quotes is not None else {}
+    known = {} if nuggets is None else {(n.query_id, n.nugget_id): n.text for n in read_nuggets(nuggets)}
+    cut = Chunks(with_limits(as_file(chunks, "chunks"), limits), texts)
     return anchored(as_qrels(qrels), cut, texts, said, known, unanchored, rel)

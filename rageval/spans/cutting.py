@@ -9,7 +9,6 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from rageval.errors import InputError
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import Source, name_of
 from rageval.files.spans import read_chunks
 from rageval.names import near_misses
@@ -29,7 +28,7 @@ class Located(NamedTuple):
 class Chunks:
     """The chunks of a file. Those of a source are put in their places when somebody asks for them."""
 
-    def __init__(self, source: Source, sources: Sources, limits: Limits = DEFAULT) -> None:
+    def __init__(self, source: Source, sources: Sources) -> None:
         """Read a file of chunks, whose texts stand in these sources."""
         self.name = name_of(source)
         self._sources = sources
@@ -37,7 +36,7 @@ class Chunks:
         self._doc_of: dict[str, str] = {}
         self._located: dict[str, _Shelf] = {}
         marks = []
-        for chunk in read_chunks(source, limits):
+        for chunk in read_chunks(source):
             self._of_doc.setdefault(chunk.doc_id, []).append(chunk)
             self._doc_of[chunk.chunk_id] = chunk.doc_id
             said = digest(chunk.text or "") if chunk.start is None else f"{chunk.start}-{chunk.end}"

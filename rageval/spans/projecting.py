@@ -9,9 +9,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from rageval.errors import InputError, UsageError
-from rageval.files.limits import DEFAULT, LARGEST_GRADE, Limits
+from rageval.files.limits import LARGEST_GRADE, Limits
 from rageval.files.objects import ids, whole
-from rageval.files.opening import Source, name_of
+from rageval.files.opening import Source, name_of, with_limits
 from rageval.files.spans import SpanFile, read_chunks, read_spans, write_spans
 from rageval.files.trec import QrelsRows
 from rageval.measures.covering import Covering, Region
@@ -308,7 +308,7 @@ def project(
     *,
     overlap: str = USUAL_OVERLAP,
     stale: str = "error",
-    limits: Limits = DEFAULT,
+    limits: Limits | None = None,
 ) -> Qrels:
     """Make judgements of chunks out of spans of their sources.
 
@@ -345,11 +345,12 @@ def project(
     >>> list(rageval.spans.project(place / "gold.jsonl", place / "chunks.jsonl", place))
     [Qrel(query_id='q', doc_id='c1', relevance=1, iteration='n')]
     """
-    gold = read_spans(as_file(spans, "spans"), limits)
+    gold = read_spans(with_limits(as_file(spans, "spans"), limits))
     if not gold.spans:
         raise InputError(f"{gold.name}: holds no spans")
-    texts = Sources(sources, limits)
-    return qrels_of(projected(gold, Chunks(as_file(chunks, "chunks"), texts, limits), texts, overlap, stale))
+    texts = Sources(with_limits(sources, limits))
+    cut = Chunks(with_limits(as_file(chunks, "chunks"), limits), texts)
+    return qrels_of(projected(gold, cut, texts, overlap, stale))
 
 
 def qrels_of(found: Projected) -> Qrels:
@@ -381,7 +382,7 @@ def qrels_of(found: Projected) -> Qrels:
     return qrels
 
 
-def require_judged_chunks(chunks: Source, qrels: Qrels, limits: Limits = DEFAULT) -> None:
+def require_judged_chunks(chunks: Source, qrels: Qrels) -> None:
     """Raise `InputError` if judged documents are none of the chunks of a file."""
     judged = (doc for _, docs, _ in qrels.documents() for doc in docs)
-    require_ids([chunk.chunk_id for chunk in read_chunks(chunks, limits)], judged, name_of(chunks))
+    require_ids([chunk.chunk_id for chunk in read_chunks(chunks)], judged, name_of(chunks))

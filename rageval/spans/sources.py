@@ -10,8 +10,7 @@ from unicodedata import normalize
 
 from rageval.errors import InputError
 from rageval.files.jsonl import in_memory, read_records
-from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import BOM, chunks
+from rageval.files.opening import BOM, chunks, limits_of, with_limits
 from rageval.files.spans import SourceLine
 from rageval.names import near_misses
 from rageval.spans.aligning import SourceText
@@ -42,10 +41,10 @@ class Sources:
     In a folder a document is called by the path of its file in it, with or without the suffix.
     """
 
-    def __init__(self, place: SourcesLike, limits: Limits = DEFAULT) -> None:
+    def __init__(self, place: SourcesLike) -> None:
         """Look at what there is, or take the texts; `InputError` if there is nothing."""
         self.name = "sources" if isinstance(place, Mapping) else os.fspath(place)
-        self._limits = limits
+        self._limits = limits_of(place)
         self._texts: dict[str, SourceText] = {}
         self._paths: dict[str, list[str]] = {}
         if isinstance(place, Mapping):
@@ -95,8 +94,8 @@ class Sources:
 
     def _text_in(self, path: str) -> str:
         """Return the text of a file as it stands there: line ends are kept, a byte order mark is not text."""
-        limits = self._limits._replace(line=self._limits.unpacked)  # a text may well be one line
-        content = b"".join(chunks(path, limits)).removeprefix(BOM)
+        # A text may well be one line.
+        content = b"".join(chunks(with_limits(path, self._limits), self._limits.unpacked)).removeprefix(BOM)
         try:
             return content.decode()
         except UnicodeDecodeError as error:
@@ -106,7 +105,7 @@ class Sources:
             ) from None
 
     def _read(self, path: str) -> None:
-        for number, line in read_records(path, SourceLine, "a source {id, text}", self._limits):
+        for number, line in read_records(path, SourceLine, "a source {id, text}"):
             name = line.id if line.id is not None else line.doc_id
             if name is None or str(name) in self._texts:
                 found = "none" if name is None else f"{visible(str(name))!r} twice"

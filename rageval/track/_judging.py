@@ -196,7 +196,7 @@ def judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
 def _copied(path: str, runs: Collection[str], say: _Say) -> Iterator[str]:
     """Yield the lines of judgements that were made elsewhere, but for those of runs that are left out."""
     others, known = 0, {*runs, *OF_NO_RUN}
-    for text in chunks(path, DEFAULT.for_records()):
+    for text in chunks(path, DEFAULT.record):
         for line in text.removeprefix(BOM).decode("utf-8", "replace").splitlines():
             record = first_record(line.encode()) if '"run_id"' in line else None
             if record is not None and str(record.get("run_id", "")) not in known:

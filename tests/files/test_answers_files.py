@@ -21,6 +21,7 @@ from rageval.errors import InputError, UsageError
 from rageval.files.answers import FORMS, read_answers, write_answers
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import with_limits
 from rageval.records import Answer, Sentence
 from rageval.text import RULES, length
 
@@ -42,9 +43,9 @@ def stream(*records: Any, name: str = "file.jsonl") -> io.BytesIO:
     return found
 
 
-def refused(*records: Any, **options: Any) -> str:
+def refused(*records: Any, limits: Limits = DEFAULT) -> str:
     with pytest.raises(InputError) as error:
-        list(read_answers(stream(*records), **options))
+        list(read_answers(with_limits(stream(*records), limits)))
     return str(error.value)
 
 

@@ -19,6 +19,7 @@ from rageval.checking import diagnose
 from rageval.errors import InputError, UsageError
 from rageval.files.limits import DEFAULT
 from rageval.files.nuggets import read_banks, read_intent_weights, read_nuggets, write_banks
+from rageval.files.opening import with_limits
 from rageval.judges.material import Material, tasks
 from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Nugget, Question, Reference, Sentence
@@ -198,7 +199,7 @@ def test_json_over_many_lines_is_explained_where_it_is_broken() -> None:
     deep = b'{\n"a":' * 10_000 + b"1" + b"}\n" * 10_000
     assert "nested too deeply" in refused(deep)
     with pytest.raises(InputError, match="--limit record"):
-        list(read_nuggets(stream(whole), DEFAULT._replace(record=100)))
+        list(read_nuggets(with_limits(stream(whole), DEFAULT._replace(record=100))))
 
 
 @given(st.binary(max_size=60))

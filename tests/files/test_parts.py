@@ -18,7 +18,7 @@ import rageval
 from rageval.errors import InputError
 from rageval.files import parts, trec
 from rageval.files.limits import Limits
-from rageval.files.opening import FileChanged, chunks
+from rageval.files.opening import File, FileChanged, chunks
 from rageval.files.parts import FilePart, Grain, cut
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked
@@ -68,8 +68,8 @@ def queries_of(stretches: Sequence[FilePart], reading: Reading = PLAIN) -> list[
     return found
 
 
-def divided(path: Path, engine: Any, **options: Any) -> Divided:
-    return Divided(path.name, None, path, engine=engine, smallest=1, **options)
+def divided(path: Path | File, engine: Any, **options: Any) -> Divided:
+    return Divided(Path(path).name, None, path, engine=engine, smallest=1, **options)
 
 
 def scored_in_parts(path: Path, width: int) -> tuple[list[Any], int]:
@@ -217,12 +217,11 @@ def test_a_table_with_checksums(tmp_path: Path) -> None:
 
 
 def test_what_swells_is_refused_as_ever(tmp_path: Path) -> None:
-    path = tmp_path / "run"
-    path.write_bytes(seekable("".join(ROWS).encode(), frames_every(200)))
-    reading = Reading(limits=Limits(unpacked=1000))
-    assert cut(path, reading, FINE) == []
+    path = File(tmp_path / "run", Limits(unpacked=1000))
+    Path(path).write_bytes(seekable("".join(ROWS).encode(), frames_every(200)))
+    assert cut(path, Reading(), FINE) == []
     with pytest.raises(InputError, match="unpacks to more than 1,000 bytes"):
-        EVALUATOR.evaluate(divided(path, Here(), reading=reading))
+        EVALUATOR.evaluate(divided(path, Here()))
 
 
 @pytest.mark.slow
@@ -344,7 +343,7 @@ def test_no_chunk_and_no_part_decides_for_itself_what_tabs_are(
     expected = outcome(path, reading)
     assert outcome(path, reading, Here()) == expected
     for size in (1, 40, 100):
-        monkeypatch.setattr(trec, "chunks", lambda source, limits, size=size: chunks(source, limits, size))
+        monkeypatch.setattr(trec, "chunks", lambda source, size=size: chunks(source, size=size))
         assert outcome(path, reading) == expected
     path.write_bytes(seekable(path.read_bytes(), range(30, path.stat().st_size, 30)))
     assert outcome(path, reading, Here()) == expected

@@ -24,7 +24,6 @@ from rageval.files.limits import DEFAULT
 from rageval.files.nuggets import numbered_banks
 from rageval.files.opening import ADAPTIVE, chunks
 from rageval.files.plans import LabelPlan, plan_lines
-from rageval.files.trec import Reading
 from rageval.scoring.sources import read_qrels
 
 
@@ -40,19 +39,19 @@ def test_what_became_of_a_claim_is_noted_at_its_documents_alone(tmp_path: Path) 
 
 @pytest.mark.parametrize("length", [10, 11])
 def test_an_id_may_be_just_as_long_as_its_limit(length: int) -> None:
-    reading = Reading(limits=DEFAULT._replace(id=10))
+    limits = DEFAULT._replace(id=10)
     text = f"{'q' * length} 0 d 1\n".encode()
     if length == 10:
-        assert read_qrels(io.BytesIO(text), reading=reading).query_ids == ["q" * 10]
+        assert read_qrels(io.BytesIO(text), limits=limits).query_ids == ["q" * 10]
     else:
         with pytest.raises(InputError, match="11 bytes, expected at most 10"):
-            read_qrels(io.BytesIO(text), reading=reading)
+            read_qrels(io.BytesIO(text), limits=limits)
 
 
 def test_a_line_is_called_too_long_only_if_it_is(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text(f"{'q' * 10} 0 d many\n")
     with pytest.raises(InputError, match="found 'many'"):
-        read_qrels(tmp_path / "qrels", reading=Reading(limits=DEFAULT._replace(id=10)))
+        read_qrels(tmp_path / "qrels", limits=DEFAULT._replace(id=10))
 
 
 @pytest.mark.parametrize(("first", "expected"), [("r q ap", "3"), ("r q ap all", "4"), ("r q", "3 or 4")])
@@ -97,7 +96,7 @@ def test_answers_of_a_bank_have_the_importance_that_is_said() -> None:
     answers = {"a": {"answer": "Oslo", "importance": 3, **stated}, "b": {"answer": "Bergen", **stated}}
     asked = {"question": "Where?", "question_id": "1", "query_id": "q", "answers": answers}
     record = {"query_id": "q", "title_query": "t", "nugget_bank": {"Where?": asked}}
-    ((_, bank),) = numbered_banks(io.BytesIO(json.dumps(record).encode()), DEFAULT)
+    ((_, bank),) = numbered_banks(io.BytesIO(json.dumps(record).encode()))
     assert isinstance(bank, NuggetBank)
     assert [[each.importance for each in nugget.answers] for nugget in bank.nuggets] == [["3", None]]
 

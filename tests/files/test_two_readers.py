@@ -20,8 +20,8 @@ import rageval
 from rageval.cli import main
 from rageval.errors import InputError
 from rageval.files import trec
-from rageval.files.limits import Limits
-from rageval.files.opening import _refuse_bom
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import File, _refuse_bom, with_limits
 from rageval.files.trec import QRELS, RUN, LineForm, Reading, Text, _read_lines, _score, grade_of
 from rageval.kernel import kernel
 from rageval.scoring import joining, qrels, sources
@@ -50,25 +50,25 @@ def plain() -> Iterator[None]:
         yield
 
 
-def line_by_line(text: bytes, kind: LineForm, reading: Reading) -> Any:
+def line_by_line(text: bytes, kind: LineForm, reading: Reading, limits: Limits) -> Any:
     _refuse_bom(text, "f", 7)
     lines = enumerate(text.split(b"\n"), 7)
-    numbers, rows = _read_lines(lines, kind, "f", reading.comments, reading.limits, bool(reading.tabbed))
-    read = _score if kind is RUN else lambda word: grade_of(word, reading.limits.grade)
+    numbers, rows = _read_lines(lines, kind, "f", reading.comments, limits, bool(reading.tabbed))
+    read = _score if kind is RUN else lambda word: grade_of(word, limits.grade)
     columns = [list(column) for column in zip(*rows, strict=True)]
     if columns:
         columns[kind.number] = list(map(read, columns[kind.number]))  # type: ignore[arg-type]
     return numbers, columns
 
 
-def as_a_whole(text: bytes, kind: LineForm, reading: Reading) -> Any:
-    numbers, columns = kind.stretch(Text(text, 7), "f", reading)
+def as_a_whole(text: bytes, kind: LineForm, reading: Reading, limits: Limits = DEFAULT) -> Any:
+    numbers, columns = kind.stretch(Text(text, 7), with_limits("f", limits), reading)
     return list(numbers), [list(column) for column in columns]
 
 
-def same(kind: LineForm, text: bytes, reading: Reading) -> None:
-    assert outcome(lambda: as_a_whole(text, kind, reading)) == outcome(
-        lambda: line_by_line(text, kind, reading)
+def same(kind: LineForm, text: bytes, reading: Reading, limits: Limits) -> None:
+    assert outcome(lambda: as_a_whole(text, kind, reading, limits)) == outcome(
+        lambda: line_by_line(text, kind, reading, limits)
     )
 
 
@@ -80,7 +80,7 @@ def test_a_stretch_is_read_as_its_lines_are(rng: random.Random, comments: str) -
     limits = Limits(id=rng.choice((6, 1024)), line=rng.choice((20, 2**20)), grade=rng.choice((1, 10**6)))
     for kind, text, by_tabs in ((QRELS, judged, tabbed[0]), (RUN, run, tabbed[1])):
         for content in (text, files.mutated(rng, text), text.replace(b"q", b"#", 1)):
-            same(kind, content, Reading(comments, limits, by_tabs))
+            same(kind, content, Reading(comments, by_tabs), limits)
 
 
 ORDINARY = [
@@ -98,13 +98,14 @@ def test_ordinary_lines_are_never_read_one_by_one(text: bytes, monkeypatch: pyte
     assert as_a_whole(text, RUN, Reading(tabbed=b"\t" in text))[0]
 
 
-def drawn(rng: random.Random, folder: Path, mutate: bool) -> tuple[Path, Path, Reading]:
+def drawn(rng: random.Random, folder: Path, mutate: bool) -> tuple[File, File, Reading]:
     texts, _ = files.drawn_files(rng)
     paths = folder / "qrels", folder / "run"
     for path, text in zip(paths, texts, strict=True):
         path.write_bytes(files.mutated(rng, text) if mutate and rng.random() < 0.7 else text)
     limits = Limits(id=rng.choice((6, 1024, 1024)), grade=rng.choice((1, 10**6, 10**6)))
-    return *paths, Reading(rng.choice(("error", "error", "skip", "data")), limits)
+    judged, run = (File(path, limits) for path in paths)
+    return judged, run, Reading(rng.choice(("error", "error", "skip", "data")))
 
 
 def columns_of(path: Path, reading: Reading, floor: int) -> Any:
@@ -201,7 +202,7 @@ def values(run: Any, judged: Any) -> Any:
 @pytest.mark.parametrize("limit", [1, 2, 5, 8, 33])
 @pytest.mark.parametrize("part", [b" ", b"\t", b" \t "])
 def test_the_plain_reader_sees_an_id_that_is_too_long_wherever_it_stands(limit: int, part: bytes) -> None:
-    reading = Reading(limits=Limits(id=limit), tabbed=b"\t" in part)
+    reading = Reading(tabbed=b"\t" in part)
     for before in range(2 * limit + 1):
         for length in {1, limit, limit + 1, 2 * limit, 3 * limit + 1}:
             doc = b"d" * length
@@ -211,5 +212,6 @@ def test_the_plain_reader_sees_an_id_that_is_too_long_wherever_it_stands(limit: 
                 (b"q", b"Q0", b"a", b"1", b"2.5", b"t" * (before + 1)),
                 (b"q", b"Q0", doc, b"2", b"1.5", b"t"),
             )
-            columns = RUN.ordinary(b"".join(part.join(row) + b"\n" for row in rows), reading)
+            text = b"".join(part.join(row) + b"\n" for row in rows)
+            columns = RUN.ordinary(text, reading, Limits(id=limit))
             assert (columns is None) == (length > limit), (before, length)

@@ -19,7 +19,7 @@ from rageval.cli import main
 from rageval.errors import InputError
 from rageval.files.columnar import run_rows
 from rageval.files.limits import DEFAULT
-from rageval.files.trec import Reading
+from rageval.files.opening import File
 from rageval.files.whole import read_whole, text_of_whole
 from rageval.logs.reading import read
 
@@ -165,5 +165,5 @@ def test_an_id_that_is_stored_once_and_is_far_too_long_is_not_written_out_in_eac
         list(run_rows("run.parquet"))
     assert pyarrow.default_memory_pool().max_memory() < before + 2**28
     parquet.write_table(pyarrow.table({**table, "query_id": ["q" * 1025] * rows}), "run.parquet")
-    reading = Reading(limits=DEFAULT._replace(id=1025))
-    assert sum(len(each.docs) for each in run_rows("run.parquet", reading)) == rows
+    file = File("run.parquet", DEFAULT._replace(id=1025))
+    assert sum(len(each.docs) for each in run_rows(file)) == rows

@@ -1,0 +1,97 @@
+"""Limits go with the source: through copies, pickles, kept streams, parts of files and lists of files."""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rageval
+from rageval.errors import InputError
+from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import (
+    STDIN,
+    File,
+    LimitedName,
+    RowRange,
+    is_remote,
+    kept,
+    limits_of,
+    name_of,
+    noted,
+    with_limits,
+)
+from rageval.files.parts import Grain, cut
+from rageval.files.trec import Reading
+from rageval.records import Nugget
+from rageval.scoring.sources import rows_of, source_of_run
+
+TIGHT = Limits(id=5)
+ROWS = "".join(f"q{at} Q0 {'d' * 9} 1 1 r\n" for at in range(60))
+
+
+@pytest.mark.parametrize("source", ["run", Path("run"), STDIN, "https://example.org/run", "s3://b/run"])
+def test_a_name_with_limits_is_the_same_name(source: Any) -> None:
+    found = with_limits(source, TIGHT)
+    assert limits_of(found) == TIGHT
+    assert (name_of(found), os.fspath(found)) == (name_of(source), os.fspath(source))
+    assert is_remote(found) == is_remote(source)
+    assert with_limits(found, TIGHT) is found
+    assert limits_of(pickle.loads(pickle.dumps(found))) == TIGHT
+    assert limits_of(with_limits(found, DEFAULT)) == DEFAULT
+    assert limits_of(source) == DEFAULT
+    assert with_limits(source, DEFAULT) is source
+
+
+def test_a_name_with_limits_is_text() -> None:
+    name = LimitedName("a,b", TIGHT)
+    assert name == "a,b"
+    assert hash(name) == hash("a,b")
+    assert type(str(name)) is str
+
+
+def test_what_cannot_carry_limits_is_returned_as_it_is() -> None:
+    nugget, text = Nugget("q", "n", "text"), io.StringIO()
+    for each in (None, {"q": {"d": 1}}, nugget, text, Limits):
+        assert with_limits(each, TIGHT) is each
+    assert with_limits(("a", nugget), TIGHT) == ["a", nugget]
+
+
+def test_a_stream_with_limits_is_read_as_the_stream() -> None:
+    stream = io.BytesIO(ROWS.encode())
+    found = with_limits(stream, TIGHT)
+    assert found.seekable()
+    assert limits_of(kept(found)) == TIGHT
+    assert limits_of(stream) == DEFAULT
+    with pytest.raises(InputError, match="of 9 bytes, expected at most 5"):
+        rageval.read_run(found)
+    stream.seek(0)
+    assert rageval.read_run(stream).name == "<stream>"
+
+
+def test_standard_input_is_kept_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ROWS.encode())))
+    with pytest.raises(InputError, match=r"<stdin>:1: a docid of 9 bytes, expected at most 5"):
+        rageval.read_run(STDIN, limits=TIGHT)
+
+
+def test_a_file_keeps_its_limits(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    path.write_text(ROWS)
+    for source in (path, str(path)):
+        found = noted(with_limits(source, TIGHT))
+        assert isinstance(found, File)
+        assert found == File(path)
+        assert limits_of(RowRange(found, range(3))) == TIGHT
+        with pytest.raises(InputError, match="of 9 bytes, expected at most 5"):
+            source_of_run("run", found).run()
+    parts = cut(found, Reading(), Grain(4, 1, 10**6))
+    assert len(parts) > 1
+    for part in pickle.loads(pickle.dumps(parts)):
+        with part.opened(Reading()) as opened, pytest.raises(InputError, match="expected at most 5"):
+            list(rows_of(*opened))
