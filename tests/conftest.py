@@ -31,7 +31,7 @@ collect_ignore = [
 # The same examples every time: a test that fails does so because of a change. `nightly` looks elsewhere.
 _QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("readme", max_examples=20, derandomize=True, **_QUIET)
-settings.register_profile("ci", max_examples=40, derandomize=True, **_QUIET)
+settings.register_profile("ci", max_examples=25, derandomize=True, **_QUIET)
 settings.register_profile("nightly", max_examples=200, **_QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "readme"))
 

@@ -498,6 +498,7 @@ def runs_of(folder: Path, seed: int, fails: float = 0.0) -> tuple[Any, dict[str,
 
 
 @pytest.mark.slow
+@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("measure", "saves", "fails"),
     [("p@5", 0.2, 0), ("rr@5", 0.4, 0), ("recall@5", 0, 0), ("ndcg@5", 0, 0.02), ("success@3", 0.4, 0.02)],

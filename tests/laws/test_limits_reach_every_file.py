@@ -131,6 +131,7 @@ def files_in(line: tuple[str, ...]) -> Iterator[Path]:
         yield Path("c/nuggets.jsonl")
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_that_is_too_long_is_refused_in_every_file(name: str) -> None:
     line = LINES[name]

@@ -96,8 +96,8 @@ class TestHowManyRunsThereAre:
         ("runs", "queries", "adjust"),
         [
             *product((2, 33), (25, 50), ("holm", "max_t", "none")),
-            (200, 25, "holm"),
-            (200, 50, "max_t"),
+            pytest.param(200, 25, "holm", marks=pytest.mark.nightly),
+            pytest.param(200, 50, "max_t", marks=pytest.mark.nightly),
         ],
     )
     def test_in_python(self, runs: int, queries: int, adjust: str) -> None:
