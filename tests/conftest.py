@@ -30,10 +30,9 @@ collect_ignore = [
 
 # The same examples every time: a test that fails does so because of a change. `nightly` looks elsewhere.
 _QUIET = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("readme", max_examples=20, derandomize=True, **_QUIET)
-settings.register_profile("ci", max_examples=25, derandomize=True, **_QUIET)
+settings.register_profile("usual", max_examples=20, derandomize=True, **_QUIET)
 settings.register_profile("nightly", max_examples=200, **_QUIET)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "readme"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 # pytest rewrites the asserts of a plug-in's whole package, which has none.
 for _finder in sys.meta_path:
