@@ -244,6 +244,8 @@ def _from_request(fields: _Fields, limits: Limits) -> Question:
     there = (key for key in _TOPIC_IDS if key in fields and bytes(fields[key]) != b"null")
     given = {key: _value(fields, key, str | int) for key in there}
     named = {key: identifier(value, key, limits) for key, value in given.items()}
+    if not named:
+        raise Unfit(f"expected the id of a topic, one of {', '.join(_TOPIC_IDS)}, found none")
     # Tracks renamed the id from year to year, and some files have both names.
     if len(set(named.values())) > 1:
         said = " and ".join(f"{key} {name[:60]!r}" for key, name in named.items())

@@ -255,3 +255,11 @@ def test_a_large_file_of_crag_needs_little_memory(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert count == 30
     assert peak < 9 * 2**20  # of 27 MB
+
+
+@pytest.mark.parametrize("later", [{"title": "fall"}, {"request_id": None, "title": "fall"}])
+def test_a_later_topic_without_an_id_is_told(later: dict[str, Any]) -> None:
+    with pytest.raises(
+        InputError, match=r":2: .*expected the id of a topic, one of request_id, topic_id, id"
+    ):
+        read({"request_id": "a", "title": "spring"}, later)
