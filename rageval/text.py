@@ -67,6 +67,15 @@ def parted_at_formulas(text: str) -> list[str]:
     return [part if at % 2 else part.replace(r"\$", "$") for at, part in enumerate(parts)]
 
 
+def written_out(name: str) -> str:
+    r"""Return a name with bytes that are no UTF-8 written out, so that any file can hold it.
+
+    >>> written_out("run\udcff"), written_out("run")
+    ('run\\udcff', 'run')
+    """
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 def visible(text: str | bytes) -> str:
     r"""Return the text with everything a terminal would obey written out.
 

@@ -34,7 +34,7 @@ from rageval.names import near_misses
 from rageval.records import Nugget, Qrel, Question
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_run
-from rageval.text import visible
+from rageval.text import visible, written_out
 
 _Judge = str | Model
 
@@ -533,7 +533,8 @@ def _named(words: Iterable[str]) -> dict[str, Run]:
     runs: dict[str, Run] = {}
     for setting, named in _given(tuple(map(setting_of, words))).items():
         for name, run in named.items():
-            runs[name if setting == _searching.QUESTION else f"{setting}/{name}"] = run
+            called = name if setting == _searching.QUESTION else f"{setting}/{name}"
+            runs[written_out(called)] = run
     return runs
 
 

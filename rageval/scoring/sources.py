@@ -50,6 +50,7 @@ from rageval.scoring.joining import Joined, Joining, Piece
 from rageval.scoring.ordering import EVERYTHING, Documents, Scattered, whole_queries
 from rageval.scoring.qrels import NOT_JUDGED, SEED, Columns, Fractional, Qrels, _fed, _regrouped
 from rageval.scoring.runs import Run
+from rageval.text import written_out
 
 _Result = TypeVar("_Result")
 _SHARE = 2**26  # bytes of rows that are put in order in memory
@@ -466,7 +467,7 @@ def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
 
 def run_name(source: Source) -> str:
     """Return a name for a run: it is called after its file, bytes that are no UTF-8 written out."""
-    name = name_of(source).encode("utf-8", "backslashreplace").decode()
+    name = written_out(name_of(source))
     if is_remote(source):
         name = name.partition("?")[0]
     return name if name.startswith("<") else os.path.basename(name.rstrip("/"))

@@ -50,3 +50,12 @@ def test_a_rubric_of_words_that_are_not_utf_8_is_refused(tmp_path: Path) -> None
     done = CliRunner().invoke(main, [*words, "-o", str(tmp_path / "made.toml")])
     assert (done.exit_code, (tmp_path / "made.toml").exists()) == (2, False)
     assert "is not UTF-8, as a rubric is" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
+def test_a_pool_names_runs_that_any_file_can_hold(tmp_path: Path) -> None:
+    path = tmp_path / ODD
+    path.write_text("q Q0 a 1 1 t\n")
+    done = CliRunner().invoke(main, ["build", "pool", str(path), "-o", str(tmp_path / "pool")])
+    assert done.exit_code == 0, done.stderr
+    assert '"from":{"odd\\\\udcff":1}' in (tmp_path / "pool").read_text()
