@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,10 +23,12 @@ from rageval.files import retrieved
 from rageval.files.answers import NO_ANSWER, read_answers
 from rageval.files.claims import read_claims
 from rageval.files.jsonl import read_records
+from rageval.files.kinds import told
 from rageval.files.limits import Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Source, name_of, start_of, with_limits
 from rageval.files.questions import read_questions
+from rageval.files.start import JUDGED_DOCUMENTS, QUESTIONS, RUNS
 from rageval.judges.rubric import Rubric
 from rageval.records import Answer, Nugget, Question, Sentence
 from rageval.text import problem_of_id, visible
@@ -652,6 +655,8 @@ def gathered(
     questions, nuggets, passages, claims = (
         with_limits(source, limits) for source in (questions, nuggets, passages, claims)
     )
+    for source in answers:
+        _refuse_lines(source)
     said = [answer for source in answers for answer in read_answers(source)]
     known = {question.query_id: question for question in read_questions(questions)} if questions else {}
     for answer in said:  # some files of answers hold the question, too
@@ -726,6 +731,13 @@ def _text_of(document: Any) -> str:
     if text is None:
         return str(document.default_text())
     return f"{title}\n{text}" if title else str(text)
+
+
+def _refuse_lines(source: Source) -> None:
+    """Refuse a run or another file of columns that stands where answers do, once and by its kind."""
+    kind = told(source) if isinstance(source, str | os.PathLike) else None
+    if kind is not None and not kind.is_json and kind.holds in (RUNS, JUDGED_DOCUMENTS, QUESTIONS):
+        raise InputError(f"{name_of(source)}:1: holds {kind.said}; expected answers")
 
 
 def _read_passages(source: Source) -> dict[str, str]:

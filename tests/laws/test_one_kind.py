@@ -202,6 +202,16 @@ def test_records_are_told_as_a_file_of_them_is() -> None:
         assert rageval.evaluate_answers("length", **given)["r"].scores[0].value == 3
 
 
+@pytest.mark.parametrize("name", ["run.trec", "qrels.nugget"])
+def test_judge_says_once_what_a_file_is_that_holds_no_answers(name: str) -> None:
+    words = ["judge", "crag", str(EXAMPLES / name), "--judge", "contains"]
+    done = CliRunner().invoke(main, [*words, "--questions", str(EXAMPLES / "trace/questions.jsonl")])
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1
+    assert f"{name}:1: holds " in done.stderr
+    assert "expected answers" in done.stderr
+
+
 def test_two_files_are_opened_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
