@@ -9,6 +9,21 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, SupportsFloat, TypeAlias, TypedDict
 
+from rageval.options import (
+    Adjust,
+    Block,
+    CompatOfAnswers,
+    CompatOfRuns,
+    Interval,
+    JudgeChanged,
+    OnMissing,
+    Population,
+    Test,
+    Ties,
+    Vote,
+    ZeroRel,
+)
+
 if TYPE_CHECKING:
     import ir_measures
 
@@ -120,15 +135,15 @@ if TYPE_CHECKING:
 class RunOptions(TypedDict, total=False):
     """The options of `evaluate`, which `rageval.scoring.rules.Rules` explains."""
 
-    ties: Literal["trec", "docid_asc", "input", "rank", "error", "expected"]
+    ties: Ties
     depth: int | None
     judged_only: bool
     intersection: bool
     complete: bool
-    zero_rel: Literal["zero", "skip", "nan"]
+    zero_rel: ZeroRel
     rel: int | None
     groups: Mapping[str, str] | None
-    compat: Literal["pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack"] | None
+    compat: CompatOfRuns | None
     provider: str | None
     bounds: bool
     nuggets_in_qrels: bool | None
@@ -139,10 +154,10 @@ class RunOptions(TypedDict, total=False):
 class AnswerOptions(TypedDict, total=False):
     """The options of `evaluate_answers`, which `rageval.scoring.rules.Rules` explains."""
 
-    on_missing: Literal["error", "skip", "worst", "best"]
+    on_missing: OnMissing
     groups: Mapping[str, str] | None
     weights: Mapping[str, float] | None
-    compat: Literal["nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa", "ragchecker"] | None
+    compat: CompatOfAnswers | None
     intersection: bool
 
 
@@ -151,9 +166,9 @@ class ComparisonOptions(TypedDict, total=False):
 
     baseline: str
     all_pairs: bool
-    test: Literal["randomisation", "t"]
-    adjust: Literal["holm", "max_t", "none"]
-    interval: Literal["bca", "percentile"]
+    test: Test
+    adjust: Adjust
+    interval: Interval
     level: float
     power: float
     draws: int
@@ -161,7 +176,7 @@ class ComparisonOptions(TypedDict, total=False):
     seed: int
     clusters: Mapping[str, str] | None
     clustered_by: str
-    population: Literal["kind", "set"]
+    population: Population
 
 
 class CompareOptions(RunOptions, ComparisonOptions, total=False):
@@ -175,16 +190,16 @@ class GateOptions(RunOptions, total=False):
     """The options of `gate`: those of `evaluate`, and what `rageval.comparison.GateSettings` explains."""
 
     slice_margin: float | None
-    block: Literal["worse", "beyond-margin"]
-    judge_changed: Literal["error", "allow"]
+    block: Block
+    judge_changed: JudgeChanged
     fail_under: Mapping[str, float]
     level: float
     clusters: FileLike | Mapping[str, str] | None
     clustered_by: str
-    interval: Literal["bca", "percentile"]
+    interval: Interval
     resamples: int
     seed: int
-    population: Literal["kind", "set"]
+    population: Population
 
 
 class JudgeOptions(TypedDict, total=False):
@@ -199,7 +214,7 @@ class JudgeOptions(TypedDict, total=False):
     repetition: int
     shard: str | None
     quiet: bool
-    vote: Literal["mean", "median", "majority"]
+    vote: Vote
     tiebreak: str | None
     canaries: int
     batch: bool

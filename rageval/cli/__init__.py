@@ -60,7 +60,6 @@ GROUPS = {
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 _DEFAULT_COMMAND = "score"
-_OLD_NAMES = {"judgements": "replies"}  # for one version
 
 
 class _Commands(Group):
@@ -86,9 +85,6 @@ class _Commands(Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command before words that begin with none."""
-        if args and args[0] in _OLD_NAMES and not os.path.exists(args[0]):
-            _say(f"{args[0]} is called {_OLD_NAMES[args[0]]} now; the old name goes with the next version")
-            args = [_OLD_NAMES[args[0]], *args[1:]]
         if args and args[0] not in COMMANDS and args[0] not in ("--help", "-h", "--version"):
             hint = "" if ctx.resilient_parsing else _meant(args[0])
             if hint:

@@ -6,8 +6,8 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, UsageError
 from rageval.files.kinds import start_of_file, tag_of, told, unlike
@@ -26,6 +26,9 @@ from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENT
 from rageval.files.trec import Reading, kind_of_line
 from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_run
 from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.cli._options import OfSpans, Scoring
 
 
 class Inputs:
@@ -48,11 +51,13 @@ class Inputs:
         return [*self.answers, *self.datasets]
 
 
-def ids_of_datasets(inputs: Inputs, options: Mapping[str, Any]) -> list[str]:
+def ids_of_datasets(inputs: Inputs, options: Scoring) -> list[str]:
     """Return the ids of all data sets that were named, as judgements or for an option."""
     from rageval.datasets.loading import Dataset
 
-    named = [each for value in options.values() for each in (value if isinstance(value, tuple) else [value])]
+    named = [
+        each for value in vars(options).values() for each in (value if isinstance(value, tuple) else [value])
+    ]
     return [each.id for each in [*inputs.datasets, *named] if isinstance(each, Dataset)]
 
 
@@ -135,7 +140,7 @@ def _named(runs: list[Any], names: list[str], said: Sequence[str], reading: Read
 _OF_SPANS = ("chunks", "sources", "overlap", "stale")
 
 
-def judgements(inputs: Inputs, reading: Reading, floor: int, options: Mapping[str, Any]) -> Any:
+def judgements(inputs: Inputs, reading: Reading, floor: int, options: OfSpans) -> Any:
     """Read the one set of judgements; `options` are what is said of spans and chunks."""
     if len(inputs.qrels) != 1 or not inputs.runs:
         raise UsageError(_expectation(inputs))
@@ -146,13 +151,13 @@ def judgements(inputs: Inputs, reading: Reading, floor: int, options: Mapping[st
         return _projected(qrels, options)
     else:
         found = read_qrels(qrels, reading=reading, floor=floor)
-    said = [name for name in _OF_SPANS[1:] if options[name] is not None]
+    said = [name for name in _OF_SPANS[1:] if getattr(options, name) is not None]
     if said:
         raise UsageError(f"--{said[0]} is about spans; leave it out for judgements of documents")
-    if options["chunks"] is not None:
+    if options.chunks is not None:
         from rageval.spans.projecting import require_judged_chunks
 
-        require_judged_chunks(options["chunks"], found)
+        require_judged_chunks(options.chunks, found)
     return found
 
 
@@ -180,17 +185,18 @@ class _QrelsOfDataset:
         return found
 
 
-def _projected(spans: Any, options: Mapping[str, Any]) -> Any:
+def _projected(spans: Any, options: OfSpans) -> Any:
     """Return what chunks hold by spans of sources."""
     from rageval.spans import project
 
-    if options["chunks"] is None or options["sources"] is None:
+    if options.chunks is None or options.sources is None:
         raise UsageError(
             f"{visible(name_of(spans))}: holds spans of sources; expected --chunks FILE and --sources DIR,"
             " by which it is told what chunks hold them"
         )
-    said = {name: options[name] for name in ("overlap", "stale") if options[name] is not None}
-    return project(spans, options["chunks"], options["sources"], **said)
+    given: dict[str, Any] = {"overlap": options.overlap, "stale": options.stale}
+    rules = {name: value for name, value in given.items() if value is not None}
+    return project(spans, options.chunks, options.sources, **rules)
 
 
 def _source(word: str) -> Any:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from dataclasses import dataclass, is_dataclass
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 
 import click
 
+from rageval import options as opt
 from rageval.errors import FAULTS, UsageError
+from rageval.options import REQUIRED, SECTIONS, OptionField, fields_of, fields_of_class
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -58,412 +63,87 @@ class LimitOption(click.Option):
     """How much files may ask of us: it is put into every source of its command before that is called."""
 
 
-QUESTIONS, NUGGETS, DOCUMENTS = FileOrId("questions"), FileOrId("nuggets"), FileOrId("documents")
-ANSWERS, QRELS = FileOrId("answers"), FileOrId("qrels")
+_PATHS: Mapping[str, Mapping[str, Any]] = {
+    "file": {"exists": True, "dir_okay": False},
+    "path": {},
+}  # of `Option.kind`, for click
 
 
-# What several commands take: names, and what they mean, once. A command may say in other words what it does
-# with one, whether it must be there, and whether it may be repeated; never what it is called or holds.
-_SHARED: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
-    "--measure": (
-        ("-m", "--measure", "measures"),
-        {
-            "multiple": True,
-            "metavar": "MEASURES",
-            "shell_complete": completing("measures"),
-            "help": "What to measure: alpha_ndcg@10, 'nDCG@10 AP', official:freshstack."
-            " See: rageval measures.",
-        },
-    ),
-    "--sort": (
-        ("--sort",),
-        {
-            "metavar": "MEASURE",
-            "shell_complete": completing("measures"),
-            "help": "Put the best run by this measure first; 'run' sorts by name.",
-        },
-    ),
-    "--names": (
-        ("--names",),
-        {
-            "multiple": True,
-            "metavar": "NAME=FILE",
-            "help": "Call the run in FILE by this name; 'tag': call runs by their tags (default: by"
-            " their files).",
-        },
-    ),
-    "--size": (
-        ("--size",),
-        {
-            "metavar": "WxH",
-            "help": "Of --plot: column (3.3 inches wide), page (7), or width and height in inches, as in 5x3"
-            " (default: as wide as its panels need, at most a page).",
-        },
-    ),
-    "--caption": (
-        ("--caption",),
-        {
-            "metavar": "TEXT",
-            "help": "Of --format latex: the table's caption, with formulas as in $\\alpha$ (default: what it"
-            " rests on; '': the tabular alone).",
-        },
-    ),
-    "--label": (
-        ("--label",),
-        {"metavar": "NAME", "help": "Of --format latex: by what a text refers to the table, as in tab:runs."},
-    ),
-    "--depth": (
-        ("-M", "--depth"),
-        {"type": click.IntRange(1), "help": "Only the first N documents of each ranking."},
-    ),
-    "--places": (
-        ("-p", "--places"),
-        {"type": click.IntRange(0, 17), "help": "Decimal places to print (default 4; 6 in ndeval's format)."},
-    ),
-    "--level": (
-        ("--level",),
-        {
-            "type": float,
-            "default": 0.95,
-            "show_default": True,
-            "help": "The confidence level of intervals and tests.",
-        },
-    ),
-    "--on-missing": (
-        ("--on-missing",),
-        {
-            "type": click.Choice(("error", "skip", "worst", "best")),
-            "default": "error",
-            "show_default": True,
-            "help": "Judgements that failed or are not there: refuse (exit 3), leave out, take for the worst"
-            " or best.",
-        },
-    ),
-    "--nuggets-in-qrels": (
-        ("--nuggets-in-qrels",),
-        {
-            "type": click.Choice(("yes", "no")),
-            "help": "Whether the second column of the judgements names nuggets (default: yes, with a"
-            " warning where it looks otherwise).",
-        },
-    ),
-    "--questions": (
-        ("--questions",),
-        {"type": QUESTIONS, "metavar": METAVAR, "help": "The questions."},
-    ),
-    "--nuggets": (
-        ("--nuggets",),
-        {
-            "type": NUGGETS,
-            "metavar": METAVAR,
-            "help": "The nuggets that were judged: which are vital, or of what weight.",
-        },
-    ),
-    "--intent-weights": (
-        ("--intent-weights",),
-        {
-            "type": NUGGETS,
-            "metavar": METAVAR,
-            "help": "What each nugget of runs' judgements weighs: lines 'topic nugget weight', or nuggets"
-            " (vital 1, okay 0.5).",
-        },
-    ),
-    "--answers": (
-        ("--answers",),
-        {
-            "multiple": True,
-            "type": ANSWERS,
-            "metavar": METAVAR,
-            "help": "The answers that were judged: for their lengths, sentences and citations.",
-        },
-    ),
-    "--interval": (
-        ("--interval",),
-        {
-            "type": click.Choice(("bca", "percentile")),
-            "default": "bca",
-            "show_default": True,
-            "help": "Which bootstrap interval; measures of two values have Wilson's.",
-        },
-    ),
-    "--resamples": (
-        ("--resamples",),
-        {"type": int, "default": 4000, "show_default": True, "help": "How often the bootstrap resamples."},
-    ),
-    "--cluster": (
-        ("--cluster",),
-        {
-            "metavar": "FIELD|FILE",
-            "help": "Queries of one cluster are not independent: a field of the questions, or lines"
-            " 'query_id cluster'.",
-        },
-    ),
-    "--gold": (
-        ("--gold",),
-        {
-            "multiple": True,
-            "type": QRELS,
-            "metavar": METAVAR,
-            "help": "What people said of some of it: claims are then corrected by it, and rest on it.",
-        },
-    ),
-    "--gold-chosen": (
-        ("--gold-chosen",),
-        {
-            "metavar": "uniform|PLAN|FILE",
-            "help": "How the part that people judged was chosen: at random, by a plan"
-            " (label-plan), or with chances: lines 'query_id chance'.",
-        },
-    ),
-    "--population": (
-        ("--population",),
-        {
-            "type": click.Choice(("kind", "set")),
-            "default": "kind",
-            "show_default": True,
-            "help": "What claims from people's labels are about: queries of this kind, or this very set.",
-        },
-    ),
-    "--corpus": (("--corpus",), {"type": DOCUMENTS, "metavar": METAVAR, "help": "The texts of documents."}),
-    "--topics": (
-        ("--topics",),
-        {"type": QUESTIONS, "metavar": METAVAR, "help": "The queries of the collection."},
-    ),
-    "--by": (
-        ("--by",),
-        {
-            "metavar": "FIELDS",
-            "help": "A row for each value of a field, such as domain,question_type, with interval.",
-        },
-    ),
-    "--comments": (
-        ("--comments",),
-        {
-            "type": click.Choice(("error", "skip", "data")),
-            "default": "error",
-            "show_default": True,
-            "help": "Lines that begin with '#'.",
-        },
-    ),
-    "--limit": (
-        ("--limit", "limits"),
-        {
-            "cls": LimitOption,
-            "multiple": True,
-            "metavar": "NAME=NUMBER",
-            "help": "Raise a safety limit: line, record, id, grade, ratio, unpacked, columns, entries"
-            " (as in line=4M).",
-        },
-    ),
-    "--seed": (
-        ("--seed",),
-        {"type": int, "show_default": True, "help": "The same seed, the same numbers."},
-    ),
-    "--max-bias": (
-        ("--max-bias",),
-        {
-            "type": click.FloatRange(0),
-            "metavar": "PLACES",
-            "help": "Fail (exit 1) if the place shown moves an answer by more than so many"
-            " places (a pair is a list of two: with 0.1 the first may win 60 %).",
-        },
-    ),
-    "--chunks": (
-        ("--chunks",),
-        {
-            "metavar": "FILE",
-            "help": "The chunks that are retrieved: lines {id, doc_id, start, end} or {id, doc_id, text}."
-            " Judgements may then be spans of sources.",
-        },
-    ),
-    "--sources": (
-        ("--sources",),
-        {
-            "metavar": "DIR|FILE",
-            "help": "The texts that spans and chunks are of: files, or lines {id, text}.",
-        },
-    ),
-    "--overlap": (
-        ("--overlap",),
-        {
-            "metavar": "RULE",
-            "show_default": "share>=0.5",
-            "help": "How much of a span a chunk must have to hold it: a share, whole or any.",
-        },
-    ),
-    "--stale": (
-        ("--stale",),
-        {
-            "type": click.Choice(("error", "drop")),
-            "show_default": "error",
-            "help": "Spans whose text their sources hold no longer: refuse, or leave out.",
-        },
-    ),
-    "--dask": (("--dask",), {"metavar": "ADDRESS", "help": "Let the workers of a Dask cluster do it."}),
-    "--run": (("--run", "runs"), {"multiple": True, "metavar": "FILE"}),
-    "--dry-run": (("--dry-run",), {"is_flag": True, "help": "Say what it would cost, and ask nobody."}),
-    "--store": (
-        ("--store",),
-        {"metavar": "FILE", "help": "Where replies are kept (default: the user's cache)."},
-    ),
-    "--vote": (
-        ("--vote",),
-        {
-            "type": click.Choice(("mean", "median", "majority")),
-            "default": "mean",
-            "show_default": True,
-            "help": "How several judges become one.",
-        },
-    ),
-    "--concurrency": (
-        ("--concurrency",),
-        {
-            "type": click.IntRange(1),
-            "default": 16,
-            "show_default": True,
-            "help": "How many calls are under way at a time.",
-        },
-    ),
-    "--max-cost": (
-        ("--max-cost",),
-        {"type": click.FloatRange(0), "metavar": "USD", "help": "Stop before spending more (exit 4)."},
-    ),
-    "--max-calls": (
-        ("--max-calls",),
-        {"type": click.IntRange(0), "metavar": "N", "help": "Stop before asking more often (exit 4)."},
-    ),
-    "--batch": (
-        ("--batch",),
-        {"is_flag": True, "help": "Ask in batches: half the price, but a reply may take a day."},
-    ),
-    "--poll-every": (
-        ("--poll-every",),
-        {"type": click.FloatRange(0.01), "default": 60.0, "help": "Seconds between looks at a batch."},
-    ),
-    "--price": (
-        ("--price",),
-        {
-            "multiple": True,
-            "metavar": "[MODEL=]IN[,OUT]",
-            "help": "What a judge costs, in USD per million tokens; without MODEL: each whose price is not"
-            " known (0: a server of your own).",
-        },
-    ),
-    "--rebuy": (
-        ("--rebuy",),
-        {
-            "is_flag": True,
-            "help": "Ask again what may be in a batch that cannot be found (and may be paid for twice).",
-        },
-    ),
-    "--timeout": (
-        ("--timeout",),
-        {
-            "type": click.FloatRange(0, min_open=True),
-            "metavar": "SECONDS",
-            "help": "How long one call may take (default: 120, and five times as long for the"
-            " files of batches).",
-        },
-    ),
-    "--patience": (
-        ("--patience",),
-        {
-            "type": click.FloatRange(0),
-            "metavar": "SECONDS",
-            "help": "How long to keep trying when a judge stops answering (default: 240). One"
-            " that never answered ends the job at once.",
-        },
-    ),
-    "--refresh": (("--refresh",), {"is_flag": True, "help": "Ask again what is in the store."}),
-    "--retry": (
-        ("--retry",),
-        {
-            "metavar": "STATUS,...",
-            "default": "",
-            "help": "Ask again what failed so before, and nothing else: invalid, truncated, refused,"
-            " filtered. Errors are asked again anyway.",
-        },
-    ),
-    "--quiet": (("--quiet",), {"is_flag": True, "help": "Show no progress."}),
-}
+def takes_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that its parameters, and dataclasses among these, declare."""
+    hints = get_type_hints(function, include_extras=True)
+    defaults = {
+        name: parameter.default
+        for name, parameter in signature(function).parameters.items()
+        if parameter.default is not parameter.empty
+    }
+    holders: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    held = {name: [*fields_of_class(holder)] for name, holder in holders.items()}
+
+    @wraps(function)
+    def called(*arguments: Any, **given: Any) -> Any:
+        for name, holder in holders.items():
+            given[name] = holder(**{field.name: given.pop(field.name) for field in held[name]})
+        return function(*arguments, **given)
+
+    fields = [*(field for each in held.values() for field in each), *fields_of(hints, defaults)]
+    # click reads them last first, as decorators are applied.
+    called.__dict__["__click_params__"] = [_click_option(field) for field in reversed(fields)]
+    return called
 
 
-def shared(name: str, **said: Any) -> Callable[[Decorated], Decorated]:
-    """Return an option that several commands take; `said` is what this command says of it."""
-    names, settings = _SHARED[name]
-    return click.option(*names, **{**settings, **said})
+def _click_option(field: OptionField) -> click.Option:
+    """Return the option of the command line that a field declares."""
+    option = field.option
+    names = option.names or (f"--{field.name.replace('_', '-')}",)
+    settings: dict[str, Any] = {
+        "help": option.help or None,
+        "metavar": option.metavar,
+        "hidden": option.hidden,
+    }
+    settings["multiple"] = field.is_several
+    if field.type is bool:
+        settings["is_flag"] = True
+    if field.default is REQUIRED:
+        settings["required"] = True
+    # A flag is off, and what may be said several times is empty, where nothing is said.
+    elif field.default is not None and field.default is not False and field.default != ():
+        settings |= {"default": field.default, "show_default": option.shows is not False}
+    if isinstance(option.shows, str):
+        settings["show_default"] = option.shows
+    if option.completes:
+        settings["shell_complete"] = completing(option.completes)
+    if option.reads and option.metavar is None:
+        settings["metavar"] = METAVAR
+    kind = {"limit": LimitOption, "output": OutputOption}.get(option.kind, click.Option)
+    made = kind([*names, field.name], type=_click_type(field), **settings)
+    made.section = option.section  # type: ignore[attr-defined]  # for the help of `Command`
+    return made
 
 
-# The sections of --help, by the names of parameters; what stands in none of them comes first.
-_SECTIONS = {
-    "What is measured": (
-        *("measures", "measure", "rel", "ties", "zero_rel", "intersection", "complete", "nothing_judged"),
-        *("overlap", "stale", "on_missing", "bounds", "group_by", "weights", "provider", "compat"),
-    ),
-    "What is read": (
-        *(
-            "questions",
-            "topics",
-            "nuggets",
-            "intent_weights",
-            "claims",
-            "answers",
-            "passages",
-            "corpus",
-            "runs",
-            "gold",
-            "evidence",
-            "chunks",
-            "sources",
-        ),
-        "gold_chosen",
-        *("qrels", "judgements", "depth", "judged_only", "dedup", "nuggets_in_qrels", "comments", "limits"),
-    ),
-    "What may be claimed": (
-        *("baseline", "all_pairs", "test", "adjust", "interval", "level", "power", "cluster", "sensitivity"),
-        *("draws", "resamples", "population", "until", "claim", "looks", "alpha", "pilot"),
-    ),
-    "Gates": (
-        *("require", "fail_under", "save_baseline", "margin", "slice_margin", "block", "judge_changed"),
-        *("inconclusive", "first_run", "system", "aa", "policy", "show_policy"),
-    ),
-    "Who is asked": (
-        *(
-            "rubric",
-            "rubrics",
-            "judges",
-            "judge",
-            "support_judges",
-            "vote",
-            "tiebreak",
-            "permutations",
-            "balanced",
-        ),
-        *("examples", "canaries", "refresh", "retry", "store"),
-    ),
-    "What it may cost": ("dry_run", "max_cost", "max_calls", "price", "batch", "rebuy", "shard"),
-    "What is printed or written": (
-        *(
-            "by_query",
-            "no_summary",
-            "sort",
-            "names",
-            "by",
-            "title",
-            "details",
-            "texts",
-            "style",
-            "show",
-            "caption",
-            "label",
-            "places",
-            "output",
-            "disagreements",
-        ),
-        *("plot", "size", "md", "junit", "json", "quiet"),
-    ),
-    "How it is done": ("jobs", "dask", "concurrency", "timeout", "patience", "poll_every", "seed"),
-}
+def _click_type(field: OptionField) -> Any:
+    """Return what reads a word of the command line as the value of a field."""
+    option = field.option
+    if option.parses is not None:
+        return option.parses
+    if field.choices:
+        return click.Choice(field.choices)
+    if option.reads:
+        return FileOrId(option.reads)
+    if option.kind == "output":
+        return _PathType()
+    if option.kind in _PATHS:
+        return _PathType(**_PATHS[option.kind])
+    low: Any = option.least if option.above is None else option.above
+    high: Any = option.most
+    if low is not None or high is not None:
+        bounds = click.IntRange if field.type is int else click.FloatRange
+        return bounds(low, high, min_open=option.above is not None)
+    if field.type is bool:
+        return None
+    return get_args(field.type) or field.type  # a pair is two words
+
+
 _MANY = 12  # options: with fewer a list is read sooner than sections
 
 
@@ -503,13 +183,12 @@ class Command(click.Command):
         if len(shown) < _MANY:
             super().format_options(ctx, formatter)
             return
-        known = {name for names in _SECTIONS.values() for name in names}
-        sections = {"Options": [name for name in shown if name not in known], **_SECTIONS}
-        for title, names in sections.items():
-            found = [shown[name] for name in names if name in shown]
-            if found:
-                with formatter.section(title):
-                    formatter.write_dl(found)
+        section_of = {param.name: getattr(param, "section", "") for param in self.get_params(ctx)}
+        for title in ("", *SECTIONS):
+            records_of_section = [record for name, record in shown.items() if section_of[name] == title]
+            if records_of_section:
+                with formatter.section(title or "Options"):
+                    formatter.write_dl(records_of_section)
 
 
 class Group(click.Group):
@@ -543,13 +222,12 @@ def nearest_command(word: str, commands: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 _Words = dict[str, list[str]]  # what was typed, or is so when nothing is, by parameter
 _TEXTS = {"title"}  # what is no name of a file, whatever it says
 _BESIDE_STORE = ("", "-wal", "-shm", "-journal")
 
 
-class _OutputPath(click.Path):
+class _PathType(click.Path):
     """The name of a file, as a `Path`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -581,11 +259,6 @@ class OutputOption(click.Option):
         return found
 
 
-def output_option(*names: str, **settings: Any) -> Callable[[Decorated], Decorated]:
-    """Return an option that names a file to be written."""
-    return click.option(*names, cls=OutputOption, type=_OutputPath(), **settings)
-
-
 def _words(param: click.Parameter, ctx: click.Context, opts: Mapping[str, Any]) -> list[str]:
     said = opts.get(param.name or "") or param.get_default(ctx)
     every = said if isinstance(said, list | tuple) else [said]
@@ -612,33 +285,115 @@ def _stores(words: _Words) -> Iterator[str]:
         yield from (f"{store}{end}" for end in _BESIDE_STORE)
 
 
-_ASKING: tuple[str, ...] = ("store", "concurrency", "max_cost", "max_calls", "batch", "poll_every")
-_ASKING += ("price", "rebuy", "timeout", "patience", "refresh", "retry", "vote", "quiet")
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """The options of all commands that ask judges."""
+
+    store: opt.Store | None = None
+    concurrency: opt.Concurrency = 16
+    max_cost: opt.MaxCost | None = None
+    max_calls: opt.MaxCalls | None = None
+    batch: opt.Batch = False
+    poll_every: opt.PollEvery = 60.0
+    price: opt.Price = ()
+    rebuy: opt.Rebuy = False
+    timeout: opt.Timeout | None = None
+    patience: opt.Patience | None = None
+    refresh: opt.Refresh = False
+    retry: opt.Retry = ""
+    vote: opt.Vote = "mean"
+    quiet: opt.Quiet = False
 
 
-def asking_options(command: Decorated) -> Decorated:
-    """Add the options of all commands that ask judges."""
-    command = click.option("-q", "was_quiet", is_flag=True, hidden=True, callback=_say_quiet)(command)
-    for name in reversed(_ASKING):
-        command = shared(f"--{name.replace('_', '-')}")(command)
-    return command
+@dataclass(frozen=True, kw_only=True)
+class Measuring:
+    """What is measured of which files; what is annotated with no option is one of some commands."""
+
+    measures: opt.Measures = ()
+    rel: opt.Rel | None = None
+    ties: opt.Ties | None = None
+    zero_rel: opt.ZeroRel = "zero"
+    intersection: opt.Intersection = False
+    complete: opt.Complete = False
+    nothing_judged: opt.NothingJudged | None = None
+    on_missing: opt.Missing = "error"
+    bounds: bool = False
+    group_by: str | None = None
+    weights: str | None = None
+    provider: opt.Provider | None = None
+    compat: opt.Compat | None = None
+    questions: Annotated[
+        opt.Questions, "The questions that were asked: of judged answers all count; fields for --by."
+    ] = None
+    nuggets: opt.Nuggets = None
+    intent_weights: opt.IntentWeights = None
+    answers: opt.Answers = ()
+    depth: opt.Depth | None = None
+    judged_only: opt.JudgedOnly = False
+    dedup: opt.Dedup | None = None
+    nuggets_in_qrels: opt.NuggetsInQrels | None = None
+    comments: opt.Comments = "error"
+    limits: opt.Limits = ()
+    names: tuple[str, ...] = ()
+    jobs: int = 1
+    dask: str | None = None
 
 
-def _say_quiet(ctx: click.Context, param: click.Parameter, said: bool) -> bool:
-    """Say that -q will not be taken for --quiet any longer: elsewhere it is --by-query."""
-    if said:
-        click.echo("rageval: -q is short for --by-query (rageval score); say --quiet", err=True)
-    return said
+@dataclass(frozen=True, kw_only=True)
+class OfSpans:
+    """The options of all commands whose judgements may be spans of sources."""
+
+    chunks: opt.Chunks | None = None
+    sources: opt.Sources | None = None
+    overlap: opt.Overlap | None = None
+    stale: opt.Stale | None = None
 
 
-def checked_plot(options: Mapping[str, Any]) -> Path | None:
+@dataclass(frozen=True, kw_only=True)
+class OfLabels:
+    """The options of all commands that take what people said."""
+
+    gold: opt.Gold = ()
+    gold_chosen: opt.GoldChosen | None = None
+    population: opt.Population = "kind"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scoring(OfLabels, OfSpans, Measuring):
+    """The options of all commands that score."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparing(Scoring):
+    """The options of all commands that compare."""
+
+    on_missing: opt.OnMissing = "error"
+    bounds: opt.Bounds = False
+    baseline: Annotated[
+        str, opt.claimed("Compare with this run (default: the best, by measure).", metavar="RUN", shows=False)
+    ] = "best"
+    all_pairs: opt.AllPairs = False
+    test: opt.Test = "randomisation"
+    adjust: opt.Adjust = "holm"
+    interval: opt.Interval = "bca"
+    level: opt.Level = 0.95
+    power: opt.Power = 0.8
+    cluster: opt.Cluster | None = None
+    draws: opt.Draws = 10_000
+    resamples: opt.Resamples = 4000
+    names: opt.Names = ()
+    places: opt.Places | None = None
+    seed: opt.Seed = 20130
+
+
+def checked_plot(plot: Path | None, size: str | None) -> Path | None:
     """Return where --plot shall be, before an hour of scoring; refuse names and sizes no figure can have."""
-    if options["plot"] is None:
+    if plot is None:
         return None
     from rageval.comparison.plots import checked_path, checked_size
 
-    checked_size(options["size"])
-    return checked_path(options["plot"])
+    checked_size(size)
+    return checked_path(plot)
 
 
 def reading_of(comments: str) -> Reading:
@@ -676,12 +431,11 @@ def _limited(value: Any, limits: Limits) -> Any:
     return with_limits(value, limits) if is_named else value
 
 
-def settings_of(options: dict[str, Any], *more: str) -> Settings:
-    """Return the settings that the options say; `more` are options of this command alone."""
+def settings_of(asking: Asking) -> Settings:
+    """Return the settings of judging that the options of a command say."""
     from rageval.judges.panel import Settings
 
-    found = {name: options[name] for name in (*_ASKING, *more)}
-    return Settings(**{**found, "quiet": options["quiet"] or options["was_quiet"]})
+    return opt.settings_from(Settings, asking)
 
 
 def end_if_biased(found: Iterable[tuple[str, Mapping[str, Any] | None]], limit: float | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -13,6 +13,7 @@ from rageval.errors import InputError, UsageError
 from rageval.policy import EFFECTS, Policy, find_policy, policy_in
 from rageval.text import visible
 
+_Value = TypeVar("_Value")
 _ALSO = {"measures": "measure"}  # what may be said several times is called so in a list
 
 
@@ -105,7 +106,8 @@ def _shown(value: Any) -> str:
     return visible(str(value))
 
 
-def refuse_without(value: Any, name: str, way: str) -> None:
-    """Refuse a command that neither the command line nor the policy tells something that it needs."""
+def required(value: _Value | None, name: str, way: str) -> _Value:
+    """Return the value; refuse a command that neither the command line nor the policy tells it."""
     if value is None:
         raise UsageError(f"expected --{name} ({way}), typed or in rageval.toml")
+    return value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +19,7 @@ from rageval.scoring.sources import RunSource
 from rageval.text import visible
 
 if TYPE_CHECKING:
+    from rageval.cli._options import OfLabels, Scoring
     from rageval.scoring.answers import Answers
     from rageval.scoring.subject import Scored, Subject
 
@@ -32,7 +33,7 @@ _RULES = (
 
 
 def subject_of(
-    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading, again: bool = True
+    inputs: Inputs, measures: list[Any], options: Scoring, reading: Reading, again: bool = True
 ) -> Subject:
     """Return what was named, runs or judged answers, beside what people said of it (--gold).
 
@@ -47,34 +48,34 @@ def subject_of(
     return answers
 
 
-def _beside_people(subject: _Subject, options: Mapping[str, Any]) -> _Subject:
+def _beside_people(subject: _Subject, options: Scoring) -> _Subject:
     if not is_gold_given(options):
         return subject
     from rageval.scoring.gold import drawn
 
-    draw = drawn(options["gold_chosen"])
-    return subject.beside(subject.read_gold(list(options["gold"]), draw))
+    draw = drawn(options.gold_chosen)
+    return subject.beside(subject.read_gold(list(options.gold), draw))
 
 
-def scored(subject: Subject, options: Mapping[str, Any], least: int = 1) -> Scored:
+def scored(subject: Subject, baseline: str | None = None, least: int = 1) -> Scored:
     """Score systems of which so many are needed; refuse if they, or the baseline, have nothing judged."""
     found = subject.score()
     results, systems = found.results, {scores.run for scores in found.results}
     # Without its baseline a comparison would silently be one with another run.
-    is_lost = isinstance(subject, Runs) and options.get("baseline") in subject.sources.keys() - systems
+    is_lost = isinstance(subject, Runs) and baseline in subject.sources.keys() - systems
     # Said with the reasons for the runs that are left out, not as a lack of runs.
     if is_lost or len(results) < least:
         refuse(found.refused)
     return found
 
 
-def is_gold_given(options: Mapping[str, Any]) -> bool:
+def is_gold_given(options: OfLabels) -> bool:
     """Return whether people's labels were given; refuse what is about them where they were not."""
-    if not options["gold"] and (options["gold_chosen"] or options["population"] != "kind"):
+    if not options.gold and (options.gold_chosen or options.population != "kind"):
         raise UsageError(
             "--gold-chosen and --population are about people's labels; expected --gold FILE, too"
         )
-    return bool(options["gold"])
+    return bool(options.gold)
 
 
 def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
@@ -105,33 +106,31 @@ def refuse(reasons: Sequence[str]) -> None:
         raise NothingJudged("\n".join(reasons))
 
 
-def _runs(
-    inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading, again: bool
-) -> Runs:
+def _runs(inputs: Inputs, measures: list[Any], options: Scoring, reading: Reading, again: bool) -> Runs:
     """Return runs, not read yet, and their judgements; refuse options that are about judged answers."""
-    if options["nuggets"]:
+    if options.nuggets:
         raise UsageError("--nuggets is about judged answers (JSON lines); leave it out for runs")
-    if options["on_missing"] != "error":
+    if options.on_missing != "error":
         raise UsageError("--on-missing is about judged answers (JSON lines); leave it out for runs")
-    if options["compat"] in COMPAT_OF_ANSWERS or options["answers"] or options["weights"]:
+    if options.compat in COMPAT_OF_ANSWERS or options.answers or options.weights:
         names = " and ".join(f"--compat {name}" for name in COMPAT_OF_ANSWERS)
         raise UsageError(f"{names}, --answers and --weights are about judged answers (JSON lines)")
-    named = {None: None, "yes": True, "no": False}[options["nuggets_in_qrels"]]
+    named = {None: None, "yes": True, "no": False}[options.nuggets_in_qrels]
     # These look at judgements of any grade, so that none may be left out when reading.
-    everything = options["judged_only"] or options["bounds"] or bool(options["provider"]) or named is False
-    floor = lowest_grade(measures, options["rel"], everything)
+    everything = options.judged_only or options.bounds or bool(options.provider) or named is False
+    floor = lowest_grade(measures, options.rel, everything)
     qrels = judgements(inputs, reading, floor, options)
     groups = None
-    if options["group_by"]:
-        groups = groups_of(options["group_by"], qrels.query_ids, options["questions"], inputs.datasets)
-    rules: dict[str, Any] = {name: options[name] for name in _RULES if options[name] is not None}
+    if options.group_by:
+        groups = groups_of(options.group_by, qrels.query_ids, options.questions, inputs.datasets)
+    rules = {name: value for name in _RULES if (value := getattr(options, name)) is not None}
     # The evaluator would warn by itself; here the run is refused with all others, in one message.
     rules |= {"nuggets_in_qrels": named, "nothing_judged": "zero"}
     evaluator = Evaluator(measures, qrels, groups=groups, **rules)
     evaluator.refuse_without_nuggets()
-    sources = run_sources(inputs.runs, reading, options["dedup"], options["names"])
+    sources = run_sources(inputs.runs, reading, options.dedup, options.names)
     kept = [source.in_memory() if source.is_stream and again else source for source in sources]
-    return Runs(evaluator, kept, refuses=options["nothing_judged"] != "zero")
+    return Runs(evaluator, kept, refuses=options.nothing_judged != "zero")
 
 
 def refuse_bounds_of_spans(subject: Subject) -> None:
@@ -140,9 +139,9 @@ def refuse_bounds_of_spans(subject: Subject) -> None:
         raise UsageError("--bounds of spans are of single runs (rageval score); leave them out here")
 
 
-def on_workers(options: Mapping[str, Any]) -> Callable[..., Iterable[Scores]]:
+def on_workers(options: Scoring) -> Callable[..., Iterable[Scores]]:
     """Return what scores many runs, as `map` does: here, in processes (--jobs), or on a cluster (--dask)."""
-    jobs, cluster = options["jobs"], options["dask"]
+    jobs, cluster = options.jobs, options.dask
     # For small files starting another process takes longer than scoring.
     if cluster is None and jobs == 1:
         return map
@@ -164,39 +163,40 @@ _FOR_RUNS = (
 _USUAL_TYPE = "question_type"  # CRAG's traffic weights are by type
 
 
-def _answers(inputs: Inputs, measures: list[Any], options: dict[str, Any]) -> Answers:
+def _answers(inputs: Inputs, measures: list[Any], options: Scoring) -> Answers:
     """Return judged answers; refuse options that are about runs first."""
     from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
 
     for name in _FOR_RUNS:
         # Flags are False when they are not given, other options None.
-        if options[name] is not None and options[name] is not False:
+        value = getattr(options, name)
+        if value is not None and value is not False:
             raise UsageError(f"--{name.replace('_', '-')} is about runs; leave it out for judged answers")
-    if options["names"]:
+    if options.names:
         raise UsageError("--names is about runs; judged answers name their systems themselves (run_id)")
-    if options["zero_rel"] != "zero":
+    if options.zero_rel != "zero":
         raise UsageError("--zero-rel is about runs; a judged answer without a value is undefined anyway")
-    if options["compat"] not in (None, *COMPAT_OF_ANSWERS):
+    if options.compat not in (None, *COMPAT_OF_ANSWERS):
         known = " and ".join(COMPAT_OF_ANSWERS)
-        raise UsageError(f"--compat {options['compat']} is about runs; for answers there are {known}")
-    on_missing = options["on_missing"]
-    if options["bounds"] and on_missing == "error" and not options["compat"]:
+        raise UsageError(f"--compat {options.compat} is about runs; for answers there are {known}")
+    on_missing = options.on_missing
+    if options.bounds and on_missing == "error" and not options.compat:
         # --bounds asks for the range, and would otherwise end with the error that it explains.
         on_missing = "skip"  # what is missing is said by the bounds
-    rules = Rules(on_missing=on_missing, compat=options["compat"], intersection=options["intersection"])
-    beside = {"answers": options["answers"], "nuggets": options["nuggets"]}
-    table = read_judgements(inputs.answers, **beside, questions=options["questions"])
+    rules = Rules(on_missing=on_missing, compat=options.compat, intersection=options.intersection)
+    beside = {"answers": options.answers, "nuggets": options.nuggets}
+    table = read_judgements(inputs.answers, **beside, questions=options.questions)
     return Answers(measures_of_answers(measures), table, rules, beside)
 
 
-def _groups(queries: Sequence[str], sources: list[Any], options: dict[str, Any]) -> tuple[Any, Any]:
+def _groups(queries: Sequence[str], sources: list[Any], options: Scoring) -> tuple[Any, Any]:
     from rageval.files.questions import read_weights
     from rageval.scoring.scores import checked_weights
 
-    by, path = options["group_by"], options["weights"]
+    by, path = options.group_by, options.weights
     if by is None and path is None:
         return None, None
-    groups = groups_of(by or _USUAL_TYPE, queries, options["questions"], sources)
+    groups = groups_of(by or _USUAL_TYPE, queries, options.questions, sources)
     if path is None:
         return groups, None
     return groups, checked_weights(read_weights(path), groups, str(path))

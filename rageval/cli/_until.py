@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval import options as opt
 from rageval.cli._output import print_lines
 from rageval.errors import InputError, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
+    from rageval.cli.judge import Options
     from rageval.comparison.turning import Pools
     from rageval.comparison.until import Until
     from rageval.judges.material import Material
@@ -20,61 +23,30 @@ if TYPE_CHECKING:
     from rageval.judges.rubric import Rubric
 
 
-def claim_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --until and what the claim is."""
-    for option in (
-        click.option(
-            "--alpha", type=float, default=0.05, show_default=True, help="How often a claim may be false."
-        ),
-        click.option(
-            "--looks",
-            metavar="N|anytime",
-            help="How often it is looked at, fixed before: a number (default 5), or after every"
-            " question ('anytime'; always for 'best' and for --claim set).",
-        ),
-        click.option(
-            "--claim",
-            type=click.Choice(("kind", "set")),
-            default="kind",
-            show_default=True,
-            help="What is claimed: something of questions of this kind, or of this very set of them.",
-        ),
-        click.option(
-            "--until",
-            metavar="CLAIM",
-            help="Judge only until it is decided, by -m MEASURE: 'A>B' (or the other way round), 'A within"
-            " 0.02 of B' (or apart), or 'best', with names of systems.",
-        ),
-    ):
-        command = option(command)
-    return command
+@dataclass(frozen=True, kw_only=True)
+class Claiming:
+    """The options of all commands that may end when a claim is decided."""
+
+    until: opt.Until | None = None
+    claim: opt.Claimed = "kind"
+    looks: opt.Looks | None = None
+    alpha: opt.Alpha = 0.05
 
 
-def until_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --until and what belongs to it."""
-    pilot = click.option(
-        "--pilot",
-        metavar="FILE",
-        help="Judgements of some systems (of the runs' documents: qrels), from which --dry-run draws"
-        " questions to say how many calls --until would need.",
-    )
-    return claim_options(pilot(command))
-
-
-def wanted_of(options: dict[str, Any]) -> Until | None:
+def wanted_of(options: Options) -> Until | None:
     """Return what is to be decided, if anything; refuse what does not go with it before anybody is asked."""
     from rageval.comparison.until import until_of
     from rageval.measures.parsing import parse_measures
 
-    if options["until"] is None:
-        if options["pilot"] is not None:
+    if options.until is None:
+        if options.pilot is not None:
             raise UsageError("--pilot is for --until and --dry-run: expected them, too")
         return None
-    for other in ("against", "disagreements"):
-        if options[other] is not None:
+    for other, value in {"against": options.against, "disagreements": options.disagreements}.items():
+        if value is not None:
             raise UsageError(f"--until ends early, and --{other} wants all: expected one of them")
-    named = (options[name] for name in ("claim", "looks", "alpha", "seed"))
-    return until_of(options["until"], parse_measures(options["measures"]), *named)
+    measures = parse_measures(options.measures)
+    return until_of(options.until, measures, options.claim, options.looks, options.alpha, options.seed)
 
 
 def judged_lines(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from rageval.cli._options import QRELS, Command, end_if_biased, shared
+from rageval import options as opt
+from rageval.cli._options import Command, FileOrId, end_if_biased, takes_options
 from rageval.cli._output import md_line, md_lines, on_terminal, print_lines, table_lines, wrapped
 from rageval.errors import UsageError
 from rageval.text import visible
@@ -21,87 +22,65 @@ _STYLES = ("table", "md", "json")
 _LONGEST = 120  # characters of reasons in a table
 
 
-_KAPPA = click.Choice(("none", "linear", "quadratic"))
-
-
-def _say_near_misses(ctx: click.Context, param: click.Parameter, said: str | None) -> str | None:
-    """Say what --weights is called now: elsewhere it is a file of the weights of groups."""
-    if said is not None:
-        click.echo(
-            f"rageval: --weights {said} is --near-misses {said} now; the old name goes with the next version",
-            err=True,
-        )
-    return said
-
-
 @click.command(cls=Command)
-@click.argument("judged", type=QRELS, required=False)
-@click.argument("gold", type=QRELS, required=False)
-@click.option(
-    "--leaderboards",
-    nargs=2,
-    type=click.Path(),
-    metavar="TRUTH JUDGE",
-    help="Compare how two leaderboards rank the same runs, in place of judgements.",
-)
-@click.option(
-    "--form",
-    "forms",
-    multiple=True,
-    type=click.Choice(("trec_eval", "tot", "ir_measures", "jsonl")),
-    help="The form of a leaderboard, where it cannot be told; twice: of the truth, of the judge.",
-)
-@click.option(
-    "--at", "cutoffs", metavar="K,…", help="Leaderboards: tau_b also of the K best runs (default: 4,10)."
-)
-@shared(
-    "--nuggets-in-qrels",
-    help="Whether the second column of qrels names nuggets (default: where it looks so).",
-)
-@click.option(
-    "--near-misses",
-    type=_KAPPA,
-    default="none",
-    show_default=True,
-    help="How much grades that are near count as agreement: kappa's weights.",
-)
-@click.option("--weights", "was_weights", type=_KAPPA, hidden=True, callback=_say_near_misses)
-@shared(
-    "--measure",
-    multiple=False,
-    metavar="MEASURE",
-    help="Rank systems by this, instead of by mean grades; of leaderboards, this measure only.",
-)
-@shared("--answers", help="The answers, to see whether the judge leans on their length.", multiple=False)
-@shared(
-    "--nuggets", help="The nuggets that were judged, for a measure that needs their importance or weight."
-)
-@shared("--max-bias")
-@click.option(
-    "--parting",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Also show what each of the two did and cost, and the N judgements on which they differ most.",
-)
-@click.option("--format", "style", type=click.Choice(_STYLES), help="Default: table on a terminal, else md.")
+@click.argument("judged", type=FileOrId("qrels"), required=False)
+@click.argument("gold", type=FileOrId("qrels"), required=False)
+@takes_options
 @click.pass_context
 def agree(
     ctx: click.Context,
     /,
     judged: Any,
     gold: Any,
-    leaderboards: tuple[str, str] | None,
-    forms: tuple[Form, ...],
-    cutoffs: str | None,
-    nuggets_in_qrels: str | None,
-    near_misses: str,
-    was_weights: str | None,
-    measures: str | None,
-    answers: Any,
-    nuggets: Any,
-    max_bias: float | None,
-    parting: int | None,
-    style: str | None,
+    leaderboards: Annotated[
+        tuple[str, str] | None,
+        opt.Option(
+            "Compare how two leaderboards rank the same runs, in place of judgements.",
+            metavar="TRUTH JUDGE",
+        ),
+    ] = None,
+    forms: Annotated[
+        tuple[Literal["trec_eval", "tot", "ir_measures", "jsonl"], ...],
+        opt.Option(
+            "The form of a leaderboard, where it cannot be told; twice: of the truth, of the judge.",
+            ("--form",),
+        ),
+    ] = (),
+    cutoffs: Annotated[
+        str | None,
+        opt.Option("Leaderboards: tau_b also of the K best runs (default: 4,10).", ("--at",), metavar="K,…"),
+    ] = None,
+    near_misses: Annotated[
+        Literal["none", "linear", "quadratic"],
+        opt.Option("How much grades that are near count as agreement: kappa's weights."),
+    ] = "none",
+    max_bias: opt.MaxBias | None = None,
+    parting: Annotated[
+        int | None,
+        opt.Option(
+            "Also show what each of the two did and cost, and the N judgements on which they differ most.",
+            metavar="N",
+            least=1,
+        ),
+    ] = None,
+    measures: Annotated[
+        opt.Measure | None,
+        "Rank systems by this, instead of by mean grades; of leaderboards, this measure only.",
+    ] = None,
+    nuggets: Annotated[
+        opt.Nuggets, "The nuggets that were judged, for a measure that needs their importance or weight."
+    ] = None,
+    answers: Annotated[
+        Any, opt.read("The answers, to see whether the judge leans on their length.", reads="answers")
+    ] = None,
+    nuggets_in_qrels: Annotated[
+        opt.NuggetsInQrels | None,
+        "Whether the second column of qrels names nuggets (default: where it looks so).",
+    ] = None,
+    style: Annotated[
+        Literal["table", "md", "json"] | None,
+        opt.printed("Default: table on a terminal, else md.", ("--format",)),
+    ] = None,
 ) -> None:
     """Show how far a judge agrees with people: JUDGED against GOLD, beyond chance.
 
@@ -131,13 +110,12 @@ def agree(
         raise UsageError("expected JUDGED and GOLD, two files of judgements (or --leaderboards TRUTH JUDGE)")
     from rageval.comparison.passport import between, passport, read, read_people, together
 
-    weights = was_weights or near_misses
     lengths = _lengths(answers) if answers else None
     named = {None: None, "yes": True, "no": False}[nuggets_in_qrels]
     people, mine = read_people(gold, named), read(judged, named)
     # Several annotators are gold as a majority; how far they agree says how good gold is.
-    theirs, among = together(people), between(people, weights)
-    found = passport(mine, theirs, weights, measures, lengths, nuggets, among)
+    theirs, among = together(people), between(people, near_misses)
+    found = passport(mine, theirs, near_misses, measures, lengths, nuggets, among)
     print_lines(passport_lines(found, (mine, theirs) if parting else None, parting or 0, style))
     end_if_biased([("the judge", found.facts["positions"])], max_bias)
 

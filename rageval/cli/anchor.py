@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import click
 
-from rageval.cli._options import Command, output_option, reading_of, shared
+from rageval import options as opt
+from rageval.cli._options import Command, reading_of, takes_options
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of `rageval anchor`."""
+
+    chunks: Annotated[opt.Chunks, "The chunks that were judged: lines {id, doc_id, start, end} or text."]
+    sources: opt.Sources
+    quotes: Annotated[
+        str | None,
+        opt.Option(
+            "Judgements {query_id, item_id, aspect, evidence}: the words that decided them, or"
+            " start and end.",
+            metavar="FILE",
+        ),
+    ] = None
+    nuggets: Annotated[opt.Nuggets, "The nuggets, whose own texts may stand in the chunks."] = None
+    rel: Annotated[opt.Rel, "The lowest grade that is support."] = 1
+    unanchored: Annotated[
+        Literal["error", "drop"],
+        opt.Option("Quotes that stand nowhere in their chunks: refuse (exit 3), or leave out."),
+    ] = "error"
+    output: Annotated[opt.Output, "The spans."]
+    comments: opt.Comments = "error"
+    limits: opt.Limits = ()
 
 
 @click.command(cls=Command)
 @click.argument("qrels", metavar="QRELS")
-@shared(
-    "--chunks", required=True, help="The chunks that were judged: lines {id, doc_id, start, end} or text."
-)
-@shared("--sources", required=True)
-@click.option(
-    "--quotes",
-    metavar="FILE",
-    help="Judgements {query_id, item_id, aspect, evidence}: the words that decided them, or start and end.",
-)
-@shared("--nuggets", help="The nuggets, whose own texts may stand in the chunks.")
-@click.option("-l", "--rel", type=int, default=1, show_default=True, help="The lowest grade that is support.")
-@click.option(
-    "--unanchored",
-    type=click.Choice(("error", "drop")),
-    default="error",
-    show_default=True,
-    help="Quotes that stand nowhere in their chunks: refuse (exit 3), or leave out.",
-)
-@output_option("-o", "--output", metavar="FILE", required=True, help="The spans.")
-@shared("--comments")
-@shared("--limit")
-def anchor(qrels: str, output: Path, **options: Any) -> None:
+@takes_options
+def anchor(qrels: str, options: Options) -> None:
     """Turn judgements of chunks into spans of their sources, once.
 
     What was judged is then a stretch of text, found by the judge's quote, and no chunk: sources may be cut
@@ -46,16 +52,16 @@ def anchor(qrels: str, output: Path, **options: Any) -> None:
     from rageval.scoring.sources import read_qrels
     from rageval.spans import anchor as anchored
 
-    reading = reading_of(options["comments"])
+    reading = reading_of(options.comments)
     found = anchored(
         read_qrels(qrels, reading=reading),
-        options["chunks"],
-        options["sources"],
-        quotes=options["quotes"],
-        nuggets=options["nuggets"],
-        rel=options["rel"],
-        unanchored=options["unanchored"],
+        options.chunks,
+        options.sources,
+        quotes=options.quotes,
+        nuggets=options.nuggets,
+        rel=options.rel,
+        unanchored=options.unanchored,
     )
-    found.save(output)
+    found.save(options.output)
     for remark in found.remarks():
         click.echo(f"rageval: {remark}", err=True)

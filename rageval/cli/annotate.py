@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
-from rageval.cli._options import Command, output_option
+from rageval import options as opt
+from rageval.cli._options import Command, takes_options
 from rageval.errors import UsageError
 from rageval.text import visible
 
@@ -17,20 +17,29 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("plan", metavar="PLAN.jsonl")
-@output_option("-o", "--output", metavar="FILE.html", help="The page.")
-@click.option("--annotator", default="a", show_default=True, metavar="NAME", help="Who labels.")
-@output_option(
-    "--serve",
-    metavar="LABELS.jsonl",
-    help="In place of a page: serve it on this computer, and save each label in this file.",
-)
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    help="The port for --serve (default: the one of the last time, at first one that follows from the plan;"
-    " 0: a free one).",
-)
-def annotate(plan: str, annotator: str, output: Path | None, serve: Path | None, port: int | None) -> None:
+@takes_options
+def annotate(
+    plan: str,
+    output: opt.Page | None = None,
+    annotator: Annotated[str, opt.Option("Who labels.", metavar="NAME")] = "a",
+    serve: Annotated[
+        opt.File | None,
+        opt.Option(
+            "In place of a page: serve it on this computer, and save each label in this file.",
+            metavar="LABELS.jsonl",
+            kind="output",
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        opt.Option(
+            "The port for --serve (default: the one of the last time, at first one that follows"
+            " from the plan; 0: a free one).",
+            least=0,
+            most=65535,
+        ),
+    ] = None,
+) -> None:
     """Make a page on which a person labels what PLAN asks: one file, which loads and sends nothing.
 
     It names no system and no judge. Labels are kept in the browser as they are given, and exported as
@@ -53,7 +62,7 @@ def annotate(plan: str, annotator: str, output: Path | None, serve: Path | None,
         _serve(found, annotator, serve, port)
 
 
-def _write(plan: LabelPlan, annotator: str, output: Path) -> None:
+def _write(plan: LabelPlan, annotator: str, output: opt.File) -> None:
     from rageval.files.writing import whole_file
     from rageval.pages.annotation import page_to_label
 
@@ -63,7 +72,7 @@ def _write(plan: LabelPlan, annotator: str, output: Path) -> None:
     click.echo(f"rageval: wrote {visible(str(output))} ({len(text):,} bytes)", err=True)
 
 
-def _serve(plan: LabelPlan, annotator: str, place: Path, port: int | None) -> None:
+def _serve(plan: LabelPlan, annotator: str, place: opt.File, port: int | None) -> None:
     """Serve until interrupted."""
     from rageval.pages.label_files import LabelFile
     from rageval.pages.serving import LabelServer

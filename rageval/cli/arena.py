@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from rageval.cli._options import Command, end_if_biased, shared
+from rageval import options as opt
+from rageval.cli._options import Command, OfLabels, end_if_biased, takes_options
 from rageval.cli._output import beneath, md_lines, on_terminal, print_lines, table_lines
 from rageval.errors import InputError, UsageError
 from rageval.files.cells import csv_line
@@ -28,38 +29,35 @@ _Grid = list[list[Any]]  # texts, numbers, what is not known as None; formats wr
 _STYLES = ("table", "md", "latex", "csv", "json")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(OfLabels):
+    """The options of `rageval arena`."""
+
+    style: Annotated[
+        Literal["table", "md", "latex", "csv", "json"] | None,
+        opt.printed("Default: table on a terminal, else csv.", ("--format",)),
+    ] = None
+    compat: Annotated[
+        Literal["ragnarok"] | None, opt.measured("Elo ratings as Ragnarök's arena keeps them.")
+    ] = None
+    matrix: Annotated[bool, opt.Option("Wins, ties and losses of each pair of systems.")] = False
+    nuggets: Annotated[
+        opt.Nuggets, "The nuggets by which answers were compared: says where the judgements differ from them."
+    ] = None
+    invalid: Annotated[
+        Literal["permutation", "query", "refuse"],
+        opt.Option(
+            "Rankings whose places are not 1 to N: leave out the ranking, leave out its query, or refuse."
+        ),
+    ] = "permutation"
+    max_bias: opt.MaxBias | None = None
+    gold: Annotated[opt.Gold, "What people said of some of the same pairs: corrects the strengths."] = ()
+
+
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, required=True, metavar="JUDGED.jsonl...")
-@click.option("--format", "style", type=click.Choice(_STYLES), help="Default: table on a terminal, else csv.")
-@click.option(
-    "--compat", type=click.Choice(("ragnarok",)), help="Elo ratings as Ragnarök's arena keeps them."
-)
-@click.option("--matrix", is_flag=True, help="Wins, ties and losses of each pair of systems.")
-@shared(
-    "--nuggets",
-    help="The nuggets by which answers were compared: says where the judgements differ from them.",
-)
-@click.option(
-    "--invalid",
-    type=click.Choice(("permutation", "query", "refuse")),
-    default="permutation",
-    show_default=True,
-    help="Rankings whose places are not 1 to N: leave out the ranking, leave out its query, or refuse.",
-)
-@shared("--max-bias")
-@shared("--gold", help="What people said of some of the same pairs: corrects the strengths.")
-@shared("--gold-chosen")
-@shared("--population")
-def arena(
-    files: tuple[str, ...],
-    style: str | None,
-    compat: str | None,
-    matrix: bool,
-    nuggets: Any,
-    invalid: str,
-    max_bias: float | None,
-    **people: Any,
-) -> None:
+@takes_options
+def arena(files: tuple[str, ...], options: Options) -> None:
     """Rank systems by judgements that compare their answers.
 
     Pairwise judgements (labels win, tie, loss) give Bradley-Terry strengths with ties and 95 % intervals over
@@ -77,26 +75,26 @@ def arena(
     from rageval.comparison.positions import positions_of
     from rageval.scoring.answers import read_judgements
 
-    grades = read_judgements(list(files), nuggets=nuggets)
+    grades = read_judgements(list(files), nuggets=options.nuggets)
     for remark in grades.remarks:
         click.echo(f"rageval: {remark}", err=True)
-    _say_what_failed(grades, invalid)
+    _say_what_failed(grades, options.invalid)
     positions = positions_of(grades)
     basis, source = basis_of(grades.judges.words), ""
-    if is_gold_given(people):
-        if matrix or compat:
+    if is_gold_given(options):
+        if options.matrix or options.compat:
             raise UsageError("--gold corrects strengths; leave out --matrix and --compat")
         source = basis
-        (grid, basis), labels = _by_people(grades, people, nuggets), 1
-    elif matrix:
-        grid, labels = _matrix(grades, invalid), 1
-    elif compat:
+        (grid, basis), labels = _by_people(grades, options), 1
+    elif options.matrix:
+        grid, labels = _matrix(grades, options.invalid), 1
+    elif options.compat:
         grid, labels = _elo(grades), 1
     else:
-        grid, labels = _standing(grades, positions, invalid), 1
-    print_lines(_lines(grid, labels, style or ("table" if on_terminal() else "csv"), basis, source))
+        grid, labels = _standing(grades, positions, options.invalid), 1
+    print_lines(_lines(grid, labels, options.style or ("table" if on_terminal() else "csv"), basis, source))
     _say_of_places(positions)
-    end_if_biased([(each.judge or "the judge", each.as_dict()) for each in positions], max_bias)
+    end_if_biased([(each.judge or "the judge", each.as_dict()) for each in positions], options.max_bias)
 
 
 def _say_what_failed(grades: JudgementTable, invalid: str) -> None:
@@ -158,7 +156,7 @@ def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: s
     return _with_corrected(grid, {s.system: s.corrected for s in found if s.corrected is not None})
 
 
-def _by_people(grades: JudgementTable, options: Mapping[str, Any], nuggets: Any) -> tuple[_Grid, str]:
+def _by_people(grades: JudgementTable, options: Options) -> tuple[_Grid, str]:
     """Return strengths that labels correct, and their basis; say which pairs have too few of these."""
     from rageval.comparison.arena import has_rankings
     from rageval.comparison.arena_gold import strengths_by_people
@@ -167,9 +165,9 @@ def _by_people(grades: JudgementTable, options: Mapping[str, Any], nuggets: Any)
 
     if has_rankings(grades):
         raise UsageError("--gold corrects comparisons of two; of rankings: compare -m rank_score --gold")
-    files = list(options["gold"])
-    gold = gold_of(read_judgements(files, nuggets=nuggets), files, drawn(options["gold_chosen"]))
-    found, said = strengths_by_people(grades, gold, population=options["population"])
+    files = list(options.gold)
+    gold = gold_of(read_judgements(files, nuggets=options.nuggets), files, drawn(options.gold_chosen))
+    found, said = strengths_by_people(grades, gold, population=options.population)
     for remark in [*said_of_labels(gold), *said]:
         click.echo(f"rageval: {remark}", err=True)
     rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in found]

@@ -2,203 +2,174 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
+from rageval import options as opt
 from rageval.cli._options import (
+    Asking,
     Command,
     Group,
-    asking_options,
     end_if_failed,
     nearest_command,
-    output_option,
     settings_of,
-    shared,
+    takes_options,
 )
 from rageval.cli._output import print_lines
 from rageval.errors import UsageError
+from rageval.options import settings_from
 
 if TYPE_CHECKING:
     from rageval.building.collection import Plan
 
 
-_Decorated = TypeVar("_Decorated", bound=Callable[..., Any])
-_output = output_option("-o", "--output", metavar="FILE", help="The file to write (default: print).")
-_questions = shared("--questions", required=True)
-_nuggets = shared("--nuggets", required=True, help="The nuggets.")
-_judge = click.option("--judge", metavar="JUDGE", required=True, help="The model that writes.")
-_depth_option = shared(
-    "--depth", default=20, show_default=True, help="How many documents of each run are pooled."
-)
-
-
-def _fusion_options(command: _Decorated) -> _Decorated:
+@dataclass(frozen=True, kw_only=True)
+class Fusing:
     """How runs are fused."""
-    for option in (
-        click.option(
-            "--k",
-            type=click.IntRange(0),
-            default=60,
-            show_default=True,
-            help="The constant k of rrf: 1 / (k + rank).",
-        ),
-        click.option(
-            "--fuse-depth",
-            type=click.IntRange(1),
-            default=100,
-            show_default=True,
-            help="How many documents of each run are fused.",
-        ),
-        click.option(
-            "--method",
-            type=click.Choice(("minmax", "rrf")),
-            default="minmax",
-            show_default=True,
-            help="Sum of normalised scores, or of reciprocal ranks.",
-        ),
-    ):
-        command = option(command)
-    return command
+
+    method: Annotated[
+        Literal["minmax", "rrf"], opt.Option("Sum of normalised scores, or of reciprocal ranks.")
+    ] = "minmax"
+    fuse_depth: Annotated[int, opt.Option("How many documents of each run are fused.", least=1)] = 100
+    k: Annotated[int, opt.Option("The constant k of rrf: 1 / (k + rank).", least=0)] = 60
 
 
-def _filter_options(command: _Decorated) -> _Decorated:
-    """Add the options that say what support is, and which questions stay."""
-    for option in (
-        click.option(
-            "--filter",
-            "rule",
-            type=click.Choice(("strict", "documents", "none")),
-            default="strict",
-            show_default=True,
-            help=(
-                "Which questions are dropped: those with an unsupported nugget, those without a"
-                " document, none."
-            ),
+@dataclass(frozen=True, kw_only=True)
+class Filtering:
+    """What support is, and which questions stay."""
+
+    threshold: Annotated[float, opt.Option("The lowest grade that counts as support.")] = 1.0
+    rule: Annotated[
+        Literal["strict", "documents", "none"],
+        opt.Option(
+            "Which questions are dropped: those with an unsupported nugget, those without a document, none.",
+            ("--filter",),
         ),
-        click.option(
-            "--threshold",
-            type=float,
-            default=1.0,
-            show_default=True,
-            help="The lowest grade that counts as support.",
-        ),
-    ):
-        command = option(command)
-    return command
+    ] = "strict"
 
 
 @click.command("fuse", cls=Command)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@_fusion_options
-@_output
-def _fuse(runs: tuple[str, ...], output: Path | None, **options: Any) -> None:
+@takes_options
+def _fuse(runs: tuple[str, ...], fusing: Fusing, output: opt.Output | None = None) -> None:
     """Fuse runs into one. Sums are exact and written in full, so only equal ones tie."""
     from rageval.building.collection import fuse
 
-    _deliver(fuse(runs, options["method"], options["fuse_depth"], options["k"]), output)
+    _deliver(fuse(runs, fusing.method, fusing.fuse_depth, fusing.k), output)
 
 
 @click.command("nuggetize", cls=Command)
 @click.argument("questions", metavar="QUESTIONS")
-@_judge
-@_output
-@asking_options
-def _nuggetize(questions: str, judge: str, output: Path | None, **options: Any) -> None:
+@takes_options
+def _nuggetize(questions: str, judge: opt.Judge, asking: Asking, output: opt.Output | None = None) -> None:
     """Write the nuggets of every question, from its accepted answer."""
     from rageval.building.collection import nuggetize
 
-    lines, failed = nuggetize(questions, judge, settings_of(options), _say)
+    lines, failed = nuggetize(questions, judge, settings_of(asking), _say)
     _deliver(lines, output)
     end_if_failed(failed, "lists of nuggets")
 
 
 @click.command("variants", cls=Command)
 @click.argument("questions", metavar="QUESTIONS")
-@_nuggets
-@_judge
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER")
-@asking_options
-def _variants(questions: Any, nuggets: Any, judge: str, output: Path, **options: Any) -> None:
+@takes_options
+def _variants(
+    questions: Any,
+    nuggets: Annotated[opt.Nuggets, "The nuggets."],
+    judge: opt.Judge,
+    output: opt.Folder,
+    asking: Asking,
+) -> None:
     """Write the texts to search with, one file for each setting, for any retriever to read."""
     from rageval.building.collection import write_variants
 
-    lost = write_variants(questions, nuggets, judge, output, settings_of(options), _say)
+    lost = write_variants(questions, nuggets, judge, output, settings_of(asking), _say)
     end_if_failed(lost, "query variants")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolOptions:
+    """The options of `rageval build pool`."""
+
+    depth: Annotated[opt.Depth, "How many documents of each run are pooled."] = 20
+    questions: Annotated[opt.Questions, "For --dry-run: the questions."] = None
+    nuggets: Annotated[opt.Nuggets, "For --dry-run: the nuggets, if they are written."] = None
+    corpus: Annotated[opt.Corpus, "For --dry-run: the texts, to count tokens."] = None
+    judges: Annotated[opt.Judges, "For --dry-run: whose price."] = ()
+    dry_run: Annotated[opt.DryRun, "Show depths and sources against calls, tokens and dollars."] = False
+    output: opt.Output | None = None
 
 
 @click.command("pool", cls=Command)
 @click.argument("runs", nargs=-1, required=True, metavar="[SETTING=]RUN...")
-@_depth_option
-@shared("--questions", help="For --dry-run: the questions.")
-@shared("--nuggets", help="For --dry-run: the nuggets, if they are written.")
-@shared("--corpus", help="For --dry-run: the texts, to count tokens.")
-@click.option("--judge", "judges", multiple=True, metavar="JUDGE", help="For --dry-run: whose price.")
-@shared("--dry-run", help="Show depths and sources against calls, tokens and dollars.")
-@_output
-def _pool(runs: tuple[str, ...], depth: int, output: Path | None, **options: Any) -> None:
+@takes_options
+def _pool(runs: tuple[str, ...], options: PoolOptions) -> None:
     """Pool the top of runs: the documents to judge, with the runs and ranks they come from."""
     from rageval.building.collection import forecast_pool, pool_files
 
-    if options.pop("dry_run"):
-        print_lines(forecast_pool(runs, depth, **options))
+    if options.dry_run:
+        texts = {"questions": options.questions, "nuggets": options.nuggets, "corpus": options.corpus}
+        print_lines(forecast_pool(runs, options.depth, **texts, judges=options.judges))
     else:
-        _deliver(pool_files(runs, depth), output)
+        _deliver(pool_files(runs, options.depth), options.output)
 
 
 @click.command("support", cls=Command)
 @click.argument("pooled", metavar="POOL")
-@_questions
-@_nuggets
-@shared("--corpus", required=True, help="The texts.")
-@click.option("--judge", "judges", multiple=True, required=True, metavar="JUDGE", help="Who judges.")
-@_output
-@asking_options
+@takes_options
 def _support(
     pooled: str,
-    questions: Any,
-    nuggets: Any,
-    corpus: Any,
-    judges: tuple[str, ...],
-    output: Path | None,
-    **options: Any,
+    questions: opt.Questions,
+    nuggets: Annotated[opt.Nuggets, "The nuggets."],
+    corpus: Annotated[opt.Corpus, "The texts."],
+    judges: Annotated[opt.Judges, "Who judges."],
+    asking: Asking,
+    output: opt.Output | None = None,
 ) -> None:
     """Judge which pooled documents support which nuggets: up to 20 documents and all nuggets a call."""
     from rageval.building.collection import judge_support
 
-    lines, failed = judge_support(pooled, questions, nuggets, corpus, judges, settings_of(options))
+    lines, failed = judge_support(pooled, questions, nuggets, corpus, judges, settings_of(asking))
     _deliver(lines, output)
     end_if_failed(failed)
 
 
 @click.command(name="filter", cls=Command)
 @click.argument("judgements", metavar="SUPPORT.jsonl")
-@_questions
-@_nuggets
-@_filter_options
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FOLDER")
-def _filter(judgements: str, questions: Any, nuggets: Any, threshold: float, rule: str, output: Path) -> None:
+@takes_options
+def _filter(
+    judgements: str,
+    questions: opt.Questions,
+    nuggets: Annotated[opt.Nuggets, "The nuggets."],
+    output: opt.Folder,
+    filtering: Filtering,
+) -> None:
     """Keep the questions whose nuggets are supported, and say how many were dropped and why."""
     from rageval.building.collection import filter_questions
 
+    rule, threshold = filtering.rule, filtering.threshold
     print_lines(filter_questions(judgements, questions, nuggets, output, threshold, rule))
 
 
 @click.command("qrels", cls=Command)
 @click.argument("judgements", metavar="JUDGED.jsonl")
-@click.option(
-    "--grade",
-    "form",
-    type=click.Choice(("nuggets", "best", "count")),
-    default="nuggets",
-    show_default=True,
-    help="A row a nugget; or a document's best grade, or for how many nuggets it has --rel or better.",
-)
-@click.option("-l", "--rel", type=int, default=1, show_default=True, help="The lowest grade that counts.")
-@_output
-def _qrels(judgements: str, form: str, rel: int, output: Path | None) -> None:
+@takes_options
+def _qrels(
+    judgements: str,
+    form: Annotated[
+        Literal["nuggets", "best", "count"],
+        opt.Option(
+            "A row a nugget; or a document's best grade, or for how many nuggets it has --rel or better.",
+            ("--grade",),
+        ),
+    ] = "nuggets",
+    rel: Annotated[opt.Rel, "The lowest grade that counts."] = 1,
+    output: opt.Output | None = None,
+) -> None:
     """Write judgements of documents as qrels, such as those of the rubric answerability (EXAM++)."""
     from rageval.building.collection import graded
     from rageval.files.trec import qrel_lines
@@ -220,15 +191,16 @@ def _qrels(judgements: str, form: str, rel: int, output: Path | None) -> None:
 
 @click.command("audit", cls=Command)
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--sample", type=click.IntRange(1), default=60, show_default=True, help="How many questions to look at."
-)
-@shared("--seed", default=1, help="The same seed draws the same sample.")
-@shared("--corpus")
-@click.option("--read", "labelled", metavar="FILE", help="A sample that people have labelled.")
-@_output
+@takes_options
 def _audit(
-    folder: Path | None, sample: int, seed: int, corpus: Any, labelled: str | None, output: Path | None
+    folder: Path | None,
+    sample: Annotated[int, opt.Option("How many questions to look at.", least=1)] = 60,
+    seed: Annotated[opt.Seed, "The same seed draws the same sample."] = 1,
+    corpus: opt.Corpus = None,
+    labelled: Annotated[
+        str | None, opt.Option("A sample that people have labelled.", ("--read",), metavar="FILE")
+    ] = None,
+    output: opt.Output | None = None,
 ) -> None:
     """Write a sample of FOLDER's questions for people to label; or --read it, for FreshStack's Table 5."""
     from rageval.building.audit import figure_lines, sample_lines
@@ -251,7 +223,7 @@ def _say(message: str) -> None:
     click.echo(f"rageval: {message}", err=True)
 
 
-def _deliver(lines: Iterable[str], output: Path | None) -> None:
+def _deliver(lines: Iterable[str], output: opt.File | None) -> None:
     """Print the lines, or write them to a file."""
     if output is None:
         print_lines(lines)
@@ -287,31 +259,43 @@ def build() -> None:
     """
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(Fusing, Filtering, Asking):
+    """The options of `rageval build all`."""
+
+    unfused: Annotated[bool, opt.Option("Also pool each run, besides the fusion of each setting.")] = False
+    nuggets: Annotated[str | None, opt.read("Nuggets that are there already.", metavar="FILE")] = None
+    corpus: Annotated[str, opt.read("JSON lines with an id and a text.", metavar="FILE")]
+    runs: Annotated[
+        tuple[str, ...],
+        opt.read(
+            "A run to pool (default: what BM25 finds for the question, its variants, the answer,"
+            " the nuggets).",
+            ("--run",),
+            metavar="[SETTING=]FILE",
+        ),
+    ] = ()
+    depth: Annotated[opt.Depth, "How many documents of each run are pooled."] = 20
+    judge: Annotated[opt.Judge | None, "Who writes nuggets and query variants, and judges support."] = None
+    support_judges: Annotated[
+        tuple[str, ...],
+        opt.asked(
+            "Who judges support in place of --judge; of several, the majority decides.",
+            ("--support-judge",),
+            metavar="JUDGE",
+        ),
+    ] = ()
+    dry_run: Annotated[opt.DryRun, "Show the pool by depth and breadth, and what judging costs."] = False
+    output: Annotated[
+        opt.File,
+        opt.printed("The new collection.", ("-o", "--output"), kind="path"),
+    ]
+
+
 @build.command(name=_ALL)
 @click.argument("questions", metavar="QUESTIONS")
-@click.option("--corpus", metavar="FILE", required=True, help="JSON lines with an id and a text.")
-@click.option("--judge", metavar="JUDGE", help="Who writes nuggets and query variants, and judges support.")
-@click.option(
-    "--support-judge",
-    "support_judges",
-    multiple=True,
-    metavar="JUDGE",
-    help="Who judges support in place of --judge; of several, the majority decides.",
-)
-@click.option("--nuggets", metavar="FILE", help="Nuggets that are there already.")
-@shared(
-    "--run",
-    metavar="[SETTING=]FILE",
-    help="A run to pool (default: what BM25 finds for the question, its variants, the answer, the nuggets).",
-)
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The new collection.")
-@_fusion_options
-@_depth_option
-@click.option("--unfused", is_flag=True, help="Also pool each run, besides the fusion of each setting.")
-@_filter_options
-@asking_options
-@shared("--dry-run", help="Show the pool by depth and breadth, and what judging costs.")
-def _everything(output: Path, **options: Any) -> None:
+@takes_options
+def _everything(questions: str, options: Options) -> None:
     """Do all steps: nuggets, query variants, fusion, pool, support and filter.
 
     If it is stopped, run the same command again: it continues, and no reply is paid for twice.
@@ -319,8 +303,8 @@ def _everything(output: Path, **options: Any) -> None:
     from rageval.building.collection import build as build_all
     from rageval.building.collection import forecast
 
-    plan = _plan(output, options)
-    if options["dry_run"]:
+    plan = _plan(questions, options)
+    if options.dry_run:
         print_lines(forecast(plan))
         return
     built = build_all(plan, _say)
@@ -328,15 +312,13 @@ def _everything(output: Path, **options: Any) -> None:
     end_if_failed(built.failed)
 
 
-def _plan(folder: Path, options: dict[str, Any]) -> Plan:
+def _plan(questions: str, options: Options) -> Plan:
     from rageval.building.collection import Plan, setting_of
 
-    names = ("questions", "corpus", "judge", "support_judges", "nuggets", "method", "fuse_depth", "k")
-    return Plan(
-        folder=folder,
-        runs=tuple(map(setting_of, options["runs"])),
-        settings=settings_of(options),
-        **{name: options[name] for name in (*names, "depth", "unfused", "threshold", "rule")},
+    runs = tuple(map(setting_of, options.runs))
+    settings = settings_of(options)
+    return settings_from(
+        Plan, options, questions=questions, folder=options.output, runs=runs, settings=settings
     )
 
 

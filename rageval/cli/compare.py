@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
+from rageval import options as opt
 from rageval.cli._acting import refuse_idle_for
 from rageval.cli._options import (
     Command,
+    Comparing,
     checked_plot,
     completing,
-    output_option,
     reading_of,
-    shared,
+    takes_options,
 )
 from rageval.cli._output import (
     md_code,
@@ -31,9 +32,9 @@ from rageval.cli._output import (
     terminal_width,
     wrapped,
 )
-from rageval.cli.score import score as score_command
 from rageval.errors import UsageError
 from rageval.files.cells import csv_line
+from rageval.options import settings_from
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -42,88 +43,51 @@ if TYPE_CHECKING:
 
 
 _FORMATS = ("table", "md", "latex", "csv", "json", "cite")
-# What `score` takes, too; its other options stay at what they are when nothing is said.
-_SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
-_SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
-_SHARED |= {"limits", "nuggets", "nuggets_in_qrels", "nothing_judged", "sort", "names"}
-_SHARED |= {"gold", "gold_chosen", "population", "intent_weights"}
-_SHARED |= {"chunks", "sources", "overlap", "stale", "caption", "label", "size"}
-_UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 
 
-def _with_options_of_score(command: click.Command) -> click.Command:
-    command.params += [param for param in score_command.params if param.name in _SHARED]
-    return command
+@dataclass(frozen=True, kw_only=True)
+class Options(Comparing):
+    """The options of `rageval compare`."""
+
+    gold: Annotated[opt.Gold, "People's judgements of a part, which correct the values of --by."] = ()
+    sensitivity: Annotated[
+        bool,
+        opt.claimed(
+            "Also how often two runs would change places with one nugget less, another judge, one vote less."
+        ),
+    ] = False
+    by_query: Annotated[
+        opt.ByQuery,
+        "Also print the values of every query, those that the run lost most first (as CSV these alone).",
+    ] = False
+    sort: opt.Sort | None = None
+    style: Annotated[
+        str | None,
+        opt.printed(
+            "Default: table on a terminal, else csv; latex is a table for a paper, cite says how to cite the"
+            " numbers.",
+            ("--format",),
+            choices=_FORMATS,
+        ),
+    ] = None
+    show: Annotated[
+        Literal["interval", "p"] | None,
+        opt.printed(
+            "Of --format latex: what stands beside the means, their intervals or p against the baseline."
+        ),
+    ] = None
+    caption: opt.Caption | None = None
+    label: opt.LatexLabel | None = None
+    plot: Annotated[opt.Plot | None, "Also draw intervals and differences: .png, .svg or .pdf."] = None
+    size: opt.Size | None = None
 
 
-@_with_options_of_score
 @click.command(cls=Command)
 @click.argument(
     "words", nargs=-1, metavar="RUN RUN... QRELS [MEASURE...]", shell_complete=completing("scored")
 )
-@click.option(
-    "--baseline", default="best", metavar="RUN", help="Compare with this run (default: the best, by measure)."
-)
-@click.option("--all-pairs", is_flag=True, help="Compare every run with every other.")
-@click.option(
-    "-q",
-    "--by-query",
-    is_flag=True,
-    help="Also print the values of every query, those that the run lost most first (as CSV these alone).",
-)
-@click.option(
-    "--test",
-    type=click.Choice(("randomisation", "t")),
-    default="randomisation",
-    show_default=True,
-    help="Sign-flip randomisation (exact up to 30 queries), or Student's t.",
-)
-@click.option(
-    "--adjust",
-    type=click.Choice(("holm", "max_t", "none")),
-    default="holm",
-    show_default=True,
-    help="For several comparisons: Holm; max-T (a single step; it flips signs for all pairs together, and so"
-    " takes into account that runs resemble one another).",
-)
-@shared("--interval")
-@shared("--level")
-@click.option(
-    "--power",
-    type=float,
-    default=0.8,
-    show_default=True,
-    help="The power for which the detectable difference is given.",
-)
-@shared("--cluster")
-@click.option(
-    "--sensitivity",
-    is_flag=True,
-    help="Also how often two runs would change places with one nugget less, another judge, one vote less.",
-)
-@output_option("--plot", metavar="FILE", help="Also draw intervals and differences: .png, .svg or .pdf.")
-@click.option(
-    "--draws",
-    type=int,
-    default=10_000,
-    show_default=True,
-    help="How often signs are flipped, at least: many comparisons take more.",
-)
-@shared("--resamples")
-@shared("--seed", default=20130)
-@click.option(
-    "--show",
-    type=click.Choice(("interval", "p")),
-    help="Of --format latex: what stands beside the means, their intervals or p against the baseline.",
-)
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(_FORMATS),
-    help="Default: table on a terminal, else csv; latex is a table for a paper, cite says how to cite the"
-    " numbers.",
-)
-def compare(words: tuple[str, ...], **options: Any) -> None:
+@takes_options
+def compare(words: tuple[str, ...], options: Options) -> None:
     """Compare runs, or judged answers of several systems.
 
     Prints each run's mean with its bootstrap interval, the paired difference to the baseline with interval, p
@@ -152,54 +116,53 @@ def compare(words: tuple[str, ...], **options: Any) -> None:
     from rageval.comparison.sensitivity import sensitivity
     from rageval.measures.parsing import parse_measures
 
-    reading = reading_of(options["comments"])
+    reading = reading_of(options.comments)
     inputs = sorted_out(words, reading)
     refuse_idle_for(bool(inputs.answers))
-    measures = parse_measures([*options["measures"], *inputs.measures])
+    measures = parse_measures([*options.measures, *inputs.measures])
     if not measures:
         raise UsageError(
             "no measure named; say -m ndcg@10, with nuggets -m alpha_ndcg@10 (see: rageval measures)"
         )
-    options |= _UNSAID
-    if options["gold"] and options["bounds"] and not inputs.answers:
+    if options.gold and options.bounds and not inputs.answers:
         raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
-    style = options["style"] or ("table" if on_terminal() else "csv")
+    style = options.style or ("table" if on_terminal() else "csv")
     _refuse_by_query(style, options)
-    plot = checked_plot(options)
+    plot = checked_plot(options.plot, options.size)
     subject = subject_of(inputs, measures, options, reading)
     refuse_bounds_of_spans(subject)
     settings = _settings(options, list(subject.queries), inputs.telling)
-    results, remarks, refused = systems = scored(subject, options, least=2)
+    results, remarks, refused = systems = scored(subject, options.baseline, least=2)
     found = compared(subject, systems, settings)
-    if options["sensitivity"]:
+    if options.sensitivity:
         remarks = [*remarks, *sensitivity(subject, results)]
-    if options["sort"]:
-        results = best_first(results, options["sort"])
-        found = _in_order(found, _by_people(found, [scores.run for scores in results], options["sort"]))
-    typed = said_of_sets([*options["measures"], *inputs.measures], options.get("compat"))
+    if options.sort:
+        results = best_first(results, options.sort)
+        found = _in_order(found, _by_people(found, [scores.run for scores in results], options.sort))
+    typed = said_of_sets([*options.measures, *inputs.measures], options.compat)
     # Scoring and comparing may say the same of a run; once is enough.
     for remark in dict.fromkeys([*typed, *remarks, *found.remarks]):
         click.echo(f"rageval: {remark}", err=True)
     # What Python shows beneath a comparison stands in JSON, too.
     found = replace(found, remarks=list(dict.fromkeys([*found.remarks, *remarks])))
     if plot is not None:
-        save(figure_of_comparison(found, results, options["size"]), plot)
-    places = options["places"] if options["places"] is not None else 4
+        save(figure_of_comparison(found, results, options.size), plot)
+    places = options.places if options.places is not None else 4
     if style == "latex":
-        print_lines(latex_of(found, options["caption"], options["label"], options["show"] or "", places))
+        print_lines(latex_of(found, options.caption, options.label, options.show or "", places))
     elif style == "cite":
         print_lines([str(cite(found, ids_of_datasets(inputs, options)))])
-    elif options["by_query"]:
+    elif options.by_query:
         print_lines(_with_queries(found, results, style, places))
     else:
         print_lines(_DRAWN[style](found, places))
     refuse(refused)
 
 
-def _refuse_by_query(style: str, options: dict[str, Any]) -> None:
-    if options["by_query"] and style in ("latex", "cite"):
+def _refuse_by_query(style: str, options: Options) -> None:
+    if options.by_query and style in ("latex", "cite"):
         raise UsageError(f"--by-query is no part of --format {style}; expected table, md, csv or json")
-    if options["by_query"] and options["gold"]:
+    if options.by_query and options.gold:
         raise UsageError(
             "--by-query shows the judge's values of each query, and --gold corrects means; leave one out"
         )
@@ -230,17 +193,17 @@ def _in_order(found: Comparison, runs: list[str]) -> Comparison:
     return replace(found, runs=runs, pairs=sorted(found.pairs, key=place))
 
 
-def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -> Settings:
+def _settings(options: Options, queries: list[str], sources: list[Any]) -> Settings:
+
     from rageval.cli._inputs import groups_of
     from rageval.comparison import Settings
 
-    names = ["baseline", "all_pairs", "test", "adjust", "interval", "level", "power", "draws", "resamples"]
     clusters = None
-    if options["cluster"]:
-        clusters = groups_of(options["cluster"], queries, options["questions"], sources)
-    chosen = {name: options[name] for name in (*names, "seed", "population")}
+    if options.cluster:
+        clusters = groups_of(options.cluster, queries, options.questions, sources)
     # The name of the file alone: paths of a machine do not belong into what is published.
-    return Settings(clusters=clusters, clustered_by=Path(options["cluster"] or "").name, **chosen)
+    by = Path(options.cluster or "").name
+    return settings_from(Settings, options, clusters=clusters, clustered_by=by)
 
 
 def _table(found: Comparison, places: int) -> Iterator[str]:

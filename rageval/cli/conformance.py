@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from rageval.cli._options import Command, shared
+from rageval import options as opt
+from rageval.cli._options import Command, takes_options
 from rageval.cli._output import md_lines, print_lines, table_lines
 from rageval.errors import FAULTS, UsageError
 from rageval.names import suggestion
@@ -23,24 +24,23 @@ _LEGEND = (
 
 
 @click.command(cls=Command)
-@click.option(
-    "--peer", "peers", multiple=True, metavar="TOOL", help="Compare with this tool only; may be repeated."
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "md", "jsonl")),
-    default="table",
-    show_default=True,
-    help="For people, for a page, or every comparison as a line.",
-)
-@click.option("--vectors", type=click.Choice(("runs", "answers")), help="Print the golden vectors instead.")
-@click.option(
-    "--fuzz", type=click.FloatRange(0), metavar="SECONDS", help="Compare random inputs for so many seconds."
-)
-@shared("--seed", default=0, help="The same seed draws the same inputs.")
+@takes_options
 def conformance(
-    peers: tuple[str, ...], form: str, vectors: str | None, fuzz: float | None, seed: int
+    peers: Annotated[
+        tuple[str, ...],
+        opt.Option("Compare with this tool only; may be repeated.", ("--peer",), metavar="TOOL"),
+    ] = (),
+    form: Annotated[
+        Literal["table", "md", "jsonl"],
+        opt.Option("For people, for a page, or every comparison as a line.", ("--format",)),
+    ] = "table",
+    vectors: Annotated[
+        Literal["runs", "answers"] | None, opt.Option("Print the golden vectors instead.")
+    ] = None,
+    fuzz: Annotated[
+        float | None, opt.Option("Compare random inputs for so many seconds.", metavar="SECONDS", least=0)
+    ] = None,
+    seed: Annotated[opt.Seed, "The same seed draws the same inputs."] = 0,
 ) -> None:
     """Try rageval, and each peer that is installed, on the golden vectors, measure by measure.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from rageval.cli._options import Command, shared
+from rageval import options as opt
+from rageval.cli._options import Command, takes_options
 from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines
 from rageval.files.cells import csv_line
 
@@ -19,19 +21,29 @@ if TYPE_CHECKING:
 _STYLES = ("table", "md", "csv", "json")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of `rageval correct`."""
+
+    gold: Annotated[opt.Gold, "What people said of some of the answers."]
+    gold_chosen: opt.GoldChosen | None = None
+    population: opt.Population = "kind"
+    measures: Annotated[opt.Measures, "What to measure."]
+    answers: Annotated[opt.Answers, "The answers, for measures that need them."] = ()
+    nuggets: opt.Nuggets = None
+    on_missing: Annotated[opt.OnMissing, "The judge's judgements that failed or are not there."] = "error"
+    level: Annotated[opt.Level, "The confidence level of the intervals."] = 0.95
+    places: opt.Places = 4
+    style: Annotated[
+        Literal["table", "md", "csv", "json"] | None,
+        opt.printed("Default: table on a terminal, else csv.", ("--format",)),
+    ] = None
+
+
 @click.command(cls=Command)
 @click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...")
-@shared("--gold", required=True, help="What people said of some of the answers.")
-@shared("--gold-chosen")
-@shared("--measure", required=True, help="What to measure.")
-@shared("--answers", help="The answers, for measures that need them.")
-@shared("--nuggets")
-@shared("--on-missing", help="The judge's judgements that failed or are not there.")
-@shared("--level", help="The confidence level of the intervals.")
-@shared("--population")
-@shared("--places", default=4, show_default=True)
-@click.option("--format", "style", type=click.Choice(_STYLES), help="Default: table on a terminal, else csv.")
-def correct(judged: tuple[str, ...], **options: Any) -> None:
+@takes_options
+def correct(judged: tuple[str, ...], options: Options) -> None:
     """Correct a judge's scores by what people said of some of the same answers.
 
     People need to have judged a random part of the answers, or of their nuggets. Prints the judge's mean,
@@ -50,19 +62,19 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
     from rageval.scoring.gold import drawn, gold_of, said_of_labels
     from rageval.scoring.rules import Rules
 
-    measures = measures_of_answers(options["measures"])
-    answers = list(options["answers"])
-    nuggets = options["nuggets"]
+    measures = measures_of_answers(options.measures)
+    answers = list(options.answers)
+    nuggets = options.nuggets
     judgements = read_judgements(list(judged), answers=answers, nuggets=nuggets)
-    gold = read_judgements(list(options["gold"]), answers=answers, nuggets=nuggets)
-    rules = Rules(on_missing=options["on_missing"])
-    labels = gold_of(gold, list(options["gold"]), drawn(options["gold_chosen"]))
-    found = corrected(measures, judgements, gold, rules, options["level"], options["population"], labels.draw)
+    gold = read_judgements(list(options.gold), answers=answers, nuggets=nuggets)
+    rules = Rules(on_missing=options.on_missing)
+    labels = gold_of(gold, list(options.gold), drawn(options.gold_chosen))
+    found = corrected(measures, judgements, gold, rules, options.level, options.population, labels.draw)
     bases = said_of_corrected({each.measure: (each.basis, each.corrected_from) for each in found})
     for remark in [*judgements.remarks, *said_of_labels(labels), *bases, *remarks(found, judgements)]:
         click.echo(f"rageval: {remark}", err=True)
-    style = options["style"] or ("table" if on_terminal() else "csv")
-    print_lines(_lines(found, style, options["places"]))
+    style = options.style or ("table" if on_terminal() else "csv")
+    print_lines(_lines(found, style, options.places))
 
 
 def _lines(found: Sequence[CorrectedMeasure], style: str, places: int) -> Iterator[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
+from rageval import options as opt
 from rageval.cli._leaderboard import merged
-from rageval.cli._options import Group, completing, shared
+from rageval.cli._options import Group, completing, takes_options
 from rageval.cli._output import print_lines
 from rageval.errors import FAULTS, UsageError
 from rageval.text import visible
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
 
 _WHAT = ("docs", "queries", "qrels", "nuggets", "answers")
 _ROLES = ("questions", "documents", "qrels", "nuggets", "judgements")
-
-_limits = shared("--limit")
-_licence = click.option(
-    "--accept-license", is_flag=True, help="Accept the terms of a data set that has some (CRAG)."
-)
-_http = click.option("--allow-http", is_flag=True, help="Allow addresses without encryption.")
 
 
 @click.group(invoke_without_command=True, cls=Group)
@@ -70,11 +65,19 @@ def _show(dataset: str) -> None:
 
 @datasets.command("fetch")
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
-@click.option("--only", type=click.Choice(_ROLES), multiple=True, help="Only the files of this role.")
-@click.option("--again", is_flag=True, help="Also what is there already.")
-@_licence
-@_http
-def _fetch(dataset: str, only: tuple[str, ...], again: bool, accept_license: bool, allow_http: bool) -> None:
+@takes_options
+def _fetch(
+    dataset: str,
+    only: Annotated[
+        tuple[Literal["questions", "documents", "qrels", "nuggets", "judgements"], ...],
+        opt.Option("Only the files of this role."),
+    ] = (),
+    again: Annotated[bool, opt.Option("Also what is there already.")] = False,
+    accept_license: Annotated[
+        bool, opt.Option("Accept the terms of a data set that has some (CRAG).")
+    ] = False,
+    allow_http: Annotated[bool, opt.Option("Allow addresses without encryption.")] = False,
+) -> None:
     """Download ID ahead of time. A download that was interrupted continues."""
     from rageval.datasets import fetching
     from rageval.datasets.catalogue import found
@@ -89,11 +92,16 @@ def _fetch(dataset: str, only: tuple[str, ...], again: bool, accept_license: boo
 @datasets.command("import")
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--as", "role", type=click.Choice(_ROLES), help="What the files hold, if not told by their names."
-)
-@_limits
-def _import(dataset: str, paths: tuple[Path, ...], role: str | None, limits: tuple[str, ...]) -> None:
+@takes_options
+def _import(
+    dataset: str,
+    paths: tuple[Path, ...],
+    role: Annotated[
+        Literal["questions", "documents", "qrels", "nuggets", "judgements"] | None,
+        opt.Option("What the files hold, if not told by their names.", ("--as",)),
+    ] = None,
+    limits: opt.Limits = (),
+) -> None:
     """Take over files that you have: official ones, Hugging Face parquet, JSON lines."""
     from rageval.datasets.importing import import_files
 
@@ -104,13 +112,17 @@ def _import(dataset: str, paths: tuple[Path, ...], role: str | None, limits: tup
 @datasets.command("export")
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 @click.argument("what", type=click.Choice(_WHAT))
-@click.option(
-    "--format", "style", type=click.Choice(("trec", "tsv", "jsonl")), help="Default: the usual one."
-)
-@_licence
-@_limits
+@takes_options
 def _export(
-    dataset: str, what: str, style: str | None, accept_license: bool, limits: tuple[str, ...]
+    dataset: str,
+    what: str,
+    style: Annotated[
+        Literal["trec", "tsv", "jsonl"] | None, opt.printed("Default: the usual one.", ("--format",))
+    ] = None,
+    accept_license: Annotated[
+        bool, opt.Option("Accept the terms of a data set that has some (CRAG).")
+    ] = False,
+    limits: opt.Limits = (),
 ) -> None:
     """Print a part of ID as ir_datasets exports it, nuggets as AutoNuggetizer, answers as questions."""
     from rageval.datasets.exporting import exported
@@ -120,10 +132,17 @@ def _export(
 
 @datasets.command("check")
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
-@_licence
-@_limits
+@takes_options
 @click.pass_context
-def _check(ctx: click.Context, /, dataset: str, accept_license: bool, limits: tuple[str, ...]) -> None:
+def _check(
+    ctx: click.Context,
+    /,
+    dataset: str,
+    accept_license: Annotated[
+        bool, opt.Option("Accept the terms of a data set that has some (CRAG).")
+    ] = False,
+    limits: opt.Limits = (),
+) -> None:
     """Count what ID holds, beside what its publishers say. Exit code 1 if they differ.
 
     Where ir_datasets has the same set under an id of its own, topics and judgements are compared.

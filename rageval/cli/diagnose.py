@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from rageval.cli._options import ANSWERS, DOCUMENTS, METAVAR, QRELS, Command, reading_of, shared
+from rageval import options as opt
+from rageval.cli._options import Command, FileOrId, OfSpans, reading_of, takes_options
 from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines, wrapped
 from rageval.errors import UsageError
 from rageval.text import visible
@@ -24,45 +26,45 @@ _SHOWN = 60  # characters of a nugget
 _NUGGETS = 3  # of a question
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(OfSpans):
+    """The options of `rageval diagnose`."""
+
+    rel: Annotated[opt.Rel, "The lowest grade that is support."] = 1
+    on_missing: opt.OnMissing = "error"
+    questions: Annotated[
+        opt.Questions, "What knows the fields for --by, which questions can be answered, and right answers."
+    ] = None
+    nuggets: Annotated[opt.Nuggets, "The nuggets: their texts, and which of them are vital."] = None
+    passages: Annotated[
+        opt.Passages, "Without --qrels: texts of what was retrieved, JSON lines with an id and a text."
+    ] = None
+    runs: Annotated[str, opt.read("What was retrieved for these answers.", ("--run",), metavar="FILE")]
+    qrels: Annotated[
+        opt.Qrels,
+        "Which documents support which nuggets, or spans (default: those that hold the words"
+        " of the right answer; needs --questions and --passages).",
+    ] = None
+    depth: Annotated[
+        opt.Depth | None, "How many passages an answer was made from (default: all that were retrieved)."
+    ] = None
+    comments: opt.Comments = "error"
+    limits: opt.Limits = ()
+    level: Annotated[opt.Level, "Of the intervals."] = 0.95
+    resamples: opt.Resamples = 4000
+    system: Annotated[str | None, opt.gated("Which of several judged systems.", metavar="RUN_ID")] = None
+    by: Annotated[opt.By | None, "A row for each value of a field, such as domain,question_type."] = None
+    style: Annotated[
+        Literal["table", "md", "json"] | None,
+        opt.printed("Default: table on a terminal, else json.", ("--format",)),
+    ] = None
+    seed: opt.Seed = 20130
+
+
 @click.command(cls=Command)
-@click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...", type=ANSWERS)
-@shared("--run", multiple=False, required=True, help="What was retrieved for these answers.")
-@click.option(
-    "--qrels",
-    type=QRELS,
-    metavar=METAVAR,
-    help="Which documents support which nuggets, or spans (default: those that hold the words of the right"
-    " answer; needs --questions and --passages).",
-)
-@click.option(
-    "--passages",
-    type=DOCUMENTS,
-    metavar=METAVAR,
-    help="Without --qrels: texts of what was retrieved, JSON lines with an id and a text.",
-)
-@shared("--depth", help="How many passages an answer was made from (default: all that were retrieved).")
-@click.option("-l", "--rel", type=int, default=1, show_default=True, help="The lowest grade that is support.")
-@click.option("--system", metavar="RUN_ID", help="Which of several judged systems.")
-@shared("--chunks")
-@shared("--sources")
-@shared("--overlap")
-@shared("--stale")
-@shared("--nuggets", help="The nuggets: their texts, and which of them are vital.")
-@shared(
-    "--questions",
-    help="What knows the fields for --by, which questions can be answered, and right answers.",
-)
-@shared("--by", help="A row for each value of a field, such as domain,question_type.")
-@shared("--on-missing")
-@shared("--level", help="Of the intervals.")
-@shared("--resamples")
-@shared("--seed", default=20130)
-@click.option(
-    "--format", "style", type=click.Choice(_FORMATS), help="Default: table on a terminal, else json."
-)
-@shared("--comments")
-@shared("--limit")
-def diagnose(judged: tuple[str, ...], runs: str, qrels: str | None, **options: Any) -> None:
+@click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...", type=FileOrId("answers"))
+@takes_options
+def diagnose(judged: tuple[str, ...], options: Options) -> None:
     """Say where the nuggets that answers lack were lost: by the retriever, or by the generator.
 
     Prints six shares of the nuggets that add up to 1 (used, lost by the generator, from memory, cut, missed,
@@ -77,27 +79,35 @@ def diagnose(judged: tuple[str, ...], runs: str, qrels: str | None, **options: A
     from rageval.comparison import diagnose as diagnosed
     from rageval.scoring.answers import read_judgements
 
-    reading = reading_of(options["comments"])
-    run, gold = _read(runs, qrels, options, reading)
+    reading = reading_of(options.comments)
+    run, gold = _read(options.runs, options.qrels, options, reading)
     table = read_judgements(list(judged))
     found = diagnosed(
         table,
         run,
         gold,
         groups=_groups(options, list(map(str, table.queries.words)), list(judged)),
-        **{name: options[name] for name in ("depth", "rel", "system", "nuggets", "questions", "passages")},
-        **{name: options[name] for name in ("on_missing", "level", "resamples", "seed")},
+        passages=options.passages,
+        depth=options.depth,
+        rel=options.rel,
+        system=options.system,
+        nuggets=options.nuggets,
+        questions=options.questions,
+        on_missing=options.on_missing,
+        level=options.level,
+        resamples=options.resamples,
+        seed=options.seed,
     )
     for remark in found.remarks:
         click.echo(f"rageval: {visible(remark)}", err=True)
-    style = options["style"] or ("table" if on_terminal() else "json")
+    style = options.style or ("table" if on_terminal() else "json")
     if style == "json":
         print_lines([json.dumps(found.as_dict(), indent=2, ensure_ascii=True, allow_nan=False)])
     else:
         print_lines(_lines(found, md_lines if style == "md" else table_lines))
 
 
-def _read(run: str, qrels: str | None, options: dict[str, Any], reading: Reading) -> tuple[Any, Qrels | None]:
+def _read(run: str, qrels: str | None, options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
     """Return the run and the judgements, or what the spans come to."""
     from rageval.cli._inputs import judgements, run_sources, sorted_out
     from rageval.scoring.ordering import EVERYTHING
@@ -114,20 +124,22 @@ def _read(run: str, qrels: str | None, options: dict[str, Any], reading: Reading
     return source, gold
 
 
-def _refuse_unused(qrels: str | None, options: dict[str, Any]) -> None:
+def _refuse_unused(qrels: str | None, options: Options) -> None:
     """Refuse what is about judgements of documents where there are none, and the other way round."""
-    given = ("passages",) if qrels is not None else ("nuggets", "chunks", "sources", "overlap", "stale")
-    for name in given:
-        if options[name] is not None:
+    of_spans = {"chunks": options.chunks, "sources": options.sources}
+    of_spans |= {"overlap": options.overlap, "stale": options.stale}
+    no_use = {"passages": options.passages} if qrels is not None else {"nuggets": options.nuggets} | of_spans
+    for name, value in no_use.items():
+        if value is not None:
             other = "without" if qrels is not None else "with"
             raise UsageError(f"--{name} has a meaning only {other} --qrels")
 
 
-def _groups(options: dict[str, Any], queries: list[str], sources: list[Any]) -> dict[str, dict[str, str]]:
+def _groups(options: Options, queries: list[str], sources: list[Any]) -> dict[str, dict[str, str]]:
     from rageval.cli._inputs import fields_in, groups_of
 
-    fields = fields_in(options["by"])
-    return {str(name): groups_of(name, queries, options["questions"], sources) for name in fields}
+    fields = fields_in(options.by)
+    return {str(name): groups_of(name, queries, options.questions, sources) for name in fields}
 
 
 def _lines(found: Diagnosis, draw: Callable[..., Iterator[str]]) -> Iterator[str]:

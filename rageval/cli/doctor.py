@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from rageval.cli._options import Command, reading_of, shared
+from rageval import options as opt
+from rageval.cli._options import Command, reading_of, takes_options
 from rageval.cli._output import print_lines
 from rageval.errors import FAULTS, InputError, UsageError
 from rageval.text import visible
@@ -22,23 +23,17 @@ _COLLECTION = ("manifest.json", "queries.tsv", "nuggets.jsonl", "qrels.nugget")
 
 @click.command(cls=Command)
 @click.argument("files", nargs=-1, metavar="FILE...")
-@shared("--corpus", multiple=True, help="The documents of the collection.")
-@shared("--topics", multiple=True)
-@click.option(
-    "--at", metavar="K,K", default="10,20,50", show_default=True, help="Cut-offs to look for ties at."
-)
-@shared("--comments", help="Lines that begin with '#'.")
-@shared("--limit", help="Raise a safety limit.")
+@takes_options
 @click.pass_context
 def doctor(
     ctx: click.Context,
     /,
     files: tuple[str, ...],
-    corpus: tuple[Any, ...],
-    topics: tuple[Any, ...],
-    at: str,
-    comments: str,
-    limits: tuple[str, ...],  # which the files carry
+    corpus: Annotated[tuple[Any, ...], opt.read("The documents of the collection.", reads="documents")] = (),
+    topics: opt.AllTopics = (),
+    at: Annotated[str, opt.Option("Cut-offs to look for ties at.", metavar="K,K")] = "10,20,50",
+    comments: opt.Comments = "error",
+    limits: Annotated[opt.Limits, "Raise a safety limit."] = (),
 ) -> None:
     """Report what is suspicious in FILES (runs, qrels, nuggets, answers, judgements, …), alone and together.
 

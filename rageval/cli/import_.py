@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from rageval.cli._options import Command, shared
+from rageval import options as opt
+from rageval.cli._options import Command, takes_options
 from rageval.cli._output import print_lines
 from rageval.errors import UsageError
 from rageval.text import visible
@@ -25,42 +27,58 @@ _KINDS = ("answers", "questions", "run", "judged")
 _SETTINGS = ("tool", "records", "run", "hop", "split")  # of a policy's [logs.NAME], beside fields
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of `rageval import`."""
+
+    output: Annotated[
+        str | None,
+        opt.printed(
+            "Folder to write answers.jsonl, questions.jsonl, run.trec, passages.jsonl,"
+            " judged.jsonl and manifest.json to; with --only, a file, or - for standard output.",
+            ("-o", "--output"),
+            metavar="DIR",
+        ),
+    ] = None
+    maps: Annotated[
+        tuple[str, ...],
+        opt.Option(
+            "Where fields stand: question=vars.q,contexts=docs[].text; or NAME, for [logs.NAME]"
+            " in the policy.",
+            ("--map",),
+            metavar="FIELD=PATH,...",
+        ),
+    ] = ()
+    tool: Annotated[
+        str | None, opt.Option("Whose log it is, instead of telling by its content.", metavar="TOOL")
+    ] = None
+    records: Annotated[
+        str | None, opt.Option("The list of records in a log that no reader knows.", metavar="PATH")
+    ] = None
+    runs: Annotated[
+        tuple[str, ...],
+        opt.read("What to call the run; of several logs, one name each.", ("--run",), metavar="NAME"),
+    ] = ()
+    only: Annotated[
+        Literal["answers", "questions", "run", "judged"] | None,
+        opt.Option("Only this, as one file (default: to standard output)."),
+    ] = None
+    hop: Annotated[
+        Literal["first", "last", "union"] | None,
+        opt.Option("Of several retrievals in a trace, which makes the ranking."),
+    ] = None
+    split: Annotated[
+        tuple[str, ...],
+        opt.Option("What parts passages that are joined in one text: 'contexts=|'.", metavar="FIELD=TEXT"),
+    ] = ()
+    dry_run: Annotated[opt.DryRun, "Say what is in the log, and write nothing."] = False
+    limits: opt.Limits = ()
+
+
 @click.command("import", cls=Command)
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
-@click.option(
-    "-o",
-    "--output",
-    metavar="DIR",
-    help="Folder to write answers.jsonl, questions.jsonl, run.trec, passages.jsonl, judged.jsonl and"
-    " manifest.json to; with --only, a file, or - for standard output.",
-)
-@click.option(
-    "--map",
-    "maps",
-    multiple=True,
-    metavar="FIELD=PATH,...",
-    help="Where fields stand: question=vars.q,contexts=docs[].text; or NAME, for [logs.NAME] in the policy.",
-)
-@click.option("--tool", metavar="TOOL", help="Whose log it is, instead of telling by its content.")
-@click.option("--records", metavar="PATH", help="The list of records in a log that no reader knows.")
-@shared("--run", metavar="NAME", help="What to call the run; of several logs, one name each.")
-@click.option(
-    "--only", type=click.Choice(_KINDS), help="Only this, as one file (default: to standard output)."
-)
-@click.option(
-    "--hop",
-    type=click.Choice(("first", "last", "union")),
-    help="Of several retrievals in a trace, which makes the ranking.",
-)
-@click.option(
-    "--split",
-    multiple=True,
-    metavar="FIELD=TEXT",
-    help="What parts passages that are joined in one text: 'contexts=|'.",
-)
-@shared("--dry-run", help="Say what is in the log, and write nothing.")
-@shared("--limit")
-def import_(logs: tuple[str, ...], **options: Any) -> None:
+@takes_options
+def import_(logs: tuple[str, ...], options: Options) -> None:
     """Part another tool's log into answers, questions, run and judgements.
 
     Knows logs of promptfoo, inspect_ai, ragas, deepeval, lm-eval, OpenTelemetry (GenAI), MLflow, langfuse,
@@ -80,19 +98,19 @@ def import_(logs: tuple[str, ...], **options: Any) -> None:
     names = _names(settings, logs)
     found = [_read(log, name, settings, options) for log, name in zip(logs, names, strict=True)]
     log = found[0] if len(found) == 1 else together([*zip(logs, found, strict=True)])
-    if options["dry_run"]:
+    if options.dry_run:
         print_lines(_summary(log, counts_of(log)))
-    elif options["only"]:
-        _write_one(log, options["only"], options["output"] or _STDOUT, logs)
+    elif options.only:
+        _write_one(log, options.only, options.output or _STDOUT, logs)
     else:
         files = outputs(log)
         files["manifest.json"] = lambda: manifest(log, logs, settings)
-        _write_all(files, options["output"], logs)
+        _write_all(files, options.output, logs)
         click.echo("\n".join(_summary(log, counts_of(log))), err=True)
     for remark in log.remarks:
         click.echo(f"rageval: {visible(remark)}", err=True)
-    if options["output"] and not options["only"] and not options["dry_run"]:
-        _say_next(log, options["output"])
+    if options.output and not options.only and not options.dry_run:
+        _say_next(log, options.output)
 
 
 def _say_next(log: Log, folder: str) -> None:
@@ -106,20 +124,21 @@ def _say_next(log: Log, folder: str) -> None:
         )
 
 
-def _settings(options: Mapping[str, Any]) -> dict[str, Any]:
+def _settings(options: Options) -> dict[str, Any]:
     """Return mapping and settings: those of the policy that are named, and over them what is typed."""
     from rageval.logs.paths import mapping_of
 
-    words = [word for word in options["maps"] if "=" in word]
+    words = [word for word in options.maps if "=" in word]
     named: dict[str, Any] = {}
-    for word in options["maps"]:
+    for word in options.maps:
         if "=" not in word:
             named |= _of_policy(word)
     mapping = {name: path for name, path in named.items() if name not in _SETTINGS}
     mapping |= {name: path.text for name, path in mapping_of(words).items()}
     # The policy first: what is typed counts more.
     settings = {name: named[name] for name in _SETTINGS if name in named}
-    typed = {name: options["runs" if name == "run" else name] for name in _SETTINGS}
+    typed = {"tool": options.tool, "records": options.records, "run": options.runs}
+    typed |= {"hop": options.hop, "split": options.split}
     settings |= {name: value for name, value in typed.items() if value}
     settings["split"] = _split(settings.get("split") or ())
     return settings | {"map": mapping}
@@ -169,7 +188,8 @@ def _names(settings: Mapping[str, Any], logs: tuple[str, ...]) -> list[str]:
     return names if len(names) == len(logs) else [*names, *[""] * len(logs)][:1] * len(logs)
 
 
-def _read(path: str, run: str, settings: Mapping[str, Any], options: Mapping[str, Any]) -> Log:
+def _read(path: str, run: str, settings: Mapping[str, Any], options: Options) -> Log:
+
     from rageval.logs import read
 
     return read(

@@ -5,25 +5,22 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
+from rageval import options as opt
 from rageval.cli._options import (
-    ANSWERS,
-    DOCUMENTS,
-    METAVAR,
-    QRELS,
+    Asking,
     Command,
-    asking_options,
+    FileOrId,
     completing,
-    output_option,
     settings_of,
-    shared,
+    takes_options,
 )
 from rageval.cli._output import print_lines
-from rageval.cli._until import forecast_lines, judged_lines, pools_of, until_options, wanted_of
+from rageval.cli._until import Claiming, forecast_lines, judged_lines, pools_of, wanted_of
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.text import visible
 
@@ -42,95 +39,107 @@ _WAYS_ON = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(Claiming, Asking):
+    """The options of `rageval judge`."""
+
+    against: Annotated[
+        str | None,
+        opt.Option(
+            "Judge by this rubric, too, and print how far the two agree, what each cost, and"
+            " where they part.",
+            metavar="RUBRIC",
+        ),
+    ] = None
+    abstentions: Annotated[
+        Literal["rageval", "crag"] | None,
+        opt.Option(
+            "How an answer that does not know is told: all its sentences say so (default), or it"
+            " has the words that CRAG's script looks for."
+        ),
+    ] = None
+    measures: Annotated[
+        opt.Measures, "Then score the judgements by this, and print it: crag_score. Needs -o FILE."
+    ] = ()
+    rel: Annotated[opt.Rel, "The lowest grade to judge, with --qrels."] = 2
+    on_missing: opt.OnMissing = "error"
+    compat: Annotated[
+        str | None,
+        opt.measured(
+            "Take a reply that cannot be read for the grade that this source gives it.", metavar="NAME"
+        ),
+    ] = None
+    questions: Annotated[opt.Questions, "The questions, with gold answers where the rubric needs them."] = (
+        None
+    )
+    nuggets: Annotated[opt.Nuggets, "The nuggets."] = None
+    claims: Annotated[
+        str | None,
+        opt.read("What answers and gold answers claim, as the rubric claims writes it.", metavar="FILE"),
+    ] = None
+    passages: Annotated[opt.Passages, "Texts of documents: JSON lines with an id and a text."] = None
+    runs: opt.RunFiles = ()
+    qrels: Annotated[opt.Qrels, "Of documents, only those that these judgements grade --rel or better."] = (
+        None
+    )
+    depth: Annotated[opt.Depth, "How many documents of each topic are judged."] = 20
+    rubric: Annotated[str | None, opt.asked("The rubric, in place of the first word.", metavar="FILE")] = None
+    judges: Annotated[
+        tuple[str, ...],
+        opt.asked("Who judges; may be repeated.", ("--judge",), metavar="JUDGE", completes="judges"),
+    ] = ()
+    tiebreak: Annotated[
+        str | None,
+        opt.asked("Asked only where two judges differ (--vote majority or median).", metavar="JUDGE"),
+    ] = None
+    permutations: Annotated[
+        int,
+        opt.asked(
+            "In how many different orders a list is shown; in all of them if there are no more.", least=1
+        ),
+    ] = 10
+    balanced: Annotated[bool, opt.asked("Show lists in the orders of a balanced Latin square.")] = False
+    examples: Annotated[
+        str | None, opt.asked("In-context examples: JSON lines with a reply, or a text.", metavar="FILE")
+    ] = None
+    canaries: Annotated[
+        int,
+        opt.asked(
+            "How many items that try to talk the judge into a verdict are judged first; a judge"
+            " that obeys is refused.",
+            least=0,
+        ),
+    ] = 6
+    dry_run: opt.DryRun = False
+    shard: Annotated[
+        str | None, opt.costs("Only the I-th (from 1) of N shares, within 1/N of the limits.", metavar="I/N")
+    ] = None
+    output: Annotated[opt.Output | None, "Where judgements go."] = None
+    disagreements: Annotated[
+        opt.File | None,
+        opt.printed("Also write the judgements on which judges differ.", metavar="FILE", kind="output"),
+    ] = None
+    dask: Annotated[
+        str | None, opt.done("Let the workers of a Dask cluster ask (extra: dask).", metavar="ADDRESS")
+    ] = None
+    seed: Annotated[opt.Seed, "The same seed, the same random orders."] = 0
+    pilot: Annotated[
+        str | None,
+        opt.claimed(
+            "Judgements of some systems (of the runs' documents: qrels), from which --dry-run draws questions"
+            " to say how many calls --until would need.",
+            metavar="FILE",
+        ),
+    ] = None
+
+
 @click.command(cls=Command)
 @click.argument(
     "words", nargs=-1, metavar="RUBRIC [ANSWERS.jsonl|ID...]", shell_complete=completing("rubrics")
 )
-@click.option("--rubric", metavar="FILE", help="The rubric, in place of the first word.")
-@click.option(
-    "--judge",
-    "judges",
-    multiple=True,
-    metavar="JUDGE",
-    shell_complete=completing("judges"),
-    help="Who judges; may be repeated.",
-)
-@output_option("-o", "--output", metavar="FILE", help="Where judgements go.")
-@shared("--questions", help="The questions, with gold answers where the rubric needs them.")
-@shared("--nuggets", help="The nuggets.")
-@click.option(
-    "--claims", metavar="FILE", help="What answers and gold answers claim, as the rubric claims writes it."
-)
-@click.option(
-    "--passages",
-    type=DOCUMENTS,
-    metavar=METAVAR,
-    help="Texts of documents: JSON lines with an id and a text.",
-)
-@shared("--run", help="Judge the documents that a run retrieved.")
-@shared("--depth", default=20, show_default=True, help="How many documents of each topic are judged.")
-@click.option(
-    "--qrels",
-    type=QRELS,
-    metavar=METAVAR,
-    help="Of documents, only those that these judgements grade --rel or better.",
-)
-@click.option(
-    "-l", "--rel", type=int, default=2, show_default=True, help="The lowest grade to judge, with --qrels."
-)
-@click.option(
-    "--against",
-    metavar="RUBRIC",
-    help="Judge by this rubric, too, and print how far the two agree, what each cost, and where they part.",
-)
-@click.option("--examples", metavar="FILE", help="In-context examples: JSON lines with a reply, or a text.")
-@click.option(
-    "--compat",
-    metavar="NAME",
-    help="Take a reply that cannot be read for the grade that this source gives it.",
-)
-@click.option(
-    "--abstentions",
-    type=click.Choice(("rageval", "crag")),
-    help=(
-        "How an answer that does not know is told: all its sentences say so (default), or it has the"
-        " words that CRAG's script looks for."
-    ),
-)
-@click.option(
-    "--permutations",
-    type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    help="In how many different orders a list is shown; in all of them if there are no more.",
-)
-@click.option("--balanced", is_flag=True, help="Show lists in the orders of a balanced Latin square.")
-@shared("--seed", default=0, help="The same seed, the same random orders.")
-@click.option(
-    "--tiebreak", metavar="JUDGE", help="Asked only where two judges differ (--vote majority or median)."
-)
-@shared("--dry-run")
-@shared("--dask", help="Let the workers of a Dask cluster ask (extra: dask).")
-@click.option("--shard", metavar="I/N", help="Only the I-th (from 1) of N shares, within 1/N of the limits.")
-@click.option(
-    "--canaries",
-    type=click.IntRange(0),
-    default=6,  # one of each attack
-    show_default=True,
-    help=(
-        "How many items that try to talk the judge into a verdict are judged first; a judge that"
-        " obeys is refused."
-    ),
-)
-@output_option("--disagreements", metavar="FILE", help="Also write the judgements on which judges differ.")
-@shared("--measure", help="Then score the judgements by this, and print it: crag_score. Needs -o FILE.")
-@shared("--on-missing")
-@until_options
-@asking_options
+@takes_options
 @click.pass_context
-def judge(
-    ctx: click.Context, /, words: tuple[str, ...], rubric: str | None, judges: tuple[str, ...], **options: Any
-) -> None:
+def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> None:
     """Judge answers (or documents) by RUBRIC, and write judgements as JSON lines.
 
     RUBRIC is one of rageval's (see: rageval rubrics), of a plug-in, or a TOML or Python file. What was asked
@@ -147,63 +156,63 @@ def judge(
     from rageval.judges.panel import forecast, remarks_on
     from rageval.judges.rubric import rubric_named
 
-    if rubric is None and not words:
+    if options.rubric is None and not words:
         raise UsageError("no rubric named; expected one of those that `rageval rubrics` lists, or a file")
-    rubric, answers = (rubric, words) if rubric is not None else (words[0], words[1:])
-    if not judges:
+    rubric, answers = (options.rubric, words) if options.rubric is not None else (words[0], words[1:])
+    if not options.judges:
         raise UsageError(_WAYS_ON)
     found = _as_asked(rubric_named(rubric), options)
     # A claim to stop at has its own measures, and is checked with them.
     until = wanted_of(options)
     if until is None:
         _check_measures(found, options)
-    other = None if options["against"] is None else _other_rubric(found, judges, options)
+    other = None if options.against is None else _other_rubric(options.against, found, options)
     material = _material(answers, options)
-    for remark in [*material.remarks, *remarks_on(judges)]:
+    for remark in [*material.remarks, *remarks_on(options.judges)]:
         click.echo(f"rageval: {remark}", err=True)
-    pools = pools_of(options["runs"], options["depth"]) if until is not None else None
-    if options["dry_run"]:
+    pools = pools_of(options.runs, options.depth) if until is not None else None
+    if options.dry_run:
         for each in filter(None, (found, other)):
-            print_lines(forecast(each, material, judges, options["price"]))
+            print_lines(forecast(each, material, options.judges, options.price))
         if until is not None:
-            print_lines(forecast_lines(until, found, material, pools, options["pilot"]))
+            print_lines(forecast_lines(until, found, material, pools, options.pilot))
         return
     failed = Counter[str]()
     if until is not None:
-        settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
-        is_printed = options["output"] is None
-        lines = judged_lines(until, found, material, judges, settings, pools, failed, is_printed)
-        _write(lines, options["output"])
+        settings = settings_of(options)
+        is_printed = options.output is None
+        lines = judged_lines(until, found, material, options.judges, settings, pools, failed, is_printed)
+        _write(lines, options.output)
     elif other is not None:
-        _side_by_side((found, other), material, judges, options, failed)
+        _side_by_side((found, other), material, options.judges, options, failed)
     else:
-        _write(_lines(found, material, judges, options, failed), options["output"])
+        _write(_lines(found, material, options.judges, options, failed), options.output)
     if failed:
         counts = ", ".join(f"{count:,} {status}" for status, count in failed.most_common())
         click.echo(f"rageval: {failed.total():,} judgements failed and are missing ({counts})", err=True)
-    if options["measures"] and until is None:
+    if options.measures and until is None:
         _score(ctx, answers, options)
     if failed:
         raise click.exceptions.Exit(JudgeFailed.exit_code)
 
 
-def _as_asked(rubric: Rubric, options: dict[str, Any]) -> Rubric:
+def _as_asked(rubric: Rubric, options: Options) -> Rubric:
     """Return the rubric with what the options change in it."""
-    if options["examples"] is not None:
-        rubric = rubric.with_examples(options["examples"])
-    if options["compat"] is not None:
-        rubric = rubric.counting(options["compat"])
-    if options["abstentions"] is not None:
-        rubric = rubric.abstaining_by(options["abstentions"])
+    if options.examples is not None:
+        rubric = rubric.with_examples(options.examples)
+    if options.compat is not None:
+        rubric = rubric.counting(options.compat)
+    if options.abstentions is not None:
+        rubric = rubric.abstaining_by(options.abstentions)
     return rubric
 
 
-def _other_rubric(rubric: Rubric, judges: tuple[str, ...], options: dict[str, Any]) -> Rubric:
+def _other_rubric(name: str, rubric: Rubric, options: Options) -> Rubric:
     """Return the rubric of --against; refuse, before anybody is asked, what could not be compared."""
     from rageval.judges.material import SPLITS, UNITS
     from rageval.judges.rubric import rubric_named
 
-    other = rubric_named(options["against"])
+    other = rubric_named(name)
     for each in (rubric, other):
         if each.file.unit in (*UNITS, SPLITS, "bank"):
             raise UsageError(f"--against: {each.name} writes a list, and two of them are no verdicts")
@@ -212,12 +221,12 @@ def _other_rubric(rubric: Rubric, judges: tuple[str, ...], options: dict[str, An
             f"--against: {rubric.name} judges {rubric.file.unit} and {other.name} {other.file.unit};"
             " expected two rubrics that judge the same things"
         )
-    if len(judges) != 1:
-        raise UsageError(f"--against is about rubrics: expected one --judge, found {len(judges)}")
-    if options["measures"]:
+    if len(options.judges) != 1:
+        raise UsageError(f"--against is about rubrics: expected one --judge, found {len(options.judges)}")
+    if options.measures:
         raise UsageError("--against prints how two rubrics agree, -m scores; expected one of them")
-    if options["compat"] is not None and other.file.compat == options["compat"]:
-        return other.counting(options["compat"])
+    if options.compat is not None and other.file.compat == options.compat:
+        return other.counting(options.compat)
     return other
 
 
@@ -225,7 +234,7 @@ def _side_by_side(
     rubrics: tuple[Rubric, Rubric],
     material: Material,
     judges: tuple[str, ...],
-    options: dict[str, Any],
+    options: Options,
     failed: Counter[str],
 ) -> None:
     """Judge by both rubrics within one budget, and print how they agree; -o FILE gets those of the first."""
@@ -234,7 +243,7 @@ def _side_by_side(
     from rageval.files.judgements import judgement_line
     from rageval.judges.voting import place
 
-    settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
+    settings = settings_of(options)
     # One for both, or each rubric could spend all that was allowed.
     budget = settings.budget()
     said = []
@@ -242,39 +251,37 @@ def _side_by_side(
         rows = _judgements(rubric, material, judges, settings, None, budget)
         said.append({place(row): row for row in rows})
         failed.update(row["status"] for row in rows if row["status"] not in _GRADED)
-        if options["output"] is not None and rubric is rubrics[0]:
-            _write(map(judgement_line, rows), options["output"])
+        if options.output is not None and rubric is rubrics[0]:
+            _write(map(judgement_line, rows), options.output)
     one, other = said
     print_lines(passport_lines(passport(one, other), (one, other), _MOST_APART, None))
 
 
-def _check_measures(rubric: Rubric, options: dict[str, Any]) -> None:
+def _check_measures(rubric: Rubric, options: Options) -> None:
     """Refuse, before anybody is asked, measures that could not be computed or printed."""
-    if not options["measures"]:
+    if not options.measures:
         return
     from rageval.judges.material import SPLITS, UNITS
     from rageval.measures.parsing import parse_measures
     from rageval.scoring.answers import measures_of_answers
 
-    measures_of_answers(parse_measures(options["measures"]))
+    measures_of_answers(parse_measures(options.measures))
     if rubric.file.unit in (*UNITS, SPLITS, "bank"):
         raise UsageError(f"-m: {rubric.name} writes a list, and nothing is judged that could be scored")
-    if options["output"] is None or (
-        os.path.exists(options["output"]) and not os.path.isfile(options["output"])
-    ):
+    if options.output is None or (os.path.exists(options.output) and not os.path.isfile(options.output)):
         raise UsageError("-m prints scores, and judgements need a place: expected -o FILE, too")
 
 
-def _score(ctx: click.Context, answers: tuple[str, ...], options: dict[str, Any]) -> None:
+def _score(ctx: click.Context, answers: tuple[str, ...], options: Options) -> None:
     """Score what was written as `rageval FILE -m MEASURES` does."""
     from rageval.cli.score import score
     from rageval.files.opening import STDIN
 
-    given = {name: options[name] for name in ("measures", "nuggets", "on_missing")}
+    given = {"measures": options.measures, "nuggets": options.nuggets, "on_missing": options.on_missing}
     # Standard input is used up by now.
     again = tuple(source for source in _answers(answers) if source != STDIN)
     try:
-        ctx.invoke(score, words=(str(options["output"]),), answers=again, **given)
+        ctx.invoke(score, words=(str(options.output),), answers=again, **given)
     except click.exceptions.Exit as done:
         # `score` ends with an exit even when all is well.
         if done.exit_code:
@@ -283,22 +290,22 @@ def _score(ctx: click.Context, answers: tuple[str, ...], options: dict[str, Any]
 
 def _answers(words: tuple[str, ...]) -> tuple[Any, ...]:
     """Return files of answers, or data sets by their ids, whose right answers are those of a run."""
-    return tuple(ANSWERS.convert(word, None, None) for word in words)
+    return tuple(FileOrId("answers").convert(word, None, None) for word in words)
 
 
-def _material(answers: tuple[str, ...], options: dict[str, Any]) -> Material:
+def _material(answers: tuple[str, ...], options: Options) -> Material:
     from rageval.judges.material import gathered
 
     return gathered(
         _answers(answers),
-        options["questions"],
-        options["nuggets"],
-        options["passages"],
-        _candidates(options["runs"], options["depth"], options["qrels"], options["rel"]),
-        claims=options["claims"],
-        permutations=options["permutations"],
-        balanced=options["balanced"],
-        seed=options["seed"],
+        options.questions,
+        options.nuggets,
+        options.passages,
+        _candidates(options.runs, options.depth, options.qrels, options.rel),
+        claims=options.claims,
+        permutations=options.permutations,
+        balanced=options.balanced,
+        seed=options.seed,
     )
 
 
@@ -324,13 +331,13 @@ def _lines(
     rubric: Rubric,
     material: Material,
     judges: tuple[str, ...],
-    options: dict[str, Any],
+    options: Options,
     failed: Counter[str],
 ) -> Iterator[str]:
     """Yield the lines of the result, while counting what failed by status."""
     from rageval.judges.material import SPLITS, UNITS
 
-    settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
+    settings = settings_of(options)
     _say_what_a_shard_may(settings)
     if rubric.file.unit in UNITS:
         judge = _only(judges, "the nuggets of a question are written")
@@ -340,7 +347,7 @@ def _lines(
         judge = _only(judges, "answers are taken apart")
         yield from _claims(rubric, material, judge, settings, failed)
         return
-    judgements = _judgements(rubric, material, judges, settings, options["disagreements"])
+    judgements = _judgements(rubric, material, judges, settings, options.disagreements)
     failed.update(said["status"] for said in judgements if said["status"] not in _GRADED)
     if rubric.file.unit == "bank":
         from rageval.files.nuggets import write_nuggets
@@ -367,7 +374,7 @@ def _judgements(
     material: Material,
     judges: tuple[str, ...],
     settings: Settings,
-    listed: Path | None,
+    listed: opt.File | None,
     budget: Budget | None = None,
 ) -> list[dict[str, Any]]:
     from rageval.files.judgements import judgement_line
@@ -435,7 +442,7 @@ def _claims(
     yield from write_claims(claims)
 
 
-def _write(lines: Iterator[str], output: Path | None) -> None:
+def _write(lines: Iterator[str], output: opt.File | None) -> None:
     if output is None:
         print_lines(lines)
         return

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
 
-from rageval.cli._options import DOCUMENTS, METAVAR, Command, completing, output_option, shared
+from rageval import options as opt
+from rageval.cli._options import Command, takes_options
 from rageval.errors import UsageError
 from rageval.text import visible
 
@@ -25,50 +26,67 @@ if TYPE_CHECKING:
 _DEPTH = 10
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of `rageval label-plan`."""
+
+    overwrite: Annotated[bool, opt.Option("Replace a plan that is there.")] = False
+    number: Annotated[
+        int | None, opt.Option("How many queries to label.", ("-n", "--number"), metavar="N", least=1)
+    ] = None
+    width: Annotated[
+        float | None,
+        opt.Option(
+            "As many as an interval of ± W by --measure needs, in place of a number; from a --pilot.",
+            metavar="W",
+            above=0,
+        ),
+    ] = None
+    compare: Annotated[
+        tuple[str, str] | None,
+        opt.Option(
+            "The labels are to compare these two: leave out queries on which they gave the same.",
+            metavar="A B",
+        ),
+    ] = None
+    measures: Annotated[opt.Measure | None, "What the labels are to measure."] = None
+    questions: opt.Questions = None
+    nuggets: Annotated[opt.Nuggets, "The nuggets that were judged."] = None
+    answers: Annotated[opt.Answers, "The answers that were judged: to be read by those who label."] = ()
+    passages: opt.Passages = None
+    depth: Annotated[
+        opt.Depth | None,
+        "Documents of each run that are labelled (default: those the measure looks at, or 10).",
+    ] = None
+    level: opt.Level = 0.95
+    until: Annotated[
+        str | None,
+        opt.claimed(
+            "Compare, and look at a quarter of the labels, a half, …: stop as soon as it is clear.",
+            ("--until-labelled",),
+            metavar="'A>B'",
+        ),
+    ] = None
+    pilot: Annotated[
+        tuple[str, ...],
+        opt.claimed("30 labels or more, drawn before in the same way.", metavar="LABELS.jsonl"),
+    ] = ()
+    rubric: Annotated[
+        str | None,
+        opt.asked(
+            "What people are asked (default: what the judge was).", metavar="NAME", completes="rubrics"
+        ),
+    ] = None
+    output: Annotated[
+        opt.File | None, opt.printed("The plan.", ("-o", "--output"), metavar="FILE.jsonl", kind="output")
+    ] = None
+    seed: opt.Seed = 0
+
+
 @click.command("label-plan", cls=Command)
 @click.argument("words", nargs=-1, required=True, metavar="JUDGED.jsonl... | QRELS [RUN...]")
-@output_option("-o", "--output", metavar="FILE.jsonl", help="The plan.")
-@click.option("--overwrite", is_flag=True, help="Replace a plan that is there.")
-@click.option("-n", "--number", type=click.IntRange(1), metavar="N", help="How many queries to label.")
-@click.option(
-    "--width",
-    type=click.FloatRange(0, min_open=True),
-    metavar="W",
-    help="As many as an interval of ± W by --measure needs, in place of a number; from a --pilot.",
-)
-@click.option(
-    "--pilot", multiple=True, metavar="LABELS.jsonl", help="30 labels or more, drawn before in the same way."
-)
-@click.option(
-    "--compare",
-    type=(str, str),
-    metavar="A B",
-    help="The labels are to compare these two: leave out queries on which they gave the same.",
-)
-@click.option(
-    "--until-labelled",
-    "until",
-    metavar="'A>B'",
-    help="Compare, and look at a quarter of the labels, a half, …: stop as soon as it is clear.",
-)
-@shared("--measure", multiple=False, metavar="MEASURE", help="What the labels are to measure.")
-@click.option(
-    "--rubric",
-    metavar="NAME",
-    shell_complete=completing("rubrics"),
-    help="What people are asked (default: what the judge was).",
-)
-@shared("--answers", help="The answers that were judged: to be read by those who label.")
-@shared("--questions")
-@shared("--nuggets", help="The nuggets that were judged.")
-@click.option("--passages", type=DOCUMENTS, metavar=METAVAR, help="Texts of documents, by id.")
-@shared(
-    "--depth",
-    help=f"Documents of each run that are labelled (default: those the measure looks at, or {_DEPTH}).",
-)
-@shared("--level")
-@shared("--seed", default=0)
-def label_plan(words: tuple[str, ...], **options: Any) -> None:
+@takes_options
+def label_plan(words: tuple[str, ...], options: Options) -> None:
     """Draw what people shall label, and in which order, before anybody labels.
 
     From judged answers, or from judgements of documents and runs. The plan is a file that cannot be changed
@@ -83,10 +101,10 @@ def label_plan(words: tuple[str, ...], **options: Any) -> None:
     rageval label-plan judged.jsonl --until-labelled 'ours>theirs' -m crag_score -n 200 -o ask.jsonl
     rageval label-plan umbrela.qrels a.run b.run --passages corpus.jsonl --questions topics.jsonl -n 50 …
     """
-    output = options["output"]
+    output = options.output
     if output is None:
         raise UsageError("expected -o FILE.jsonl, a place for the plan")
-    if output.exists() and not options["overwrite"]:
+    if output.exists() and not options.overwrite:
         raise UsageError(
             f"{visible(str(output))}: is there, and a plan must not change once people label; expected"
             " another place, or --overwrite"
@@ -97,7 +115,7 @@ def label_plan(words: tuple[str, ...], **options: Any) -> None:
         click.echo(f"rageval: {line}", err=True)
 
 
-def _planned(words: tuple[str, ...], options: dict[str, Any]) -> tuple[LabelPlan, Population]:
+def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Population]:
     from rageval.cli._inputs import sorted_out
     from rageval.comparison.planning import Aim, plan
     from rageval.files.trec import Reading
@@ -105,32 +123,30 @@ def _planned(words: tuple[str, ...], options: dict[str, Any]) -> tuple[LabelPlan
     inputs = sorted_out(words, Reading())
     if inputs.measures:
         raise UsageError(f"{', '.join(map(visible, inputs.measures))}: a measure is named with -m")
-    until, measure = _claim(options["until"], options["compare"]), _measure(options)
-    compare = options["compare"] or until
+    until, measure = _claim(options.until, options.compare), _measure(options)
+    compare = options.compare or until
     _refuse_contradictions(options)
-    options = {**options, "depth": None if inputs.answers else _depth(options)}
+    options = replace(options, depth=None if inputs.answers else _depth(options))
     population, rubric, material = (_of_answers if inputs.answers else _of_runs)(inputs, compare, options)
-    pilot = _pilot(inputs, population, compare, options) if options["pilot"] else None
+    pilot = _pilot(inputs, population, compare, options) if options.pilot else None
     aim = Aim(
-        pilot.number if pilot else options["number"],
-        options["seed"],
+        pilot.number if pilot else options.number or 0,
+        options.seed,
         measure=measure,
         compare=compare,
         until=until,
-        level=options["level"],
-        width=options["width"],
-        depth=options["depth"],
+        level=options.level,
+        width=options.width,
+        depth=options.depth,
     )
     found = plan(population, aim, rubric, material)
     return (found.extending(pilot.plan, pilot.queries) if pilot else found), population
 
 
-def _refuse_contradictions(options: dict[str, Any]) -> None:
-    if (options["number"] is None) == (options["width"] is None):
+def _refuse_contradictions(options: Options) -> None:
+    if (options.number is None) == (options.width is None):
         raise UsageError("expected -n N, how many queries to label, or --width W with --pilot LABELS.jsonl")
-    if bool(options["pilot"]) != (options["width"] is not None) or (
-        options["pilot"] and not options["measures"]
-    ):
+    if bool(options.pilot) != (options.width is not None) or (options.pilot and not options.measures):
         raise UsageError(
             "--width W needs --pilot LABELS.jsonl, 30 labels or more, and -m MEASURE; all of them"
         )
@@ -145,31 +161,31 @@ class _Pilot(NamedTuple):
 
 
 def _pilot(
-    inputs: Inputs, population: Population, compare: tuple[str, str] | None, options: dict[str, Any]
+    inputs: Inputs, population: Population, compare: tuple[str, str] | None, options: Options
 ) -> _Pilot:
     from rageval.comparison.planning import labels_for
     from rageval.files.plans import plans_of_labels
     from rageval.measures.parsing import parse_measures
     from rageval.scoring.gold import UNIFORM, Draw
 
-    (measure,) = parse_measures([options["measures"]])
-    files = list(options["pilot"])
+    (measure,) = parse_measures([options.measures])
+    files = list(options.pilot)
     subject = _subject(inputs, measure, options)
     gold = subject.read_gold(files, Draw(how=UNIFORM))
     scores = {found.run: found.scores[0] for found in subject.beside(gold).score().results}
     chosen = [scores[system] for system in population.systems if system in scores]
-    number = labels_for(options["width"], chosen, compare, population.same, options["level"])
+    number = labels_for(options.width or 0.0, chosen, compare, population.same, options.level)
     plans = {plan for file in files for _, plan in plans_of_labels(file)}
     return _Pilot(number, plans.pop() if len(plans) == 1 else "", frozenset(gold.queries))
 
 
-def _subject(inputs: Inputs, measure: Any, options: dict[str, Any]) -> Runs | Answers:
+def _subject(inputs: Inputs, measure: Any, options: Options) -> Runs | Answers:
     """Return the systems whose labels of before are looked at."""
     if inputs.answers:
         from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
         from rageval.scoring.rules import Rules
 
-        known = {"answers": options["answers"], "nuggets": options["nuggets"]}
+        known = {"answers": options.answers, "nuggets": options.nuggets}
         judged = read_judgements(inputs.answers, **known)
         return Answers(measures_of_answers([measure]), judged, Rules(on_missing="skip"), known)
     from rageval.scoring.evaluation import Evaluator, Runs
@@ -200,19 +216,19 @@ def _claimed(pair: Sequence[str]) -> str:
     return "".join(">".join(pair).split())
 
 
-def _measure(options: dict[str, Any]) -> str | None:
+def _measure(options: Options) -> str | None:
     from rageval.measures.parsing import parse_measure
 
-    if options["until"] and not options["measures"]:
+    if options.until and not options.measures:
         raise UsageError("--until-labelled needs -m MEASURE, by which the claim is decided")
-    return str(parse_measure(options["measures"])) if options["measures"] else None
+    return str(parse_measure(options.measures)) if options.measures else None
 
 
-def _depth(options: dict[str, Any]) -> int:
+def _depth(options: Options) -> int:
     """Return how many documents of each run are labelled: as many as the measure looks at, if not more."""
     from rageval.measures.parsing import parse_measure
 
-    name, depth = options["measures"], options["depth"]
+    name, depth = options.measures, options.depth
     if name is None:
         return int(depth or _DEPTH)
     k = getattr(parse_measure(name), "k", None)
@@ -228,17 +244,17 @@ def _depth(options: dict[str, Any]) -> int:
 _Planned = tuple["Population", "Rubric", "Material | None"]
 
 
-def _of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: dict[str, Any]) -> _Planned:
+def _of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
     from rageval.comparison.planning import of_answers, rubric_to_ask
     from rageval.scoring.answers import read_judgements
 
     judged = read_judgements(inputs.answers)
-    rubric = rubric_to_ask(judged, options["rubric"])
+    rubric = rubric_to_ask(judged, options.rubric)
     asked = dict.fromkeys((str(line.query_id), str(line.item_id)) for _, line in judged.each())
     of_documents = rubric.file.unit in ("documents", "passage")
-    has_texts = options["answers"] or options["passages"]
+    has_texts = options.answers or options.passages
     material = _material(options, asked if of_documents else ()) if has_texts else None
-    if compare and not options["answers"]:
+    if compare and not options.answers:
         click.echo(
             "rageval: without --answers nobody knows where both gave the same; all are asked", err=True
         )
@@ -246,17 +262,17 @@ def _of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: dict[s
     return of_answers(judged, rubric, compare or (), answers), rubric, material
 
 
-def _of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: dict[str, Any]) -> _Planned:
+def _of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
     from rageval.comparison.planning import of_runs
     from rageval.judges.rubric import rubric_named
     from rageval.scoring.sources import read_run
 
     qrels = _qrels(inputs)
     named = qrels.has_nuggets and not qrels.looks_plain
-    rubric = rubric_named(options["rubric"] or ("nugget-support" if named else "relevance"))
+    rubric = rubric_named(options.rubric or ("nugget-support" if named else "relevance"))
     runs = [read_run(run) for run in inputs.runs]
-    found = of_runs(qrels, runs, rubric, compare or (), options["depth"])
-    if options["passages"] is None:
+    found = of_runs(qrels, runs, rubric, compare or (), options.depth or _DEPTH)
+    if options.passages is None:
         return found, rubric, None
     asked = {(query, ask.item_id): None for query, asks in found.asks.items() for ask in asks}
     return found, rubric, _material(options, asked)
@@ -272,15 +288,14 @@ def _qrels(inputs: Inputs) -> Qrels:
     return found
 
 
-def _material(options: dict[str, Any], candidates: Iterable[tuple[str, str]]) -> Material:
+def _material(options: Options, candidates: Iterable[tuple[str, str]]) -> Material:
     from rageval.judges.material import gathered
 
-    names = ("answers", "questions", "nuggets", "passages")
-    answers, questions, nuggets, passages = (options[name] for name in names)
-    return gathered(answers, questions, nuggets, passages, candidates, every_question=False)
+    texts = options.answers, options.questions, options.nuggets, options.passages
+    return gathered(*texts, candidates, every_question=False)
 
 
-def _write(found: LabelPlan, output: Path) -> None:
+def _write(found: LabelPlan, output: opt.File) -> None:
     from rageval.files.plans import plan_lines
     from rageval.files.writing import whole_file
 

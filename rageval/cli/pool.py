@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from rageval.cli._options import METAVAR, QRELS, Group, output_option, shared
+from rageval import options as opt
+from rageval.cli._options import Group, takes_options
 from rageval.cli._output import print_lines
-from rageval.cli._until import claim_options, pools_of
+from rageval.cli._until import Claiming, pools_of
 from rageval.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,15 +34,20 @@ def pool() -> None:
 
 @pool.command("check")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "--against",
-    type=click.Path(path_type=Path),
-    default=Path(),
-    help="Judgements, a pool, or the folder of a collection (default: this folder).",
-)
-@shared("--depth", default=20, show_default=True, help="How many documents of each run are in the new pool.")
-@output_option("-o", "--output", metavar="FILE", help="The new pool.")
-def _check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None) -> None:
+@takes_options
+def _check(
+    runs: tuple[str, ...],
+    against: Annotated[
+        opt.File,
+        opt.Option(
+            "Judgements, a pool, or the folder of a collection (default: this folder).",
+            kind="path",
+            shows=False,
+        ),
+    ] = Path(),
+    depth: Annotated[opt.Depth, "How many documents of each run are in the new pool."] = 20,
+    output: Annotated[opt.Output | None, "The new pool."] = None,
+) -> None:
     """Show what RUN would leave unjudged at several depths, and what judging it would take.
 
     With -o the unjudged documents are written as a pool that `rageval build support` judges.
@@ -50,17 +57,35 @@ def _check(runs: tuple[str, ...], against: Path, depth: int, output: Path | None
     print_lines(check_runs(runs, against, depth, output))
 
 
+@dataclass(frozen=True, kw_only=True)
+class NextOptions(Claiming):
+    """The options of `rageval pool next`."""
+
+    judged: Annotated[Any, opt.Option("The judgements there are.", reads="qrels")]
+    measures: Annotated[
+        str,
+        opt.measured(
+            "By which runs are compared, such as ap or p@10.",
+            ("-m", "--measure"),
+            metavar="MEASURES",
+            completes="measures",
+        ),
+    ]
+    number: Annotated[int, opt.Option("Of documents.", ("-n", "--number"), least=1)] = 100
+    depth: Annotated[
+        opt.Depth | None, "Only documents above this rank (default: above the measure's cut-off)."
+    ] = None
+    seed: Annotated[opt.Seed, "Of the order of questions, with --until."] = 0
+    store: Annotated[opt.Store | None, "Where the claim of --until is kept (default: the user's cache)."] = (
+        None
+    )
+    output: Annotated[opt.Output | None, "The documents, as a pool (default: standard output)."] = None
+
+
 @pool.command("next")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@click.option("--judged", type=QRELS, metavar=METAVAR, required=True, help="The judgements there are.")
-@shared("--measure", multiple=False, required=True, help="By which runs are compared, such as ap or p@10.")
-@click.option("-n", "--number", type=click.IntRange(1), default=100, show_default=True, help="Of documents.")
-@shared("--depth", help="Only documents above this rank (default: above the measure's cut-off).")
-@claim_options
-@shared("--seed", default=0, help="Of the order of questions, with --until.")
-@shared("--store", help="Where the claim of --until is kept (default: the user's cache).")
-@output_option("-o", "--output", metavar="FILE", help="The documents, as a pool (default: standard output).")
-def _next(runs: tuple[str, ...], judged: Any, output: Path | None, **options: Any) -> None:
+@takes_options
+def _next(runs: tuple[str, ...], options: NextOptions) -> None:
     """Show which unjudged documents can still change which RUN is better, the weightiest first.
 
     Between what bounds two runs differ, whatever the unjudged documents are, is printed for each pair; where
@@ -84,13 +109,13 @@ def _next(runs: tuple[str, ...], judged: Any, output: Path | None, **options: An
     from rageval.measures.base import Measure
     from rageval.measures.parsing import parse_measures
 
-    found = parse_measures(options["measures"])
+    found = parse_measures(options.measures)
     if len(found) != 1 or not isinstance(found[0], Measure):
-        raise UsageError(f"-m {options['measures']}: expected one measure of rageval's, such as ap")
-    make = _by_bounds if options["until"] is None else _by_claim
-    documents, said = make(found[0], runs, judged, options)
-    if output is not None:
-        write_lines(output, documents)
+        raise UsageError(f"-m {options.measures}: expected one measure of rageval's, such as ap")
+    make = _by_bounds if options.until is None else _by_claim
+    documents, said = make(found[0], runs, options.judged, options)
+    if options.output is not None:
+        write_lines(options.output, documents)
         print_lines(said)
         return
     for line in said:
@@ -101,7 +126,7 @@ def _next(runs: tuple[str, ...], judged: Any, output: Path | None, **options: An
 _Listed = tuple[Iterable[str], list[str]]  # documents as lines of a pool, and what is said of them
 
 
-def _by_bounds(measure: Measure, runs: tuple[str, ...], judged: Any, options: dict[str, Any]) -> _Listed:
+def _by_bounds(measure: Measure, runs: tuple[str, ...], judged: Any, options: NextOptions) -> _Listed:
     """Return what can turn a pair round, whatever all others are."""
     from rageval.building.adaptive import next_batch
     from rageval.files.adaptive import note_asked
@@ -110,13 +135,13 @@ def _by_bounds(measure: Measure, runs: tuple[str, ...], judged: Any, options: di
 
     evaluator = Evaluator([measure], judged, nothing_judged="zero", bounds=True)
     sources = list(map(run_source, runs))
-    batch = next_batch(measure, sources, evaluator, options["number"], options["depth"])
+    batch = next_batch(measure, sources, evaluator, options.number, options.depth)
     asked = {(query, doc): ranks for query, docs in batch.pool.items() for doc, ranks in docs.items()}
     note_asked(judged, asked, f"{measure} of {', '.join(map(run_name, runs))}")
     return batch.pool_lines(), list(batch.lines())
 
 
-def _by_claim(measure: Measure, runs: tuple[str, ...], judged: Any, options: dict[str, Any]) -> _Listed:
+def _by_claim(measure: Measure, runs: tuple[str, ...], judged: Any, options: NextOptions) -> _Listed:
     """Return what is to be judged until the next look at a claim."""
     from rageval.building import pool_lines
     from rageval.comparison.next_documents import next_until
@@ -124,17 +149,16 @@ def _by_claim(measure: Measure, runs: tuple[str, ...], judged: Any, options: dic
     from rageval.files.adaptive import note_asked, note_claim
     from rageval.scoring.sources import as_qrels
 
-    depth = options["depth"] or measure.k
+    depth = options.depth or measure.k
     if depth is None:
         raise UsageError(f"-m {measure}: looks at whole rankings; expected --depth, down to which is judged")
-    until = until_of(
-        options["until"], [measure], *(options[name] for name in ("claim", "looks", "alpha", "seed"))
-    )
+    claim = options.claim, options.looks, options.alpha, options.seed
+    until = until_of(options.until or "", [measure], *claim)
     pools = pools_of(runs, depth) or {}
-    found = next_until(until, pools, as_qrels(judged), options["store"])
-    places = [(query, doc) for query, docs in found.documents.items() for doc in docs][: options["number"]]
+    found = next_until(until, pools, as_qrels(judged), options.store)
+    places = [(query, doc) for query, docs in found.documents.items() for doc in docs][: options.number]
     asked = {place: _ranks(place, pools) for place in places}
-    what = f"{measure} until {options['until']}, claim {found.ledger.plan.key}"
+    what = f"{measure} until {options.until}, claim {found.ledger.plan.key}"
     note_asked(judged, asked, what)
     if not found.documents:
         note_claim(judged, what, found.ledger.sentence())

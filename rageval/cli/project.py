@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import click
 
-from rageval.cli._options import Command, output_option, shared
+from rageval import options as opt
+from rageval.cli._options import Command, takes_options
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of `rageval project`."""
+
+    chunks: opt.Chunks
+    sources: opt.Sources
+    overlap: opt.Overlap | None = None
+    stale: opt.Stale | None = None
+    output: Annotated[opt.Output, "The judgements: query nugget chunk grade."]
+    limits: opt.Limits = ()
 
 
 @click.command(cls=Command)
 @click.argument("spans", metavar="SPANS")
-@shared("--chunks", required=True)
-@shared("--sources", required=True)
-@shared("--overlap")
-@shared("--stale")
-@output_option(
-    "-o", "--output", metavar="FILE", required=True, help="The judgements: query nugget chunk grade."
-)
-@shared("--limit")
-def project(spans: str, output: Path, **options: Any) -> None:
+@takes_options
+def project(spans: str, options: Options) -> None:
     """Write what spans come to for these chunks, for tools that take judgements of documents.
 
     A nugget that no chunk holds stands there with a grade of 0, so that it counts as not found.
@@ -33,12 +39,13 @@ def project(spans: str, output: Path, **options: Any) -> None:
     from rageval.files.writing import whole_file
     from rageval.spans import project as projected
 
-    said = {name: options[name] for name in ("overlap", "stale") if options[name] is not None}
-    found = projected(spans, options["chunks"], options["sources"], **said)
+    rules: dict[str, Any] = {"overlap": options.overlap, "stale": options.stale}
+    given = {name: value for name, value in rules.items() if value is not None}
+    found = projected(spans, options.chunks, options.sources, **given)
     if found.spans is not None:
         found.spans.refuse_open("a file of judgements cannot say so:")
         for remark in found.spans.remarks():
             click.echo(f"rageval: {remark}", err=True)
-    with whole_file(output) as stream:
+    with whole_file(options.output) as stream:
         for line in qrel_lines(found):
             stream.write(f"{line}\n".encode())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import click
 
-from rageval.cli._options import Group, output_option, shared
+from rageval import options as opt
+from rageval.cli._options import Group, takes_options
 from rageval.cli._output import print_lines
 from rageval.errors import InputError, JudgeFailed
 from rageval.text import visible
@@ -18,7 +18,8 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.judges.store import Imported, StoredReply
 
-_store = shared("--store", help="The store (default: the user's cache).")
+
+_Store: TypeAlias = Annotated[opt.Store | None, "The store (default: the user's cache)."]
 
 
 @click.group(cls=Group)
@@ -34,10 +35,13 @@ def replies() -> None:
 
 
 @replies.command("export")
-@_store
-@output_option("-o", "--output", metavar="FILE", help="Default: print.")
-def _export(store: str | None, output: Path | None) -> None:
+@takes_options
+def _export(
+    store: _Store = None,
+    output: Annotated[opt.Output | None, "Default: print."] = None,
+) -> None:
     """Write every reply as a line of JSON, by key."""
+
     from rageval.judges.store import Store
 
     with Store(_existing(store), read_only=True) as source:
@@ -55,9 +59,13 @@ def _export(store: str | None, output: Path | None) -> None:
 
 @replies.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE.jsonl...")
-@_store
-def _import(files: tuple[str, ...], store: str | None) -> None:
+@takes_options
+def _import(
+    files: tuple[str, ...],
+    store: _Store = None,
+) -> None:
     """Take over exported replies; nothing that is in the store is overwritten."""
+
     from rageval.judges.store import Store
 
     with Store(store) as target:
@@ -67,9 +75,13 @@ def _import(files: tuple[str, ...], store: str | None) -> None:
 
 @replies.command("merge")
 @click.argument("stores", nargs=-1, required=True, metavar="STORE.sqlite...")
-@click.option("-o", "--output", required=True, metavar="FILE", help="The store that takes them all.")
-def _merge(stores: tuple[str, ...], output: str) -> None:
+@takes_options
+def _merge(
+    stores: tuple[str, ...],
+    output: Annotated[str, opt.printed("The store that takes them all.", ("-o", "--output"), metavar="FILE")],
+) -> None:
     """Put the replies of several stores into one; conflicts are listed, nothing is overwritten."""
+
     from rageval.judges.store import Store
 
     with Store(output) as target:
@@ -78,9 +90,10 @@ def _merge(stores: tuple[str, ...], output: str) -> None:
 
 
 @replies.command("stats")
-@_store
-def _stats(store: str | None) -> None:
+@takes_options
+def _stats(store: _Store = None) -> None:
     """Count the replies, by model and status."""
+
     from rageval.judges.store import Store
 
     with Store(_existing(store), read_only=True) as source:
@@ -89,12 +102,13 @@ def _stats(store: str | None) -> None:
 
 @replies.command("show")
 @click.argument("key")
-@_store
-def _show(key: str, store: str | None) -> None:
+@takes_options
+def _show(key: str, store: _Store = None) -> None:
     """Show the prompt as it was rendered, and the raw reply.
 
     KEY may be shortened as long as only one key begins with it.
     """
+
     from rageval.judges.store import Store
 
     with Store(_existing(store), read_only=True) as source:

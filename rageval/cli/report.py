@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from rageval.cli._options import DOCUMENTS, METAVAR, Command, output_option, reading_of, shared
-from rageval.cli.compare import compare
+from rageval import options as opt
+from rageval.cli._options import Command, Comparing, reading_of, takes_options
 from rageval.errors import NothingJudged, UsageError
+from rageval.options import settings_from
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -22,33 +24,8 @@ if TYPE_CHECKING:
     from rageval.pages.gathering import Beside, Report
 
 _SHOW = "show"
-# What `compare` takes, too.
-_SETTINGS = (
-    *("baseline", "all_pairs", "test", "adjust", "interval", "level", "power"),
-    *("draws", "resamples", "seed", "population"),
-)
-_SHARED = {"measures", "places", "rel", "depth", "judged_only", "ties", "intersection", "zero_rel", "dedup"}
-_SHARED |= {"provider", "compat", "complete", "bounds", "answers", "on_missing", "questions", "comments"}
-_SHARED |= {"chunks", "sources", "overlap", "stale"}
-_SHARED |= {
-    "limits",
-    "names",
-    "cluster",
-    "nuggets_in_qrels",
-    "nothing_judged",
-    "gold_chosen",
-    "intent_weights",
-    *_SETTINGS,
-}
-# Options of `rageval score` that its functions ask for and a report does not have.
-_UNSAID = {"group_by": None, "weights": None, "jobs": 1}
 _TEXTS, _ALL = 50, "all"
-_OF_ANSWERS = ("passages", "texts", "store")
 _TYPED = "rageval.pages.typed"
-_PROVENANCE = {
-    "nuggets": "nuggets",
-    "questions": "questions",
-}
 
 
 class _NumberOrAll(click.ParamType):  # type: ignore[type-arg]
@@ -76,50 +53,57 @@ class _Remembering(Command):
         return super().parse_args(ctx, args)
 
 
-def _with_options_of_compare(command: click.Command) -> click.Command:
-    command.params += [param for param in compare.params if param.name in _SHARED]
-    return command
+@dataclass(frozen=True, kw_only=True)
+class Options(Comparing):
+    """The options of `rageval report`."""
+
+    nuggets: Annotated[
+        opt.Nuggets, "The nuggets: their texts, which of them are vital, of what weight they are."
+    ] = None
+    passages: Annotated[
+        opt.Passages, "Texts of what judged answers cite: JSON lines with an id and a text."
+    ] = None
+    gold: Annotated[
+        opt.Gold, "People's judgements of a part: claims rest on them, and judges are compared with them."
+    ] = ()
+    evidence: Annotated[
+        tuple[str, ...], opt.read("Judgements of documents, for quotes and reasons.", metavar="FILE")
+    ] = ()
+    store: Annotated[opt.Store | None, "The store of replies, for prompts (default: the user's cache)."] = (
+        None
+    )
+    by: Annotated[opt.By | None, "Slices by fields of the questions: domain,question_type."] = None
+    title: Annotated[str, opt.printed("What the page is called.")] = "Evaluation report"
+    details: Annotated[
+        int | None,
+        opt.printed(
+            "For how many queries to keep what was found: of answers the worst first, else those"
+            " on which runs differ most (default: up to 100, as many as fit into a page of 1.5"
+            " MB).",
+            metavar="N",
+            least=0,
+        ),
+    ] = None
+    texts: Annotated[
+        int | str | None,
+        opt.printed(
+            "For how many queries to keep answers, passages, prompts and replies in full, the"
+            " worst first (default: 50).",
+            metavar="N|all",
+            parses=_NumberOrAll(),
+        ),
+    ] = None
+    style: Annotated[
+        Literal["table", "json"] | None, opt.printed("Of show: the means, or everything.", ("--format",))
+    ] = None
+    output: opt.Page | None = None
 
 
-@_with_options_of_compare
 @click.command(cls=_Remembering)
 @click.argument("words", nargs=-1, metavar="RUN... QRELS | JUDGED.jsonl | EARLIER.json... | show PAGE.html")
-@output_option("-o", "--output", metavar="FILE.html", help="The page.")
-@click.option("--title", default="Evaluation report", show_default=True, help="What the page is called.")
-@shared("--by", help="Slices by fields of the questions: domain,question_type.")
-@shared("--nuggets", help="The nuggets: their texts, which of them are vital, of what weight they are.")
-@click.option(
-    "--evidence", multiple=True, metavar="FILE", help="Judgements of documents, for quotes and reasons."
-)
-@shared(
-    "--gold", help="People's judgements of a part: claims rest on them, and judges are compared with them."
-)
-@click.option(
-    "--passages",
-    type=DOCUMENTS,
-    metavar=METAVAR,
-    help="Texts of what judged answers cite: JSON lines with an id and a text.",
-)
-@click.option(
-    "--texts",
-    type=_NumberOrAll(),
-    metavar="N|all",
-    help="For how many queries to keep answers, passages, prompts and replies in full, the worst first"
-    f" (default: {_TEXTS}).",
-)
-@shared("--store", help="The store of replies, for prompts (default: the user's cache).")
-@click.option(
-    "--details",
-    type=click.IntRange(0),
-    metavar="N",
-    help="For how many queries to keep what was found: of answers the worst first, else those on which runs"
-    " differ most (default: up to 100, as many as fit into a page of 1.5 MB).",
-)
-@click.option(
-    "--format", "style", type=click.Choice(("table", "json")), help="Of show: the means, or everything."
-)
+@takes_options
 @click.pass_context
-def report(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
+def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> None:
     """Write a page with everything: one file that needs no network.
 
     Made from runs and judgements, from judged answers, or from what earlier commands printed (score -q,
@@ -138,19 +122,19 @@ def report(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> Non
     if words[:1] == (_SHOW,):
         _show(words[1:], options)
         return
-    if options["style"]:
+    if options.style:
         raise UsageError(f"--format is of rageval report {_SHOW}; a page is always HTML, and goes to -o FILE")
-    if options["output"] is None:
+    if options.output is None:
         raise UsageError("expected -o FILE.html, a place for the page")
-    ctx.exit(_write(_gathered(words, options, ctx.meta[_TYPED]), options))
+    found = _gathered(words, options, ctx.meta[_TYPED])
+    ctx.exit(_write(found, options.output, options.places))
 
 
-def _write(found: Report, options: dict[str, Any]) -> int:
+def _write(found: Report, output: Path, places: int | None) -> int:
     from rageval.files.writing import whole_file
     from rageval.pages.page import page_of_others
 
-    output = options["output"]
-    text = page_of_others(found, options["places"] if options["places"] is not None else 4).encode()
+    text = page_of_others(found, places if places is not None else 4).encode()
     with whole_file(output) as stream:
         stream.write(text)
     for remark in found["remarks"]:
@@ -171,14 +155,14 @@ def _kept(found: Report) -> str:
     return f"texts of {kept:,} of {traces['of']:,} queries, the worst first; --texts {_ALL} keeps all"
 
 
-def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[str]) -> Report:
+def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) -> Report:
     """Return the report, with where it comes from."""
     from rageval.cli._inputs import sorted_out
     from rageval.pages.gathering import provenance
     from rageval.pages.page import require_engine
 
     require_engine()
-    reading = reading_of(options["comments"])
+    reading = reading_of(options.comments)
     earlier = [word for word in words if _is_earlier(word, reading)]
     # What an earlier command printed is no run and no judgements, and is told apart first.
     inputs = sorted_out(tuple(word for word in words if word not in earlier), reading)
@@ -187,23 +171,24 @@ def _gathered(words: tuple[str, ...], options: dict[str, Any], typed: Sequence[s
         found = _of_earlier(earlier, inputs, options)
     else:
         _refuse_texts(options, of_answers=bool(inputs.answers))
-        found = _of_systems(inputs, _measures(options, inputs), options | _UNSAID, reading)
+        found = _of_systems(inputs, _measures(options, inputs), options, reading)
     made = provenance(["rageval", "report", *typed], roles)
     # What the earlier result itself was made from.
     kept = found.get("provenance", {}).get("inputs", [])
     return {**found, "provenance": {**made, "inputs": [*made["inputs"], *kept]}}
 
 
-def _refuse_texts(options: dict[str, Any], of_answers: bool) -> None:
-    given = [f"--{name}" for name in _OF_ANSWERS if options[name] is not None]
+def _refuse_texts(options: Options, of_answers: bool) -> None:
+    of_answers_alone = {"passages": options.passages, "texts": options.texts, "store": options.store}
+    given = [f"--{name}" for name, value in of_answers_alone.items() if value is not None]
     if given and not of_answers:
         raise UsageError(f"{', '.join(given)}: texts are those of judged answers, which are not here")
 
 
-def _measures(options: dict[str, Any], inputs: Inputs) -> list[Any]:
+def _measures(options: Options, inputs: Inputs) -> list[Any]:
     from rageval.measures.parsing import parse_measures
 
-    measures = list(dict.fromkeys(parse_measures([*options["measures"], *inputs.measures])))
+    measures = list(dict.fromkeys(parse_measures([*options.measures, *inputs.measures])))
     if not measures:
         raise UsageError(
             "no measure named; say -m ndcg@10, with nuggets -m alpha_ndcg@10 (see: rageval measures)"
@@ -211,20 +196,20 @@ def _measures(options: dict[str, Any], inputs: Inputs) -> list[Any]:
     return measures
 
 
-def _of_systems(inputs: Inputs, measures: list[Any], options: dict[str, Any], reading: Reading) -> Report:
+def _of_systems(inputs: Inputs, measures: list[Any], options: Options, reading: Reading) -> Report:
     from rageval.cli._scoring import refuse_bounds_of_spans, scored, subject_of
     from rageval.pages.gathering import report_of
     from rageval.scoring.evaluation import Runs
 
-    if options["gold"] and options["bounds"] and not inputs.answers:
+    if options.gold and options.bounds and not inputs.answers:
         raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
     # Of runs, nuggets are texts for the page alone.
-    own = options if inputs.answers else options | {"nuggets": None}
+    own = options if inputs.answers else replace(options, nuggets=None)
     subject = subject_of(inputs, measures, own, reading)
     refuse_bounds_of_spans(subject)
     queries = list(subject.queries)
     extra = _beside(options, queries, inputs.telling)
-    results, said, refused = scored(subject, options)
+    results, said, refused = scored(subject, options.baseline)
     found = report_of(results, _settings(options, queries, inputs.telling), extra, subject, inputs.answers)
     whole = {**found, "remarks": list(dict.fromkeys([*refused, *said, *found["remarks"]]))}
     if not isinstance(subject, Runs):
@@ -233,64 +218,65 @@ def _of_systems(inputs: Inputs, measures: list[Any], options: dict[str, Any], re
     return {**whole, "unjudged": [name for name in subject.sources if name not in systems]}
 
 
-def _of_earlier(earlier: list[str], inputs: Inputs, options: dict[str, Any]) -> Report:
+def _of_earlier(earlier: list[str], inputs: Inputs, options: Options) -> Report:
     from rageval.pages.earlier import earlier_report
 
-    if inputs.runs or inputs.qrels or inputs.answers or inputs.measures or options["measures"]:
+    if inputs.runs or inputs.qrels or inputs.answers or inputs.measures or options.measures:
         raise UsageError(
             "expected the JSON of earlier commands alone: what they measured stands in it; leave out runs,"
             " judgements and measures"
         )
     _refuse_texts(options, of_answers=False)
-    if options["gold"] or options["evidence"] or options["by"] or options["cluster"]:
+    if options.gold or options.evidence or options.by or options.cluster:
         raise UsageError("--gold, --evidence, --by and --cluster need the runs or the judgements themselves")
     return earlier_report(earlier, _settings(options, [], []), _beside(options, [], []))
 
 
-def _settings(options: dict[str, Any], queries: list[str], sources: list[Any]) -> Settings:
+def _settings(options: Options, queries: list[str], sources: list[Any]) -> Settings:
     from rageval.cli._inputs import groups_of
     from rageval.comparison import Settings
 
-    by = options["cluster"]
-    clusters = groups_of(by, queries, options["questions"], sources) if by else None
-    chosen = {name: options[name] for name in _SETTINGS}
-    return Settings(clusters=clusters, clustered_by=Path(by or "").name, **chosen)
+    by = options.cluster
+    clusters = groups_of(by, queries, options.questions, sources) if by else None
+    return settings_from(Settings, options, clusters=clusters, clustered_by=Path(by or "").name)
 
 
-def _beside(options: dict[str, Any], queries: list[str], sources: list[Any]) -> Beside:
+def _beside(options: Options, queries: list[str], sources: list[Any]) -> Beside:
     from rageval.cli._inputs import fields_in, groups_of
     from rageval.pages.gathering import Beside
 
-    fields = fields_in(options["by"])
-    groups = {str(name): groups_of(name, queries, options["questions"], sources) for name in fields}
+    fields = fields_in(options.by)
+    groups = {str(name): groups_of(name, queries, options.questions, sources) for name in fields}
+    texts = _TEXTS if options.texts is None else options.texts
     return Beside(
-        title=options["title"],
+        title=options.title,
         groups=groups,
-        details=options["details"],
-        nuggets=options["nuggets"],
-        questions=options["questions"],
-        evidence=options["evidence"],
-        gold=options["gold"],
-        answers=options["answers"],
-        passages=options["passages"],
-        texts={None: _TEXTS, _ALL: None}.get(options["texts"], options["texts"]),
-        store=options["store"],
+        details=options.details,
+        nuggets=options.nuggets,
+        questions=options.questions,
+        evidence=options.evidence,
+        gold=options.gold,
+        answers=options.answers,
+        passages=options.passages,
+        texts=texts if isinstance(texts, int) else None,
+        store=options.store,
         settings=_settings(options, queries, sources),
     )
 
 
-def _roles(inputs: Inputs, earlier: list[str], options: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _roles(inputs: Inputs, earlier: list[str], options: Options) -> Iterator[tuple[str, Any]]:
     """Every input with what it is."""
     from rageval.pages.page import EARLIER
 
     yield from (("run", source) for source in inputs.runs)
     yield from (("judgements", source) for source in [*inputs.qrels, *inputs.answers])
     yield from ((EARLIER, source) for source in earlier)
-    yield from (("answers", source) for source in options["answers"])
-    yield from (("passages", source) for source in [options["passages"]] if source is not None)
-    yield from (("evidence", source) for source in options["evidence"])
-    yield from ((what, options[name]) for name, what in _PROVENANCE.items() if options[name])
-    yield from (("people's judgements", source) for source in options["gold"])
+    yield from (("answers", source) for source in options.answers)
+    yield from (("passages", source) for source in [options.passages] if source is not None)
+    yield from (("evidence", source) for source in options.evidence)
+    yield from (("nuggets", source) for source in [options.nuggets] if source)
+    yield from (("questions", source) for source in [options.questions] if source)
+    yield from (("people's judgements", source) for source in options.gold)
 
 
 def _is_earlier(word: str, reading: Reading) -> bool:
@@ -300,18 +286,18 @@ def _is_earlier(word: str, reading: Reading) -> bool:
     return kind is not None and kind.name == "results"
 
 
-def _show(words: tuple[str, ...], options: dict[str, Any]) -> None:
+def _show(words: tuple[str, ...], options: Options) -> None:
     from rageval.cli._output import on_terminal, print_lines
     from rageval.pages.page import read_report
 
     if len(words) != 1:
         raise UsageError(f"expected one page that rageval report wrote, found {len(words)}")
     found = read_report(words[0])
-    style = options["style"] or ("table" if on_terminal() else "json")
+    style = options.style or ("table" if on_terminal() else "json")
     if style == "json":
         print_lines([json.dumps(found, indent=2, ensure_ascii=True, allow_nan=False)])
     else:
-        print_lines(_table(found, options["places"] if options["places"] is not None else 4))
+        print_lines(_table(found, options.places if options.places is not None else 4))
 
 
 def _table(found: Report, places: int) -> Iterator[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 import click
 
-from rageval.cli._options import Group, completing, output_option
+from rageval import options as opt
+from rageval.cli._options import Group, completing, takes_options
 from rageval.cli._output import print_lines
 from rageval.errors import UsageError
 from rageval.text import visible
@@ -61,16 +62,40 @@ def _show(name: str) -> None:
     print_lines([rubric_text(name).rstrip("\n")])
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of `rageval rubrics import`."""
+
+    source: Annotated[
+        Literal[
+            "crag-script",
+            "nuggetizer",
+            "umbrela",
+            "umbrela-2025",
+            "ragtifier",
+            "support",
+            "pairwise",
+            "listwise",
+        ],
+        opt.Option("Whose prompt it is.", ("--as",)),
+    ]
+    examples: Annotated[
+        str | None, opt.asked("The examples that its prompt shows, as a text.", metavar="FILE")
+    ] = None
+    tokenizer: Annotated[
+        str | None,
+        opt.Option("The tokenizer that cuts answers as its script does (tokenizer.json).", metavar="FILE"),
+    ] = None
+    system: Annotated[str | None, opt.gated("The system message that its program sends.", metavar="TEXT")] = (
+        None
+    )
+    output: Annotated[opt.Output | None, "Default: print."] = None
+
+
 @rubrics.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--as", "source", type=click.Choice(_SOURCES), required=True, help="Whose prompt it is.")
-@click.option("--examples", metavar="FILE", help="The examples that its prompt shows, as a text.")
-@click.option(
-    "--tokenizer", metavar="FILE", help="The tokenizer that cuts answers as its script does (tokenizer.json)."
-)
-@click.option("--system", metavar="TEXT", help="The system message that its program sends.")
-@output_option("-o", "--output", metavar="FILE", help="Default: print.")
-def _import(files: tuple[str, ...], source: str, output: Path | None, **given: str | None) -> None:
+@takes_options
+def _import(files: tuple[str, ...], options: Options) -> None:
     """Make a rubric of a prompt FILE that another tool keeps in its repository.
 
     It asks as that tool does, and reads replies as it does. It has no fence: whatever is judged by it is
@@ -83,8 +108,8 @@ def _import(files: tuple[str, ...], source: str, output: Path | None, **given: s
     """
     from rageval.judges.importing import Given, imported
 
-    text = imported(source, Given(files, **given))
-    if output is None:
+    text = imported(options.source, Given(files, options.examples, options.tokenizer, options.system))
+    if options.output is None:
         print_lines([text])
         return
     from rageval.files.writing import whole_file
@@ -93,13 +118,13 @@ def _import(files: tuple[str, ...], source: str, output: Path | None, **given: s
         written = text.encode() + b"\n"
     except UnicodeEncodeError as error:
         raise UsageError(f"{visible(text[error.start :][:20])}: is not UTF-8, as a rubric is") from None
-    with whole_file(output) as stream:
+    with whole_file(options.output) as stream:
         stream.write(written)
-    tokenizer = given["tokenizer"]
+    tokenizer = options.tokenizer
     if tokenizer is not None and os.path.realpath(os.path.dirname(tokenizer)) != os.path.realpath(
-        output.parent
+        options.output.parent
     ):
-        name, place = visible(os.path.basename(tokenizer)), visible(str(output))
+        name, place = visible(os.path.basename(tokenizer)), visible(str(options.output))
         click.echo(f"rageval: copy {name} into the folder of {place}: a rubric names files there", err=True)
 
 

@@ -6,19 +6,21 @@ import math
 import operator
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
 
+from rageval import options as opt
 from rageval.cli import _output
 from rageval.cli._acting import refuse_idle_for
 from rageval.cli._options import (
     Command,
+    Scoring,
     checked_plot,
     completing,
-    output_option,
     reading_of,
-    shared,
+    takes_options,
 )
 from rageval.errors import FAULTS, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
@@ -35,132 +37,72 @@ _FORMATS = (
     "freshstack-leaderboard",
     *("leaderboard-tot", "leaderboard-ir_measures", "leaderboard-trec_eval", "leaderboard-jsonl"),
 )
-_COMPAT = (
-    *("pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack"),
-    *("nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa", "ragchecker"),
-)
-_TIES = ("trec", "rank", "docid_asc", "input", "expected", "error")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Scoring):
+    """The options of `rageval score`."""
+
+    on_missing: opt.OnMissing = "error"
+    bounds: opt.Bounds = False
+    group_by: Annotated[
+        str | None,
+        opt.measured(
+            "Mean of the means over groups: a field of the questions, or a file of lines 'query_id group'.",
+            metavar="FIELD|FILE",
+        ),
+    ] = None
+    weights: Annotated[
+        str | None,
+        opt.measured("Lines 'group weight': the weighted mean of means over groups.", metavar="FILE"),
+    ] = None
+    gold: Annotated[opt.Gold, "People's judgements of a part, which correct the values of --by."] = ()
+    require: Annotated[
+        tuple[str, ...],
+        opt.gated(
+            "Exit 1 unless the mean of every run is so: 'hallucination<=0.1', 'coverage@20>=0.9'.",
+            metavar="GATE",
+        ),
+    ] = ()
+    fail_under: opt.FailUnder = ()
+    by_query: opt.ByQuery = False
+    no_summary: Annotated[bool, opt.printed("Do not print the means.", ("-n", "--no-summary"))] = False
+    sort: opt.Sort | None = None
+    names: opt.Names = ()
+    by: opt.By | None = None
+    style: Annotated[
+        str | None,
+        opt.printed(
+            "Default: table on a terminal, else trec; latex is a table for a paper, cite says how to cite the"
+            " numbers.",
+            ("--format",),
+            choices=_FORMATS,
+        ),
+    ] = None
+    caption: opt.Caption | None = None
+    label: opt.LatexLabel | None = None
+    places: opt.Places | None = None
+    output: Annotated[opt.Output | None, "Also write the value of every query, as .parquet."] = None
+    plot: opt.Plot | None = None
+    size: opt.Size | None = None
+    jobs: Annotated[
+        int,
+        opt.done(
+            "Use this many processes: for several runs, or the parts of one of tens of millions of lines.",
+            ("-j", "--jobs"),
+            least=1,
+        ),
+    ] = 1
+    dask: Annotated[
+        str | None, opt.done("Let the workers of this Dask cluster read the runs.", metavar="ADDRESS")
+    ] = None
 
 
 @click.command(cls=Command)
 @click.argument("words", nargs=-1, metavar="RUN... QRELS [MEASURE...]", shell_complete=completing("scored"))
-@shared("--measure")
-@click.option("-q", "--by-query", is_flag=True, help="Also print the value of every query.")
-@click.option("-n", "--no-summary", is_flag=True, help="Do not print the means.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(_FORMATS),
-    help="Default: table on a terminal, else trec; latex is a table for a paper, cite says how to cite the"
-    " numbers.",
-)
-@shared("--sort")
-@shared("--names")
-@shared("--caption")
-@shared("--label")
-@shared("--places")
-@click.option("-l", "--rel", type=int, help="The lowest grade that counts as relevant (default 1).")
-@shared("--depth")
-@click.option("-J", "--judged-only", is_flag=True, help="Take unjudged documents out first.")
-@click.option(
-    "--ties",
-    type=click.Choice(_TIES),
-    show_default="trec",
-    help="Order of equal scores: docid descending (trec), ascending, rank column, file; the mean over all"
-    " orders (expected); or refuse.",
-)
-@click.option(
-    "--bounds",
-    is_flag=True,
-    help=(
-        "Also print the lowest and the highest value possible, whatever the unjudged documents or"
-        " missing judgements are."
-    ),
-)
-@click.option(
-    "--intersection",
-    is_flag=True,
-    help="Average over queries that are judged and that the run, or the system, has (default: all; one that a"
-    " run lacks scores 0, one that judged answers lack is missing).",
-)
-@click.option(
-    "-c",
-    "--complete",
-    is_flag=True,
-    help="Average over all judged queries: the default, except by some tools' rules (--compat).",
-)
-@click.option(
-    "--nothing-judged",
-    type=click.Choice(("error", "zero")),
-    help="A run of which no document is judged: an error (the default; other runs are still printed), or"
-    " scored all the same.",
-)
-@click.option(
-    "--zero-rel",
-    type=click.Choice(("zero", "skip", "nan")),
-    default="zero",
-    show_default=True,
-    help="A query without anything relevant counts as 0, is left out, or is undefined.",
-)
-@shared("--nuggets-in-qrels")
-@click.option(
-    "--dedup", type=click.Choice(("first",)), help="Accept documents ranked twice, and keep the first."
-)
-@click.option(
-    "--group-by",
-    metavar="FIELD|FILE",
-    help="Mean of the means over groups: a field of the questions, or a file of lines 'query_id group'.",
-)
-@click.option("--provider", metavar="NAME", help="Let this provider of ir_measures compute.")
-@click.option(
-    "--compat",
-    type=click.Choice(_COMPAT),
-    help="Another tool's rules, to match its numbers.",
-)
-@shared("--chunks")
-@shared("--sources")
-@shared("--overlap")
-@shared("--stale")
-@shared("--nuggets")
-@shared("--intent-weights")
-@shared("--answers")
-@shared("--on-missing")
-@shared("--by")
-@shared("--gold", help="People's judgements of a part, which correct the values of --by.")
-@shared("--gold-chosen")
-@shared("--population")
-@shared("--questions", help="The questions that were asked: of judged answers all count; fields for --by.")
-@click.option(
-    "--weights", metavar="FILE", help="Lines 'group weight': the weighted mean of means over groups."
-)
-@click.option(
-    "--require",
-    multiple=True,
-    metavar="GATE",
-    help="Exit 1 unless the mean of every run is so: 'hallucination<=0.1', 'coverage@20>=0.9'.",
-)
-@click.option(
-    "--fail-under",
-    multiple=True,
-    metavar="MEASURE=VALUE",
-    help="Exit 1 if the mean of any run is lower; refused where low is good.",
-)
-@output_option("-o", "--output", metavar="FILE", help="Also write the value of every query, as .parquet.")
-@output_option("--plot", metavar="FILE", help="Also draw means, or curves over k: .png, .svg, .pdf.")
-@shared("--size")
-@click.option(
-    "-j",
-    "--jobs",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Use this many processes: for several runs, or the parts of one of tens of millions of lines.",
-)
-@shared("--dask", help="Let the workers of this Dask cluster read the runs.")
-@shared("--comments")
-@shared("--limit")
+@takes_options
 @click.pass_context
-def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
+def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> None:
     """Score runs against judgements, or judged answers.
 
     Files are told apart by content: runs have 6 columns, judgements 4, judged answers are JSON lines. '-' is
@@ -176,63 +118,63 @@ def score(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None
     from rageval.cli._inputs import sorted_out
     from rageval.cli._scoring import best_first, on_workers, refuse, said_of_sets, subject_of
 
-    style = options["style"] or ("table" if _output.on_terminal() else "trec")
+    style = options.style or ("table" if _output.on_terminal() else "trec")
     _check_places(options)
-    if style == "cite" and (options["by"] or options["by_query"] or options["no_summary"]):
+    if style == "cite" and (options.by or options.by_query or options.no_summary):
         raise UsageError("--format cite is about the means; leave out --by, -q and -n")
-    if options["gold"] and not options["by"]:
+    if options.gold and not options.by:
         raise UsageError("--gold corrects the values of --by; of all queries: rageval correct, or compare")
-    wanted = _gates(options["require"], options["fail_under"])
-    reading = reading_of(options["comments"])
+    wanted = _gates(options.require, options.fail_under)
+    reading = reading_of(options.comments)
     inputs = sorted_out(words, reading)
     refuse_idle_for(bool(inputs.answers))
-    measures = _measures([*options["measures"], *inputs.measures], [gate.measure for gate in wanted])
-    subject = subject_of(inputs, measures, options, reading, again=bool(options["gold"]))
+    measures = _measures([*options.measures, *inputs.measures], [gate.measure for gate in wanted])
+    subject = subject_of(inputs, measures, options, reading, again=bool(options.gold))
     results, remarks, refused = subject.score(on_workers(options))
     if not results:
         refuse(refused)
     queries = list(subject.queries)
-    results = best_first(results, options["sort"])
-    for remark in [*said_of_sets([*options["measures"], *inputs.measures], options["compat"]), *remarks]:
+    results = best_first(results, options.sort)
+    for remark in [*said_of_sets([*options.measures, *inputs.measures], options.compat), *remarks]:
         click.echo(f"rageval: {remark}", err=True)
     _write(results, options)
     passed = not wanted or _passed(results, wanted, len(queries))
-    places = options["places"] if options["places"] is not None else (6 if style == "ndeval" else 4)
-    shown = options["by_query"], not options["no_summary"]
-    layout = _output.Layout(places, *shown, options["caption"], options["label"])
+    places = options.places if options.places is not None else (6 if style == "ndeval" else 4)
+    shown = options.by_query, not options.no_summary
+    layout = _output.Layout(places, *shown, options.caption, options.label)
     if style == "cite":
         lines = _how_to_cite(results, inputs, options)
     else:
         lines = _output.FORMATS[style](results, layout)
-    if options["by"]:
+    if options.by:
         lines = _sliced(results, layout, style, queries, options, inputs.telling)
     _output.print_lines(lines)
     refuse(refused)
     ctx.exit(0 if passed else FAULTS)
 
 
-def _how_to_cite(results: list[Scores], inputs: Inputs, options: dict[str, Any]) -> Iterator[str]:
+def _how_to_cite(results: list[Scores], inputs: Inputs, options: Options) -> Iterator[str]:
     from rageval.cli._inputs import ids_of_datasets
     from rageval.comparison.citing import cite
 
     yield str(cite(results, ids_of_datasets(inputs, options)))
 
 
-def _check_places(options: dict[str, Any]) -> None:
+def _check_places(options: Options) -> None:
     """Refuse, before anything is read, files whose names say no format that can be written."""
-    checked_plot(options)
-    if options["output"]:
-        _output.checked_output(options["output"])
+    checked_plot(options.plot, options.size)
+    if options.output:
+        _output.checked_output(options.output)
 
 
-def _write(results: list[Scores], options: dict[str, Any]) -> None:
+def _write(results: list[Scores], options: Options) -> None:
     """Write the files that are asked for."""
-    if options["plot"]:
+    if options.plot:
         from rageval.comparison.plots import figure_of_scores, save
 
-        save(figure_of_scores(results, options["size"]), options["plot"])
-    if options["output"]:
-        _output.write_scores(results, options["output"])
+        save(figure_of_scores(results, options.size), options.plot)
+    if options.output:
+        _output.write_scores(results, options.output)
 
 
 def _measures(typed: list[str], gated: list[Any]) -> list[Any]:
@@ -251,18 +193,18 @@ def _sliced(
     layout: _output.Layout,
     style: str,
     queries: list[str],
-    options: dict[str, Any],
+    options: Options,
     sources: list[Any],
 ) -> Iterator[str]:
     from rageval.cli._inputs import fields_in, groups_of
 
-    fields = fields_in(options["by"])
+    fields = fields_in(options.by)
     if not fields:
-        raise UsageError(f"--by {options['by']!r}: expected one or more fields of the questions")
-    groups = {str(name): groups_of(name, queries, options["questions"], sources) for name in fields}
+        raise UsageError(f"--by {options.by!r}: expected one or more fields of the questions")
+    groups = {str(name): groups_of(name, queries, options.questions, sources) for name in fields}
     from rageval.comparison import Settings
 
-    settings = Settings(population=options["population"])
+    settings = Settings(population=options.population)
     return _output.slice_lines(results, groups, layout, style, settings)
 
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
+from rageval import options as opt
 from rageval.cli._options import (
-    DOCUMENTS,
-    METAVAR,
-    QRELS,
+    Asking,
     Command,
-    asking_options,
-    completing,
     settings_of,
-    shared,
+    takes_options,
 )
 from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines
-from rageval.cli.validate import TRACKS
+from rageval.options import settings_from
 from rageval.scoring.basis import in_words
 from rageval.text import visible
 
@@ -30,81 +28,83 @@ if TYPE_CHECKING:
 _STAGES = ("validate", "pool", "judge", "score", "pages", "archive")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options(Asking):
+    """The options of `rageval track`."""
+
+    track: Annotated[
+        Literal[
+            "rag24",
+            "rag25",
+            "rag26",
+            "liverag",
+            "report",
+            "ragtime25",
+            "dragun25",
+            "dragun25-questions",
+            "biogen25-a",
+            "biogen25-b",
+            "run",
+        ],
+        opt.Option("Whose rules: run (rankings), or one of those of rageval validate.", metavar="TRACK"),
+    ]
+    stage: Annotated[
+        Literal["validate", "pool", "judge", "score", "pages", "archive"],
+        opt.Option("The last stage to do: each is done once, and again only if what it is made of changed."),
+    ] = "archive"
+    teams: Annotated[
+        opt.File | None,
+        opt.Option(
+            "Whose a file is: lines of a file, a tab and the name it is listed under.",
+            metavar="FILE",
+            kind="file",
+        ),
+    ] = None
+    strict: Annotated[bool, opt.Option("A file that is not valid ends it all (exit 2).")] = False
+    citation: Annotated[
+        opt.File | None,
+        opt.Option("A CITATION.cff for the archive.", metavar="FILE", kind="file"),
+    ] = None
+    measures: Annotated[opt.Measures, "What the leaderboard is by; the first one orders the pages."] = ()
+    on_missing: opt.OnMissing = "error"
+    topics: Annotated[opt.Topics, "What was asked: for validation, judges and pages."] = None
+    nuggets: Annotated[opt.Nuggets, "What a good answer holds."] = None
+    passages: opt.Passages = None
+    qrels: opt.Qrels = None
+    judgements: Annotated[
+        tuple[str, ...],
+        opt.read(
+            "Judgements of answers that are there, such as people's.",
+            metavar="FILE",
+            kind="file",
+        ),
+    ] = ()
+    depth: Annotated[opt.Depth, "Documents of each run that are pooled."] = 20
+    limits: Annotated[
+        tuple[str, ...],
+        opt.read(
+            "Raise what one file may cost: size, seconds, memory (as in memory=8G).",
+            ("--limit",),
+            metavar="NAME=NUMBER",
+        ),
+    ] = ()
+    rubrics: Annotated[
+        tuple[str, ...],
+        opt.asked("What judges are asked.", ("--rubric",), metavar="RUBRIC", completes="rubrics"),
+    ] = ()
+    judges: opt.Judges = ()
+    title: Annotated[str | None, opt.printed("What pages and archive are called.", metavar="TEXT")] = None
+    label: Annotated[
+        int | None, opt.printed("Also a plan of N topics for people, drawn at random.", metavar="N", least=1)
+    ] = None
+    output: Annotated[opt.Folder, "Where everything is written."]
+    seed: Annotated[opt.Seed, "Of that draw."] = 0
+
+
 @click.command(cls=Command)
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="FOLDER",
-    help="Where everything is written.",
-)
-@click.option(
-    "--track",
-    type=click.Choice(TRACKS),
-    required=True,
-    metavar="TRACK",
-    help="Whose rules: run (rankings), or one of those of rageval validate.",
-)
-@click.option(
-    "--stage",
-    type=click.Choice(_STAGES),
-    default=_STAGES[-1],
-    show_default=True,
-    help="The last stage to do: each is done once, and again only if what it is made of changed.",
-)
-@click.option(
-    "--teams",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Whose a file is: lines of a file, a tab and the name it is listed under.",
-)
-@click.option("--strict", is_flag=True, help="A file that is not valid ends it all (exit 2).")
-@shared("--topics", help="What was asked: for validation, judges and pages.")
-@shared("--nuggets", help="What a good answer holds.")
-@click.option("--passages", type=DOCUMENTS, metavar=METAVAR, help="Texts of documents, by id.")
-@click.option("--qrels", type=QRELS, metavar=METAVAR, help="Judgements of documents that are there.")
-@click.option(
-    "--judgements",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Judgements of answers that are there, such as people's.",
-)
-@click.option(
-    "--rubric",
-    "rubrics",
-    multiple=True,
-    metavar="RUBRIC",
-    shell_complete=completing("rubrics"),
-    help="What judges are asked.",
-)
-@click.option(
-    "--judge", "judges", multiple=True, metavar="JUDGE", help="Who judges: openai:MODEL, lexical, …"
-)
-@shared("--measure", help="What the leaderboard is by; the first one orders the pages.")
-@shared("--on-missing")
-@shared("--depth", default=20, show_default=True, help="Documents of each run that are pooled.")
-@click.option(
-    "--label",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Also a plan of N topics for people, drawn at random.",
-)
-@shared("--seed", default=0, help="Of that draw.")
-@click.option("--title", metavar="TEXT", help="What pages and archive are called.")
-@click.option(
-    "--citation",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="A CITATION.cff for the archive.",
-)
-@shared(
-    "--limit", cls=click.Option, help="Raise what one file may cost: size, seconds, memory (as in memory=8G)."
-)
-@asking_options
-def track(folder: Path, output: Path, **options: Any) -> None:
+@takes_options
+def track(folder: Path, options: Options) -> None:
     """Run a track: from a FOLDER of runs to a leaderboard, pages and an archive to publish.
 
     Validates every file, pools documents and citations, lets judges judge, scores with intervals of values
@@ -117,9 +117,9 @@ def track(folder: Path, output: Path, **options: Any) -> None:
         --judge openai:MODEL -m v_strict,a_strict -o out
     rageval track runs --track run --qrels qrels.txt -m ndcg@10,recall@100 -o out
     """
-    from rageval.track import TrackPlan, organise
+    from rageval.track import organise
 
-    plan = _plan(TrackPlan, folder, output, options)
+    plan = _plan(folder, options)
     found = organise(
         plan,
         lambda line: click.echo(f"rageval: {visible(line)}", err=True),
@@ -129,18 +129,17 @@ def track(folder: Path, output: Path, **options: Any) -> None:
     print_lines(_lines(plan, found))
 
 
-def _plan(make: type[TrackPlan], folder: Path, output: Path, options: dict[str, Any]) -> TrackPlan:
-    from rageval.track import EntryLimits
+def _plan(folder: Path, options: Options) -> TrackPlan:
+    from rageval.track import EntryLimits, TrackPlan
 
-    names = ("track", "topics", "nuggets", "passages", "qrels", "rubrics", "judges", "judgements", "depth")
-    more = ("label", "seed", "strict", "on_missing", "stage", "citation", "teams")
-    return make(
-        folder,
-        output,
-        **{name: options[name] for name in (*names, *more)},
-        measures=",".join(options["measures"]),
-        title=options["title"] or "",
-        limits=EntryLimits().changed(options["limits"]),
+    return settings_from(
+        TrackPlan,
+        options,
+        folder=folder,
+        out=options.output,
+        measures=",".join(options.measures),
+        title=options.title or "",
+        limits=EntryLimits().changed(options.limits),
         settings=settings_of(options),
     )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from rageval.cli._options import Command, output_option, reading_of, shared
+from rageval import options as opt
+from rageval.cli._options import Command, reading_of, takes_options
 from rageval.cli._output import print_lines
 from rageval.errors import FAULTS, WRONG, InputError, UsageError
 from rageval.text import visible
@@ -26,34 +27,51 @@ _ANSWERS = (
 TRACKS = (*_ANSWERS, "run")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of `rageval validate`."""
+
+    track: Annotated[
+        Literal[
+            "rag24",
+            "rag25",
+            "rag26",
+            "liverag",
+            "report",
+            "ragtime25",
+            "dragun25",
+            "dragun25-questions",
+            "biogen25-a",
+            "biogen25-b",
+            "run",
+        ],
+        opt.Option(
+            "Whose rules: rag24, rag25, rag26, liverag, report, ragtime25, dragun25,"
+            " dragun25-questions, biogen25-a, biogen25-b, run.",
+            metavar="TRACK",
+        ),
+    ]
+    topics: Annotated[opt.Topics, "The topics that must be answered (id<TAB>text, or JSON lines)."] = None
+    strict_length: Annotated[
+        bool, opt.Option("Reports longer than their topic allows are errors (default: warnings).")
+    ] = False
+    out: Annotated[
+        opt.File | None,
+        opt.Option(
+            "Write a repaired copy to OUT, and validate that.", ("--fix",), metavar="OUT", kind="output"
+        ),
+    ] = None
+    comments: Annotated[opt.Comments, "Lines of a run that begin with '#'."] = "error"
+    limits: Annotated[
+        opt.Limits, "Raise a safety limit: line, record, id, grade, ratio, unpacked (as in record=128M)."
+    ] = ()
+
+
 @click.command(cls=Command)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option(
-    "--track",
-    type=click.Choice(TRACKS),
-    metavar="TRACK",
-    required=True,
-    help=f"Whose rules: {', '.join(_ANSWERS)}, run.",
-)
-@shared("--topics", help="The topics that must be answered (id<TAB>text, or JSON lines).")
-@click.option(
-    "--strict-length",
-    is_flag=True,
-    help="Reports longer than their topic allows are errors (default: warnings).",
-)
-@output_option("--fix", "out", metavar="OUT", help="Write a repaired copy to OUT, and validate that.")
-@shared("--comments", help="Lines of a run that begin with '#'.")
-@shared("--limit", help="Raise a safety limit: line, record, id, grade, ratio, unpacked (as in record=128M).")
+@takes_options
 @click.pass_context
-def validate(
-    ctx: click.Context,
-    /,
-    files: tuple[str, ...],
-    track: str,
-    topics: str | None,
-    out: Path | None,
-    **options: Any,
-) -> None:
+def validate(ctx: click.Context, /, files: tuple[str, ...], options: Options) -> None:
     """Check files against the rules of a track, and say line by line what is wrong.
 
     Exit codes: 0 no errors (there may be warnings); 1 errors; 2 a file or the command cannot be read.
@@ -65,23 +83,23 @@ def validate(
     rageval validate runs/* --track run --topics topics.tsv
     """
 
-    reading = reading_of(options["comments"])
-    if out is not None:
+    reading = reading_of(options.comments)
+    if options.out is not None:
         if len(files) > 1:
             raise UsageError(f"--fix: repairs one file, found {len(files)}")
-        _fix(files[0], out, track)
+        _fix(files[0], options.out, options.track)
         from rageval.files.opening import limits_of, with_limits
 
-        files = (with_limits(str(out), limits_of(files[0])),)
+        files = (with_limits(str(options.out), limits_of(files[0])),)
     known = None
-    if topics:  # read once, and what is wrong with them is said once
+    if options.topics:  # read once, and what is wrong with them is said once
         from rageval.files.questions import read_questions
 
-        known = {each.query_id: each for each in read_questions(topics)}
+        known = {each.query_id: each for each in read_questions(options.topics)}
     codes = []
     for file in files:
         try:
-            codes.append(_validated(file, track, known, reading, options["strict_length"]))
+            codes.append(_validated(file, options.track, known, reading, options.strict_length))
         except InputError as error:
             if len(files) == 1:
                 raise
@@ -107,7 +125,7 @@ def _validated(
     return FAULTS if found.errors else 0
 
 
-def _fix(file: str, out: Path, track: str) -> None:
+def _fix(file: str, out: opt.File, track: str) -> None:
     """Write the repaired copy, and say what was changed."""
     from rageval.checking.repairing import write_repaired
 

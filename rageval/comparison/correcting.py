@@ -363,7 +363,7 @@ class _Shared:
         return self._both
 
     def _values(self, measure: Measure, run: str, grades: JudgementTable) -> _Values:
-        rules = Rules(on_missing=self.rules.filling)
+        rules = Rules(on_missing=self.rules.filling)  # type: ignore[arg-type]  # `Rules` refuses others
         scores = next(scores for scores in evaluate_all([measure], grades, rules) if scores.run == run)
         return {query: value for query, value in scores.scores[0].by_query.items() if value == value}
 

@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from rageval.comparison.results import Settings
 from rageval.errors import UsageError
 from rageval.files.baselines import BaselineHeader
+from rageval.options import Block, Interval, JudgeChanged, Population, refuse_other_words
 from rageval.scoring.scores import Scores
 from rageval.showing import Displayed, Grid
 from rageval.statistics import SEED
-from rageval.statistics.bootstrap import INTERVALS, RESAMPLES
+from rageval.statistics.bootstrap import RESAMPLES
 from rageval.text import visible
 from rageval.version import __version__
 
 SHIP, BLOCK, INCONCLUSIVE, INFORMS = "ship", "block", "inconclusive", "informs"
-WORSE, BEYOND = "worse", "beyond-margin"
-REFUSE, ALLOW = "error", "allow"
+WORSE: Final = "worse"
+BEYOND: Final = "beyond-margin"  # of `block`
+REFUSE: Final = "error"
+ALLOW: Final = "allow"  # of `judge_changed`
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,29 +50,23 @@ class GateSettings:
 
     margin: float
     slice_margin: float | None = None
-    block: str = WORSE
-    judge_changed: str = REFUSE
+    block: Block = WORSE
+    judge_changed: JudgeChanged = REFUSE
     fail_under: Mapping[str, float] = field(default_factory=dict, hash=False)
     level: float = 0.95
     clusters: Mapping[str, str] | None = field(default=None, hash=False)
     clustered_by: str = "clusters"
-    interval: str = "bca"
+    interval: Interval = "bca"
     resamples: int = RESAMPLES
     seed: int = SEED
-    population: str = "kind"
+    population: Population = "kind"
 
     def __post_init__(self) -> None:
         for name in ("margin", "slice_margin"):
             value = getattr(self, name)
             if value is not None and not (value >= 0 and math.isfinite(value)):
                 raise UsageError(f"{name}={value!r}: expected a number from 0")
-        for name, allowed in (
-            ("block", (WORSE, BEYOND)),
-            ("judge_changed", (REFUSE, ALLOW)),
-            ("interval", INTERVALS),
-        ):
-            if getattr(self, name) not in allowed:
-                raise UsageError(f"{name}={getattr(self, name)!r}: expected one of {', '.join(allowed)}")
+        refuse_other_words(self)
         if not 0.5 < self.level < 1:
             raise UsageError(f"level={self.level!r}: expected a number between 0.5 and 1")
 

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
+from rageval.options import Adjust, Interval, Population, Test, refuse_other_words
 from rageval.scoring.basis import WORDS, by_whom
 from rageval.scoring.likeness import IDENTICAL
 from rageval.showing import Displayed, Grid
 from rageval.statistics import SEED
-from rageval.statistics.bootstrap import INTERVALS, RESAMPLES
+from rageval.statistics.bootstrap import RESAMPLES
 from rageval.statistics.power import POWER
 from rageval.statistics.significance import DRAWS
 from rageval.text import visible
@@ -26,10 +27,7 @@ if TYPE_CHECKING:
     from rageval.measures.parsing import AnyMeasure
 
 _Found = TypeVar("_Found")
-_TESTS = ("randomisation", "t")
-_ADJUSTMENTS = ("holm", "max_t", "none")
 BEST = "best"
-_POPULATIONS = ("kind", "set")
 _MOST = 10**7  # draws
 
 
@@ -73,9 +71,9 @@ class Settings:
 
     baseline: str = BEST
     all_pairs: bool = False
-    test: str = "randomisation"
-    adjust: str = "holm"
-    interval: str = "bca"
+    test: Test = "randomisation"
+    adjust: Adjust = "holm"
+    interval: Interval = "bca"
     level: float = 0.95
     power: float = POWER
     draws: int = DRAWS
@@ -83,17 +81,10 @@ class Settings:
     seed: int = SEED
     clusters: Mapping[str, str] | None = field(default=None, hash=False)
     clustered_by: str = "clusters"
-    population: str = "kind"
+    population: Population = "kind"
 
     def __post_init__(self) -> None:
-        for name, allowed in (
-            ("test", _TESTS),
-            ("adjust", _ADJUSTMENTS),
-            ("interval", INTERVALS),
-            ("population", _POPULATIONS),
-        ):
-            if getattr(self, name) not in allowed:
-                raise UsageError(f"{name}={getattr(self, name)!r}: expected one of {', '.join(allowed)}")
+        refuse_other_words(self)
         for name in ("level", "power"):
             if not 0 < getattr(self, name) < 1:
                 raise UsageError(f"{name}={getattr(self, name)!r}: expected a number between 0 and 1")
@@ -121,7 +112,7 @@ class Settings:
 
     def signed(self, gold: str = "") -> str:
         """Return the signature; of a comparison by people's labels, with what these are."""
-        parts = {"test": "t" if gold else self.test}
+        parts: dict[str, str] = {"test": "t" if gold else self.test}
         if parts["test"] == "randomisation" or self.adjust == "max_t":
             parts["draws"] = str(self.draws)
         parts |= {

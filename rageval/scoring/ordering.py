@@ -12,7 +12,6 @@ from rageval.errors import InputError
 from rageval.files.trec import RunRows
 from rageval.text import visible
 
-TIES = ("trec", "docid_asc", "input", "rank", "error")
 EVERYTHING = -(2**31)  # below any grade
 _SHOWN = 10
 _LONGEST_RANK = 8

@@ -8,15 +8,13 @@ from typing import Any, Literal, NamedTuple
 
 from rageval.errors import UsageError
 from rageval.measures.parsing import AnyMeasure
+from rageval.options import OnMissing, Ties, ZeroRel, refuse_other_words
 from rageval.scoring import _compat
-from rageval.scoring.ordering import TIES, View
+from rageval.scoring.ordering import View
 from rageval.version import __version__
 
 RUNS, ANSWERS = "runs", "answers"  # what is scored
 EXPECTED = "expected"  # of ties
-_ZERO_REL = ("zero", "skip", "nan")
-_NOTHING_JUDGED = ("warn", "error", "zero")
-_ON_MISSING = ("error", "skip", "worst", "best")
 
 
 class AnswerCompat(NamedTuple):
@@ -88,12 +86,12 @@ class Rules:
         `{group: weight}` of the mean of the groups' means.
     """
 
-    ties: str = "trec"
+    ties: Ties = "trec"
     depth: int | None = None
     judged_only: bool = False
     intersection: bool = False
     complete: bool = False
-    zero_rel: str = "zero"
+    zero_rel: ZeroRel = "zero"
     rel: int | None = None
     groups: Mapping[str, str] | None = field(default=None, hash=False)
     compat: str | None = None
@@ -101,20 +99,14 @@ class Rules:
     bounds: bool = False
     nuggets_in_qrels: bool | None = None
     intent_weights: Any = field(default=None, hash=False)
-    nothing_judged: str = "warn"
-    on_missing: str = "error"
+    nothing_judged: Literal["warn", "error", "zero"] = "warn"
+    on_missing: OnMissing = "error"
     weights: Mapping[str, float] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
-        if self.nothing_judged not in _NOTHING_JUDGED:
-            expected = ", ".join(_NOTHING_JUDGED)
-            raise UsageError(f"nothing_judged={self.nothing_judged!r}: expected one of {expected}")
-        if self.ties not in (*TIES, EXPECTED):
-            raise UsageError(f"ties={self.ties!r}: expected one of {', '.join((*TIES, EXPECTED))}")
+        refuse_other_words(self)
         if self.compat is not None and self.compat not in COMPAT_OF_ANSWERS:
             _compat.check(self.compat)
-        if self.zero_rel not in _ZERO_REL:
-            raise UsageError(f"zero_rel={self.zero_rel!r}: expected one of {', '.join(_ZERO_REL)}")
         if self.depth is not None and (type(self.depth) is not int or self.depth < 1):
             raise UsageError(f"depth={self.depth!r}: expected a whole number from 1")
         if self.rel is not None and type(self.rel) is not int:
@@ -122,8 +114,6 @@ class Rules:
         for name in ("judged_only", "intersection", "complete", "bounds"):
             if type(getattr(self, name)) is not bool:
                 raise UsageError(f"{name}={getattr(self, name)!r}: expected True or False")
-        if self.on_missing not in _ON_MISSING:
-            raise UsageError(f"on_missing={self.on_missing!r}: expected one of {', '.join(_ON_MISSING)}")
         # Weights without groups would be taken by nobody, and silently.
         if self.weights is not None and self.groups is None:
             raise UsageError("weights are of groups: expected groups={query: group}, too")

@@ -30,7 +30,6 @@ from rageval.statistics.samples import SLACK, Float, Int, Sample, settled, settl
 
 Limits = tuple[float, float]  # the least and the greatest value that a measure has
 FEW = 6  # values that differ from the commonest
-INTERVALS = ("bca", "percentile")
 RESAMPLES = 4000
 _AT_ONCE = 2**21
 _LEAST = 1e-12  # so that a quantile is finite

@@ -77,13 +77,6 @@ def test_a_letter_stands_for_one_option_in_every_command() -> None:
     assert meant["-q"] == {"--by-query"}
 
 
-def test_q_of_a_judge_still_keeps_quiet_and_says_what_it_is_called() -> None:
-    done = run("judge", "crag", "-q", "--judge", "exact", "nothing.jsonl")
-    assert "-q is short for --by-query (rageval score); say --quiet" in done.stderr
-    assert "say --quiet" not in run("judge", "crag", "--quiet", "--judge", "exact", "nothing.jsonl").stderr
-    assert "  -q" not in run("judge", "--help").stdout
-
-
 def test_commands_stand_in_four_groups() -> None:
     shown = run("--help").stdout
     assert list(GROUPS) == ["Score", "Judge", "Trust", "Files"]

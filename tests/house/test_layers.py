@@ -16,9 +16,10 @@ from rageval.plugins import _ABOVE, above
 PACKAGE = Path(__file__).parents[2] / "rageval"
 
 # A room may import the rooms named here (and itself); packages outside the standard library after the bar.
-BASE = {"plugins", "errors", "records", "showing", "text", "names", "version"}
+BASE = {"options", "plugins", "errors", "records", "showing", "text", "names", "version"}
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "errors": (set(), set()),
+    "options": ({"errors"}, set()),
     "records": (set(), set()),
     "text": ({"errors"}, set()),
     "names": (set(), set()),
@@ -53,7 +54,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "conformance": (BASE | {"scoring", "measures"}, {"msgspec"}),
     "interop": (BASE | {"scoring", "measures"}, set()),
-    "typing": (set(), set()),
+    "typing": ({"options"}, set()),
     "policy": (BASE | {"files"}, set()),
     "logs": (BASE | {"files"}, {"msgspec"}),
     "precommit": (BASE | {"policy"}, set()),

@@ -119,15 +119,3 @@ def test_where_they_part_the_farthest_apart_first(tmp_path: Path) -> None:
     did = one_judge(first)
     assert (did.judge, did.judgements, did.failed, did.mean_grade) == ("one", 6, 1, 0.8)
     assert did.labels == {"perfect": 4, "missing": 1}
-
-
-def test_the_old_name_of_near_misses_is_taken_for_one_version(tmp_path: Path) -> None:
-    labels: dict[str, str | None] = {"a": "perfect", "b": "acceptable", "c": "missing", "d": "incorrect"}
-    files = [written(tmp_path / "one", labels), written(tmp_path / "two", {**labels, "b": "perfect"})]
-    plain, new, old = (
-        command("agree", *files, *words)
-        for words in ((), ("--near-misses", "quadratic"), ("--weights", "quadratic"))
-    )
-    assert new.out == old.out != plain.out
-    assert "--weights quadratic is --near-misses quadratic now" in old.err
-    assert "now" not in new.err

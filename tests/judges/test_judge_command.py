@@ -427,8 +427,3 @@ def test_the_rubrics_are_listed_and_can_be_changed(server: LlmServer) -> None:
         command("judge", "answers", "--rubric", "nowhere.toml", "--judge", "exact"), "nowhere.toml"
     )
     assert_refused(command("judge", "--judge", "exact"), "no rubric named")
-
-
-def test_the_store_is_found_under_its_old_name_for_one_version() -> None:
-    outcome = command("judgements", "stats", "--store", "nowhere")
-    assert_refused(outcome, "judgements is called replies now", "nowhere: no such store")

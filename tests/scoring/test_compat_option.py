@@ -7,7 +7,7 @@ import io
 import json
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import pytrec_eval
@@ -220,10 +220,10 @@ class TestLikeness:
 
 
 def test_the_command_line_knows_the_same_tools() -> None:
-    from rageval.cli.score import _COMPAT as OF_THE_COMMAND
+    from rageval.options import CompatOfAnswers, CompatOfRuns
     from rageval.scoring.rules import COMPAT_OF_ANSWERS
 
-    assert (*COMPAT, *COMPAT_OF_ANSWERS) == OF_THE_COMMAND
+    assert (tuple(COMPAT), tuple(COMPAT_OF_ANSWERS)) == (get_args(CompatOfRuns), get_args(CompatOfAnswers))
 
 
 @pytest.mark.parametrize("tool", COMPAT)

@@ -1,0 +1,506 @@
+"""Options: a name, a type, a default and a meaning, declared once.
+
+A field, or a parameter of a command, whose type is `Annotated[…, Option(help)]` is an option. The command
+line, what Python checks and the pages of documentation are made of it; what several share is an alias here.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING
+from functools import cache, partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar
+
+from rageval.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    File: TypeAlias = Path
+else:
+    File = object  # pathlib is imported where a file is named, and by none of these types
+
+
+class Option(NamedTuple):
+    """What is known of an option besides its name, its type and its default."""
+
+    help: str
+    names: tuple[str, ...] = ()  # on the command line, in place of the field's own
+    metavar: str | None = None
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    reads: str = ""  # what a file, or a data set of that id, holds
+    completes: str = ""  # what a shell offers: a function of `rageval.cli._completion`
+    shows: str | bool | None = None  # its default in the help, where this is another than the value itself
+    section: str = ""  # of the help of a command with many options
+    kind: str = (
+        ""  # "output": a file that is written; "file": one that must be there; "path": either; "limit"
+    )
+    choices: tuple[str, ...] = ()  # the words among which one is chosen, where its type does not list them
+    parses: Any = None  # what reads a word of the command line, where its type does not say it
+    hidden: bool = False
+
+
+class OptionField(NamedTuple):
+    """An option with its name, its type and its default."""
+
+    name: str
+    type: Any  # bool, int, float, str, File, or a Literal
+    is_several: bool
+    default: Any  # REQUIRED where there is none
+    option: Option
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words among which one is chosen, if there are such."""
+        is_listed = typing.get_origin(self.type) is Literal
+        return typing.get_args(self.type) if is_listed else self.option.choices
+
+
+REQUIRED: Any = object()
+_Settings = TypeVar("_Settings")
+
+
+def fields_of(hints: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[OptionField]:
+    """Yield the options among annotated names; others are no options."""
+    for name, hint in hints.items():
+        kind, said = _taken_apart(hint)
+        option = next((each for each in said if isinstance(each, Option)), None)
+        if option is None:
+            continue
+        # A text beside it says in other words what one command does with the option.
+        texts = [each for each in said if isinstance(each, str)]
+        option = option._replace(help=texts[-1]) if texts else option
+        is_several = typing.get_origin(kind) is tuple and typing.get_args(kind)[-1] is ...
+        yield OptionField(
+            name,
+            typing.get_args(kind)[0] if is_several else kind,
+            is_several,
+            defaults.get(name, REQUIRED),
+            option,
+        )
+
+
+@cache
+def _words(kind: Any) -> dict[str, tuple[Any, ...]]:
+    """Return the fields of a dataclass among whose words one is chosen, with these; None where it may be."""
+    words = {}
+    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
+        bare = _taken_apart(hint)[0]
+        if typing.get_origin(bare) is Literal:
+            may_be_none = type(None) in typing.get_args(hint)
+            words[name] = (*typing.get_args(bare), *([None] if may_be_none else []))
+    return words
+
+
+def refuse_other_words(settings: Any) -> None:
+    """Raise `UsageError` unless each field of a dataclass that is one of several words is one of them."""
+    kind: Any = type(settings)
+    for name, words in _words(kind).items():
+        value = getattr(settings, name)
+        if value not in words:
+            expected = ", ".join(word for word in words if word is not None)
+            raise UsageError(f"{name}={value!r}: expected one of {expected}")
+
+
+def fields_of_class(holder: Any) -> Iterator[OptionField]:
+    """Yield the options among the fields of a dataclass."""
+    defaults = {
+        name: field.default
+        for name, field in holder.__dataclass_fields__.items()
+        if field.default is not MISSING
+    }
+    return fields_of(typing.get_type_hints(holder, include_extras=True), defaults)
+
+
+def settings_from(kind: type[_Settings], options: Any, **more: Any) -> _Settings:
+    """Return settings of this kind, a dataclass: what `more` says, else the options of the same names."""
+    names = [name for name in kind.__dataclass_fields__ if hasattr(options, name)]  # type: ignore[attr-defined]
+    return kind(**({name: getattr(options, name) for name in names} | more))
+
+
+def _taken_apart(hint: Any) -> tuple[Any, list[Any]]:
+    """Return a type without `None` and `Annotated`, and what was annotated, the inner first."""
+    if typing.get_origin(hint) is Annotated:
+        kind, said = _taken_apart(hint.__origin__)
+        return kind, [*said, *hint.__metadata__]
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        kinds = [each for each in typing.get_args(hint) if each is not type(None)]
+        if len(kinds) == 1:
+            return _taken_apart(kinds[0])
+    return hint, []
+
+
+# An option in a section of the help of a command that has many.
+measured = partial(Option, section="What is measured")
+read = partial(Option, section="What is read")
+claimed = partial(Option, section="What may be claimed")
+gated = partial(Option, section="Gates")
+asked = partial(Option, section="Who is asked")
+costs = partial(Option, section="What it may cost")
+printed = partial(Option, section="What is printed or written")
+done = partial(Option, section="How it is done")
+SECTIONS = tuple(
+    each.keywords["section"] for each in (measured, read, claimed, gated, asked, costs, printed, done)
+)
+
+MaxBias: TypeAlias = Annotated[
+    float,
+    Option(
+        "Fail (exit 1) if the place shown moves an answer by more than so many places (a pair"
+        " is a list of two: with 0.1 the first may win 60 %).",
+        metavar="PLACES",
+        least=0,
+    ),
+]
+
+# What is measured
+Measures: TypeAlias = Annotated[
+    tuple[str, ...],
+    measured(
+        "What to measure: alpha_ndcg@10, 'nDCG@10 AP', official:freshstack. See: rageval measures.",
+        ("-m", "--measure"),
+        metavar="MEASURES",
+        completes="measures",
+    ),
+]
+Measure: TypeAlias = Annotated[
+    str,
+    measured(
+        "What to measure: alpha_ndcg@10, 'nDCG@10 AP', official:freshstack. See: rageval measures.",
+        ("-m", "--measure"),
+        metavar="MEASURE",
+        completes="measures",
+    ),
+]
+Rel: TypeAlias = Annotated[
+    int, measured("The lowest grade that counts as relevant (default 1).", ("-l", "--rel"))
+]
+Ties: TypeAlias = Annotated[
+    Literal["trec", "rank", "docid_asc", "input", "expected", "error"],
+    measured(
+        "Order of equal scores: docid descending (trec), ascending, rank column, file; the"
+        " mean over all orders (expected); or refuse.",
+        shows="trec",
+    ),
+]
+ZeroRel: TypeAlias = Annotated[
+    Literal["zero", "skip", "nan"],
+    measured("A query without anything relevant counts as 0, is left out, or is undefined."),
+]
+Intersection: TypeAlias = Annotated[
+    bool,
+    measured(
+        "Average over queries that are judged and that the run, or the system, has (default:"
+        " all; one that a run lacks scores 0, one that judged answers lack is missing)."
+    ),
+]
+Complete: TypeAlias = Annotated[
+    bool,
+    measured(
+        "Average over all judged queries: the default, except by some tools' rules (--compat).",
+        ("-c", "--complete"),
+    ),
+]
+NothingJudged: TypeAlias = Annotated[
+    Literal["error", "zero"],
+    measured(
+        "A run of which no document is judged: an error (the default; other runs are still"
+        " printed), or scored all the same."
+    ),
+]
+Overlap: TypeAlias = Annotated[
+    str,
+    measured(
+        "How much of a span a chunk must have to hold it: a share, whole or any.",
+        metavar="RULE",
+        shows="share>=0.5",
+    ),
+]
+Stale: TypeAlias = Annotated[
+    Literal["error", "drop"],
+    measured("Spans whose text their sources hold no longer: refuse, or leave out.", shows="error"),
+]
+Missing: TypeAlias = Literal["error", "skip", "worst", "best"]
+OnMissing: TypeAlias = Annotated[
+    Missing,
+    measured(
+        "Judgements that failed or are not there: refuse (exit 3), leave out, take for the worst or best."
+    ),
+]
+Bounds: TypeAlias = Annotated[
+    bool,
+    measured(
+        "Also print the lowest and the highest value possible, whatever the unjudged"
+        " documents or missing judgements are."
+    ),
+]
+Provider: TypeAlias = Annotated[str, measured("Let this provider of ir_measures compute.", metavar="NAME")]
+CompatOfRuns: TypeAlias = Literal["pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack"]
+CompatOfAnswers: TypeAlias = Literal["nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa", "ragchecker"]
+Compat: TypeAlias = Annotated[
+    Literal[CompatOfRuns, CompatOfAnswers], measured("Another tool's rules, to match its numbers.")
+]
+
+# What is read
+Questions: TypeAlias = Annotated[Any, read("The questions.", reads="questions")]
+Topics: TypeAlias = Annotated[Any, read("The queries of the collection.", reads="questions")]
+AllTopics: TypeAlias = Annotated[tuple[Any, ...], read("The queries of the collection.", reads="questions")]
+Nuggets: TypeAlias = Annotated[
+    Any, read("The nuggets that were judged: which are vital, or of what weight.", reads="nuggets")
+]
+IntentWeights: TypeAlias = Annotated[
+    Any,
+    read(
+        "What each nugget of runs' judgements weighs: lines 'topic nugget weight', or nuggets"
+        " (vital 1, okay 0.5).",
+        reads="nuggets",
+    ),
+]
+Answers: TypeAlias = Annotated[
+    tuple[Any, ...],
+    read("The answers that were judged: for their lengths, sentences and citations.", reads="answers"),
+]
+Passages: TypeAlias = Annotated[Any, read("Texts of documents, by id.", reads="documents")]
+Corpus: TypeAlias = Annotated[Any, read("The texts of documents.", reads="documents")]
+RunFiles: TypeAlias = Annotated[
+    tuple[str, ...], read("Judge the documents that a run retrieved.", ("--run",), metavar="FILE")
+]
+Gold: TypeAlias = Annotated[
+    tuple[Any, ...],
+    read("What people said of some of it: claims are then corrected by it, and rest on it.", reads="qrels"),
+]
+Chunks: TypeAlias = Annotated[
+    str,
+    read(
+        "The chunks that are retrieved: lines {id, doc_id, start, end} or {id, doc_id, text}."
+        " Judgements may then be spans of sources.",
+        metavar="FILE",
+    ),
+]
+Sources: TypeAlias = Annotated[
+    str, read("The texts that spans and chunks are of: files, or lines {id, text}.", metavar="DIR|FILE")
+]
+GoldChosen: TypeAlias = Annotated[
+    str,
+    read(
+        "How the part that people judged was chosen: at random, by a plan (label-plan), or"
+        " with chances: lines 'query_id chance'.",
+        metavar="uniform|PLAN|FILE",
+    ),
+]
+Qrels: TypeAlias = Annotated[Any, read("Judgements of documents that are there.", reads="qrels")]
+Depth: TypeAlias = Annotated[
+    int, read("Only the first N documents of each ranking.", ("-M", "--depth"), least=1)
+]
+JudgedOnly: TypeAlias = Annotated[bool, read("Take unjudged documents out first.", ("-J", "--judged-only"))]
+Dedup: TypeAlias = Annotated[Literal["first"], read("Accept documents ranked twice, and keep the first.")]
+NuggetsInQrels: TypeAlias = Annotated[
+    Literal["yes", "no"],
+    read(
+        "Whether the second column of the judgements names nuggets (default: yes, with a"
+        " warning where it looks otherwise)."
+    ),
+]
+Comments: TypeAlias = Annotated[Literal["error", "skip", "data"], read("Lines that begin with '#'.")]
+Limits: TypeAlias = Annotated[
+    tuple[str, ...],
+    read(
+        "Raise a safety limit: line, record, id, grade, ratio, unpacked, columns, entries (as in line=4M).",
+        ("--limit",),
+        metavar="NAME=NUMBER",
+        kind="limit",
+    ),
+]
+
+# What may be claimed
+AllPairs: TypeAlias = Annotated[bool, claimed("Compare every run with every other.")]
+Test: TypeAlias = Annotated[
+    Literal["randomisation", "t"],
+    claimed("Sign-flip randomisation (exact up to 30 queries), or Student's t."),
+]
+Adjust: TypeAlias = Annotated[
+    Literal["holm", "max_t", "none"],
+    claimed(
+        "For several comparisons: Holm; max-T (a single step; it flips signs for all pairs"
+        " together, and so takes into account that runs resemble one another)."
+    ),
+]
+Interval: TypeAlias = Annotated[
+    Literal["bca", "percentile"], claimed("Which bootstrap interval; measures of two values have Wilson's.")
+]
+Level: TypeAlias = Annotated[float, claimed("The confidence level of intervals and tests.")]
+Power: TypeAlias = Annotated[float, claimed("The power for which the detectable difference is given.")]
+Cluster: TypeAlias = Annotated[
+    str,
+    claimed(
+        "Queries of one cluster are not independent: a field of the questions, or lines 'query_id cluster'.",
+        metavar="FIELD|FILE",
+    ),
+]
+Draws: TypeAlias = Annotated[
+    int, claimed("How often signs are flipped, at least: many comparisons take more.")
+]
+Resamples: TypeAlias = Annotated[int, claimed("How often the bootstrap resamples.")]
+Population: TypeAlias = Annotated[
+    Literal["kind", "set"],
+    claimed("What claims from people's labels are about: queries of this kind, or this very set."),
+]
+Until: TypeAlias = Annotated[
+    str,
+    claimed(
+        "Judge only until it is decided, by -m MEASURE: 'A>B' (or the other way round), 'A"
+        " within 0.02 of B' (or apart), or 'best', with names of systems.",
+        metavar="CLAIM",
+    ),
+]
+Claimed: TypeAlias = Annotated[
+    Literal["kind", "set"],
+    claimed("What is claimed: something of questions of this kind, or of this very set of them."),
+]
+Looks: TypeAlias = Annotated[
+    str,
+    claimed(
+        "How often it is looked at, fixed before: a number (default 5), or after every"
+        " question ('anytime'; always for 'best' and for --claim set).",
+        metavar="N|anytime",
+    ),
+]
+Alpha: TypeAlias = Annotated[float, claimed("How often a claim may be false.")]
+
+# Gates
+FailUnder: TypeAlias = Annotated[
+    tuple[str, ...],
+    gated("Exit 1 if the mean of any run is lower; refused where low is good.", metavar="MEASURE=VALUE"),
+]
+
+Block: TypeAlias = Annotated[
+    Literal["worse", "beyond-margin"],
+    gated("What is surely worse, and seems so by more than the margin; or only what surely is by more."),
+]
+JudgeChanged: TypeAlias = Annotated[
+    Literal["error", "allow"],
+    gated("Another judge or rubric than the baseline's: refuse (exit 2), or compare and claim nothing."),
+]
+
+# Who is asked
+Judges: TypeAlias = Annotated[
+    tuple[str, ...], asked("Who judges: openai:MODEL, lexical, …", ("--judge",), metavar="JUDGE")
+]
+Judge: TypeAlias = Annotated[str, asked("The model that writes.", metavar="JUDGE")]
+Vote: TypeAlias = Annotated[Literal["mean", "median", "majority"], asked("How several judges become one.")]
+Refresh: TypeAlias = Annotated[bool, asked("Ask again what is in the store.")]
+Retry: TypeAlias = Annotated[
+    str,
+    asked(
+        "Ask again what failed so before, and nothing else: invalid, truncated, refused,"
+        " filtered. Errors are asked again anyway.",
+        metavar="STATUS,...",
+        shows=False,
+    ),
+]
+Store: TypeAlias = Annotated[
+    str, asked("Where replies are kept (default: the user's cache).", metavar="FILE")
+]
+
+# What it may cost
+DryRun: TypeAlias = Annotated[bool, costs("Say what it would cost, and ask nobody.")]
+MaxCost: TypeAlias = Annotated[float, costs("Stop before spending more (exit 4).", metavar="USD", least=0)]
+MaxCalls: TypeAlias = Annotated[int, costs("Stop before asking more often (exit 4).", metavar="N", least=0)]
+Price: TypeAlias = Annotated[
+    tuple[str, ...],
+    costs(
+        "What a judge costs, in USD per million tokens; without MODEL: each whose price is"
+        " not known (0: a server of your own).",
+        metavar="[MODEL=]IN[,OUT]",
+    ),
+]
+Batch: TypeAlias = Annotated[bool, costs("Ask in batches: half the price, but a reply may take a day.")]
+Rebuy: TypeAlias = Annotated[
+    bool, costs("Ask again what may be in a batch that cannot be found (and may be paid for twice).")
+]
+
+# What is printed or written
+ByQuery: TypeAlias = Annotated[bool, printed("Also print the value of every query.", ("-q", "--by-query"))]
+Sort: TypeAlias = Annotated[
+    str,
+    printed(
+        "Put the best run by this measure first; 'run' sorts by name.",
+        metavar="MEASURE",
+        completes="measures",
+    ),
+]
+Names: TypeAlias = Annotated[
+    tuple[str, ...],
+    printed(
+        "Call the run in FILE by this name; 'tag': call runs by their tags (default: by their files).",
+        metavar="NAME=FILE",
+    ),
+]
+By: TypeAlias = Annotated[
+    str,
+    printed(
+        "A row for each value of a field, such as domain,question_type, with interval.", metavar="FIELDS"
+    ),
+]
+Caption: TypeAlias = Annotated[
+    str,
+    printed(
+        "Of --format latex: the table's caption, with formulas as in $\\alpha$ (default: what"
+        " it rests on; '': the tabular alone).",
+        metavar="TEXT",
+    ),
+]
+LatexLabel: TypeAlias = Annotated[
+    str, printed("Of --format latex: by what a text refers to the table, as in tab:runs.", metavar="NAME")
+]
+Places: TypeAlias = Annotated[
+    int,
+    printed(
+        "Decimal places to print (default 4; 6 in ndeval's format).", ("-p", "--places"), least=0, most=17
+    ),
+]
+Output: TypeAlias = Annotated[
+    File, printed("The file to write (default: print).", ("-o", "--output"), metavar="FILE", kind="output")
+]
+Page: TypeAlias = Annotated[
+    File, printed("The page.", ("-o", "--output"), metavar="FILE.html", kind="output")
+]
+Folder: TypeAlias = Annotated[File, printed("", ("-o", "--output"), metavar="FOLDER", kind="path")]
+Plot: TypeAlias = Annotated[
+    File, printed("Also draw means, or curves over k: .png, .svg, .pdf.", metavar="FILE", kind="output")
+]
+Size: TypeAlias = Annotated[
+    str,
+    printed(
+        "Of --plot: column (3.3 inches wide), page (7), or width and height in inches, as in"
+        " 5x3 (default: as wide as its panels need, at most a page).",
+        metavar="WxH",
+    ),
+]
+Quiet: TypeAlias = Annotated[bool, printed("Show no progress.")]
+
+# How it is done
+Concurrency: TypeAlias = Annotated[int, done("How many calls are under way at a time.", least=1)]
+Timeout: TypeAlias = Annotated[
+    float,
+    done(
+        "How long one call may take (default: 120, and five times as long for the files of batches).",
+        metavar="SECONDS",
+        above=0,
+    ),
+]
+Patience: TypeAlias = Annotated[
+    float,
+    done(
+        "How long to keep trying when a judge stops answering (default: 240). One that never"
+        " answered ends the job at once.",
+        metavar="SECONDS",
+        least=0,
+    ),
+]
+PollEvery: TypeAlias = Annotated[float, done("Seconds between looks at a batch.", least=0.01, shows=False)]
+Seed: TypeAlias = Annotated[int, done("The same seed, the same numbers.")]
