@@ -149,8 +149,18 @@ def opened(source: Source) -> Content:
     if start.startswith(_ZIP):
         return _zip(source, name)
     first = start.lstrip(_BLANKS)[:1]
-    if first == b"{" and _is_whole(start.lstrip(_BLANKS).partition(b"\n")[0]):
-        return _lines(source, name)
+    if first == b"{":
+        try:
+            _raw(start.lstrip(_BLANKS).partition(b"\n")[0])
+        except (ValueError, RecursionError):
+            pass  # an object that goes on in the next line
+        else:
+
+            def records() -> Iterator[Record]:
+                for line, raw in read_decoded(source, _raw, "a record of a log"):
+                    yield Record(raw.copy(), f"{name}:{line}")
+
+            return Content(name, "lines", next(records()), records)
     if first in (b"{", b"["):
         return _value(source, name)
     if not start.strip():
@@ -176,27 +186,19 @@ def _raw(line: bytes) -> msgspec.Raw:
     return msgspec.json.decode(_plain(line), type=msgspec.Raw)
 
 
-def _is_whole(line: bytes) -> bool:
-    try:
-        _raw(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _lines(source: Source, name: str) -> Content:
-    def records() -> Iterator[Record]:
-        for line, raw in read_decoded(source, _raw, "a record of a log"):
-            yield Record(raw.copy(), f"{name}:{line}")
-
-    return Content(name, "lines", next(records()), records)
-
-
 def _value(source: Source, name: str) -> Content:
     """Read one value of JSON that fills the file; an array is its records."""
     text = _plain(_all_of(source, name, limits_of(source).record))
     whole = Record(text, name)
-    _refuse_broken(text, name)
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (ValueError, RecursionError) as error:
+        # Only in its words does the error say at which byte; people look for a line.
+        digits = str(error).rpartition("(byte ")[2].rstrip(")")
+        place = int(digits) if digits.isascii() and digits.isdigit() else len(text)
+        begin = text.rfind(b"\n", 0, place) + 1
+        line, number = text[begin : begin + 400].partition(b"\n")[0], text.count(b"\n", 0, place) + 1
+        raise InputError(f"{name}:{number}: {explained(error, line, 'a log')}") from None
     is_list = text.lstrip(_BLANKS)[:1] == b"["
     first = next(whole.each(), None) if is_list else whole
     if first is None:
@@ -215,19 +217,6 @@ def _all_of(source: Source, name: str, most: int) -> bytes:
             )
         parts.append(part)
     return b"".join(parts).removeprefix(_BOM)
-
-
-def _refuse_broken(text: bytes, name: str) -> None:
-    """Say in which line a value of JSON breaks."""
-    try:
-        msgspec.json.decode(text, type=msgspec.Raw)
-    except (ValueError, RecursionError) as error:
-        told = str(error)
-        digits = told.rpartition("(byte ")[2].rstrip(")")
-        at = int(digits) if digits.isascii() and digits.isdigit() else len(text)
-        begin = text.rfind(b"\n", 0, at) + 1
-        line, number = text[begin : begin + 400].partition(b"\n")[0], text.count(b"\n", 0, at) + 1
-        raise InputError(f"{name}:{number}: {explained(error, line, 'a log')}") from None
 
 
 def _table(name: str, form: str, rows: Callable[[], Iterator[tuple[int, dict[str, Any]]]]) -> Content:
@@ -335,7 +324,22 @@ def _member(packed: IO[bytes], info: zipfile.ZipInfo, where: str, limits: Limits
     packed.seek(name + extra, io.SEEK_CUR)
     raw = packed.read(info.compress_size)
     most = min(limits.record, max(_LENIENT, len(raw) * limits.ratio))
-    content = _unpacked(raw, info.compress_type, where, most)
+    # A byte more than is allowed, to be told from as many as are.
+    try:
+        if info.compress_type == _STORED:
+            content = raw
+        elif info.compress_type == _DEFLATED:
+            content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, most + 1)
+        elif info.compress_type == _ZSTANDARD:
+            content = unpacked(cast("IO[bytes]", io.BytesIO(raw)), ZSTD).read(most + 1)
+        else:
+            content = None  # a method that is none of these
+    except MissingPackage as error:
+        raise InputError(f"{where}: {error}; or log as JSON") from None
+    except Exception as error:  # each of the packages has errors of its own
+        raise InputError(f"{where}: cannot be unpacked ({error!s:.200})") from None
+    if content is None:
+        raise InputError(f"{where}: is packed by method {info.compress_type}; expected deflate or Zstandard")
     if len(content) > most:
         raise InputError(
             f"{where}: unpacks to more than {most:,} bytes, {limits.ratio} times its size or the limit of a"
@@ -344,19 +348,3 @@ def _member(packed: IO[bytes], info: zipfile.ZipInfo, where: str, limits: Limits
     if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
         raise InputError(f"{where}: is damaged: its checksum is not that of its content")
     return content
-
-
-def _unpacked(raw: bytes, method: int, where: str, most: int) -> bytes:
-    """Return a byte more than allowed at most."""
-    try:
-        if method == _STORED:
-            return raw
-        if method == _DEFLATED:
-            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, most + 1)
-        if method == _ZSTANDARD:
-            return unpacked(cast("IO[bytes]", io.BytesIO(raw)), ZSTD).read(most + 1)
-    except MissingPackage as error:
-        raise InputError(f"{where}: {error}; or log as JSON") from None
-    except Exception as error:  # each of the packages has errors of its own
-        raise InputError(f"{where}: cannot be unpacked ({error!s:.200})") from None
-    raise InputError(f"{where}: is packed by method {method}; expected deflate or Zstandard")

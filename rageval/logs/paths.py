@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -68,7 +68,9 @@ def mapping_of(words: str | Mapping[str, str] | Iterable[str] | None) -> dict[st
         return {_field(name): path_of(str(text)) for name, text in words.items()}
     found: dict[str, Path] = {}
     for text in [words] if isinstance(words, str) else words:
-        for part in _parts(text):
+        # Commas part it, but for those within quotes.
+        parts = (match[0].strip() for match in re.finditer(r'(?:"(?:[^"\\]|\\.)*"|[^,"]|")+', text))
+        for part in filter(None, parts):
             name, equals, path = part.partition("=")
             if not equals:
                 raise UsageError(f"--map {visible(part)!r:.80}: expected FIELD=PATH, such as question=vars.q")
@@ -77,13 +79,6 @@ def mapping_of(words: str | Mapping[str, str] | Iterable[str] | None) -> dict[st
                 raise UsageError(f"--map {field}: is said twice; expected one path")
             found[field] = path_of(path.strip())
     return found
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Yield what commas part, but for those within quotes."""
-    for match in re.finditer(r'(?:"(?:[^"\\]|\\.)*"|[^,"]|")+', text):
-        if match[0].strip():
-            yield match[0].strip()
 
 
 def _field(name: str) -> str:
@@ -238,7 +233,14 @@ def literal(text: str, where: str) -> Any:
         elif mark == ",":
             may_have = True
         else:
-            stack[-1].append(_value_of(found, where))
+            if found["word"]:
+                value = _WORDS[found["word"]]
+            elif found["number"]:
+                is_whole = not re.search("[.eE]", found["number"])
+                value = int(found["number"][:400]) if is_whole else float(found["number"])
+            else:
+                value = _ESCAPE.sub(lambda match: _meant(match, where), found["text"][1:-1])
+            stack[-1].append(value)
             may_have = False
     else:
         if len(stack) == 1 and len(stack[0]) == 1:
@@ -269,14 +271,6 @@ def list_in(text: str) -> str:
     return ""
 
 
-def _value_of(found: re.Match[str], where: str) -> Any:
-    if found["word"]:
-        return _WORDS[found["word"]]
-    if found["number"]:
-        return float(found["number"]) if re.search("[.eE]", found["number"]) else int(found["number"][:400])
-    return _ESCAPE.sub(lambda match: _meant(match, where), found["text"][1:-1])
-
-
 def _meant(match: re.Match[str], where: str) -> str:
     if match[1]:
         return chr(int(match[1][1:], 16))
@@ -288,6 +282,9 @@ def _meant(match: re.Match[str], where: str) -> str:
 def _said(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return visible(repr(text[:80]) if isinstance(value, str) else text[:80])
+
+
+_KINDS: dict[type, str] = {str: "text", bool: "yes or no", int: "number", float: "number"}
 
 
 class FieldLook:
@@ -310,7 +307,7 @@ class FieldLook:
     def take(self, value: Any, number: int) -> None:
         """Look at the value of a record."""
         self.records.add(number)
-        self.kinds[_kind(value)] = None
+        self.kinds[_KINDS.get(type(value), "object")] = None
         self.example = self.example or (value if isinstance(value, str) else json.dumps(value, default=str))
         if isinstance(value, str) and _SHARE.fullmatch(value.strip()):
             self._shares.add(value.strip())
@@ -348,10 +345,6 @@ def _look(value: Any, path: str, number: int, found: dict[str, FieldLook], depth
             _look(inner, f"{path}[]", number, found, depth + 1)
     elif value is not None and path and (path in found or len(found) < _MOST_FIELDS):
         found.setdefault(path, FieldLook(path)).take(value, number)
-
-
-def _kind(value: Any) -> str:
-    return {str: "text", bool: "yes or no", int: "number", float: "number"}.get(type(value), "object")
 
 
 LIKELY: dict[str, tuple[str, ...]] = {
@@ -408,9 +401,14 @@ def suggested(found: Mapping[str, FieldLook]) -> str:
         said.pop("context_ids", None)
     if not said.keys() & {"question", "answer"}:
         return ""
-    paths = [
-        f"{field}={said[field]}{_list_at(found[said[field]], field)}" for field in LIKELY if field in said
-    ]
+    paths = []
+    for field in filter(said.__contains__, LIKELY):
+        seen, way = found[said[field]], ""
+        if field == "contexts" and "[]" not in seen.path:
+            # What reads passages that stand in one text, as far as its example shows it.
+            marks = (mark for mark in ("||", "|") if mark in seen.example)
+            way = list_in(seen.example) or next((f'|split("{mark}")' for mark in marks), "")
+        paths.append(f"{field}={said[field]}{way}")
     taken = set(said.values())
     paths += [f"grade:{path}={path}" for path, seen in found.items() if seen.is_share and path not in taken]
     words = ",".join(paths)
@@ -431,14 +429,6 @@ def _best(found: Mapping[str, FieldLook], said: Mapping[str, str], field: str, p
         and ("[]" in path or (field == "contexts" and _hints_at(path, _HINTS["contexts"]))) == is_many
     ]
     return max(fit, key=lambda path: (len(found[path].records), -len(path)), default="")
-
-
-def _list_at(seen: FieldLook, field: str) -> str:
-    """Return what reads passages that stand in one text, as far as its example shows it."""
-    if field != "contexts" or "[]" in seen.path:
-        return ""
-    marks = (mark for mark in ("||", "|") if mark in seen.example)
-    return list_in(seen.example) or next((f'|split("{mark}")' for mark in marks), "")
 
 
 def _hints_at(path: str, hints: frozenset[str]) -> bool:

@@ -19,6 +19,8 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.logs._content import Content, Record
 from rageval.text import visible
 
+PERSON = "person:"  # what a judge's name begins with who is somebody, and no model
+_LONGEST_FACT = 100
 _Struct = TypeVar("_Struct")
 
 
@@ -96,6 +98,33 @@ class LogReader:
     tool: str
     fits: Callable[[Content], bool]
     rows: Callable[[Content, LogReading], Iterator[Row]]
+
+
+def log_reader(
+    tool: str, fits: Callable[[Content], bool]
+) -> Callable[[Callable[[Content, LogReading], Iterator[Row]]], LogReader]:
+    """Declare the function below, which yields the rows of a tool's logs, as that tool's reader."""
+    return lambda rows: LogReader(tool, fits, rows)
+
+
+def holding(*ways: str) -> Callable[[Content], bool]:
+    """Return what tells a log by fields of its first record, in one of several ways.
+
+    `meta.cursor data` are a field within `meta` and one beside it.
+    """
+    every = [way.split() for way in ways]
+
+    def fits(content: Content) -> bool:
+        fields = content.first.keys()  # once: each look decodes the record
+        return any(
+            all(
+                name in fields if "." not in name else content.first.at(*name.split(".")) is not None
+                for name in way
+            )
+            for way in every
+        )
+
+    return fits
 
 
 def read_as(form: type[_Struct], record: Any, where: str) -> _Struct:
@@ -187,19 +216,21 @@ def passages_of(documents: Any, where: str) -> list[Passage]:
         return []
     if not isinstance(documents, list):
         raise InputError(f"{where}: expected a list of documents, found {type(documents).__name__}")
-    return [_passage(document, f"{where}[{at}]") for at, document in enumerate(documents)]
-
-
-def _passage(document: Any, where: str) -> Passage:
-    if isinstance(document, str):
-        return Passage(document)
-    if not isinstance(document, dict):
-        raise InputError(f"{where}: expected a text or a document, found {type(document).__name__}")
-    about = document.get("metadata")
-    about = about if isinstance(about, dict) else {}
-    text = next((document[name] for name in _TEXTS if isinstance(document.get(name), str)), "")
-    score = next((each for each in (document.get("score"), about.get("score")) if each is not None), None)
-    return Passage(text, text_of(document.get("id", about.get("doc_uri", ""))), number_of(score))
+    passages = []
+    for number, document in enumerate(documents):
+        if isinstance(document, str):
+            passages.append(Passage(document))
+            continue
+        if not isinstance(document, dict):
+            kind = type(document).__name__
+            raise InputError(f"{where}[{number}]: expected a text or a document, found {kind}")
+        about = document.get("metadata")
+        about = about if isinstance(about, dict) else {}
+        text = next((document[name] for name in _TEXTS if isinstance(document.get(name), str)), "")
+        score = next((each for each in (document.get("score"), about.get("score")) if each is not None), None)
+        doc = text_of(document.get("id", about.get("doc_uri", "")))
+        passages.append(Passage(text, doc, number_of(score)))
+    return passages
 
 
 def text_of(value: Any) -> str:
@@ -327,9 +358,6 @@ def facts_in(metadata: Any) -> dict[str, Any]:
         and not is_id(name)
         and len(str(value)) <= _LONGEST_FACT
     }
-
-
-_LONGEST_FACT = 100
 
 
 def folded(text: str) -> str:

@@ -1,24 +1,30 @@
-"""The rows of a log, parted into answers, questions, runs, passages, judgements; with ids and repeats."""
+"""A log: its rows, parted into answers, questions, runs, passages and judgements, and these as files."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import Any
 
 from rageval.errors import InputError, UsageError
-from rageval.files.answers import NO_ANSWER
+from rageval.files.answers import NO_ANSWER, write_answers
+from rageval.files.jsonl import as_line
+from rageval.files.opening import STDIN
+from rageval.files.questions import write_questions
+from rageval.files.writing import file_names
 from rageval.logs.paths import Path, fields_of, found_at, list_in
-from rageval.logs.rows import Grade, LogReading, Passage, Row, folded, graded, is_mostly, number_of
+from rageval.logs.rows import PERSON, Grade, LogReading, Passage, Row, folded, graded, is_mostly, number_of
 from rageval.records import Answer, Qrel, Question, ScoredDoc, Sentence
 from rageval.text import mended, visible
+from rageval.version import __version__
 
-PERSON = "person:"
 _LISTED = 24  # fields in an error
 _MAPPED = "--map"  # who says where an id stands, among the fields of a log
 _LONGEST_ID = 200  # of those that nobody has asked for
@@ -68,7 +74,15 @@ def parted(
     _name_runs(kept, otherwise or tool, run)
     _fail_odd_grades(kept)
     _tell_failed(kept, reading)
-    _tell_unread(mapping, reading)
+    # Columns that neither the reader nor `--map` reads are named, so that nothing is lost in silence.
+    mapped = {path.steps[0] for path in mapping.values() if path.steps}
+    unread = {name: count for name, count in reading.unread.items() if name not in mapped}
+    reading.left_out.update({f"cells of the column {name!r}": count for name, count in unread.items()})
+    if unread:
+        reading.remarks.append(
+            f"columns that were not read: {', '.join(sorted(unread))}; to read one: --map grade:NAME=COLUMN"
+            " or fact:NAME=COLUMN"
+        )
     queries = _query_ids(kept, reading)
     _number_repeats(kept, queries)
     log = Log(tool, reading.version)
@@ -99,18 +113,6 @@ def _fail_odd_grades(rows: list[Row]) -> None:
             else grade
             for grade in row.grades
         ]
-
-
-def _tell_unread(mapping: Mapping[str, Path], reading: LogReading) -> None:
-    """Name the columns that neither the reader nor `--map` reads."""
-    mapped = {path.steps[0] for path in mapping.values() if path.steps}
-    unread = {name: count for name, count in reading.unread.items() if name not in mapped}
-    reading.left_out.update({f"cells of the column {name!r}": count for name, count in unread.items()})
-    if unread:
-        reading.remarks.append(
-            f"columns that were not read: {', '.join(sorted(unread))}; to read one: --map grade:NAME=COLUMN"
-            " or fact:NAME=COLUMN"
-        )
 
 
 def _tell_failed(rows: list[Row], reading: LogReading) -> None:
@@ -170,8 +172,16 @@ def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReadin
 
 def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> None:
     for name, value in values.items():
-        if name in ("question", "run_id", "repeat", "trace_id", "query_id"):
-            _TAKEN[name](row, _one_text(value, name, row.where))
+        if name == "question":
+            row.question = _one_text(value, name, row.where) or row.question
+        elif name == "run_id":
+            row.run = _one_text(value, name, row.where)
+        elif name == "repeat":
+            row.repeat = _one_text(value, name, row.where)
+        elif name == "trace_id":
+            row.trace = _one_text(value, name, row.where)
+        elif name == "query_id":
+            row.ids = {_MAPPED: _one_text(value, name, row.where)}
         elif name == "answer":
             row.answer = None if value is None else _one_text(value, name, row.where)
         elif name == "gold":
@@ -182,19 +192,6 @@ def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> No
             row.grades.append(graded(name.removeprefix("grade:"), value, ""))
     if values.keys() & {"contexts", "context_ids", "context_scores"}:
         row.contexts = _mapped_contexts(row, values, reading)
-
-
-def _set_id(row: Row, value: str) -> None:
-    row.ids = {_MAPPED: value}
-
-
-_TAKEN = {
-    "question": lambda row, value: setattr(row, "question", value or row.question),
-    "run_id": lambda row, value: setattr(row, "run", value),
-    "repeat": lambda row, value: setattr(row, "repeat", value),
-    "trace_id": lambda row, value: setattr(row, "trace", value),
-    "query_id": _set_id,
-}
 
 
 def _mapped_contexts(row: Row, values: Mapping[str, Any], reading: LogReading) -> list[Passage]:
@@ -275,7 +272,11 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
         pairs = set(zip(given, keys, strict=True))
         tells_apart = len({each for each, _ in pairs}) == len(pairs) == len({key for _, key in pairs})
         if name == _MAPPED:
-            _refuse_gaps(rows, given)
+            for row, query in zip(rows, given, strict=True):
+                if not query:
+                    raise InputError(
+                        f"{row.where}: expected an id of the question where --map query_id says, found none"
+                    )
             if not tells_apart:
                 reading.remarks.append(
                     "--map query_id: an id stands for several questions, or a question has several"
@@ -290,14 +291,6 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
                 " --map question=… or --map query_id=…"
             )
     return [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_QUERY] for key in keys]
-
-
-def _refuse_gaps(rows: list[Row], given: list[str]) -> None:
-    for row, query in zip(rows, given, strict=True):
-        if not query:
-            raise InputError(
-                f"{row.where}: expected an id of the question where --map query_id says, found none"
-            )
 
 
 def _number_repeats(rows: list[Row], queries: list[str]) -> None:
@@ -334,8 +327,14 @@ class _Parting:
                 dict.fromkeys((self._aspect(grade), self._judge(grade)) for grade in row.grades)
             )
         by_rank = self._goes_by_rank(rows)
+        most = self._reading.limits.id
         for row, query in zip(rows, queries, strict=True):
-            self._refuse_long(row, query)
+            for name in (query, row.run, row.repeat, *(passage.id for passage in row.contexts)):
+                # Few are long enough to be encoded for this: a character takes four bytes at most.
+                if len(name) * 4 > most and len(word(name).encode("utf-8", "surrogatepass")) > most:
+                    raise InputError(
+                        f"{row.where}: expected ids of at most {most:,} bytes, found {visible(name)[:60]!r}…"
+                    )
             self._question(row, query)
             passages = self._passages(row)
             self._ranking(row, query, passages, by_rank)
@@ -348,14 +347,6 @@ class _Parting:
             for query, said in self._questions.items()
         ]
         self._remark()
-
-    def _refuse_long(self, row: Row, query: str) -> None:
-        most = self._reading.limits.id
-        for name in (query, row.run, row.repeat, *(passage.id for passage in row.contexts)):
-            if len(name) * 4 > most and len(word(name).encode("utf-8", "surrogatepass")) > most:
-                raise InputError(
-                    f"{row.where}: expected ids of at most {most:,} bytes, found {visible(name)[:60]!r}…"
-                )
 
     def _question(self, row: Row, query: str) -> None:
         said = self._questions.setdefault(query, {"text": row.question, "gold": {}, "facts": {}})
@@ -562,3 +553,91 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
         left_out.update(log.left_out)
     whole.questions, whole.left_out = list(questions.values()), dict(sorted(left_out.items()))
     return whole
+
+
+Lines = Callable[[], Iterator[str]]
+
+
+def outputs(log: Log) -> dict[str, Lines]:
+    """Return what each file holds; what the log does not hold has no file."""
+
+    def answers() -> Iterator[str]:
+        for answer in log.answers:
+            trace = log.traces.get((answer.run_id, answer.query_id, answer.repeat))
+            yield next(write_answers([answer], "plain", **({"trace_id": trace} if trace else {})))
+
+    def run(name: str) -> Iterator[str]:
+        rank, query = 0, ""
+        for scored in log.run[name]:
+            rank = rank + 1 if scored.query_id == query else 1
+            query = scored.query_id
+            yield f"{query} Q0 {scored.doc_id} {rank} {scored.score!r} {name}"
+
+    files: dict[str, Lines] = {}
+    if log.answers:
+        files["answers.jsonl"] = answers
+    if log.questions:
+        files["questions.jsonl"] = lambda: write_questions(log.questions)
+    for name, plain in file_names(log.run).items():
+        # One run is run.trec; of several each bears its name.
+        file = "run.trec" if len(log.run) == 1 else f"run.{plain}.trec"
+        files[file] = lambda name=name: run(name)  # type: ignore[misc]
+    if log.passages:
+        files["passages.jsonl"] = lambda: (
+            as_line({"id": doc, "text": text}) for doc, text in log.passages.items()
+        )
+    people = [said for said in log.judgements if said["judge"].startswith(PERSON)]
+    tools = [said for said in log.judgements if not said["judge"].startswith(PERSON)]
+    if tools:
+        files["judged.jsonl"] = lambda: map(as_line, tools)
+    if people:
+        files["people.jsonl"] = lambda: map(as_line, people)
+    if log.gold:
+        files["gold.qrels"] = lambda: (
+            f"{q.query_id} {q.iteration} {q.doc_id} {q.relevance}" for q in log.gold
+        )
+    return files
+
+
+def counts_of(log: Log) -> dict[str, int]:
+    """Return how much of everything a log holds."""
+    judged = [said for said in log.judgements if not said["judge"].startswith(PERSON)]
+    counts = {
+        "answers": sum(not answer.error for answer in log.answers),
+        "failed answers": sum(bool(answer.error) for answer in log.answers),
+        "questions": len(log.questions),
+        "runs": len({answer.run_id for answer in log.answers} | set(log.run)),
+        "retrieved": sum(map(len, log.run.values())),
+        "passages": len(log.passages),
+        "judgements": len(judged),
+        "failed judgements": sum(said["status"] == "error" for said in judged),
+        "judgements by people": len(log.judgements) - len(judged),
+        "gold documents": len(log.gold),
+    }
+    always = ("answers", "questions", "retrieved", "judgements")
+    return {name: number for name, number in counts.items() if number or name in always}
+
+
+def manifest(log: Log, paths: Sequence[str], settings: Mapping[str, Any]) -> Iterator[str]:
+    """Return what was read, how, and what was left out, as JSON."""
+    logs: list[dict[str, Any]] = []
+    for path in paths:
+        read: dict[str, Any] = {"name": os.path.basename(path)}
+        if path != STDIN and os.path.isfile(path):
+            digest = hashlib.sha256()
+            with open(path, "rb") as stream:
+                while block := stream.read(2**20):
+                    digest.update(block)
+            read |= {"bytes": os.path.getsize(path), "sha256": digest.hexdigest()}
+        logs.append(read)
+    said = {
+        "tool": log.tool,
+        "tool_version": log.version,
+        "imported_by": f"rageval {__version__}",
+        "settings": {name: value for name, value in settings.items() if value},
+        "logs": logs,
+        "counts": counts_of(log),
+        "left_out": log.left_out,
+        "remarks": log.remarks,
+    }
+    yield from json.dumps(said, indent=1, sort_keys=True, ensure_ascii=True).splitlines()
