@@ -18,13 +18,13 @@ from rageval.measures.covering import Covering, Region
 from rageval.names import near_misses
 from rageval.records import Span
 from rageval.scoring.qrels import Qrels
-from rageval.spans.aligning import SourceText
-from rageval.spans.cutting import Chunks, require_ids
-from rageval.spans.sources import Sources, SourcesLike, as_file, digest
+from rageval.spans.quotes import SourceText
+from rageval.spans.sources import Chunks, Sources, SourcesLike, as_file, digest, require_ids
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.typing import Frame, RecordsLike
+
 
 _SHARE = re.compile(r"share\s*>=\s*(\d*\.?\d+)")
 USUAL_OVERLAP = "share>=0.5"

@@ -18,16 +18,16 @@ from rageval.files.opening import Source, name_of, with_limits
 from rageval.files.spans import write_spans
 from rageval.records import Qrel, Span
 from rageval.scoring.sources import as_qrels
-from rageval.spans.aligning import SourceText
-from rageval.spans.cutting import Chunks, require_ids
-from rageval.spans.projecting import spanning
-from rageval.spans.sources import Sources, SourcesLike, as_file
+from rageval.spans.projection import spanning
+from rageval.spans.quotes import SourceText
+from rageval.spans.sources import Chunks, Sources, SourcesLike, as_file, require_ids
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rageval.typing import FileLike, Frame, QrelsLike, RecordsLike
+
 
 UNANCHORED = ("error", "drop")
 _GRADED = ("ok", "repaired")
