@@ -139,6 +139,7 @@ def _changed(record: _Fields, draft: _Draft) -> dict[str, Any]:
         changed["answer"] = [
             part.fields | {"citations": [written for written, _ in part.cited]} for part in draft.parts
         ]
+    # Counted anew, as sentences may have gone.
     words = sum(RULES[draft.bounds.counting](part.text) for part in draft.parts)
     if draft.bounds.says_length and bytes(record.get("response_length", b"")) != str(words).encode():
         draft.done.append(f"set `response_length` to {words}")
@@ -215,6 +216,7 @@ class _ReportDraft:
         cited = dict.fromkeys(doc for part in self.parts for doc in part["citations"])
         listed = frozenset(self.references)
         kept = [doc for doc in dict.fromkeys(self.references) if doc in cited]
+        # What was there stays in its order; what is new follows as it is cited.
         equal = [*kept, *(doc for doc in cited if doc not in listed)]
         if (aim and not self.has_references) or (aim == "cited" and equal != self.references):
             self.changed["references"] = equal

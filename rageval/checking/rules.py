@@ -46,6 +46,7 @@ def shown(value: Any) -> str:
     if isinstance(value, str):
         return quoted(value.encode("utf-8", "surrogatepass"))
     try:
+        # As JSON, which is what its author wrote, and not as Python has it.
         return quoted(msgspec.json.encode(value))[1:-1]
     except (OverflowError, RecursionError):
         return "something too large to show"
@@ -198,6 +199,7 @@ def no_reference_twice(record: Record) -> Iterator[Remark]:
             )
 
 
+# All but tab and line ends, and the signs that turn the direction in which text is written.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -665,6 +667,7 @@ class SameWayToCite(Watch):
         for at, part in sentences_of(record):
             found = part.get("citations")
             is_list = isinstance(found, list) and all(map(_is_text, found))
+            # What is neither is a fault of its own, which another rule has told.
             is_dict = isinstance(found, dict) and all(map(is_confidence, found.values()))
             if not found or not (is_list or is_dict):
                 continue
@@ -698,6 +701,7 @@ class WithinLimit(Watch):
             for key, value in topic.facts:
                 if key not in _COUNTED:
                     continue
+                # `isdigit` takes digits of all scripts, and `int` a million of them takes minutes.
                 if not value.isascii() or not value.isdigit() or len(value) > len("1000000000"):
                     raise InputError(
                         f"topic {visible(name[:80])!r}: expected a whole number as `{key}`,"

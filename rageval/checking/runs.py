@@ -236,6 +236,7 @@ class _Book:
         # The set of a stretch is one look; rows are walked only where tags differ for the first time.
         one_tag = self.other_tag is not None or set(tags) == {self.tag}
         for name, part in together(queries):
+            # A topic that another one follows is over, unless it goes on later.
             if self.now is None or self.now.name != name:
                 yield from self.close()
                 yield from self._open(lines[part.start], name)

@@ -68,6 +68,7 @@ class PeerProcess:
             line = self._exchange(process, msgspec.json.encode(question))
         finally:
             timer.cancel()
+        # A line without its end was cut: the process died while it wrote.
         if line.endswith(b"\n"):
             return msgspec.json.decode(line, type=PeerReply)
         code = process.wait()
@@ -124,6 +125,7 @@ def reply_to(name: str, question: PeerQuestion) -> PeerReply:
 
 def main(name: str) -> None:
     """Reply to questions until there are no more. What a tool prints itself goes nowhere."""
+    # The pipe under another number, and nothing under the one that tools print to.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _limit_memory()

@@ -158,6 +158,7 @@ def _trec_eval_asked(measure: Measure) -> str:
 class _PytrecEval(Peer):
     def has(self, measure: Measure) -> bool:
         """Tell whether it has the measure: it knows a lowest grade, but not for nDCG."""
+        # nDCG takes all grades above 0, whatever the lowest one is.
         allowed = set() if measure.name == "ndcg" else {"rel"}
         return _trec_eval_name(measure) is not None and set(measure.changed) <= allowed
 
@@ -257,6 +258,7 @@ class _Pyndeval(Peer):
         rows = [(query, nugget, doc, grade) for query, nugget, doc, grade in vector.qrels]
         names = {str(measure): _pyndeval_name(measure) or "" for measure in measures}
         given = measures[0].parameters
+        # Two calls would give the right values of both, which is not what was asked.
         if any(measure.parameters.get("alpha") != given.get("alpha") for measure in measures):
             raise NotAsked("it takes one alpha a call")
         options = {name: float(given[name]) for name in ("alpha", "beta") if name in given}
@@ -270,7 +272,7 @@ class _Pyndeval(Peer):
         }
 
 
-_PRINTED = (5, 10, 20)
+_PRINTED = (5, 10, 20)  # the cut-offs that the program knows
 _NDEVAL_PARAMETERS = {"alpha", "beta", "normalise"}
 _LARGEST = 99_999  # the largest number of a topic or subtopic that it can hold
 
@@ -413,6 +415,7 @@ class _IrMeasures(Peer):
             called = f"{measure.called_by('ir_measures')}" + (f"({inner})" if inner else "")
             cutoff = "" if measure.k is None else f"@{measure.k}"
             names[str(measure)] = ir_measures.parse_measure(called + cutoff)
+        # Asked beforehand: a measure whose provider is not installed here is no failure.
         providers = [one for one in ir_measures.providers.registry.values() if one.is_available()]
         for theirs in names.values():
             if not any(provider.supports(theirs) for provider in providers):
@@ -459,6 +462,7 @@ class _Ranx(Peer):
         run = Run(_run_of(vector))
         names = {}
         for measure in measures:
+            # Its name of nDCG with gains of 2**grade - 1, the one change that `has` allows.
             name = "ndcg_burges" if measure.changed else _RANX_NAMES[measure.name]
             names[str(measure)] = name if measure.k is None else f"{name}@{measure.k}"
         evaluate(Qrels(_document_grades(vector)), run, list(names.values()), make_comparable=True)
@@ -578,7 +582,10 @@ def peer_named(name: str) -> Peer:
 
 
 def installed() -> dict[str, str]:
-    """Return the tools that are there, and their versions."""
+    """Return the tools that are there, and their versions.
+
+    Packages are looked for and not imported: some take seconds, or crash.
+    """
     return {
         name: peer.version()
         for name, peer in _PEERS.items()

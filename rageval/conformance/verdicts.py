@@ -67,6 +67,7 @@ def of_peer(name: str, vectors: Sequence[Vector]) -> Iterator[ToolVerdict]:
                 continue
             known = [measure for measure in vector.expected if has(peer, measure)]
             together = isinstance(vector, RunVector) and vector.together
+            # One at a time, as one that fails takes those that were asked with it along.
             for measures in [known] if together and known else [[measure] for measure in known]:
                 reply = process.ask(measures, vector)
                 for measure in () if reply.lacks else measures:

@@ -52,7 +52,7 @@ class Record:
 
     def __init__(self, raw: bytes | msgspec.Raw, where: str) -> None:
         """Take a value of JSON."""
-        self._raw = memoryview(raw)
+        self._raw = memoryview(raw)  # so that what is within copies nothing
         self._value: Any = msgspec.UNSET
         self.where = where
 
@@ -72,6 +72,7 @@ class Record:
         found = self._fields().get(name, msgspec.UNSET)
         if found is msgspec.UNSET:
             return None
+        # `log.json: a.b`: the first name stands behind the file, the further ones behind dots.
         where = f"{self.where}.{name}" if ": " in self.where else f"{self.where}: {name}"
         return Record(found, where) if isinstance(found, msgspec.Raw) else Record.of(found, where)
 
@@ -168,6 +169,7 @@ def opened(source: Source) -> Content:
     return _table(name, "csv", lambda: _csv_rows(source, name))
 
 
+# Texts are matched, too, and left alone: "NaN" within one is a word.
 _NO_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b', re.DOTALL)
 
 
@@ -233,7 +235,7 @@ def _table(name: str, form: str, rows: Callable[[], Iterator[tuple[int, dict[str
 def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line, row) of a CSV file with a header; rows without anything in them are none."""
     limits = limits_of(source)
-    csv.field_size_limit(limits.record)
+    csv.field_size_limit(limits.record)  # the module's own is 131,072 characters a cell
     lines = _text_lines(source, name)
     first = next(lines, "")
     mark = _mark_of(first)
@@ -244,6 +246,7 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
         named = [cell for cell in header if cell]
         if len(set(named)) < len(named):
             raise InputError(f"{name}:1: a column stands twice in the header: {', '.join(header)[:200]}")
+        # A cell may hold line ends: a row begins behind the last line of the one before.
         line = reader.line_num + 1
         for row in reader:
             if row and len(row) != len(header):
@@ -272,6 +275,7 @@ def _text_lines(source: Source, name: str) -> Iterator[str]:
     for part in chunks(source, limits_of(source).record):
         part = part.removeprefix(_BOM) if number == 1 else part
         try:
+            # Within quotes, line ends are a part of the cell, and stay as they are.
             yield from io.StringIO(part.decode(), newline="\n")
         except UnicodeDecodeError as error:
             line = number + part.count(b"\n", 0, error.start)

@@ -116,6 +116,7 @@ def promptfoo(content: Content, reading: LogReading) -> Iterator[Row]:
         result = read_as(_Result, value, record.where)
         provider = result.provider
         test = result.test_case or _PromptfooTest()
+        # The prompt has the variables filled in; the question is the one variable that is called so.
         asked = [result.vars[name] for name in _VARIABLES_ASKED if isinstance(result.vars.get(name), str)]
         output = result.response.output if result.response else None
         error = result.error or "error" if result.failure_reason == _PROMPTFOO_ERROR else ""
@@ -154,6 +155,7 @@ def _promptfoo_grades(result: _Result) -> Iterator[Grade]:
         label = ("pass" if all(passed) else "fail") if passed else None
         reason = "; ".join(each.reason for each in own if each.reason)
         models = {each.assertion.provider for each in own if each.assertion and each.assertion.is_by_model}
+        # A score that two models share is neither's.
         judge = f"promptfoo:{models.pop()}" if len(models) == 1 else ""
         yield graded(name, value, judge, reason, label)
     if not result.named_scores and result.score is not None:
@@ -361,7 +363,7 @@ def _ragas_text(value: Any, name: str, where: str) -> str | None:
             f"{where}: {name} is a conversation of several turns, expected one question and its answer; part"
             " the turns first"
         )
-    if value is None or value != value:
+    if value is None or value != value:  # pandas has NaN where there is no text
         return None
     if not isinstance(value, str):
         raise InputError(f"{where}: expected a text as {name}, found {value!r:.80}")
@@ -564,7 +566,7 @@ def autorag(content: Content, reading: LogReading) -> Iterator[Row]:
 
 def _autorag_contexts(cells: dict[str, Any], where: str) -> list[Passage]:
     columns = [cells.get(name) or [] for name in ("retrieved_contents", "retrieved_ids", "retrieve_scores")]
-    columns[2] = columns[2] or [None] * len(columns[0])
+    columns[2] = columns[2] or [None] * len(columns[0])  # where nothing was scored
     if len({len(column) for column in columns}) > 1:
         raise InputError(f"{where}: expected as many texts as ids and scores, found {[*map(len, columns)]}")
     return [
@@ -598,6 +600,7 @@ def open_rag_eval(content: Content, reading: LogReading) -> Iterator[Row]:
         if lacking:
             raise InputError(f"{record.where}: expected the columns {', '.join(lacking)}, too")
         reading.unread.update(name for name, cell in cells.items() if cell and name not in needed)
+        # The rows of a query in one run are one answer; each has another passage.
         place = str(cells["query_id"]), str(cells["query_run"])
         row = rows.get(place)
         if row is None:

@@ -49,6 +49,7 @@ def _one_hop(hops: Sequence[Sequence[Passage]], reading: LogReading, where: str)
             " --hop first, --hop last, or --hop union (all, one behind the other)"
         )
     if reading.hop == "union":
+        # Scores of several retrievals are of no common scale.
         return [Passage(passage.text, passage.id) for hop in hops for passage in hop]
     return list(hops[0 if reading.hop == "first" else -1])
 
@@ -140,7 +141,7 @@ def _of_sdk(record: Record) -> _OtelSpan:
     # A time of ISO 8601 in UTC, as text that sorts as nanoseconds do.
     digits = re.sub(r"\D", "", span.start_time.rstrip("Z").partition("+")[0])
     return _OtelSpan(
-        span.context.trace_id.lower().removeprefix("0x"),
+        span.context.trace_id.lower().removeprefix("0x"),  # which OTLP does not write
         digits.ljust(23, "0"),
         span.name,
         span.parent_id or "",
@@ -211,6 +212,7 @@ def _value(value: Any, where: str, depth: int = 0) -> Any:
         return [_value(each, where, depth + 1) for each in inner.get("values") or ()]
     if kind == "kvlistValue" and isinstance(inner, dict):
         return _attributes(inner.get("values"), where)
+    # JSON's numbers are too short for 64 bits, so whole ones stand in texts.
     return int(inner) if kind == "intValue" and str(inner).lstrip("-").isdigit() else inner
 
 
@@ -230,7 +232,15 @@ def _take(span: _OtelSpan, is_root: bool, told: _Told) -> None:
     query = said.get("gen_ai.retrieval.query.text")
     messages = _messages(span, "gen_ai.input.messages", "input.value")
     if not told.question:
-        told.question = query if isinstance(query, str) else _first_asked(messages)
+        if isinstance(query, str):
+            told.question = query
+        elif isinstance(messages, list):
+            # The first text of the user: later ones may be of the tools' making.
+            users = (each for each in messages if isinstance(each, dict) and each.get("role") == "user")
+            first = next(users, None)
+            told.question = (last_said([first], "user") if first else None) or ""
+        else:
+            told.question = question_in(messages)
     output = _messages(span, "gen_ai.output.messages", "output.value")
     # The last chat has the final answer; what a root of OpenInference returns counts where there is none.
     if is_chat or (is_root and told.answer is None):
@@ -243,15 +253,6 @@ def _take(span: _OtelSpan, is_root: bool, told: _Told) -> None:
     ]
     if is_root or is_chat or span.name.startswith("chat"):  # a tool that failed need not spoil the answer
         told.failed = told.failed or text_of(said.get("error.type"))
-
-
-def _first_asked(messages: Any) -> str:
-    """Return the first text of the user: later ones may be of the tools' making."""
-    if not isinstance(messages, list):
-        return question_in(messages)
-    users = (each for each in messages if isinstance(each, dict) and each.get("role") == "user")
-    first = next(users, None)
-    return (last_said([first], "user") if first else None) or ""
 
 
 def _messages(span: _OtelSpan, name: str, other: str) -> Any:
@@ -270,6 +271,7 @@ def _otel_documents(span: _OtelSpan) -> list[Passage] | None:
     said = span.attributes
     if "gen_ai.retrieval.documents" in said:
         return passages_of(_read(said["gen_ai.retrieval.documents"], span.where), span.where)
+    # OpenInference flattens documents into attributes, a number and a field in the name of each.
     parts: dict[int, dict[str, Any]] = {}
     for name, value in said.items():
         if found := _DOCUMENT.fullmatch(name):
@@ -382,6 +384,7 @@ def _flat(value: Any) -> Any:
     """Return a trace, or a row of a frame, as fields of one object."""
     if not isinstance(value, dict) or not isinstance(info := value.get("info", value), dict):
         return value
+    # A trace has `info` and `data`; in a frame, the same fields are columns.
     about = info.get("trace_metadata")
     run = about.get("mlflow.sourceRun") if isinstance(about, dict) else ""
     data = value.get("data", value)
@@ -495,6 +498,7 @@ def _langfuse_pages(content: Content, reading: LogReading) -> Iterator[Row]:
 
 
 def _langfuse_row(trace: _LangfuseTrace, record: Any, where: str, reading: LogReading) -> Row:
+    # An export has them in no order that means anything.
     observed = sorted(trace.observations, key=lambda each: each.start_time)
     made = [each for each in observed if each.type == "GENERATION"]
     hops = [passages_of(each.output, where) for each in observed if each.type == "RETRIEVER"]

@@ -250,6 +250,7 @@ def word(text: str) -> str:
 
 
 def _name_runs(rows: list[Row], otherwise: str, run: str) -> None:
+    # A prompt or a filter that all answers share tells nothing apart.
     several = len({row.variant for row in rows}) > 1
     for row in rows:
         row.run = word(f"{row.run or otherwise}/{row.variant}" if several and row.variant else row.run)
@@ -269,6 +270,7 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
     names = dict.fromkeys(name for row in rows for name in row.ids)
     for name in names:
         given = [word(row.ids.get(name, "")) for row in rows]
+        # It does where each id has one question, and each question has one id.
         pairs = set(zip(given, keys, strict=True))
         tells_apart = len({each for each, _ in pairs}) == len(pairs) == len({key for _, key in pairs})
         if name == _MAPPED:
@@ -290,6 +292,7 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
                 f"{row.where}: expected a question, by which answers are told apart; say where it stands:"
                 " --map question=… or --map query_id=…"
             )
+    # Made from the question, so that logs of two systems that were asked the same meet.
     return [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_QUERY] for key in keys]
 
 
@@ -322,6 +325,7 @@ class _Parting:
 
     def take(self, rows: list[Row], queries: list[str]) -> None:
         """Part all rows."""
+        # Grades of all rows first: an answer that failed has none, and lacks those that others have.
         for row in rows:
             self._asked.update(
                 dict.fromkeys((self._aspect(grade), self._judge(grade)) for grade in row.grades)
@@ -372,6 +376,7 @@ class _Parting:
             if doc in found:
                 self._out["passages that stand twice in a ranking"] += 1
                 continue
+            # Of two texts under one id the first is kept among the passages; the answer had its own.
             known = self.log.passages.setdefault(doc, passage.text) if passage.text else ""
             self._other_texts += bool(passage.text) and known != passage.text
             found[doc] = Passage(known if known == passage.text else passage.text, doc, passage.score)
@@ -543,11 +548,11 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
                 questions[question.query_id] = known._replace(gold=question.gold)
         whole.answers += log.answers
         whole.judgements += log.judgements
-        known_gold = set(whole.gold)
+        known_gold = set(whole.gold)  # two systems that were asked the same have the same gold
         whole.gold += [qrel for qrel in log.gold if qrel not in known_gold]
         for run, found in log.run.items():
             whole.run.setdefault(run, []).extend(found)
-        whole.passages = log.passages | whole.passages
+        whole.passages = log.passages | whole.passages  # the first log's text of an id stays
         whole.traces |= log.traces
         whole.remarks += [f"{visible(name)}: {remark}" for remark in log.remarks]
         left_out.update(log.left_out)
@@ -624,6 +629,7 @@ def manifest(log: Log, paths: Sequence[str], settings: Mapping[str, Any]) -> Ite
     for path in paths:
         read: dict[str, Any] = {"name": os.path.basename(path)}
         if path != STDIN and os.path.isfile(path):
+            # In blocks, as a log may be larger than memory.
             digest = hashlib.sha256()
             with open(path, "rb") as stream:
                 while block := stream.read(2**20):

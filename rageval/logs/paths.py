@@ -26,6 +26,7 @@ FIELDS = (
 _PREFIXES = ("fact:", "grade:")
 _FILTERS = ("json", "literal", "split")
 _NAME = re.compile(r"[^.\[\]|,=\"\s]+")
+# A step: [3], [] or ["any name"], or a name, which behind others has a dot before it.
 _STEP = re.compile(
     r"\[(?:(?P<number>\d{1,9})|(?P<text>\"(?:[^\"\\]|\\.)*\"))?\]|\.?(?P<name>[^.\[\]|,=\"\s]+)"
 )
@@ -98,7 +99,19 @@ def path_of(text: str) -> Path:
     if not text.strip() or "|".join(pieces) != text:
         raise _no_path(text, text)
     first, *rest = pieces
-    return Path(text, _steps(first.strip(), text), tuple(_filter(piece.strip(), text) for piece in rest))
+    filters = []
+    for piece in map(str.strip, rest):
+        found = _FILTER.match(piece)
+        name, argument = (found["name"], found["text"]) if found else (piece, None)
+        # `split` alone takes a text, and cannot do without.
+        if name not in _FILTERS or found is None or (name == "split") != (argument is not None):
+            raise UsageError(
+                f'{visible(text)!r:.120}: expected behind the bar one of json, literal, split("…"), found'
+                f" {visible(piece)!r:.60}" + suggestion(name, _FILTERS)
+            )
+        said = _quoted(argument, text) if argument else ""
+        filters.append(Filter(name, said, _steps(piece[found.end() :], text)))
+    return Path(text, _steps(first.strip(), text), tuple(filters))
 
 
 def _steps(piece: str, whole: str) -> tuple[str | int | None, ...]:
@@ -106,6 +119,7 @@ def _steps(piece: str, whole: str) -> tuple[str | int | None, ...]:
     at = 0
     while at < len(piece):
         found = _STEP.match(piece, at)
+        # Only at the beginning may a name stand without a dot: a["b"]c is no path.
         if found is None or (found["name"] and at and piece[at] != "."):
             raise _no_path(whole, piece[at:])
         if found["name"]:
@@ -123,17 +137,6 @@ def _quoted(text: str, whole: str) -> str:
         return msgspec.json.decode(text, type=str)
     except (ValueError, RecursionError):
         raise _no_path(whole, text) from None
-
-
-def _filter(piece: str, whole: str) -> Filter:
-    found = _FILTER.match(piece)
-    name, argument = (found["name"], found["text"]) if found else (piece, None)
-    if name not in _FILTERS or found is None or (name == "split") != (argument is not None):
-        raise UsageError(
-            f'{visible(whole)!r:.120}: expected behind the bar one of json, literal, split("…"), found'
-            f" {visible(piece)!r:.60}" + suggestion(name, _FILTERS)
-        )
-    return Filter(name, _quoted(argument, whole) if argument else "", _steps(piece[found.end() :], whole))
 
 
 def _no_path(whole: str, rest: str) -> UsageError:
@@ -169,6 +172,7 @@ def _walked(value: Any, steps: Sequence[str | int | None], where: str) -> Any:
 
 
 def _filtered(value: Any, how: Filter, where: str) -> Any:
+    # A step before led to many texts, and each of them holds more.
     if isinstance(value, list) and how.name != "split":
         return [_filtered(item, how, where) for item in value]
     if value is None or (not isinstance(value, str) and how.name != "split"):
@@ -202,6 +206,7 @@ _ESCAPE = re.compile(
 )
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "\n": ""}
 _DEEPEST = 20
+# A metric that failed is nan, which says as little as None.
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, "nan": None}
 
 
@@ -237,12 +242,14 @@ def literal(text: str, where: str) -> Any:
                 value = _WORDS[found["word"]]
             elif found["number"]:
                 is_whole = not re.search("[.eE]", found["number"])
+                # `int` refuses a number of more than some thousand digits with an error of its own.
                 value = int(found["number"][:400]) if is_whole else float(found["number"])
             else:
                 value = _ESCAPE.sub(lambda match: _meant(match, where), found["text"][1:-1])
             stack[-1].append(value)
             may_have = False
     else:
+        # No break, so the text ends where a token does; one value and no open bracket make it a literal.
         if len(stack) == 1 and len(stack[0]) == 1:
             return stack[0][0]
     raise InputError(
@@ -341,7 +348,7 @@ def _look(value: Any, path: str, number: int, found: dict[str, FieldLook], depth
             between = "." if path and not step.startswith("[") else ""
             _look(inner, f"{path}{between}{step}", number, found, depth + 1)
     elif isinstance(value, list) and depth < _DEEP:
-        for inner in value[:20]:
+        for inner in value[:20]:  # enough to see what the others are like
             _look(inner, f"{path}[]", number, found, depth + 1)
     elif value is not None and path and (path in found or len(found) < _MOST_FIELDS):
         found.setdefault(path, FieldLook(path)).take(value, number)
@@ -432,6 +439,7 @@ def _best(found: Mapping[str, FieldLook], said: Mapping[str, str], field: str, p
 
 
 def _hints_at(path: str, hints: frozenset[str]) -> bool:
+    # `expectedAnswer` is two words, as `expected_answer` is.
     words = set(re.findall("[a-z]+", re.sub("(?<=[a-z])(?=[A-Z])", " ", _last_as_is(path)).lower()))
     return bool(words & hints) and not words & _NO_HINT
 

@@ -148,6 +148,7 @@ def number_of(value: Any) -> float | None:
             value = float(value)
         except ValueError:
             return None
+    # To Python, True is a whole number.
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
@@ -252,6 +253,7 @@ def question_in(value: Any) -> str:
         return ""
     if isinstance(value.get("messages"), list):
         return last_said(value["messages"], "user") or ""
+    # Of several texts, which is the question would be a guess.
     named = [value[name] for name in _ASKED if isinstance(value.get(name), str)]
     texts = named or [text for text in value.values() if isinstance(text, str)]
     return texts[0] if len(texts) == 1 else ""
@@ -313,6 +315,7 @@ def last_said(messages: Iterable[Any], role: str) -> str | None:
             texts = [
                 part.get("text", part.get("content")) if isinstance(part, dict) else part for part in parts
             ]
+            # Parts may be images or calls of tools, which have no text.
             told = [text for text in texts if isinstance(text, str)]
             said = "\n".join(told) if told or not parts else None
     return said
@@ -323,6 +326,7 @@ def ids_in(metadata: Any) -> dict[str, str]:
     if not isinstance(metadata, dict):
         return {}
     named = {name: text_of(value) for name, value in metadata.items() if is_id(name)}
+    # Sorting is stable: among names that say as much, the log's order decides.
     first = sorted(named, key=lambda name: not any(word in name.lower() for word in _OF_QUESTIONS))
     return {
         name: named[name]

@@ -158,6 +158,7 @@ class Chunks:
             self._doc_of[chunk.chunk_id] = chunk.doc_id
             said = digest(chunk.text or "") if chunk.start is None else f"{chunk.start}-{chunk.end}"
             marks.append(f"{chunk.chunk_id}\t{chunk.doc_id}\t{said}\n")
+        # Sorted: the same chunks in another order are the same chunking.
         self.sha = sha256("".join(sorted(marks)).encode("utf-8", "surrogatepass")).hexdigest()
 
     def __contains__(self, chunk: str) -> bool:
@@ -218,6 +219,7 @@ class _Shelf:
         self._furthest = list(accumulate((end for _, end, _ in places), max))
 
     def overlapping(self, start: int, end: int) -> Iterator[tuple[str, int]]:
+        # From the last that begins before the end, back to where none before reaches any further.
         at = bisect_left(self._starts, end) - 1
         while at >= 0 and self._furthest[at] > start:
             first, last, chunk = self._places[at]
@@ -248,6 +250,7 @@ def _places_of(chunk: Chunk, text: SourceText) -> list[QuotePlace]:
     if chunk.start is None or chunk.end is None:
         return text.places(chunk.text or "")
     there = text.text[chunk.start : chunk.end]
+    # A slice beyond the end would be cut off without an error.
     if chunk.end > len(text.text):
         return []
     fits = chunk.text is None or chunk.text == there or _shape(chunk.text) == _shape(there)
@@ -280,6 +283,7 @@ def _settled(
     for number, (chunk, places) in enumerate(zip(chunks, found, strict=True)):
         if len(places) > 1:
             twins.setdefault(chunk.text or "", []).append(number)
+    # The nearest chunks before and behind whose place is certain; -1 where there is none.
     certain = [places[0].start if len(places) == 1 else -1 for places in found]
     before = list(accumulate(certain, _last_known))
     after = list(accumulate(reversed(certain), _last_known))[::-1]
