@@ -990,6 +990,14 @@ def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], Known]:
     for lines, (queries, nuggets, docs, grades) in rows:
         for (query, nugget), part in together(zip(queries, nuggets, strict=True)):
             qrels.add((query.decode(), nugget.decode()), lines[part], docs[part], grades[part])
+    known = qrels.known
+    plain: list[Finding] = []
+    has_one = bool(known.queries) and len(known.nuggets) <= len(known.queries)
+    is_meant = {nugget for _, nugget in known.nuggets} in _PLAIN and not known.source.endswith(".nugget")
+    if has_one and not is_meant:
+        message = "one nugget a query everywhere: these are probably plain qrels"
+        effect = "coverage@k is success@k, and alpha_ndcg counts a document after the first as redundant"
+        plain.append(Finding(next(iter(known.queries.values())), WARNING, message, effect, known.source))
     effect = "nothing: equal rows count once"
     negative = {doc.decode(): line for doc, line in qrels.negative.items()}
     below = "they count as judged and not relevant; ndeval refuses grades below -1"
@@ -997,25 +1005,14 @@ def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], Known]:
         *rows.findings,
         *qrels.conflicts[:_SHOWN],
         *once(rows.source, qrels.again, WARNING, "rows that are there twice: {n}, first {name}", effect),
-        *_one_nugget(qrels.known),
-        *_without_support(qrels.known, qrels.nuggets),
+        *plain,
+        *_without_support(known, qrels.nuggets),
         *once(rows.source, negative, WARNING, "documents with a negative grade: {n}, first {name}", below),
     ]
-    return findings, qrels.known
+    return findings, known
 
 
 _CONFLICT = "refused; elsewhere the last row wins, and every measure changes with the order of lines"
-
-
-def _one_nugget(known: Known) -> Iterator[Finding]:
-    names = {nugget for _, nugget in known.nuggets}
-    if not known.queries or len(known.nuggets) > len(known.queries):
-        return
-    if names in _PLAIN and not known.source.endswith(".nugget"):
-        return
-    message = "one nugget a query everywhere: these are probably plain qrels"
-    effect = "coverage@k is success@k, and alpha_ndcg counts a document after the first as redundant"
-    yield Finding(next(iter(known.queries.values())), WARNING, message, effect, known.source)
 
 
 def _without_support(known: Known, nuggets: dict[tuple[str, str], _NuggetRows]) -> Iterator[Finding]:

@@ -319,17 +319,14 @@ def _findings_of_run(
             yield finding
     yield from book.end(rows.last)
     # A topic that goes on later was forgotten in between, so doubles across its parts were not seen.
-    if book.scattered and not errors:
-        yield from _duplicates(source, reading, rows.last)
-
-
-def _duplicates(source: Source, reading: Reading, last: int) -> Iterator[Finding]:
-    """Read a run whose topics are scattered once more, whole, to find documents ranked twice."""
+    if not book.scattered or errors:
+        return
     if not can_read_again(source):
-        yield Finding(last, *warning("scattered topics of a stream: not looked for documents ranked twice"))
+        message = "scattered topics of a stream: not looked for documents ranked twice"
+        yield Finding(rows.last, *warning(message))
         return
     try:
         read_run(source, reading=reading)
     except InputError as problem:
         for line, text in refusals(problem, name_of(source)):
-            yield Finding(last if line is None else line, *error(text))
+            yield Finding(rows.last if line is None else line, *error(text))

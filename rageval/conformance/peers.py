@@ -68,7 +68,7 @@ class Peer:
 
 
 def _run_rows(vector: RunVector) -> list[tuple[str, str, float]]:
-    """Query, document, score."""
+    """Return (query, document, score) of each row."""
     return [(query, doc, float(score)) for query, doc, score in vector.run]
 
 
@@ -197,7 +197,7 @@ class _TrecEval(_PytrecEval):
         return found
 
     def version(self) -> str:
-        """As it says itself."""
+        """Return the version that it says itself."""
         asked = [_PROGRAM, "--version"]
         done = subprocess.run(asked, capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=60)
         words = (done.stdout + done.stderr).decode(errors="replace").split()
@@ -451,7 +451,7 @@ _RANX_NAMES = {
 
 class _Ranx(Peer):
     def has(self, measure: Measure) -> bool:
-        """With a cut-off or without one, at the usual grade."""
+        """Tell whether it has the measure, at the usual grade, with a cut-off or without one."""
         exponential = measure.name == "ndcg" and measure.changed == {"dcg": "exp_log2"}
         return measure.name in _RANX_NAMES and (exponential or not measure.changed)
 
@@ -533,11 +533,11 @@ _NUGGETIZER_NAMES = {
 
 class _Nuggetizer(Peer):
     def has(self, measure: Measure) -> bool:
-        """Four of the scores."""
+        """Tell whether it is one of its four scores."""
         return str(measure) in _NUGGETIZER_NAMES
 
     def values(self, measures: Sequence[Measure], vector: AnswerVector) -> ByMeasure:
-        """Of every answer; a judgement that failed has no label, or the word failed."""
+        """Return the scores of every answer; a judgement that failed has no label, or the word failed."""
         from nuggetizer.core.metrics import calculate_nugget_scores
 
         answers: dict[str, list[dict[str, Any]]] = {}
@@ -694,7 +694,7 @@ REASONS: dict[str, dict[str, str]] = {
 
 
 def reasons_of(peer: str, measure: str, topics: Sequence[str]) -> Mapping[str, str]:
-    """Why this tool may differ on an input with these topics; what is said of the measure comes first."""
+    """Return why this tool may differ on an input with these topics, the measure's own reasons first."""
     known = REASONS[peer]
     keys = [next((key for key in (f"{topic}/{measure}", topic) if key in known), "") for topic in topics]
     return {key: known[key] for key in keys if key}

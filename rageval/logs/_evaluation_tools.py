@@ -550,37 +550,32 @@ def autorag(content: Content, reading: LogReading) -> Iterator[Row]:
         reading,
     )
     for where, cells in rows:
-        answer = cells.get("generated_texts")
+        texts, docs = cells.get("retrieved_contents") or [], cells.get("retrieved_ids") or []
+        scores = cells.get("retrieve_scores") or [None] * len(texts)  # where nothing was scored
+        counts = [len(texts), len(docs), len(scores)]
+        if len(set(counts)) > 1:
+            raise InputError(f"{where}: expected as many texts as ids and scores, found {counts}")
+        # Of each list of documents any one is enough: a nugget each. A question without any has [[]].
+        gold = cells.get("retrieval_gt")
+        groups = gold if isinstance(gold, list) else []
+        if not all(isinstance(group, list) for group in groups):
+            raise InputError(f"{where}: expected as retrieval_gt a list of lists of ids, found {gold!r:.80}")
+        relevant = [[text_of(doc) for doc in group if text_of(doc)] for group in groups]
+        answer, query_id = cells.get("generated_texts"), text_of(cells.get("qid"))
         yield Row(
             where,
             text_of(cells.get("query")),
             answer if isinstance(answer, str) else None,
             list_of(cells.get("generation_gt") or []),
-            contexts=_autorag_contexts(cells, where),
+            contexts=[
+                Passage(text or "", text_of(doc), number_of(score))
+                for text, doc, score in zip(texts, docs, scores, strict=True)
+            ],
             grades=[cell_graded(name, cells.get(name)) for name in metrics],
-            ids={"qid": text_of(cells.get("qid"))} if text_of(cells.get("qid")) else {},
-            relevant=_autorag_relevant(cells.get("retrieval_gt"), where),
+            ids={"qid": query_id} if query_id else {},
+            relevant=[group for group in relevant if group],
             record=cells,
         )
-
-
-def _autorag_contexts(cells: dict[str, Any], where: str) -> list[Passage]:
-    columns = [cells.get(name) or [] for name in ("retrieved_contents", "retrieved_ids", "retrieve_scores")]
-    columns[2] = columns[2] or [None] * len(columns[0])  # where nothing was scored
-    if len({len(column) for column in columns}) > 1:
-        raise InputError(f"{where}: expected as many texts as ids and scores, found {[*map(len, columns)]}")
-    return [
-        Passage(text or "", text_of(doc), number_of(score)) for text, doc, score in zip(*columns, strict=True)
-    ]
-
-
-def _autorag_relevant(gold: Any, where: str) -> list[list[str]]:
-    """Return lists of documents of which any one is enough: each is a nugget."""
-    groups = gold if isinstance(gold, list) else []  # a question without any has [[]]
-    found = [[text_of(doc) for doc in group if text_of(doc)] for group in groups if isinstance(group, list)]
-    if len(found) < len(groups):
-        raise InputError(f"{where}: expected as retrieval_gt a list of lists of ids, found {gold!r:.80}")
-    return [group for group in found if group]
 
 
 # Results of open-rag-eval (CSV): a row a passage, the answer in the first, citing passages as [1].
