@@ -101,10 +101,10 @@ class Known:
         """Return the documents whatever the query, which are many and seldom asked for."""
         # By line, so that the first of a document is found whichever query it was retrieved for.
         lines = sorted((line, doc) for docs in self.docs.values() for doc, line in docs.items())
-        found = dict(self.documents)
+        documents = dict(self.documents)
         for line, doc in lines:
-            found.setdefault(doc.decode("utf-8", "surrogatepass"), line)
-        return found
+            documents.setdefault(doc.decode("utf-8", "surrogatepass"), line)
+        return documents
 
 
 def once(
@@ -119,10 +119,10 @@ def once(
     >>> next(once("run", {"q2": 7, "q9": 8}, WARNING, "odd queries: {n}, first {name}", "no effect")).text
     "run:7: warning: odd queries: 2, first 'q2'; no effect"
     """
-    found = list(places.items() if isinstance(places, Mapping) else places)
-    if found:
-        name, line = found[0]
-        text = message.replace("{n}", f"{len(found):,}").replace("{name}", named(name))
+    listed = list(places.items() if isinstance(places, Mapping) else places)
+    if listed:
+        name, line = listed[0]
+        text = message.replace("{n}", f"{len(listed):,}").replace("{name}", named(name))
         yield Finding(line, level, text, effect, source)
 
 
@@ -512,13 +512,13 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
             if query != now and query in queries:
                 scattered.setdefault(query, lines[part.start])
             now = query
-            found = queries.setdefault(query, _RankedQuery())
-            for doc, line in found.add(lines[part], docs[part], ranks[part], scores[part]):
+            of_query = queries.setdefault(query, _RankedQuery())
+            for doc, line in of_query.add(lines[part], docs[part], ranks[part], scores[part]):
                 twice.setdefault(in_query(doc.decode(), query), line)
     name = rows.source
     further = [(tag.decode(), line) for tag, line in tags.items()][1:]
-    ranked = {query: found.ranked() for query, found in queries.items()}
-    conflicts = {query: found.conflict for query, found in queries.items() if found.conflict}
+    ranked = {query: of_query.ranked() for query, of_query in queries.items()}
+    conflicts = {query: of_query.conflict for query, of_query in queries.items() if of_query.conflict}
     message = "queries whose rank column contradicts the scores: {n}, first {name}"
     findings = [
         *rows.findings,
@@ -528,16 +528,16 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
         *_ties(name, queries, ranked, cutoffs),
         *once(name, conflicts, WARNING, message, _CONFLICTS),
     ]
-    deepest = max((len(found.lines) for found in queries.values()), default=0)
+    deepest = max((len(of_query.lines) for of_query in queries.values()), default=0)
     beyond = [cutoff for cutoff in sorted(cutoffs) if cutoff > deepest]
     if queries and beyond:
-        query, found = next(iter(queries.items()))
+        query, of_query = next(iter(queries.items()))
         message = f"at most {deepest:,} documents a query (the first: {named(query)})"
         effect = f"recall and coverage @{beyond[0]} and beyond are those @{deepest}"
-        findings.append(Finding(found.first, WARNING, message, effect, name))
+        findings.append(Finding(of_query.first, WARNING, message, effect, name))
     known = Known(name, "run")
-    known.queries = {query: found.first for query, found in queries.items()}
-    known.docs = {query: found.lines for query, found in queries.items()}
+    known.queries = {query: of_query.first for query, of_query in queries.items()}
+    known.docs = {query: of_query.lines for query, of_query in queries.items()}
     known.ranked = {query: [doc for _, doc, _ in rows] for query, rows in ranked.items()}
     return findings, known
 
@@ -629,8 +629,8 @@ def diagnose_questions(path: str) -> tuple[list[Finding], Known]:
         row = row_of(line, track) if line.strip() else ""
         if not isinstance(row, str):
             known.queries.setdefault(str(row["topic_id"]), number)
-    found = [each._replace(source=path) for each in validate_answers(path, track, None)]
-    return [each for each in found if each.level == ERROR], known
+    findings = [each._replace(source=path) for each in validate_answers(path, track, None)]
+    return [each for each in findings if each.level == ERROR], known
 
 
 _NOWHERE = "each such citation is worth none in citation_precision and citation_recall"
@@ -650,15 +650,17 @@ def diagnose_judgements(path: str) -> tuple[list[Finding], Known]:
     known = Known(path, "judgements")
     first: dict[tuple[Any, ...], int] = {}
     twice: dict[str, int] = {}
-    for line, said in lines:
-        known.queries.setdefault(str(said.query_id), line)
-        if _is_of_nuggets(said):
-            known.nuggets.setdefault((str(said.query_id), str(said.aspect)), line)
-        key = (said.query_id, said.run_id, said.repeat, said.judge, said.item_id, said.aspect)
+    for line, judgement in lines:
+        known.queries.setdefault(str(judgement.query_id), line)
+        if _is_of_nuggets(judgement):
+            known.nuggets.setdefault((str(judgement.query_id), str(judgement.aspect)), line)
+        answer = (judgement.query_id, judgement.run_id, judgement.repeat, judgement.item_id)
+        key = (*answer, judgement.judge, judgement.aspect)
         if first.setdefault(key, line) != line:
-            twice.setdefault(in_query(str(said.run_id), str(said.query_id)), line)
-    failed = [(str(said.query_id), line) for line, said in lines if said.status not in OF_WORTH]
-    counts = Counter(said.status for _, said in lines if said.status not in OF_WORTH)
+            twice.setdefault(in_query(str(judgement.run_id), str(judgement.query_id)), line)
+    lost = [(line, judgement) for line, judgement in lines if judgement.status not in OF_WORTH]
+    failed = [(str(judgement.query_id), line) for line, judgement in lost]
+    counts = Counter(judgement.status for _, judgement in lost)
     kinds = ", ".join(f"{count:,} {status}" for status, count in counts.most_common())
     message = f"failed judgements ({kinds}): {{n}}, first of query {{name}}"
     findings = [
@@ -708,26 +710,26 @@ def _lines(path: str) -> Iterator[tuple[int, JudgementLine]]:
         yield from zip(numbers, (JudgementLine(**row) for row in judged.rows), strict=True)
 
 
-def _is_of_nuggets(said: JudgementLine) -> bool:
-    return _rubric(said)[0] in _OF_NUGGETS and said.item_id == "answer"
+def _is_of_nuggets(judgement: JudgementLine) -> bool:
+    return _rubric(judgement)[0] in _OF_NUGGETS and judgement.item_id == "answer"
 
 
-def _rubric(said: JudgementLine) -> tuple[str, str]:
+def _rubric(judgement: JudgementLine) -> tuple[str, str]:
     """(name, version) of a judgement's rubric."""
-    name, _, version = said.rubric.partition("@")
+    name, _, version = judgement.rubric.partition("@")
     return name, version
 
 
 def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     """Rubrics that come in several versions, or in another one than is installed."""
     versions: dict[str, dict[str, int]] = {}
-    for line, said in lines:
-        name, version = _rubric(said)
+    for line, judgement in lines:
+        name, version = _rubric(judgement)
         if version:
             versions.setdefault(name, {}).setdefault(version, line)
-    for name, found in versions.items():
+    for name, lines_of in versions.items():
         # The first version is the one that the others are further to.
-        others = list(found.items())[1:]
+        others = list(lines_of.items())[1:]
         message = f"further versions of the rubric {named(name)}: {{n}}, first {{name}}"
         effect = "other prompts give other grades: a mean over both is of neither"
         yield from once(path, others, WARNING, message, effect)
@@ -736,8 +738,8 @@ def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
         rubrics = [rubric_named(known) for known in rubric_names()]
         ours = {rubric.digest for rubric in rubrics if rubric.judged_as == name}
         # Only of rubrics that are installed here can be said that it is another version.
-        if ours and not ours & set(found):
-            version, line = next(iter(found.items()))
+        if ours and not ours & set(lines_of):
+            version, line = next(iter(lines_of.items()))
             installed = " or ".join(sorted(ours))
             message = f"judged by version {version} of the rubric {named(name)}, here it is {installed}"
             effect = "what is judged anew is not comparable with it; frozen: does not find it"
@@ -748,14 +750,14 @@ def _judges(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     """Systems that were judged by others than the first one."""
     judges: dict[str, set[str]] = {}
     lines_of: dict[str, int] = {}
-    for line, said in lines:
-        judges.setdefault(str(said.run_id), set()).add(said.judge)
-        lines_of.setdefault(str(said.run_id), line)
+    for line, judgement in lines:
+        judges.setdefault(str(judgement.run_id), set()).add(judgement.judge)
+        lines_of.setdefault(str(judgement.run_id), line)
     if not judges:
         return
     first, by = next(iter(judges.items()))
     # As sets: several judges of each answer are fine as long as every system had the same ones.
-    places = {run: lines_of[run] for run, found in judges.items() if found != by}
+    places = {run: lines_of[run] for run, names in judges.items() if names != by}
     message = f"systems judged by others than {named(first)}: {{n}}, first {{name}}"
     effect = "the difference between two systems may be that between two judges"
     yield from once(path, places, WARNING, message, effect)
@@ -765,11 +767,11 @@ def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     """Answers to one question that were judged on other nuggets, or not at all."""
     banks: dict[str, dict[str, set[str]]] = {}
     answered: dict[str, dict[str, int]] = {}
-    for line, said in lines:
-        run, query = str(said.run_id), str(said.query_id)
+    for line, judgement in lines:
+        run, query = str(judgement.run_id), str(judgement.query_id)
         answered.setdefault(run, {}).setdefault(query, line)
-        if _is_of_nuggets(said):
-            banks.setdefault(query, {}).setdefault(run, set()).add(str(said.aspect))
+        if _is_of_nuggets(judgement):
+            banks.setdefault(query, {}).setdefault(run, set()).add(str(judgement.aspect))
     different = {
         # The place shown is the first answer whose bank is not that of the first system.
         query: answered[next(run for run, bank in of_run.items() if bank != next(iter(of_run.values())))][
@@ -801,9 +803,9 @@ def diagnose_nuggets(path: str) -> tuple[list[Finding], Known]:
             known.texts[nugget.query_id, nugget.nugget_id] = nugget.text
     findings = [*_of_lists(path, lines), *_of_importance(path, lines)]
     # What the rules of v3 leave out, and what cannot be scored.
-    if (said := left_out(bank for _, bank in banks)) is not None:
+    if (message := left_out(bank for _, bank in banks)) is not None:
         line = next(line for line, bank in banks if bank.unsupported)
-        findings.append(Finding(line, WARNING, said, "no measure asks for them", path))
+        findings.append(Finding(line, WARNING, message, "no measure asks for them", path))
     unscored = {
         in_query(nugget.nugget_id, nugget.query_id): line
         for line, bank in banks
@@ -900,10 +902,10 @@ def different_banks(one: Known, other: Known) -> Iterator[Finding]:
     """Two files that have other nuggets for the same query."""
     texts: list[dict[str, set[Any]]] = []
     for known in (one, other):
-        found: dict[str, set[Any]] = {}
+        of_query: dict[str, set[Any]] = {}
         for (query, nugget), _ in known.nuggets.items():
-            found.setdefault(query, set()).add(known.texts.get((query, nugget), nugget))
-        texts.append(found)
+            of_query.setdefault(query, set()).add(known.texts.get((query, nugget), nugget))
+        texts.append(of_query)
     places = {
         query: other.queries[query]
         for query in texts[1]
@@ -964,12 +966,12 @@ class _JudgedQueries:
                 of_query[doc] = line
 
     def _add_some(
-        self, key: tuple[str, str], found: _NuggetRows, rows: Iterable[tuple[int, bytes, int]]
+        self, key: tuple[str, str], nugget: _NuggetRows, rows: Iterable[tuple[int, bytes, int]]
     ) -> None:
         """Take rows of which some were there before."""
         for line, doc, grade in rows:
-            first = found.grades.setdefault(doc, grade)
-            before = found.line_of(doc)
+            first = nugget.grades.setdefault(doc, grade)
+            before = nugget.line_of(doc)
             if before == line:
                 if grade < 0:
                     self.negative[doc] = line
@@ -1016,7 +1018,7 @@ _CONFLICT = "refused; elsewhere the last row wins, and every measure changes wit
 
 
 def _without_support(known: Known, nuggets: dict[tuple[str, str], _NuggetRows]) -> Iterator[Finding]:
-    supported = {key for key, found in nuggets.items() if max(found.grades.values()) > 0}
+    supported = {key for key, rows in nuggets.items() if max(rows.grades.values()) > 0}
     answered = {query for query, _ in supported}
     nowhere = {query: line for query, line in known.queries.items() if query not in answered}
     effect = "every measure is 0 there, and the query counts (--zero-rel skip leaves it out)"

@@ -153,8 +153,8 @@ def no_blanks(path: str) -> Rule:
 
 def references_of(record: Record) -> list[Any]:
     """Return the list as it is; empty if there is none."""
-    found = record.get("references")
-    return found if isinstance(found, list) else []
+    references = record.get("references")
+    return references if isinstance(references, list) else []
 
 
 def references_are_texts(record: Record) -> Iterator[Remark]:
@@ -211,8 +211,8 @@ def parts_of(record: Record) -> tuple[str, Any]:
 
 def sentences_of(record: Record) -> Iterator[tuple[str, Record]]:
     """Yield (place, sentence) of every sentence that is one."""
-    key, found = parts_of(record)
-    for at, sentence in enumerate(found if isinstance(found, list) else []):
+    key, sentences = parts_of(record)
+    for at, sentence in enumerate(sentences if isinstance(sentences, list) else []):
         if isinstance(sentence, dict):
             yield f"{key}[{at}]", sentence
 
@@ -233,8 +233,8 @@ def citations_of(record: Record) -> Iterator[tuple[str, list[Any]]]:
 
 def are_sentences(record: Record) -> Iterator[Remark]:
     """Require that the answer is a list of objects with a text and a list of citations."""
-    found = record.get("answer")
-    for at, sentence in enumerate(found if isinstance(found, list) else []):
+    sentences = record.get("answer")
+    for at, sentence in enumerate(sentences if isinstance(sentences, list) else []):
         if not isinstance(sentence, dict):
             yield error(f"expected {{text, citations}} as answer[{at}], found {shown(sentence)}")
             continue
@@ -296,14 +296,14 @@ def no_control_characters(record: Record) -> Iterator[Remark]:
 def document_cited(citation: Any, references: list[Any], known: frozenset[str]) -> str | None:
     """Return the document that a citation, a position or an id, leads to; None if it leads nowhere."""
     if is_number(citation):
-        found = references[citation] if 0 <= citation < len(references) else None
-        return found if isinstance(found, str) else None
+        doc = references[citation] if 0 <= citation < len(references) else None
+        return doc if isinstance(doc, str) else None
     return citation if isinstance(citation, str) and citation in known else None
 
 
 def known_documents(references: list[Any]) -> frozenset[str]:
     """Return the references that are ids."""
-    return frozenset(found for found in references if isinstance(found, str))
+    return frozenset(reference for reference in references if isinstance(reference, str))
 
 
 def citations_lead_somewhere(ids: bool) -> Rule:
@@ -494,10 +494,10 @@ _NAMES = ("topic_id", "narrative_id", "request_id", "qa_id")
 
 def one_topic(record: Record) -> Iterator[Remark]:
     """Require that the names of the topic that a record has agree."""
-    found = {key: name for key in _NAMES if (name := id_at(record, ("metadata", key))) is not None}
-    if len(set(found.values())) > 1:
-        said = " and ".join(f"{key} {shown(name)}" for key, name in found.items())
-        yield error(f"expected one topic in `metadata`, found {said}")
+    topics = {key: name for key in _NAMES if (name := id_at(record, ("metadata", key))) is not None}
+    if len(set(topics.values())) > 1:
+        names = " and ".join(f"{key} {shown(name)}" for key, name in topics.items())
+        yield error(f"expected one topic in `metadata`, found {names}")
 
 
 def report_says_something(record: Record) -> Iterator[Remark]:
@@ -511,14 +511,14 @@ def are_responses(record: Record) -> Iterator[Remark]:
         yield error("expected the sentences as `responses`, or as `answer`, and not as both")
         return
     key = "responses" if "answer" not in record else "answer"
-    found = record.get(key, MISSING)
-    if found is MISSING:
+    sentences = record.get(key, MISSING)
+    if sentences is MISSING:
         yield error("`responses` is missing, expected a list")
-    elif not isinstance(found, list):
-        yield error(f"expected a list as `{key}`, found {shown(found)}")
+    elif not isinstance(sentences, list):
+        yield error(f"expected a list as `{key}`, found {shown(sentences)}")
     elif key == "answer":
         yield warning("the sentences stand as `answer`, expected `responses`")
-    for at, part in enumerate(found if isinstance(found, list) else []):
+    for at, part in enumerate(sentences if isinstance(sentences, list) else []):
         if isinstance(part, dict):
             yield from _text(f"{key}[{at}]", part)
             yield from _citations(f"{key}[{at}]", part)
@@ -535,19 +535,19 @@ def _text(where: str, part: Record) -> Iterator[Remark]:
 
 def _citations(where: str, part: Record) -> Iterator[Remark]:
     expected = "a list of ids, or {id: number}"
-    found = part.get("citations", MISSING)
-    if found is MISSING:
+    cited = part.get("citations", MISSING)
+    if cited is MISSING:
         yield error(f"{where}.citations is missing, expected {expected}")
-    elif isinstance(found, list):
-        for doc in found:
+    elif isinstance(cited, list):
+        for doc in cited:
             if not isinstance(doc, str) or not doc.strip():
                 yield error(f"{where} cites {shown(doc)}, expected an id in a text")
-    elif isinstance(found, dict):
-        for doc, number in found.items():
+    elif isinstance(cited, dict):
+        for doc, number in cited.items():
             if not is_confidence(number):
                 yield error(f"{where} cites {shown(doc)} with {shown(number)}, expected a number")
     else:
-        yield error(f"expected {expected} as {where}.citations, found {shown(found)}")
+        yield error(f"expected {expected} as {where}.citations, found {shown(cited)}")
 
 
 def is_confidence(value: Any) -> bool:

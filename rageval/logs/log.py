@@ -97,13 +97,13 @@ def _fail_odd_grades(rows: list[Row]) -> None:
 
     A number that has a label, as that of yes and no, stands among labels.
     """
-    said: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     numbers: Counter[tuple[str, str]] = Counter()
     for row in rows:
         for grade in filter(_is_said, row.grades):
-            said[grade.aspect, grade.judge] += 1
+            counts[grade.aspect, grade.judge] += 1
             numbers[grade.aspect, grade.judge] += grade.grade is not None and grade.label is None
-    odd = {key for key, count in said.items() if numbers[key] < count and is_mostly(numbers[key], count)}
+    odd = {key for key, count in counts.items() if numbers[key] < count and is_mostly(numbers[key], count)}
     if not odd:
         return
     for row in rows:
@@ -301,11 +301,11 @@ def _number_repeats(rows: list[Row], queries: list[str]) -> None:
     seen: dict[tuple[str, str], list[Row]] = {}
     for row, query in zip(rows, queries, strict=True):
         seen.setdefault((row.run, query), []).append(row)
-    several = {run for (run, _), found in seen.items() if len(found) > 1}
-    for (run, _), found in seen.items():
-        given = [word(row.repeat) for row in found]
+    several = {run for (run, _), answers in seen.items() if len(answers) > 1}
+    for (run, _), answers in seen.items():
+        given = [word(row.repeat) for row in answers]
         is_given = all(given) and len(set(given)) == len(given)
-        for number, row in enumerate(found, 1):
+        for number, row in enumerate(answers, 1):
             row.repeat = "" if run not in several else given[number - 1] if is_given else str(number)
 
 
@@ -347,40 +347,40 @@ class _Parting:
             if row.trace:
                 self.log.traces[row.run, query, row.repeat] = row.trace
         self.log.questions = [
-            Question(query, said["text"], tuple(said["gold"]), tuple(said["facts"].items()))
-            for query, said in self._questions.items()
+            Question(query, question["text"], tuple(question["gold"]), tuple(question["facts"].items()))
+            for query, question in self._questions.items()
         ]
         self._remark()
 
     def _question(self, row: Row, query: str) -> None:
-        said = self._questions.setdefault(query, {"text": row.question, "gold": {}, "facts": {}})
+        question = self._questions.setdefault(query, {"text": row.question, "gold": {}, "facts": {}})
         if row.relevant and query not in self._has_gold:
             self._has_gold.add(query)
             for number, documents in enumerate(row.relevant):
                 nugget = str(number) if len(row.relevant) > 1 or len(documents) > 1 else "0"
                 self.log.gold += [Qrel(query, word(doc), 1, nugget) for doc in documents]
-        said["gold"].update(dict.fromkeys(row.gold))
+        question["gold"].update(dict.fromkeys(row.gold))
         for name, value in row.facts.items():
             text = _one_text(value, name, row.where)
-            if said["facts"].setdefault(name, text) != text:
-                said["facts"][name] = ""  # not a fact of the question
+            if question["facts"].setdefault(name, text) != text:
+                question["facts"][name] = ""  # not a fact of the question
 
     def _passages(self, row: Row) -> list[Passage]:
         """Return what was retrieved, each document once, with an id."""
-        found: dict[str, Passage] = {}
+        passages: dict[str, Passage] = {}
         for passage in row.contexts:
             if not passage.id and not passage.text:
                 raise InputError(f"{row.where}: expected a text or an id of every passage, found neither")
             doc = self._document(passage)
             self._made_ids += not word(passage.id)
-            if doc in found:
+            if doc in passages:
                 self._out["passages that stand twice in a ranking"] += 1
                 continue
             # Of two texts under one id the first is kept among the passages; the answer had its own.
             known = self.log.passages.setdefault(doc, passage.text) if passage.text else ""
             self._other_texts += bool(passage.text) and known != passage.text
-            found[doc] = Passage(known if known == passage.text else passage.text, doc, passage.score)
-        return list(found.values())
+            passages[doc] = Passage(known if known == passage.text else passage.text, doc, passage.score)
+        return list(passages.values())
 
     def _document(self, passage: Passage) -> str:
         """Return the id that is given, or one that is made from the text."""
@@ -447,16 +447,16 @@ class _Parting:
         place: dict[str, Any] = {"query_id": query, "run_id": row.run, "item_id": "answer"}
         place |= {"repeat": row.repeat} if row.repeat else {}
         place |= {"trace_id": row.trace} if row.trace else {}
-        said: set[tuple[str, str]] = set()
+        graded_by: set[tuple[str, str]] = set()
         for grade in () if row.missing else row.grades:  # what a tool says of no answer is no judgement
             key = self._aspect(grade), self._judge(grade)
-            if key in said:
+            if key in graded_by:
                 self._out["second grades of one aspect by one judge"] += 1
                 continue
-            said.add(key)
+            graded_by.add(key)
             yield place | self._named(*key) | self._said(grade, row)
         # Another judge may have graded the same aspect here: then it did not fail.
-        aspects = {aspect for aspect, judge in said if not judge.startswith(PERSON)}
+        aspects = {aspect for aspect, judge in graded_by if not judge.startswith(PERSON)}
         for key in self._asked if row.missing or row.lacks_failed else ():
             if key[0] not in aspects and not key[1].startswith(PERSON):
                 why = {"detail": row.missing[:_REASON]} if row.missing else {}
@@ -475,8 +475,8 @@ class _Parting:
                 f"{row.where}: expected as {visible(grade.aspect)} a number from"
                 f" -{self._reading.limits.grade:,} to {self._reading.limits.grade:,}, found {value:g}"
             )
-        said = {"grade": value} if value is not None else {}
-        return {"status": "ok"} | said | ({"label": grade.label} if grade.label else {}) | reason
+        known = {"grade": value} if value is not None else {}
+        return {"status": "ok"} | known | ({"label": grade.label} if grade.label else {}) | reason
 
     def _judge(self, grade: Grade) -> str:
         judge = grade.judge or self.log.tool
@@ -506,19 +506,19 @@ class _Parting:
             )
         if self._other_rankings:
             say(f"{self._other_rankings:,} repeats retrieved something else; a run has the first's ranking")
-        self.log.run = {run: found for run, found in self.log.run.items() if found}
+        self.log.run = {run: ranking for run, ranking in self.log.run.items() if ranking}
 
 
 def _cited(answer: str, documents: Mapping[str, str]) -> Iterator[Sentence]:
     """Yield the pieces of an answer that [1] or [1, 2] follows, with the documents they cite."""
-    at = 0
-    for found in _CITED.finditer(answer):
-        cited = tuple(map(documents.get, re.findall(r"\d+", found[1])))
-        text = answer[at : found.start()].strip() + found[2]
+    begin = 0
+    for match in _CITED.finditer(answer):
+        cited = tuple(map(documents.get, re.findall(r"\d+", match[1])))
+        text = answer[begin : match.start()].strip() + match[2]
         if text:
             yield Sentence(text, cited)
-        at = found.end()
-    if rest := answer[at:].strip():
+        begin = match.end()
+    if rest := answer[begin:].strip():
         yield Sentence(rest)
 
 
@@ -533,7 +533,7 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
     left_out: Counter[str] = Counter()
     for name, log in logs:
         places = {(answer.run_id, answer.query_id) for answer in log.answers}
-        places |= {(said["run_id"], said["query_id"]) for said in log.judgements}
+        places |= {(judgement["run_id"], judgement["query_id"]) for judgement in log.judgements}
         for place in sorted(places):
             if place in where:
                 run, query = map(visible, place)
@@ -550,8 +550,8 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
         whole.judgements += log.judgements
         known_gold = set(whole.gold)  # two systems that were asked the same have the same gold
         whole.gold += [qrel for qrel in log.gold if qrel not in known_gold]
-        for run, found in log.run.items():
-            whole.run.setdefault(run, []).extend(found)
+        for run, ranking in log.run.items():
+            whole.run.setdefault(run, []).extend(ranking)
         whole.passages = log.passages | whole.passages  # the first log's text of an id stays
         whole.traces |= log.traces
         whole.remarks += [f"{visible(name)}: {remark}" for remark in log.remarks]
@@ -591,8 +591,8 @@ def outputs(log: Log) -> dict[str, Lines]:
         files["passages.jsonl"] = lambda: (
             as_line({"id": doc, "text": text}) for doc, text in log.passages.items()
         )
-    people = [said for said in log.judgements if said["judge"].startswith(PERSON)]
-    tools = [said for said in log.judgements if not said["judge"].startswith(PERSON)]
+    people = [judgement for judgement in log.judgements if judgement["judge"].startswith(PERSON)]
+    tools = [judgement for judgement in log.judgements if not judgement["judge"].startswith(PERSON)]
     if tools:
         files["judged.jsonl"] = lambda: map(as_line, tools)
     if people:
@@ -606,7 +606,7 @@ def outputs(log: Log) -> dict[str, Lines]:
 
 def counts_of(log: Log) -> dict[str, int]:
     """Return how much of everything a log holds."""
-    judged = [said for said in log.judgements if not said["judge"].startswith(PERSON)]
+    judged = [judgement for judgement in log.judgements if not judgement["judge"].startswith(PERSON)]
     counts = {
         "answers": sum(not answer.error for answer in log.answers),
         "failed answers": sum(bool(answer.error) for answer in log.answers),
@@ -615,7 +615,7 @@ def counts_of(log: Log) -> dict[str, int]:
         "retrieved": sum(map(len, log.run.values())),
         "passages": len(log.passages),
         "judgements": len(judged),
-        "failed judgements": sum(said["status"] == "error" for said in judged),
+        "failed judgements": sum(judgement["status"] == "error" for judgement in judged),
         "judgements by people": len(log.judgements) - len(judged),
         "gold documents": len(log.gold),
     }
@@ -636,7 +636,7 @@ def manifest(log: Log, paths: Sequence[str], settings: Mapping[str, Any]) -> Ite
                     digest.update(block)
             read |= {"bytes": os.path.getsize(path), "sha256": digest.hexdigest()}
         logs.append(read)
-    said = {
+    entries = {
         "tool": log.tool,
         "tool_version": log.version,
         "imported_by": f"rageval {__version__}",
@@ -646,4 +646,4 @@ def manifest(log: Log, paths: Sequence[str], settings: Mapping[str, Any]) -> Ite
         "left_out": log.left_out,
         "remarks": log.remarks,
     }
-    yield from json.dumps(said, indent=1, sort_keys=True, ensure_ascii=True).splitlines()
+    yield from json.dumps(entries, indent=1, sort_keys=True, ensure_ascii=True).splitlines()

@@ -67,7 +67,7 @@ def mapping_of(words: str | Mapping[str, str] | Iterable[str] | None) -> dict[st
         return {}
     if isinstance(words, Mapping):
         return {_field(name): path_of(str(text)) for name, text in words.items()}
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for text in [words] if isinstance(words, str) else words:
         # Commas part it, but for those within quotes.
         parts = (match[0].strip() for match in re.finditer(r'(?:"(?:[^"\\]|\\.)*"|[^,"]|")+', text))
@@ -76,10 +76,10 @@ def mapping_of(words: str | Mapping[str, str] | Iterable[str] | None) -> dict[st
             if not equals:
                 raise UsageError(f"--map {visible(part)!r:.80}: expected FIELD=PATH, such as question=vars.q")
             field = _field(name.strip())
-            if field in found:
+            if field in paths:
                 raise UsageError(f"--map {field}: is said twice; expected one path")
-            found[field] = path_of(path.strip())
-    return found
+            paths[field] = path_of(path.strip())
+    return paths
 
 
 def _field(name: str) -> str:
@@ -101,34 +101,34 @@ def path_of(text: str) -> Path:
     first, *rest = pieces
     filters = []
     for piece in map(str.strip, rest):
-        found = _FILTER.match(piece)
-        name, argument = (found["name"], found["text"]) if found else (piece, None)
+        match = _FILTER.match(piece)
+        name, argument = (match["name"], match["text"]) if match else (piece, None)
         # `split` alone takes a text, and cannot do without.
-        if name not in _FILTERS or found is None or (name == "split") != (argument is not None):
+        if name not in _FILTERS or match is None or (name == "split") != (argument is not None):
             raise UsageError(
                 f'{visible(text)!r:.120}: expected behind the bar one of json, literal, split("…"), found'
                 f" {visible(piece)!r:.60}" + suggestion(name, _FILTERS)
             )
-        said = _quoted(argument, text) if argument else ""
-        filters.append(Filter(name, said, _steps(piece[found.end() :], text)))
+        mark = _quoted(argument, text) if argument else ""
+        filters.append(Filter(name, mark, _steps(piece[match.end() :], text)))
     return Path(text, _steps(first.strip(), text), tuple(filters))
 
 
 def _steps(piece: str, whole: str) -> tuple[str | int | None, ...]:
     steps: list[str | int | None] = []
-    at = 0
-    while at < len(piece):
-        found = _STEP.match(piece, at)
+    place = 0
+    while place < len(piece):
+        match = _STEP.match(piece, place)
         # Only at the beginning may a name stand without a dot: a["b"]c is no path.
-        if found is None or (found["name"] and at and piece[at] != "."):
-            raise _no_path(whole, piece[at:])
-        if found["name"]:
-            steps.append(found["name"])
-        elif found["text"]:
-            steps.append(_quoted(found["text"], whole))
+        if match is None or (match["name"] and place and piece[place] != "."):
+            raise _no_path(whole, piece[place:])
+        if match["name"]:
+            steps.append(match["name"])
+        elif match["text"]:
+            steps.append(_quoted(match["text"], whole))
         else:
-            steps.append(int(found["number"]) if found["number"] else _EACH)
-        at = found.end()
+            steps.append(int(match["number"]) if match["number"] else _EACH)
+        place = match.end()
     return tuple(steps)
 
 
@@ -155,13 +155,13 @@ def found_at(record: Any, path: Path, where: str) -> Any:
 
 
 def _walked(value: Any, steps: Sequence[str | int | None], where: str) -> Any:
-    for at, step in enumerate(steps):
+    for number, step in enumerate(steps):
         if step is _EACH:
             if value is None:
                 return None
             if not isinstance(value, list):
                 raise InputError(f"{where}: expected a list for [], found {_said(value)}")
-            return [_walked(item, steps[at + 1 :], where) for item in value]
+            return [_walked(item, steps[number + 1 :], where) for item in value]
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and step < len(value) else None
         else:
@@ -217,13 +217,13 @@ def literal(text: str, where: str) -> Any:
     ["it's", 'a\nb', 1.5, None]
     """
     stack: list[list[Any]] = [[]]
-    at, may_have = 0, True  # a value may stand here
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        mark = found["mark"] if found else ""
-        if found is None or (mark in ("[", "(", None) and not may_have) or (mark == "," and may_have):
+    place, may_have = 0, True  # a value may stand here
+    while place < len(text):
+        token = _TOKEN.match(text, place)
+        mark = token["mark"] if token else ""
+        if token is None or (mark in ("[", "(", None) and not may_have) or (mark == "," and may_have):
             break
-        at = found.end()
+        place = token.end()
         if mark in ("[", "("):
             inner: list[Any] = []
             stack[-1].append(inner)
@@ -238,14 +238,14 @@ def literal(text: str, where: str) -> Any:
         elif mark == ",":
             may_have = True
         else:
-            if found["word"]:
-                value = _WORDS[found["word"]]
-            elif found["number"]:
-                is_whole = not re.search("[.eE]", found["number"])
+            if token["word"]:
+                value = _WORDS[token["word"]]
+            elif token["number"]:
+                is_whole = not re.search("[.eE]", token["number"])
                 # `int` refuses a number of more than some thousand digits with an error of its own.
-                value = int(found["number"][:400]) if is_whole else float(found["number"])
+                value = int(token["number"][:400]) if is_whole else float(token["number"])
             else:
-                value = _ESCAPE.sub(lambda match: _meant(match, where), found["text"][1:-1])
+                value = _ESCAPE.sub(lambda match: _meant(match, where), token["text"][1:-1])
             stack[-1].append(value)
             may_have = False
     else:
@@ -253,8 +253,8 @@ def literal(text: str, where: str) -> Any:
         if len(stack) == 1 and len(stack[0]) == 1:
             return stack[0][0]
     raise InputError(
-        f"{where}: expected a list of quoted texts as Python writes it, found at character {at + 1}"
-        f" {_said(text[at : at + 60])}"
+        f"{where}: expected a list of quoted texts as Python writes it, found at character {place + 1}"
+        f" {_said(text[place : place + 60])}"
     )
 
 
@@ -268,13 +268,13 @@ def list_in(text: str) -> str:
         return ""
     for way, read in (("|json[]", parsed_json), ("|literal[]", literal)):
         try:
-            found = read(text.strip(), "")
+            items = read(text.strip(), "")
         except InputError:
             continue
-        if found and isinstance(found, list) and all(isinstance(item, str) for item in found):
+        if items and isinstance(items, list) and all(isinstance(item, str) for item in items):
             return way
-        if found and isinstance(found, list) and all(isinstance(item, dict) for item in found):
-            return next((f"{way}.{name}" for name in LIKELY["contexts"] if name in found[0]), "")
+        if items and isinstance(items, list) and all(isinstance(item, dict) for item in items):
+            return next((f"{way}.{name}" for name in LIKELY["contexts"] if name in items[0]), "")
     return ""
 
 
@@ -330,28 +330,28 @@ _PLAIN_WORDS = re.compile(r"[\w\[\].,=:-]+", re.ASCII)  # which every shell take
 
 def fields_of(records: Iterable[Any]) -> tuple[dict[str, FieldLook], int]:
     """Return the paths that records have, with what stands there, and how many records were looked at."""
-    found: dict[str, FieldLook] = {}
+    fields: dict[str, FieldLook] = {}
     number = 0
     for number, record in enumerate(records, 1):
-        _look(record, "", number, found, 0)
+        _look(record, "", number, fields, 0)
         if number == _MOST_RECORDS:
             break
-    return found, number
+    return fields, number
 
 
-def _look(value: Any, path: str, number: int, found: dict[str, FieldLook], depth: int) -> None:
+def _look(value: Any, path: str, number: int, fields: dict[str, FieldLook], depth: int) -> None:
     if isinstance(value, dict) and depth < _DEEP:
         for name, inner in value.items():
             if not name:
                 continue  # a column without a name, such as the numbers of rows
             step = name if _SIMPLE.fullmatch(name) else f"[{json.dumps(name, ensure_ascii=False)}]"
             between = "." if path and not step.startswith("[") else ""
-            _look(inner, f"{path}{between}{step}", number, found, depth + 1)
+            _look(inner, f"{path}{between}{step}", number, fields, depth + 1)
     elif isinstance(value, list) and depth < _DEEP:
         for inner in value[:20]:  # enough to see what the others are like
-            _look(inner, f"{path}[]", number, found, depth + 1)
-    elif value is not None and path and (path in found or len(found) < _MOST_FIELDS):
-        found.setdefault(path, FieldLook(path)).take(value, number)
+            _look(inner, f"{path}[]", number, fields, depth + 1)
+    elif value is not None and path and (path in fields or len(fields) < _MOST_FIELDS):
+        fields.setdefault(path, FieldLook(path)).take(value, number)
 
 
 LIKELY: dict[str, tuple[str, ...]] = {
@@ -387,55 +387,55 @@ _OF_SYSTEMS = _HINTS["answer"] - {"answer"}
 _NO_HINT = frozenset(("id", "ids", "type", "score", "scores", "count", "number", "time"))
 
 
-def suggested(found: Mapping[str, FieldLook]) -> str:
+def suggested(fields: Mapping[str, FieldLook]) -> str:
     """Return a `--map` that the names of fields suggest; nothing without a question and an answer."""
-    said: dict[str, str] = {}
+    paths_of: dict[str, str] = {}
     for field, names in LIKELY.items():
         for name in names:
-            if best := _best(found, said, field, {path for path in found if _last(path) == name}):
-                said[field] = best
+            if best := _best(fields, paths_of, field, {path for path in fields if _last(path) == name}):
+                paths_of[field] = best
                 break
     # Beside `prediction`, `answer` is the right one.
-    of_systems = {path for path in found if _hints_at(path, _OF_SYSTEMS)}
-    other = _best(found, said, "answer", of_systems) if "gold" not in said else ""
-    if other and _last(said.get("answer", "")) == "answer":
-        said |= {"gold": said["answer"], "answer": other}
+    of_systems = {path for path in fields if _hints_at(path, _OF_SYSTEMS)}
+    other = _best(fields, paths_of, "answer", of_systems) if "gold" not in paths_of else ""
+    if other and _last(paths_of.get("answer", "")) == "answer":
+        paths_of |= {"gold": paths_of["answer"], "answer": other}
     for field, hints in _HINTS.items():
-        if field not in said:
-            best = _best(found, said, field, {path for path in found if _hints_at(path, hints)})
-            said |= {field: best} if best else {}
-    if "contexts" not in said:
-        said.pop("context_ids", None)
-    if not said.keys() & {"question", "answer"}:
+        if field not in paths_of:
+            best = _best(fields, paths_of, field, {path for path in fields if _hints_at(path, hints)})
+            paths_of |= {field: best} if best else {}
+    if "contexts" not in paths_of:
+        paths_of.pop("context_ids", None)
+    if not paths_of.keys() & {"question", "answer"}:
         return ""
     paths = []
-    for field in filter(said.__contains__, LIKELY):
-        seen, way = found[said[field]], ""
+    for field in filter(paths_of.__contains__, LIKELY):
+        seen, way = fields[paths_of[field]], ""
         if field == "contexts" and "[]" not in seen.path:
             # What reads passages that stand in one text, as far as its example shows it.
             marks = (mark for mark in ("||", "|") if mark in seen.example)
             way = list_in(seen.example) or next((f'|split("{mark}")' for mark in marks), "")
-        paths.append(f"{field}={said[field]}{way}")
-    taken = set(said.values())
-    paths += [f"grade:{path}={path}" for path, seen in found.items() if seen.is_share and path not in taken]
+        paths.append(f"{field}={paths_of[field]}{way}")
+    taken = set(paths_of.values())
+    paths += [f"grade:{path}={path}" for path, seen in fields.items() if seen.is_share and path not in taken]
     words = ",".join(paths)
     return f"--map {words}" if _PLAIN_WORDS.fullmatch(words) else f"--map {shlex.quote(words)}"
 
 
-def _best(found: Mapping[str, FieldLook], said: Mapping[str, str], field: str, paths: set[str]) -> str:
+def _best(fields: Mapping[str, FieldLook], taken: Mapping[str, str], field: str, paths: set[str]) -> str:
     """Return the path that most records have, of several the shortest; none if none can be the field."""
     is_many = field.startswith("context")
     fit = [
         path
-        for path, seen in found.items()
+        for path, seen in fields.items()
         if path in paths
         and "text" in seen.kinds
         and not seen.is_share
-        and path not in said.values()
+        and path not in taken.values()
         # Passages are many, or a cell that is called so; one of each of the others is wanted.
         and ("[]" in path or (field == "contexts" and _hints_at(path, _HINTS["contexts"]))) == is_many
     ]
-    return max(fit, key=lambda path: (len(found[path].records), -len(path)), default="")
+    return max(fit, key=lambda path: (len(fields[path].records), -len(path)), default="")
 
 
 def _hints_at(path: str, hints: frozenset[str]) -> bool:

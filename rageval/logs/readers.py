@@ -150,10 +150,10 @@ def _reader(
 ) -> LogReader:
     """Return the one reader that knows the content."""
     if tool is not None and tool != GENERIC:
-        found = _named(tool)
-        if not found.fits(content):
+        reader = _named(tool)
+        if not reader.fits(content):
             raise InputError(f"{content.name}: is no log of {tool}; {_listing(content, records)}")
-        return found
+        return reader
     if tool is None and records is None:
         fitting = [each for each in _all() if each.fits(content)]
         # Two readers that know it: whichever we took would be a guess.
@@ -186,17 +186,17 @@ def _named(name: str) -> LogReader:
     if name in _READERS:
         module, _, attribute = _READERS[name].partition(":")
         return getattr(import_module(f"rageval.logs.{module}"), attribute)  # type: ignore[no-any-return]
-    found = plugin("logs", name.lower().replace("-", "_"))
-    if found is None:
+    reader = plugin("logs", name.lower().replace("-", "_"))
+    if reader is None:
         names = [*_READERS, *plugin_names("logs"), GENERIC]
         raise UsageError(
             f"tool {visible(name)!r:.80}: expected one of {', '.join(names)}" + suggestion(name, names)
         )
-    if not isinstance(found, LogReader):
+    if not isinstance(reader, LogReader):
         raise UsageError(
-            f"the plug-in {visible(name)!r} is a {type(found).__name__}, expected a rageval.logs.LogReader"
+            f"the plug-in {visible(name)!r} is a {type(reader).__name__}, expected a rageval.logs.LogReader"
         )
-    return found
+    return reader
 
 
 def _place(content: Content, mapping: Mapping[str, Path], records: str | None) -> tuple[str, ...]:
@@ -220,8 +220,8 @@ def _is_asked(record: Record, depth: int = 0) -> bool:
     """Return whether a field of an object, or of one within it, is called as questions or answers are."""
     inner = [(name, record.get(name)) for name in record.keys()]  # noqa: SIM118
     names = {*LIKELY["question"], *LIKELY["answer"]}
-    found = (name.lower() in names and not each.keys() for name, each in inner if each is not None)
-    return any(found) or (
+    hits = (name.lower() in names and not each.keys() for name, each in inner if each is not None)
+    return any(hits) or (
         depth < _DEEP and any(_is_asked(each, depth + 1) for _, each in inner if each is not None)
     )
 
@@ -230,8 +230,8 @@ def _values(content: Content, names: tuple[str, ...]) -> Iterator[tuple[str, Any
     """Yield the records of a log that no reader knows, decoded."""
     number = 0
     for whole in content.records():
-        found = whole.at(*names)
-        for record in [whole] if not names else found.each() if found else ():
+        inner = whole.at(*names)
+        for record in [whole] if not names else inner.each() if inner else ():
             number += 1
             yield record.where, record.object()
     if not number and names:
@@ -244,12 +244,12 @@ def _longest(record: Record, names: tuple[str, ...] = ()) -> tuple[str, ...]:
     waiting = [(record, names)]
     # A stack of its own, as logs are nested as deep as somebody's agent went.
     while waiting:
-        found, path = waiting.pop()
-        items = sum(bool(item.keys()) for item in found.each())
+        value, path = waiting.pop()
+        items = sum(bool(item.keys()) for item in value.each())
         if items > best[0]:
             best = items, path
         if len(path) < _DEEP:
-            inner = [(found.get(name), (*path, name)) for name in found.keys()]  # noqa: SIM118
+            inner = [(value.get(name), (*path, name)) for name in value.keys()]  # noqa: SIM118
             waiting += [(record, names) for record, names in inner if record is not None]
     return best[1]
 
@@ -257,15 +257,15 @@ def _longest(record: Record, names: tuple[str, ...] = ()) -> tuple[str, ...]:
 def _listing(content: Content, records: str | None) -> str:
     """Say which fields the records have, and what might be told of them."""
     names = _place(content, {}, records)
-    found, number = fields_of(value for _, value in _values(content, names))
-    at = f" at {'.'.join(names)}[]" if names else ""
+    fields, number = fields_of(value for _, value in _values(content, names))
+    place = f" at {'.'.join(names)}[]" if names else ""
     lines = []
-    for path, seen in found.items():
+    for path, seen in fields.items():
         text = visible(seen.example) if "text" in seen.kinds else ""
         example = f' "{text[:24]}{"…" if len(text) > 24 else ""}"' if text else ""
         lines.append(f"{path} {' or '.join(seen.kinds)} {len(seen.records)}/{number}{example}")
     more = [f"… and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
-    say = suggested(found)
+    say = suggested(fields)
     say = f"Say for instance {say}" if say else "Say where they stand: --map question=…,answer=…"
     noun = "record" if number == 1 else "records"
-    return f"{number:,} {noun}{at}: {', '.join(lines[:_LISTED] + more) or 'no fields'}. {say}"
+    return f"{number:,} {noun}{place}: {', '.join(lines[:_LISTED] + more) or 'no fields'}. {say}"
