@@ -19,7 +19,7 @@ _ABOVE = {
     "figure": "rageval.comparison.plots:figure_of_scores",  # of scores
     "figure of findings": "rageval.comparison.plots:_figure_of_findings",
     "guest": "rageval.interop:_guest",  # a measure of ours as one of ir_measures'
-    "log": "rageval.logs.reading:tool_of",  # whose log a file is that is of no kind of ours
+    "log": "rageval.logs.readers:tool_of",  # whose log a file is that is of no kind of ours
     "papers of a data set": "rageval.datasets.loading:papers_of",
     "parts": "rageval.parallel._dividing:in_parts",  # a run that an executor's workers read
 }

@@ -52,7 +52,7 @@ def validated(path: str) -> Iterator[str]:
         for _ in read_questions(path):
             pass
         return
-    from rageval.checking.diagnosing import diagnose
+    from rageval.checking.doctor import diagnose
     from rageval.checking.findings import ERROR
 
     for finding in diagnose([(path, None)]):

@@ -101,7 +101,7 @@ def _nuggets(content: bytes) -> None:
 def _reports(content: bytes) -> None:
     """Read them as they are, turn them into other forms, and validate and repair them for each track."""
     from rageval.checking import validate
-    from rageval.checking.repairing import repaired
+    from rageval.checking.repairs import repaired
     from rageval.checking.tracks import track_named
     from rageval.errors import InputError
     from rageval.files.reports import read_reports, write_reports

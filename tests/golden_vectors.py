@@ -26,7 +26,7 @@ import strategies
 import test_answer_laws as laws
 from counter_examples import ANSWERS, BASE_QRELS, BASE_RUN, COUNTER_EXAMPLES, QUESTIONABLE, USUAL, Qrels, Run
 from rageval.conformance import AnswerVector, RunVector
-from rageval.conformance._reasons import topics_in
+from rageval.conformance.peers import topics_in
 from rageval.measures import run_measures
 from rageval.measures.parsing import parse_measure
 

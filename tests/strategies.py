@@ -10,7 +10,7 @@ import random
 
 from hypothesis import strategies as st
 
-from rageval.conformance.drawing import run_and_qrels
+from rageval.conformance.inputs import run_and_qrels
 from rageval.testing._laws import LAWS
 from rageval.testing._run_cases import SOME_LAWS, RunCase
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from rageval import __main__ as program
 from rageval.building.collection import setting_of
 from rageval.cli import _output, main
-from rageval.conformance import _asking
+from rageval.conformance import _process
 from rageval.datasets import _home
 from rageval.errors import OutputError, UsageError
 from rageval.files import locking, writing
@@ -285,7 +285,7 @@ def test_a_limit_that_a_mac_refuses_is_none(monkeypatch: pytest.MonkeyPatch) -> 
         raise ValueError("current limit exceeds maximum limit")
 
     monkeypatch.setattr(resource, "setrlimit", refused)
-    _asking._limit_memory()
+    _process._limit_memory()
     monkeypatch.setitem(sys.modules, "resource", None)
     monkeypatch.setattr(sys, "platform", "win32")
-    _asking._limit_memory()
+    _process._limit_memory()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from making.marks import table
-from rageval.conformance._reasons import TOPICS, reasons_of
-from rageval.conformance.peers import PEERS, peer_named
+from rageval.conformance.peers import PEERS, TOPICS, peer_named, reasons_of
 from rageval.measures import Measure, _nuggets
 from rageval.scoring import _compat
 from rageval.scoring.ordering import Order

@@ -55,17 +55,25 @@ def validation(
     strict_length: bool = False,
 ) -> Validation:
     """Return the findings of `validate` one by one, however many there are."""
-    from rageval.checking._answers import validate_answers
-    from rageval.checking._runs import validate_run
     from rageval.checking.findings import ERROR, Tally
-    from rageval.checking.tracks import track_named
+    from rageval.checking.runs import validate_run
+    from rageval.checking.tracks import track_named, validate_answers
     from rageval.files.kinds import told
     from rageval.files.opening import name_of
     from rageval.files.start import OTHER
     from rageval.files.trec import PLAIN
+    from rageval.records import Question
 
     how = reading or PLAIN
-    known = None if topics is None else _by_id(topics)
+    known = None
+    if isinstance(topics, Mapping):
+        given = topics.items()
+        known = {name: Question(name, it) if isinstance(it, str) else it for name, it in given}
+    elif topics is not None:
+        from rageval.files.questions import read_questions
+
+        # With their limits, where a file says them.
+        known = {question.query_id: question for question in read_questions(topics)}
     rules = None if track == "run" else track_named(track)
     if strict_length and (rules is None or rules.limit is None):
         name = "run" if rules is None else rules.name
@@ -81,17 +89,6 @@ def validation(
     return validate_answers(source, rules, known, strict_length)
 
 
-def _by_id(topics: FileLike | Mapping[str, str | Question]) -> dict[str, Question]:
-    """Return topics by their ids, with their limits where a file says them."""
-    from rageval.files.questions import read_questions
-    from rageval.records import Question
-
-    if isinstance(topics, Mapping):
-        known = topics.items()
-        return {name: Question(name, it) if isinstance(it, str) else it for name, it in known}
-    return {question.query_id: question for question in read_questions(topics)}
-
-
 def diagnose(
     *files: str | os.PathLike[str],
     topics: Sequence[str | os.PathLike[str]] = (),
@@ -103,9 +100,9 @@ def diagnose(
     What a file is is told by its first line, but for `topics` and the documents of a `corpus`. `cutoffs` are
     those of the measures whose depth the runs should have.
     """
-    from rageval.checking import diagnosing
+    from rageval.checking import doctor
 
     every: list[tuple[str, str | None]] = [(os.fspath(path), None) for path in files]
-    every += [(os.fspath(path), diagnosing.TOPICS) for path in topics]
-    every += [(os.fspath(path), diagnosing.CORPUS) for path in corpus]
-    return Findings(diagnosing.diagnose(every, cutoffs), counted(len(every), "file"))
+    every += [(os.fspath(path), doctor.TOPICS) for path in topics]
+    every += [(os.fspath(path), doctor.CORPUS) for path in corpus]
+    return Findings(doctor.diagnose(every, cutoffs), counted(len(every), "file"))

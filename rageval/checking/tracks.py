@@ -1,4 +1,7 @@
-"""What each track asks of a file of answers, as data: a new track is a block of its own in here."""
+"""What each track asks of a file of answers, as data, and what it would refuse in one.
+
+A new track is a block of its own in here.
+"""
 
 from __future__ import annotations
 
@@ -7,61 +10,65 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rageval.checking._report_rules import (
-    EveryTopic,
-    RanksOnce,
-    SameWayToCite,
-    UsualLimit,
-    are_responses,
-    citations_match,
-    cites_listed,
-    cites_something,
-    confidences_within,
-    kinds_of_citations,
-    one_topic,
-    references_are_cited,
-    report_says_something,
-    topic_matches,
-)
-from rageval.checking._rules import (
+import msgspec
+
+from rageval.checking.findings import ERROR, WARNING, Finding, Tally, Validation
+from rageval.checking.rules import (
     ID,
     LIST,
     NUMBER,
     OBJECT,
     TEXT,
+    EveryTopic,
     OneAnswerATopic,
     OneWayToCite,
     Path,
+    RanksOnce,
     Record,
     Remark,
     Rule,
     SameEverywhere,
+    SameWayToCite,
     Topics,
+    UsualLimit,
     Watch,
     Watches,
+    WithinLimit,
+    are_responses,
     are_sentences,
     at_most_citations,
     at_most_references,
     citations_lead_somewhere,
+    citations_match,
     citations_not_repeated,
+    cites_listed,
+    cites_something,
+    confidences_within,
     error,
     field,
     fields,
+    kinds_of_citations,
     no_blanks,
     no_control_characters,
     no_other_fields,
     no_reference_twice,
+    one_topic,
+    references_are_cited,
     references_are_texts,
     references_match,
+    report_says_something,
     response_length_agrees,
     says_something,
     shown,
+    topic_matches,
     use_all_references,
     warning,
     within_length,
 )
-from rageval.checking.findings import ERROR, WARNING
 from rageval.errors import UsageError
+from rageval.files.answers import FORMS
+from rageval.files.jsonl import REPEATED, explained, repeated_keys, stretches
+from rageval.files.opening import Source
 
 _SEGMENT = r"msmarco_v2\.1_doc_\d+_\d+#\d+_\d+"
 _SEGMENTS = "ids of MS MARCO V2.1 segments (msmarco_v2.1_doc_00_1#2_3)"
@@ -119,7 +126,6 @@ class Track:
 _TOPICS_24 = 301
 _REFERENCES_24 = 20
 _BOUNDS_24 = Allowed(references=_REFERENCES_24, words=400, counting="nfkc", ids=False, says_length=True)
-
 _RULES_24 = (
     fields(
         field("run_id", ID),
@@ -145,16 +151,17 @@ _RULES_24 = (
     response_length_agrees(_BOUNDS_24.counting),
 )
 
-
-def _watches_24(topics: Topics | None) -> tuple[Watch, ...]:
-    """Return the rules on all records together."""
-    return (
+_RAG24 = Track(
+    "rag24",
+    "TREC RAG 2024 answers",
+    "rag24",
+    _RULES_24,
+    lambda topics: (
         OneAnswerATopic(("topic_id",), ("topic",), topics, _TOPICS_24, level=ERROR),
         SameEverywhere(("run_id",)),
-    )
-
-
-_RAG24 = Track("rag24", "TREC RAG 2024 answers", "rag24", _RULES_24, _watches_24, _BOUNDS_24)
+    ),
+    _BOUNDS_24,
+)
 
 
 # TREC RAG 2025: `metadata`, at most 100 references and 400 words, citations by position or by id.
@@ -162,7 +169,6 @@ _RAG24 = Track("rag24", "TREC RAG 2024 answers", "rag24", _RULES_24, _watches_24
 _TOPICS_25 = 105
 _REFERENCES_25 = 100
 _BOUNDS_25 = Allowed(references=_REFERENCES_25, words=400, counting="nfkc")
-
 _RULES_25 = (
     fields(
         field("metadata", OBJECT),
@@ -191,18 +197,19 @@ _RULES_25 = (
     within_length(_BOUNDS_25.words, _BOUNDS_25.counting),
 )
 
-
-def _watches_25(topics: Topics | None) -> tuple[Watch, ...]:
-    """Return the rules on all records together."""
-    return (
+_RAG25 = Track(
+    "rag25",
+    "TREC RAG 2025 answers",
+    "rag25",
+    _RULES_25,
+    lambda topics: (
         OneAnswerATopic(("metadata", "narrative_id"), ("metadata", "narrative"), topics, _TOPICS_25),
         SameEverywhere(("metadata", "run_id")),
         SameEverywhere(("metadata", "team_id"), WARNING),
         OneWayToCite(),
-    )
-
-
-_RAG25 = Track("rag25", "TREC RAG 2025 answers", "rag25", _RULES_25, _watches_25, _BOUNDS_25)
+    ),
+    _BOUNDS_25,
+)
 
 
 # TREC RAG 2026: more `metadata`, at most 1,024 words and three citations a sentence, strongest first.
@@ -210,7 +217,6 @@ _RAG25 = Track("rag25", "TREC RAG 2025 answers", "rag25", _RULES_25, _watches_25
 _TOPICS_26 = 119
 _CITATIONS_26 = 3
 _BOUNDS_26 = Allowed(references=None, words=1024, counting="split", citations=_CITATIONS_26)
-
 _RULES_26 = (
     fields(
         field("metadata", OBJECT),
@@ -238,19 +244,21 @@ _RULES_26 = (
 )
 
 
-def _watches_26(topics: Topics | None) -> tuple[Watch, ...]:
-    """Return the rules on all records together."""
-    return (
+# The form is that of 2025: what it has more, its rules ask for.
+_RAG26 = Track(
+    "rag26",
+    "TREC RAG 2026 answers",
+    "rag25",
+    _RULES_26,
+    lambda topics: (
         OneAnswerATopic(("metadata", "narrative_id"), ("metadata", "narrative"), topics, _TOPICS_26),
         SameEverywhere(("metadata", "run_id")),
         SameEverywhere(("metadata", "team_id"), WARNING),
         SameEverywhere(("metadata", "run_desc"), WARNING),
         OneWayToCite(),
-    )
-
-
-# The form is that of 2025: what it has more, its rules ask for.
-_RAG26 = Track("rag26", "TREC RAG 2026 answers", "rag25", _RULES_26, _watches_26, _BOUNDS_26)
+    ),
+    _BOUNDS_26,
+)
 
 
 # LiveRAG: a line for each of 500 questions, with the passages and the prompt the answer was made from.
@@ -268,21 +276,17 @@ def _passages_are_whole(record: Record) -> Iterator[Remark]:
         if not isinstance(passage, dict):
             yield error(f"expected {{passage, doc_IDs}} as passages[{at}], found {shown(passage)}")
             continue
-        text = passage.get("passage")
+        text, docs = passage.get("passage"), passage.get("doc_IDs")
         if not isinstance(text, str) or not text.strip():
             yield error(f"expected a text as passages[{at}].passage, found {shown(text)}")
-        yield from _documents(at, passage.get("doc_IDs"))
-
-
-def _documents(at: int, docs: Any) -> Iterator[Remark]:
-    if not isinstance(docs, list) or not docs:
-        yield error(f"expected a list of ids as passages[{at}].doc_IDs, found {shown(docs)}")
-        return
-    for doc in docs:
-        if not isinstance(doc, str):
-            yield error(f"expected ids in texts as passages[{at}].doc_IDs, found {shown(doc)}")
-        elif not _URN.fullmatch(doc):
-            yield warning(f"expected <urn:uuid:…> as passages[{at}].doc_IDs, found {shown(doc)}")
+        if not isinstance(docs, list) or not docs:
+            yield error(f"expected a list of ids as passages[{at}].doc_IDs, found {shown(docs)}")
+            continue
+        for doc in docs:
+            if not isinstance(doc, str):
+                yield error(f"expected ids in texts as passages[{at}].doc_IDs, found {shown(doc)}")
+            elif not _URN.fullmatch(doc):
+                yield warning(f"expected <urn:uuid:…> as passages[{at}].doc_IDs, found {shown(doc)}")
 
 
 _RULES_LIVERAG = (
@@ -297,13 +301,13 @@ _RULES_LIVERAG = (
     _passages_are_whole,
 )
 
-
-def _watches_liverag(topics: Topics | None) -> tuple[Watch, ...]:
-    """Return the rules on all records together."""
-    return (OneAnswerATopic(("id",), ("question",), topics, _QUESTIONS),)
-
-
-_LIVERAG = Track("liverag", "LiveRAG answers", "liverag", _RULES_LIVERAG, _watches_liverag)
+_LIVERAG = Track(
+    "liverag",
+    "LiveRAG answers",
+    "liverag",
+    _RULES_LIVERAG,
+    lambda topics: (OneAnswerATopic(("id",), ("question",), topics, _QUESTIONS),),
+)
 
 
 # Reports, as RAGTIME, DRAGUN, BioGen and the Auto-Judge kit share them (hltcoe/rag-run-validator): JSON of
@@ -396,7 +400,6 @@ _RAGTIME25 = Track(
 _WORDS, _CITED = 250, 3
 _DOCUMENT = r"msmarco_v2\.1_doc_\d+_\d+"
 _TOPICS_DRAGUN = 30
-
 _DRAGUN25 = Track(
     "dragun25",
     "DRAGUN 2025 reports",
@@ -431,15 +434,6 @@ def _question_is_short(record: Record) -> Iterator[Remark]:
         yield error(f"expected at most {_LONGEST_QUESTION} characters a question, found {found:,}")
 
 
-def _watches_questions(topics: Topics | None) -> tuple[Watch, ...]:
-    return (
-        EveryTopic(("topic_id",), topics, _TOPICS_DRAGUN),
-        RanksOnce(_RANKS),
-        SameEverywhere(("run_id",)),
-        SameEverywhere(("team_id",), WARNING),
-    )
-
-
 _DRAGUN25_QUESTIONS = Track(
     "dragun25-questions",
     "DRAGUN 2025 questions",
@@ -450,7 +444,12 @@ _DRAGUN25_QUESTIONS = Track(
         no_blanks("run_id"),
         _question_is_short,
     ),
-    _watches_questions,
+    lambda topics: (
+        EveryTopic(("topic_id",), topics, _TOPICS_DRAGUN),
+        RanksOnce(_RANKS),
+        SameEverywhere(("run_id",)),
+        SameEverywhere(("team_id",), WARNING),
+    ),
     columns=_COLUMNS,
 )
 
@@ -474,15 +473,6 @@ _BIOGEN25_B = Track(
     AllowedInReports(_WORDS, _CITED),
 )
 
-
-def _watches_biogen_a(topics: Topics | None) -> tuple[Watch, ...]:
-    return (
-        OneAnswerATopic(("metadata", "qa_id"), ("metadata", "question"), topics, None),
-        SameEverywhere(("metadata", "run_id"), WARNING),
-        SameEverywhere(("metadata", "team_id"), WARNING),
-    )
-
-
 _BIOGEN25_A = Track(
     "biogen25-a",
     "BioGen 2025 answers of task A",
@@ -502,10 +492,12 @@ _BIOGEN25_A = Track(
         says_something,
         no_control_characters,
     ),
-    _watches_biogen_a,
+    lambda topics: (
+        OneAnswerATopic(("metadata", "qa_id"), ("metadata", "question"), topics, None),
+        SameEverywhere(("metadata", "run_id"), WARNING),
+        SameEverywhere(("metadata", "team_id"), WARNING),
+    ),
 )
-
-
 _TRACKS = {
     track.name: track
     for track in (
@@ -522,3 +514,84 @@ def track_named(name: str | Track) -> Track:
     if name not in _TRACKS:
         raise UsageError(f"track {name!r}: expected one of {', '.join([*_TRACKS, 'run'])}")
     return _TRACKS[name]
+
+
+_Lines = Iterator[tuple[int, bytes]]
+
+
+def validate_answers(
+    source: Source,
+    track: Track,
+    topics: Topics | None = None,
+    strict_length: bool = False,
+) -> Validation:
+    """Return the findings of a file of answers; memory grows with the topics, not with the file."""
+    watches = track.watches(topics)
+    if track.limit is not None:
+        watches += (WithinLimit(track.topic, track.limit, topics, strict_length),)
+    tally = Tally("question" if track.columns else "answer")
+    return Validation(_findings_of_answers(source, track, watches, tally), tally)
+
+
+def numbered_lines(source: Source, expected: str = "JSON lines") -> _Lines:
+    """Yield (number, line without its end) of every line."""
+    for first, text in stretches(source, expected):
+        lines = text.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        yield from enumerate(lines, first)
+
+
+def _findings_of_answers(
+    source: Source, track: Track, watches: tuple[Watch, ...], tally: Tally
+) -> Iterator[Finding]:
+    number = 0
+    for number, line in numbered_lines(source):
+        if not line.strip():
+            continue
+        # Lines that cannot be read are counted, too: they are answers that somebody meant to hand in.
+        tally.count += 1
+        record = row_of(line, track) if track.columns else _record(line, track)
+        if isinstance(record, str):
+            yield Finding(number, *error(record))
+            continue
+        for rule in track.rules:
+            yield from (Finding(number, *remark) for remark in rule(record))
+        for watch in watches:
+            yield from (Finding(number, *remark) for remark in watch.see(number, record))
+    for watch in watches:
+        yield from (Finding(number, *remark) for remark in watch.end())
+
+
+def _record(line: bytes, track: Track) -> Record | str:
+    """Return the record, or what is wrong with the line."""
+    try:
+        record: Any = msgspec.json.decode(line)
+    except (ValueError, RecursionError) as error:
+        return explained(error, line, track.title)
+    # JSON takes the last of two equal keys, so that half of an answer may be gone without a word.
+    for _, key in repeated_keys(line):
+        return REPEATED.format(key)
+    if not isinstance(record, dict):
+        return f"expected {track.title}, one JSON object a line, found {shown(record)}"
+    if not FORMS[track.form].fits(record):
+        fitting = [form for form in FORMS.values() if form.fits(record)]
+        answers = "answer" in record or any(form.is_own for form in fitting)
+        other = fitting[0].name if fitting and answers else ""
+        # Of another track's form: one line says so in place of a dozen that say what is not there.
+        if other:
+            return f"expected {track.title}, found {other}; validate them with a --track of their own"
+    return record
+
+
+def row_of(line: bytes, track: Track) -> Record | str:
+    """Return the columns by name, or what is wrong with the line."""
+    try:
+        # Files from Windows end lines with both.
+        columns = line.removesuffix(b"\r").decode().split("\t")
+    except UnicodeDecodeError as error:
+        return explained(error, line, track.title)
+    if len(columns) != len(track.columns):
+        names = " ".join(track.columns)
+        return f"expected {len(track.columns)} columns with tabs between ({names}), found {len(columns)}"
+    return {name: column.strip() for name, column in zip(track.columns, columns, strict=True)}

@@ -155,7 +155,7 @@ def judgements(inputs: Inputs, reading: Reading, floor: int, options: OfSpans) -
     if said:
         raise UsageError(f"--{said[0]} is about spans; leave it out for judgements of documents")
     if options.chunks is not None:
-        from rageval.spans.projecting import require_judged_chunks
+        from rageval.spans.projection import require_judged_chunks
 
         require_judged_chunks(options.chunks, found)
     return found

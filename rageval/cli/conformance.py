@@ -123,8 +123,8 @@ def _fuzzed(versions: dict[str, str], seconds: float, seed: int) -> int:
     """Print every difference found, as a vector; their number."""
     import msgspec
 
+    from rageval.conformance.fuzzer import fuzz
     from rageval.conformance.peers import OF_ANSWERS
-    from rageval.conformance.verdicts import fuzz
 
     differences = Counter[str]()
     of_runs = [name for name in versions if name not in OF_ANSWERS]

@@ -46,7 +46,7 @@ def doctor(
     rageval doctor collection
     """
 
-    from rageval.checking.diagnosing import CORPUS, TOPICS, diagnose
+    from rageval.checking.doctor import CORPUS, TOPICS, diagnose
 
     named = [*((path, TOPICS) for path in topics), *((path, CORPUS) for path in corpus)]
     every: list[tuple[Any, str | None]] = [*((path, None) for path in _expanded(files)), *named]

@@ -91,8 +91,7 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
     rageval import old.csv new.csv --map 'question=question,answer=our_answer,gold=expected' -o both
     rageval import traces.jsonl --only run -o - | rageval - qrels -m recall@10
     """
-    from rageval.logs.outputs import counts_of, manifest, outputs
-    from rageval.logs.parting import together
+    from rageval.logs.log import counts_of, manifest, outputs, together
 
     settings = _settings(options)
     names = _names(settings, logs)
@@ -217,7 +216,7 @@ def _write_one(log: Log, kind: str, output: str, logs: tuple[str, ...]) -> None:
     from pathlib import Path
 
     from rageval.files.writing import refuse_place, write_lines
-    from rageval.logs.outputs import outputs
+    from rageval.logs.log import outputs
 
     files = {name: lines for name, lines in outputs(log).items() if name.partition(".")[0] == kind}
     if len(files) > 1:

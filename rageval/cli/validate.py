@@ -127,7 +127,7 @@ def _validated(
 
 def _fix(file: str, out: opt.File, track: str) -> None:
     """Write the repaired copy, and say what was changed."""
-    from rageval.checking.repairing import write_repaired
+    from rageval.checking.repairs import write_repaired
 
     if track == "run":
         raise UsageError("--fix: nothing of a run can be repaired without inventing something")

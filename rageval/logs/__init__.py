@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rageval.logs.parting import Log
-from rageval.logs.reading import read
+from rageval.logs.log import Log
+from rageval.logs.readers import read
 from rageval.logs.rows import Grade, LogReader, LogReading, Passage, Row
 
 __all__ = ["Grade", "Log", "LogReader", "LogReading", "Passage", "Row", "read"]

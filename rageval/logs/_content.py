@@ -52,7 +52,7 @@ class Record:
 
     def __init__(self, raw: bytes | msgspec.Raw, where: str) -> None:
         """Take a value of JSON."""
-        self._raw = memoryview(raw)
+        self._raw = memoryview(raw)  # so that what is within copies nothing
         self._value: Any = msgspec.UNSET
         self.where = where
 
@@ -72,6 +72,7 @@ class Record:
         found = self._fields().get(name, msgspec.UNSET)
         if found is msgspec.UNSET:
             return None
+        # `log.json: a.b`: the first name stands behind the file, the further ones behind dots.
         where = f"{self.where}.{name}" if ": " in self.where else f"{self.where}: {name}"
         return Record(found, where) if isinstance(found, msgspec.Raw) else Record.of(found, where)
 
@@ -149,8 +150,18 @@ def opened(source: Source) -> Content:
     if start.startswith(_ZIP):
         return _zip(source, name)
     first = start.lstrip(_BLANKS)[:1]
-    if first == b"{" and _is_whole(start.lstrip(_BLANKS).partition(b"\n")[0]):
-        return _lines(source, name)
+    if first == b"{":
+        try:
+            _raw(start.lstrip(_BLANKS).partition(b"\n")[0])
+        except (ValueError, RecursionError):
+            pass  # an object that goes on in the next line
+        else:
+
+            def records() -> Iterator[Record]:
+                for line, raw in read_decoded(source, _raw, "a record of a log"):
+                    yield Record(raw.copy(), f"{name}:{line}")
+
+            return Content(name, "lines", next(records()), records)
     if first in (b"{", b"["):
         return _value(source, name)
     if not start.strip():
@@ -158,6 +169,7 @@ def opened(source: Source) -> Content:
     return _table(name, "csv", lambda: _csv_rows(source, name))
 
 
+# Texts are matched, too, and left alone: "NaN" within one is a word.
 _NO_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b', re.DOTALL)
 
 
@@ -176,27 +188,19 @@ def _raw(line: bytes) -> msgspec.Raw:
     return msgspec.json.decode(_plain(line), type=msgspec.Raw)
 
 
-def _is_whole(line: bytes) -> bool:
-    try:
-        _raw(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _lines(source: Source, name: str) -> Content:
-    def records() -> Iterator[Record]:
-        for line, raw in read_decoded(source, _raw, "a record of a log"):
-            yield Record(raw.copy(), f"{name}:{line}")
-
-    return Content(name, "lines", next(records()), records)
-
-
 def _value(source: Source, name: str) -> Content:
     """Read one value of JSON that fills the file; an array is its records."""
     text = _plain(_all_of(source, name, limits_of(source).record))
     whole = Record(text, name)
-    _refuse_broken(text, name)
+    try:
+        msgspec.json.decode(text, type=msgspec.Raw)
+    except (ValueError, RecursionError) as error:
+        # Only in its words does the error say at which byte; people look for a line.
+        digits = str(error).rpartition("(byte ")[2].rstrip(")")
+        place = int(digits) if digits.isascii() and digits.isdigit() else len(text)
+        begin = text.rfind(b"\n", 0, place) + 1
+        line, number = text[begin : begin + 400].partition(b"\n")[0], text.count(b"\n", 0, place) + 1
+        raise InputError(f"{name}:{number}: {explained(error, line, 'a log')}") from None
     is_list = text.lstrip(_BLANKS)[:1] == b"["
     first = next(whole.each(), None) if is_list else whole
     if first is None:
@@ -217,19 +221,6 @@ def _all_of(source: Source, name: str, most: int) -> bytes:
     return b"".join(parts).removeprefix(_BOM)
 
 
-def _refuse_broken(text: bytes, name: str) -> None:
-    """Say in which line a value of JSON breaks."""
-    try:
-        msgspec.json.decode(text, type=msgspec.Raw)
-    except (ValueError, RecursionError) as error:
-        told = str(error)
-        digits = told.rpartition("(byte ")[2].rstrip(")")
-        at = int(digits) if digits.isascii() and digits.isdigit() else len(text)
-        begin = text.rfind(b"\n", 0, at) + 1
-        line, number = text[begin : begin + 400].partition(b"\n")[0], text.count(b"\n", 0, at) + 1
-        raise InputError(f"{name}:{number}: {explained(error, line, 'a log')}") from None
-
-
 def _table(name: str, form: str, rows: Callable[[], Iterator[tuple[int, dict[str, Any]]]]) -> Content:
     def records() -> Iterator[Record]:
         for number, row in rows():
@@ -244,7 +235,7 @@ def _table(name: str, form: str, rows: Callable[[], Iterator[tuple[int, dict[str
 def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line, row) of a CSV file with a header; rows without anything in them are none."""
     limits = limits_of(source)
-    csv.field_size_limit(limits.record)
+    csv.field_size_limit(limits.record)  # the module's own is 131,072 characters a cell
     lines = _text_lines(source, name)
     first = next(lines, "")
     mark = _mark_of(first)
@@ -255,6 +246,7 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
         named = [cell for cell in header if cell]
         if len(set(named)) < len(named):
             raise InputError(f"{name}:1: a column stands twice in the header: {', '.join(header)[:200]}")
+        # A cell may hold line ends: a row begins behind the last line of the one before.
         line = reader.line_num + 1
         for row in reader:
             if row and len(row) != len(header):
@@ -283,6 +275,7 @@ def _text_lines(source: Source, name: str) -> Iterator[str]:
     for part in chunks(source, limits_of(source).record):
         part = part.removeprefix(_BOM) if number == 1 else part
         try:
+            # Within quotes, line ends are a part of the cell, and stay as they are.
             yield from io.StringIO(part.decode(), newline="\n")
         except UnicodeDecodeError as error:
             line = number + part.count(b"\n", 0, error.start)
@@ -335,7 +328,22 @@ def _member(packed: IO[bytes], info: zipfile.ZipInfo, where: str, limits: Limits
     packed.seek(name + extra, io.SEEK_CUR)
     raw = packed.read(info.compress_size)
     most = min(limits.record, max(_LENIENT, len(raw) * limits.ratio))
-    content = _unpacked(raw, info.compress_type, where, most)
+    # A byte more than is allowed, to be told from as many as are.
+    try:
+        if info.compress_type == _STORED:
+            content = raw
+        elif info.compress_type == _DEFLATED:
+            content = zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, most + 1)
+        elif info.compress_type == _ZSTANDARD:
+            content = unpacked(cast("IO[bytes]", io.BytesIO(raw)), ZSTD).read(most + 1)
+        else:
+            content = None  # a method that is none of these
+    except MissingPackage as error:
+        raise InputError(f"{where}: {error}; or log as JSON") from None
+    except Exception as error:  # each of the packages has errors of its own
+        raise InputError(f"{where}: cannot be unpacked ({error!s:.200})") from None
+    if content is None:
+        raise InputError(f"{where}: is packed by method {info.compress_type}; expected deflate or Zstandard")
     if len(content) > most:
         raise InputError(
             f"{where}: unpacks to more than {most:,} bytes, {limits.ratio} times its size or the limit of a"
@@ -344,19 +352,3 @@ def _member(packed: IO[bytes], info: zipfile.ZipInfo, where: str, limits: Limits
     if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
         raise InputError(f"{where}: is damaged: its checksum is not that of its content")
     return content
-
-
-def _unpacked(raw: bytes, method: int, where: str, most: int) -> bytes:
-    """Return a byte more than allowed at most."""
-    try:
-        if method == _STORED:
-            return raw
-        if method == _DEFLATED:
-            return zlib.decompressobj(-zlib.MAX_WBITS).decompress(raw, most + 1)
-        if method == _ZSTANDARD:
-            return unpacked(cast("IO[bytes]", io.BytesIO(raw)), ZSTD).read(most + 1)
-    except MissingPackage as error:
-        raise InputError(f"{where}: {error}; or log as JSON") from None
-    except Exception as error:  # each of the packages has errors of its own
-        raise InputError(f"{where}: cannot be unpacked ({error!s:.200})") from None
-    raise InputError(f"{where}: is packed by method {method}; expected deflate or Zstandard")

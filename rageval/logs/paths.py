@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,6 +26,7 @@ FIELDS = (
 _PREFIXES = ("fact:", "grade:")
 _FILTERS = ("json", "literal", "split")
 _NAME = re.compile(r"[^.\[\]|,=\"\s]+")
+# A step: [3], [] or ["any name"], or a name, which behind others has a dot before it.
 _STEP = re.compile(
     r"\[(?:(?P<number>\d{1,9})|(?P<text>\"(?:[^\"\\]|\\.)*\"))?\]|\.?(?P<name>[^.\[\]|,=\"\s]+)"
 )
@@ -66,24 +67,19 @@ def mapping_of(words: str | Mapping[str, str] | Iterable[str] | None) -> dict[st
         return {}
     if isinstance(words, Mapping):
         return {_field(name): path_of(str(text)) for name, text in words.items()}
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for text in [words] if isinstance(words, str) else words:
-        for part in _parts(text):
+        # Commas part it, but for those within quotes.
+        parts = (match[0].strip() for match in re.finditer(r'(?:"(?:[^"\\]|\\.)*"|[^,"]|")+', text))
+        for part in filter(None, parts):
             name, equals, path = part.partition("=")
             if not equals:
                 raise UsageError(f"--map {visible(part)!r:.80}: expected FIELD=PATH, such as question=vars.q")
             field = _field(name.strip())
-            if field in found:
+            if field in paths:
                 raise UsageError(f"--map {field}: is said twice; expected one path")
-            found[field] = path_of(path.strip())
-    return found
-
-
-def _parts(text: str) -> Iterator[str]:
-    """Yield what commas part, but for those within quotes."""
-    for match in re.finditer(r'(?:"(?:[^"\\]|\\.)*"|[^,"]|")+', text):
-        if match[0].strip():
-            yield match[0].strip()
+            paths[field] = path_of(path.strip())
+    return paths
 
 
 def _field(name: str) -> str:
@@ -103,23 +99,36 @@ def path_of(text: str) -> Path:
     if not text.strip() or "|".join(pieces) != text:
         raise _no_path(text, text)
     first, *rest = pieces
-    return Path(text, _steps(first.strip(), text), tuple(_filter(piece.strip(), text) for piece in rest))
+    filters = []
+    for piece in map(str.strip, rest):
+        match = _FILTER.match(piece)
+        name, argument = (match["name"], match["text"]) if match else (piece, None)
+        # `split` alone takes a text, and cannot do without.
+        if name not in _FILTERS or match is None or (name == "split") != (argument is not None):
+            raise UsageError(
+                f'{visible(text)!r:.120}: expected behind the bar one of json, literal, split("…"), found'
+                f" {visible(piece)!r:.60}" + suggestion(name, _FILTERS)
+            )
+        mark = _quoted(argument, text) if argument else ""
+        filters.append(Filter(name, mark, _steps(piece[match.end() :], text)))
+    return Path(text, _steps(first.strip(), text), tuple(filters))
 
 
 def _steps(piece: str, whole: str) -> tuple[str | int | None, ...]:
     steps: list[str | int | None] = []
-    at = 0
-    while at < len(piece):
-        found = _STEP.match(piece, at)
-        if found is None or (found["name"] and at and piece[at] != "."):
-            raise _no_path(whole, piece[at:])
-        if found["name"]:
-            steps.append(found["name"])
-        elif found["text"]:
-            steps.append(_quoted(found["text"], whole))
+    place = 0
+    while place < len(piece):
+        match = _STEP.match(piece, place)
+        # Only at the beginning may a name stand without a dot: a["b"]c is no path.
+        if match is None or (match["name"] and place and piece[place] != "."):
+            raise _no_path(whole, piece[place:])
+        if match["name"]:
+            steps.append(match["name"])
+        elif match["text"]:
+            steps.append(_quoted(match["text"], whole))
         else:
-            steps.append(int(found["number"]) if found["number"] else _EACH)
-        at = found.end()
+            steps.append(int(match["number"]) if match["number"] else _EACH)
+        place = match.end()
     return tuple(steps)
 
 
@@ -128,17 +137,6 @@ def _quoted(text: str, whole: str) -> str:
         return msgspec.json.decode(text, type=str)
     except (ValueError, RecursionError):
         raise _no_path(whole, text) from None
-
-
-def _filter(piece: str, whole: str) -> Filter:
-    found = _FILTER.match(piece)
-    name, argument = (found["name"], found["text"]) if found else (piece, None)
-    if name not in _FILTERS or found is None or (name == "split") != (argument is not None):
-        raise UsageError(
-            f'{visible(whole)!r:.120}: expected behind the bar one of json, literal, split("…"), found'
-            f" {visible(piece)!r:.60}" + suggestion(name, _FILTERS)
-        )
-    return Filter(name, _quoted(argument, whole) if argument else "", _steps(piece[found.end() :], whole))
 
 
 def _no_path(whole: str, rest: str) -> UsageError:
@@ -157,13 +155,13 @@ def found_at(record: Any, path: Path, where: str) -> Any:
 
 
 def _walked(value: Any, steps: Sequence[str | int | None], where: str) -> Any:
-    for at, step in enumerate(steps):
+    for number, step in enumerate(steps):
         if step is _EACH:
             if value is None:
                 return None
             if not isinstance(value, list):
                 raise InputError(f"{where}: expected a list for [], found {_said(value)}")
-            return [_walked(item, steps[at + 1 :], where) for item in value]
+            return [_walked(item, steps[number + 1 :], where) for item in value]
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and step < len(value) else None
         else:
@@ -174,6 +172,7 @@ def _walked(value: Any, steps: Sequence[str | int | None], where: str) -> Any:
 
 
 def _filtered(value: Any, how: Filter, where: str) -> Any:
+    # A step before led to many texts, and each of them holds more.
     if isinstance(value, list) and how.name != "split":
         return [_filtered(item, how, where) for item in value]
     if value is None or (not isinstance(value, str) and how.name != "split"):
@@ -207,6 +206,7 @@ _ESCAPE = re.compile(
 )
 _PLAIN = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "\n": ""}
 _DEEPEST = 20
+# A metric that failed is nan, which says as little as None.
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, "nan": None}
 
 
@@ -217,13 +217,13 @@ def literal(text: str, where: str) -> Any:
     ["it's", 'a\nb', 1.5, None]
     """
     stack: list[list[Any]] = [[]]
-    at, may_have = 0, True  # a value may stand here
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        mark = found["mark"] if found else ""
-        if found is None or (mark in ("[", "(", None) and not may_have) or (mark == "," and may_have):
+    place, may_have = 0, True  # a value may stand here
+    while place < len(text):
+        token = _TOKEN.match(text, place)
+        mark = token["mark"] if token else ""
+        if token is None or (mark in ("[", "(", None) and not may_have) or (mark == "," and may_have):
             break
-        at = found.end()
+        place = token.end()
         if mark in ("[", "("):
             inner: list[Any] = []
             stack[-1].append(inner)
@@ -238,14 +238,23 @@ def literal(text: str, where: str) -> Any:
         elif mark == ",":
             may_have = True
         else:
-            stack[-1].append(_value_of(found, where))
+            if token["word"]:
+                value = _WORDS[token["word"]]
+            elif token["number"]:
+                is_whole = not re.search("[.eE]", token["number"])
+                # `int` refuses a number of more than some thousand digits with an error of its own.
+                value = int(token["number"][:400]) if is_whole else float(token["number"])
+            else:
+                value = _ESCAPE.sub(lambda match: _meant(match, where), token["text"][1:-1])
+            stack[-1].append(value)
             may_have = False
     else:
+        # No break, so the text ends where a token does; one value and no open bracket make it a literal.
         if len(stack) == 1 and len(stack[0]) == 1:
             return stack[0][0]
     raise InputError(
-        f"{where}: expected a list of quoted texts as Python writes it, found at character {at + 1}"
-        f" {_said(text[at : at + 60])}"
+        f"{where}: expected a list of quoted texts as Python writes it, found at character {place + 1}"
+        f" {_said(text[place : place + 60])}"
     )
 
 
@@ -259,22 +268,14 @@ def list_in(text: str) -> str:
         return ""
     for way, read in (("|json[]", parsed_json), ("|literal[]", literal)):
         try:
-            found = read(text.strip(), "")
+            items = read(text.strip(), "")
         except InputError:
             continue
-        if found and isinstance(found, list) and all(isinstance(item, str) for item in found):
+        if items and isinstance(items, list) and all(isinstance(item, str) for item in items):
             return way
-        if found and isinstance(found, list) and all(isinstance(item, dict) for item in found):
-            return next((f"{way}.{name}" for name in LIKELY["contexts"] if name in found[0]), "")
+        if items and isinstance(items, list) and all(isinstance(item, dict) for item in items):
+            return next((f"{way}.{name}" for name in LIKELY["contexts"] if name in items[0]), "")
     return ""
-
-
-def _value_of(found: re.Match[str], where: str) -> Any:
-    if found["word"]:
-        return _WORDS[found["word"]]
-    if found["number"]:
-        return float(found["number"]) if re.search("[.eE]", found["number"]) else int(found["number"][:400])
-    return _ESCAPE.sub(lambda match: _meant(match, where), found["text"][1:-1])
 
 
 def _meant(match: re.Match[str], where: str) -> str:
@@ -288,6 +289,9 @@ def _meant(match: re.Match[str], where: str) -> str:
 def _said(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return visible(repr(text[:80]) if isinstance(value, str) else text[:80])
+
+
+_KINDS: dict[type, str] = {str: "text", bool: "yes or no", int: "number", float: "number"}
 
 
 class FieldLook:
@@ -310,7 +314,7 @@ class FieldLook:
     def take(self, value: Any, number: int) -> None:
         """Look at the value of a record."""
         self.records.add(number)
-        self.kinds[_kind(value)] = None
+        self.kinds[_KINDS.get(type(value), "object")] = None
         self.example = self.example or (value if isinstance(value, str) else json.dumps(value, default=str))
         if isinstance(value, str) and _SHARE.fullmatch(value.strip()):
             self._shares.add(value.strip())
@@ -326,32 +330,28 @@ _PLAIN_WORDS = re.compile(r"[\w\[\].,=:-]+", re.ASCII)  # which every shell take
 
 def fields_of(records: Iterable[Any]) -> tuple[dict[str, FieldLook], int]:
     """Return the paths that records have, with what stands there, and how many records were looked at."""
-    found: dict[str, FieldLook] = {}
+    fields: dict[str, FieldLook] = {}
     number = 0
     for number, record in enumerate(records, 1):
-        _look(record, "", number, found, 0)
+        _look(record, "", number, fields, 0)
         if number == _MOST_RECORDS:
             break
-    return found, number
+    return fields, number
 
 
-def _look(value: Any, path: str, number: int, found: dict[str, FieldLook], depth: int) -> None:
+def _look(value: Any, path: str, number: int, fields: dict[str, FieldLook], depth: int) -> None:
     if isinstance(value, dict) and depth < _DEEP:
         for name, inner in value.items():
             if not name:
                 continue  # a column without a name, such as the numbers of rows
             step = name if _SIMPLE.fullmatch(name) else f"[{json.dumps(name, ensure_ascii=False)}]"
             between = "." if path and not step.startswith("[") else ""
-            _look(inner, f"{path}{between}{step}", number, found, depth + 1)
+            _look(inner, f"{path}{between}{step}", number, fields, depth + 1)
     elif isinstance(value, list) and depth < _DEEP:
-        for inner in value[:20]:
-            _look(inner, f"{path}[]", number, found, depth + 1)
-    elif value is not None and path and (path in found or len(found) < _MOST_FIELDS):
-        found.setdefault(path, FieldLook(path)).take(value, number)
-
-
-def _kind(value: Any) -> str:
-    return {str: "text", bool: "yes or no", int: "number", float: "number"}.get(type(value), "object")
+        for inner in value[:20]:  # enough to see what the others are like
+            _look(inner, f"{path}[]", number, fields, depth + 1)
+    elif value is not None and path and (path in fields or len(fields) < _MOST_FIELDS):
+        fields.setdefault(path, FieldLook(path)).take(value, number)
 
 
 LIKELY: dict[str, tuple[str, ...]] = {
@@ -387,61 +387,59 @@ _OF_SYSTEMS = _HINTS["answer"] - {"answer"}
 _NO_HINT = frozenset(("id", "ids", "type", "score", "scores", "count", "number", "time"))
 
 
-def suggested(found: Mapping[str, FieldLook]) -> str:
+def suggested(fields: Mapping[str, FieldLook]) -> str:
     """Return a `--map` that the names of fields suggest; nothing without a question and an answer."""
-    said: dict[str, str] = {}
+    paths_of: dict[str, str] = {}
     for field, names in LIKELY.items():
         for name in names:
-            if best := _best(found, said, field, {path for path in found if _last(path) == name}):
-                said[field] = best
+            if best := _best(fields, paths_of, field, {path for path in fields if _last(path) == name}):
+                paths_of[field] = best
                 break
     # Beside `prediction`, `answer` is the right one.
-    of_systems = {path for path in found if _hints_at(path, _OF_SYSTEMS)}
-    other = _best(found, said, "answer", of_systems) if "gold" not in said else ""
-    if other and _last(said.get("answer", "")) == "answer":
-        said |= {"gold": said["answer"], "answer": other}
+    of_systems = {path for path in fields if _hints_at(path, _OF_SYSTEMS)}
+    other = _best(fields, paths_of, "answer", of_systems) if "gold" not in paths_of else ""
+    if other and _last(paths_of.get("answer", "")) == "answer":
+        paths_of |= {"gold": paths_of["answer"], "answer": other}
     for field, hints in _HINTS.items():
-        if field not in said:
-            best = _best(found, said, field, {path for path in found if _hints_at(path, hints)})
-            said |= {field: best} if best else {}
-    if "contexts" not in said:
-        said.pop("context_ids", None)
-    if not said.keys() & {"question", "answer"}:
+        if field not in paths_of:
+            best = _best(fields, paths_of, field, {path for path in fields if _hints_at(path, hints)})
+            paths_of |= {field: best} if best else {}
+    if "contexts" not in paths_of:
+        paths_of.pop("context_ids", None)
+    if not paths_of.keys() & {"question", "answer"}:
         return ""
-    paths = [
-        f"{field}={said[field]}{_list_at(found[said[field]], field)}" for field in LIKELY if field in said
-    ]
-    taken = set(said.values())
-    paths += [f"grade:{path}={path}" for path, seen in found.items() if seen.is_share and path not in taken]
+    paths = []
+    for field in filter(paths_of.__contains__, LIKELY):
+        seen, way = fields[paths_of[field]], ""
+        if field == "contexts" and "[]" not in seen.path:
+            # What reads passages that stand in one text, as far as its example shows it.
+            marks = (mark for mark in ("||", "|") if mark in seen.example)
+            way = list_in(seen.example) or next((f'|split("{mark}")' for mark in marks), "")
+        paths.append(f"{field}={paths_of[field]}{way}")
+    taken = set(paths_of.values())
+    paths += [f"grade:{path}={path}" for path, seen in fields.items() if seen.is_share and path not in taken]
     words = ",".join(paths)
     return f"--map {words}" if _PLAIN_WORDS.fullmatch(words) else f"--map {shlex.quote(words)}"
 
 
-def _best(found: Mapping[str, FieldLook], said: Mapping[str, str], field: str, paths: set[str]) -> str:
+def _best(fields: Mapping[str, FieldLook], taken: Mapping[str, str], field: str, paths: set[str]) -> str:
     """Return the path that most records have, of several the shortest; none if none can be the field."""
     is_many = field.startswith("context")
     fit = [
         path
-        for path, seen in found.items()
+        for path, seen in fields.items()
         if path in paths
         and "text" in seen.kinds
         and not seen.is_share
-        and path not in said.values()
+        and path not in taken.values()
         # Passages are many, or a cell that is called so; one of each of the others is wanted.
         and ("[]" in path or (field == "contexts" and _hints_at(path, _HINTS["contexts"]))) == is_many
     ]
-    return max(fit, key=lambda path: (len(found[path].records), -len(path)), default="")
-
-
-def _list_at(seen: FieldLook, field: str) -> str:
-    """Return what reads passages that stand in one text, as far as its example shows it."""
-    if field != "contexts" or "[]" in seen.path:
-        return ""
-    marks = (mark for mark in ("||", "|") if mark in seen.example)
-    return list_in(seen.example) or next((f'|split("{mark}")' for mark in marks), "")
+    return max(fit, key=lambda path: (len(fields[path].records), -len(path)), default="")
 
 
 def _hints_at(path: str, hints: frozenset[str]) -> bool:
+    # `expectedAnswer` is two words, as `expected_answer` is.
     words = set(re.findall("[a-z]+", re.sub("(?<=[a-z])(?=[A-Z])", " ", _last_as_is(path)).lower()))
     return bool(words & hints) and not words & _NO_HINT
 

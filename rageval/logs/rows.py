@@ -19,6 +19,8 @@ from rageval.files.limits import DEFAULT, Limits
 from rageval.logs._content import Content, Record
 from rageval.text import visible
 
+PERSON = "person:"  # what a judge's name begins with who is somebody, and no model
+_LONGEST_FACT = 100
 _Struct = TypeVar("_Struct")
 
 
@@ -98,6 +100,33 @@ class LogReader:
     rows: Callable[[Content, LogReading], Iterator[Row]]
 
 
+def log_reader(
+    tool: str, fits: Callable[[Content], bool]
+) -> Callable[[Callable[[Content, LogReading], Iterator[Row]]], LogReader]:
+    """Declare the function below, which yields the rows of a tool's logs, as that tool's reader."""
+    return lambda rows: LogReader(tool, fits, rows)
+
+
+def holding(*ways: str) -> Callable[[Content], bool]:
+    """Return what tells a log by fields of its first record, in one of several ways.
+
+    `meta.cursor data` are a field within `meta` and one beside it.
+    """
+    every = [way.split() for way in ways]
+
+    def fits(content: Content) -> bool:
+        fields = content.first.keys()  # once: each look decodes the record
+        return any(
+            all(
+                name in fields if "." not in name else content.first.at(*name.split(".")) is not None
+                for name in way
+            )
+            for way in every
+        )
+
+    return fits
+
+
 def read_as(form: type[_Struct], record: Any, where: str) -> _Struct:
     """Return a decoded value as a struct declares it; `InputError` names the field that is not so."""
     try:
@@ -119,6 +148,7 @@ def number_of(value: Any) -> float | None:
             value = float(value)
         except ValueError:
             return None
+    # To Python, True is a whole number.
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:
@@ -187,19 +217,21 @@ def passages_of(documents: Any, where: str) -> list[Passage]:
         return []
     if not isinstance(documents, list):
         raise InputError(f"{where}: expected a list of documents, found {type(documents).__name__}")
-    return [_passage(document, f"{where}[{at}]") for at, document in enumerate(documents)]
-
-
-def _passage(document: Any, where: str) -> Passage:
-    if isinstance(document, str):
-        return Passage(document)
-    if not isinstance(document, dict):
-        raise InputError(f"{where}: expected a text or a document, found {type(document).__name__}")
-    about = document.get("metadata")
-    about = about if isinstance(about, dict) else {}
-    text = next((document[name] for name in _TEXTS if isinstance(document.get(name), str)), "")
-    score = next((each for each in (document.get("score"), about.get("score")) if each is not None), None)
-    return Passage(text, text_of(document.get("id", about.get("doc_uri", ""))), number_of(score))
+    passages = []
+    for number, document in enumerate(documents):
+        if isinstance(document, str):
+            passages.append(Passage(document))
+            continue
+        if not isinstance(document, dict):
+            kind = type(document).__name__
+            raise InputError(f"{where}[{number}]: expected a text or a document, found {kind}")
+        about = document.get("metadata")
+        about = about if isinstance(about, dict) else {}
+        text = next((document[name] for name in _TEXTS if isinstance(document.get(name), str)), "")
+        score = next((each for each in (document.get("score"), about.get("score")) if each is not None), None)
+        doc = text_of(document.get("id", about.get("doc_uri", "")))
+        passages.append(Passage(text, doc, number_of(score)))
+    return passages
 
 
 def text_of(value: Any) -> str:
@@ -221,6 +253,7 @@ def question_in(value: Any) -> str:
         return ""
     if isinstance(value.get("messages"), list):
         return last_said(value["messages"], "user") or ""
+    # Of several texts, which is the question would be a guess.
     named = [value[name] for name in _ASKED if isinstance(value.get(name), str)]
     texts = named or [text for text in value.values() if isinstance(text, str)]
     return texts[0] if len(texts) == 1 else ""
@@ -282,6 +315,7 @@ def last_said(messages: Iterable[Any], role: str) -> str | None:
             texts = [
                 part.get("text", part.get("content")) if isinstance(part, dict) else part for part in parts
             ]
+            # Parts may be images or calls of tools, which have no text.
             told = [text for text in texts if isinstance(text, str)]
             said = "\n".join(told) if told or not parts else None
     return said
@@ -292,6 +326,7 @@ def ids_in(metadata: Any) -> dict[str, str]:
     if not isinstance(metadata, dict):
         return {}
     named = {name: text_of(value) for name, value in metadata.items() if is_id(name)}
+    # Sorting is stable: among names that say as much, the log's order decides.
     first = sorted(named, key=lambda name: not any(word in name.lower() for word in _OF_QUESTIONS))
     return {
         name: named[name]
@@ -327,9 +362,6 @@ def facts_in(metadata: Any) -> dict[str, Any]:
         and not is_id(name)
         and len(str(value)) <= _LONGEST_FACT
     }
-
-
-_LONGEST_FACT = 100
 
 
 def folded(text: str) -> str:

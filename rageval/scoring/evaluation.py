@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from rageval.measures.bounds import Bounds
     from rageval.scoring.gold import Draw, Gold
     from rageval.scoring.likeness import Alike
-    from rageval.spans.projecting import Projected
+    from rageval.spans.projection import Projected
     from rageval.typing import ChosenLike, Executor, MeasuresLike, QrelsLike, RunLike, RunOptions, RunsLike
 
 _LOOKED_AT = 50_000  # documents, in search of why none is judged

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from typing import SupportsFloat
 
     from rageval.records import Qrel
-    from rageval.spans.projecting import Projected
+    from rageval.spans.projection import Projected
     from rageval.typing import AnyRecord, Frame, JudgedRecord
 
 _FIELDS = ("query_id", "doc_id", "relevance")

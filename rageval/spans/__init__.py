@@ -6,7 +6,7 @@ anchor("qrels.nugget", "old.jsonl", "docs", quotes="judged.jsonl").save("spans.j
 rageval.evaluate("alpha_ndcg@10", "run.trec", project("spans.jsonl", "new.jsonl", "docs"))  # every time
 """
 
-from rageval.spans.anchoring import Anchored, anchor
-from rageval.spans.projecting import Projected, project
+from rageval.spans.anchors import Anchored, anchor
+from rageval.spans.projection import Projected, project
 
 __all__ = ["Anchored", "Projected", "anchor", "project"]

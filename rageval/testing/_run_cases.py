@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
-from rageval.conformance.drawing import run_and_qrels
+from rageval.conformance.inputs import run_and_qrels
 from rageval.measures import run_measures
 from rageval.measures.base import NEITHER, Measure
 from rageval.scoring.evaluation import evaluate

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval.checking._runs import validate_run
-from rageval.checking.diagnosing import diagnose
+from rageval.checking.doctor import diagnose
+from rageval.checking.runs import validate_run
 from rageval.files.limits import DEFAULT
 from rageval.files.trec import LineForm
 from rageval.judges.rubric import rubric_named
@@ -365,7 +365,7 @@ def test_whatever_the_files_hold_there_is_no_traceback(contents: list[list[str]]
 
 
 def test_the_bundled_samples_are_told_apart() -> None:
-    from rageval.checking.diagnosing import _kind_of_file
+    from rageval.checking.doctor import _kind_of_file
 
     folder = ROOT / "examples" / "data"
     kinds = {path.name: _kind_of_file(str(path)) for path in sorted((folder / "answers").glob("*.jsonl"))}

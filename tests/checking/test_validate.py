@@ -17,9 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.checking._answers import validate_answers
-from rageval.checking.repairing import repaired
-from rageval.checking.tracks import track_named
+from rageval.checking.repairs import repaired
+from rageval.checking.tracks import track_named, validate_answers
 from test_bad_input import HOSTILE, Outcome, command
 
 GOLDEN = Path(__file__).parents[1] / "golden"

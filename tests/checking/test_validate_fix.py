@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.checking._answers import validate_answers
-from rageval.checking.repairing import _repaired
-from rageval.checking.tracks import Allowed, track_named
+from rageval.checking.repairs import _repaired
+from rageval.checking.tracks import Allowed, track_named, validate_answers
 from rageval.files.answers import read_answers
 from rageval.records import Answer
 from test_bad_input import Outcome, command

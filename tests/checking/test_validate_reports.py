@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval.checking import diagnose, validate
-from rageval.checking.repairing import repaired
+from rageval.checking.repairs import repaired
 from rageval.checking.tracks import track_named
 from rageval.files.answers import read_answers
 from test_answers_files import stream

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval.checking._runs import validate_run
+from rageval.checking.runs import validate_run
 from test_bad_input import BAD_RUN_LINES, BAD_SCORES, Outcome, command
 
 GOLDEN = Path(__file__).parents[1] / "golden"

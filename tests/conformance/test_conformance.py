@@ -24,22 +24,22 @@ from rageval.conformance import (
     AnswerVector,
     RunVector,
     answer_vectors,
+    fuzzer,
     run_vectors,
     verdicts,
 )
-from rageval.conformance._asking import _MEMORY, PeerProcess, PeerQuestion, PeerReply, reply_to
-from rageval.conformance._reasons import REASONS, TOPICS
+from rageval.conformance._process import _MEMORY, PeerProcess, PeerQuestion, PeerReply, reply_to
 from rageval.conformance._vectors import text_of
-from rageval.conformance.peers import PEERS, installed, peer_named
+from rageval.conformance.peers import PEERS, REASONS, TOPICS, installed, peer_named
 from rageval.conformance.verdicts import (
     AGREES,
     COMPATIBLE,
     DIFFERS,
     FAILS,
     WRONG,
-    _verdict,
     of_peer,
     of_rageval,
+    verdict_of,
 )
 from rageval.measures import builtin, span_measures
 from rageval.measures.parsing import parse_measure
@@ -162,7 +162,7 @@ class TestVerdicts:
     TIED = VECTORS["ties"]
 
     def of(self, reply: PeerReply, vector: RunVector = TIED, name: str = "ranx", **changes: Any) -> str:
-        return _verdict(name, peer(**changes), vector, "recall@1", reply).verdict
+        return verdict_of(name, peer(**changes), vector, "recall@1", reply).verdict
 
     def test_the_same_value(self) -> None:
         assert self.of(said(0.0)) == AGREES
@@ -252,7 +252,7 @@ class TestFuzzing:
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["pyndeval", "pytrec_eval", "ir_measures"])
     def test_nothing_differs(self, name: str) -> None:
-        done = list(islice(verdicts.fuzz(name, 3600, seed=1), 4))
+        done = list(islice(fuzzer.fuzz(name, 3600, seed=1), 4))
         assert sum(one.values for one in done) > 100
         assert [difference for one in done for difference in one.differences] == []
 
@@ -272,7 +272,7 @@ class TestFuzzing:
             }
 
         monkeypatch.setattr(RunVector, "found", wrong)
-        differences = (one for done in verdicts.fuzz("pytrec_eval", 3600) for one in done.differences)
+        differences = (one for done in fuzzer.fuzz("pytrec_eval", 3600) for one in done.differences)
         found = next(differences)
         assert found.verdict.measure == "rr"
         assert len(found.vector.run) == 2
@@ -285,7 +285,7 @@ class TestFuzzing:
         import random
 
         tool = peer_named("pyndeval")
-        one, two, other = (verdicts._drawn(random.Random(seed), tool) for seed in ("1/1", "1/1", "2/1"))
+        one, two, other = (fuzzer._drawn(random.Random(seed), tool) for seed in ("1/1", "1/1", "2/1"))
         assert one == two != other
 
     @pytest.mark.parametrize("line", PINNED.read_text(encoding="utf-8").splitlines())

@@ -14,8 +14,7 @@ from click.testing import CliRunner
 
 from rageval.cli import main
 from rageval.conformance import RunVector
-from rageval.conformance._reasons import topics_in
-from rageval.conformance.peers import installed, peer_named
+from rageval.conformance.peers import installed, peer_named, topics_in
 from rageval.conformance.verdicts import AGREES, COMPATIBLE, FAILS, WRONG, of_peer
 
 pytestmark = pytest.mark.slow

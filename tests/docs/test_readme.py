@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval.logs.reading import TOOLS
+from rageval.logs.readers import TOOLS
 from snippets import ROOT, blocks, console_mistake, lacks, program_mistake, python_mistake, rageval, run
 
 pytestmark = pytest.mark.slow

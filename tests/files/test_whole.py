@@ -21,7 +21,7 @@ from rageval.files.columnar import run_rows
 from rageval.files.limits import DEFAULT
 from rageval.files.opening import File
 from rageval.files.whole import read_whole, text_of_whole
-from rageval.logs.reading import read
+from rageval.logs.readers import read
 
 ANSWER = {"query_id": "q", "run_id": "s", "question": "What?", "answer": "Fact."}
 # Each has a file that somebody names, {}, which is read whole.

@@ -17,7 +17,7 @@ from rageval import logs
 from rageval.errors import InputError
 from rageval.files.answers import FORMS, read_answers
 from rageval.logs import Log
-from rageval.logs.reading import GENERIC, TOOLS
+from rageval.logs.readers import GENERIC, TOOLS
 
 LOGS = Path(__file__).parents[1] / "golden" / "logs"
 MAP = "question=question,answer=answer,query_id=query_id,grade:quality=quality"

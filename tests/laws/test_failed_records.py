@@ -18,7 +18,7 @@ from rageval.files.answers import write_answers
 from rageval.judges.material import SPLITS, Material, VerdictRow, tasks
 from rageval.judges.panel import Settings, claims_by, judged_by
 from rageval.judges.rubric import Rubric, rubric_named, rubric_names
-from rageval.logs.reading import GENERIC, TOOLS
+from rageval.logs.readers import GENERIC, TOOLS
 from rageval.measures import answer_measures
 from rageval.measures.parsing import parse_measures
 from rageval.records import Answer, Nugget, Question, Sentence

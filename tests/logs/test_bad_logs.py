@@ -21,7 +21,7 @@ from rageval.cli import main
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import read_answers
 from rageval.files.limits import DEFAULT
-from rageval.logs.outputs import outputs
+from rageval.logs.log import outputs
 from rageval.logs.paths import literal
 from rageval.scoring.answers import read_judgements
 
@@ -420,8 +420,8 @@ def test_odd_values_anywhere_are_told_or_read_and_what_is_read_is_fine(seed: int
 
 
 def test_a_plug_in_of_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rageval.logs import reading
+    from rageval.logs import readers
 
-    monkeypatch.setattr(reading, "plugin", lambda group, name: object())
+    monkeypatch.setattr(readers, "plugin", lambda group, name: object())
     with pytest.raises(UsageError, match="is a object, expected a rageval"):
         logs.read(str(LOGS / "ragas/result.jsonl"), tool="mine")

@@ -12,8 +12,8 @@ import pytest
 from rageval import logs
 from rageval.errors import InputError, UsageError
 from rageval.logs import Log
-from rageval.logs.outputs import outputs
-from rageval.logs.reading import TOOLS
+from rageval.logs.log import outputs
+from rageval.logs.readers import TOOLS
 
 LOGS = Path(__file__).parents[1] / "golden" / "logs"
 QUESTIONS = {
@@ -271,15 +271,15 @@ def test_a_reader_can_be_named_and_a_wrong_one_is_refused() -> None:
 
 
 def test_a_plug_in_reads_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from rageval.logs import reading
+    from rageval.logs import readers
 
     def rows(content: Any, how: logs.LogReading) -> Any:
         for record in content.records():
             yield logs.Row(record.where, record.value()["frage"], record.value()["antwort"])
 
     mine = logs.LogReader("mine", lambda content: "frage" in content.first.keys(), rows)  # noqa: SIM118
-    monkeypatch.setattr(reading, "plugin_names", lambda group: ["mine"] if group == "logs" else [])
-    monkeypatch.setattr(reading, "plugin", lambda group, name: mine)
+    monkeypatch.setattr(readers, "plugin_names", lambda group: ["mine"] if group == "logs" else [])
+    monkeypatch.setattr(readers, "plugin", lambda group, name: mine)
     path = tmp_path / "log.jsonl"
     path.write_text('{"frage": "Wo?", "antwort": "Hier."}\n', encoding="utf-8")
     log = logs.read(str(path))

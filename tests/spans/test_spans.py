@@ -20,7 +20,7 @@ from rageval.files.spans import read_spans
 from rageval.records import Span
 from rageval.scoring.qrels import Qrels
 from rageval.spans import anchor, project
-from rageval.spans.aligning import SourceText
+from rageval.spans.quotes import SourceText
 from rageval.spans.sources import digest
 from speech import CUTS, DOC, GOLDEN, SPANS, TEXT, bm25, brute, cut, write
 

@@ -18,13 +18,13 @@ from rageval.measures.covering import Covering, Region
 from rageval.names import near_misses
 from rageval.records import Span
 from rageval.scoring.qrels import Qrels
-from rageval.spans.aligning import SourceText
-from rageval.spans.cutting import Chunks, require_ids
-from rageval.spans.sources import Sources, SourcesLike, as_file, digest
+from rageval.spans.quotes import SourceText
+from rageval.spans.sources import Chunks, Sources, SourcesLike, as_file, digest, require_ids
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.typing import Frame, RecordsLike
+
 
 _SHARE = re.compile(r"share\s*>=\s*(\d*\.?\d+)")
 USUAL_OVERLAP = "share>=0.5"
@@ -180,6 +180,7 @@ def projected(
             f"{chunks.name}: none of its {len(chunks):,} chunks is of a source that a span is in, such as"
             f" {visible(min(cut))!r}; expected doc_id to name the same sources"
         )
+    # Of all spans, also of those that are left out: it names the gold, and not what became of it.
     sha = sha256("\n".join(sorted(write_spans(gold.spans, gold.sources))).encode()).hexdigest()
     found = Projected(gold.name, fresh, chunks, rule, sha, stale=gone, moved=moved)
     of_nugget: dict[tuple[str, str], list[Span]] = {}
@@ -197,6 +198,7 @@ def _meet(found: Projected, query: str, nugget: str, spans: Sequence[Span]) -> N
     most, nearest = 0.0, ""
     for span in spans:
         length = span.end - span.start
+        # Sorted, so that of two chunks with as much of it the same one is nearest in every order of a file.
         for chunk, overlap in sorted(_met(span, found.chunks)):
             if overlap / length > most:
                 most, nearest = overlap / length, chunk

@@ -12,16 +12,16 @@ import msgspec
 
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import Id, read_records
+from rageval.files.judgements import GRADED
 from rageval.files.limits import Limits
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Source, name_of, with_limits
 from rageval.files.spans import write_spans
 from rageval.records import Qrel, Span
 from rageval.scoring.sources import as_qrels
-from rageval.spans.aligning import SourceText
-from rageval.spans.cutting import Chunks, require_ids
-from rageval.spans.projecting import spanning
-from rageval.spans.sources import Sources, SourcesLike, as_file
+from rageval.spans.projection import spanning
+from rageval.spans.quotes import SourceText
+from rageval.spans.sources import Chunks, Sources, SourcesLike, as_file, require_ids
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from rageval.typing import FileLike, Frame, QrelsLike, RecordsLike
 
+
 UNANCHORED = ("error", "drop")
-_GRADED = ("ok", "repaired")
 _LEFT_OUT = re.compile(r"\s*(?:\.{3,}|…|\[\s*(?:\.{3}|…)\s*\])\s*")
 _SHOWN = 3
 _BEYOND = 50  # code points behind a chunk, in which a quote that it cuts may end
@@ -107,7 +107,8 @@ def read_quotes(source: Source) -> dict[_Pair, Quote]:
     for line, said in read_records(source, Quote, "a judgement {query_id, item_id, aspect, evidence}"):
         if (said.start is None) != (said.end is None):
             raise InputError(f"{name_of(source)}:{line}: expected both start and end, or neither")
-        if said.status in _GRADED and ((said.evidence or "").strip() or said.start is not None):
+        if said.status in GRADED and ((said.evidence or "").strip() or said.start is not None):
+            # Of two judges' words the first's: either is a place where the nugget stands.
             found.setdefault((str(said.query_id), str(said.aspect), str(said.item_id)), said)
     return found
 
@@ -148,6 +149,7 @@ def anchored(
             " --unanchored drop (unanchored='drop' in Python) to leave them out"
         )
     found.spans = _merged(found.spans)
+    # A nugget that no chunk held is listed all the same, or recall would not know of it.
     found.spans += [Span(*pair, grade=0) for pair, is_held in listed.items() if not is_held]
     found.sources = {doc: sources.digest(doc) for doc in dict.fromkeys(s.doc_id for s in found.spans) if doc}
     return found
@@ -199,6 +201,7 @@ def _within(
     A quote may go on behind the chunk's edge, where the chunks of a judge overlapped.
     """
     for start, end in places:
+        # The first piece may begin before the chunk; each further one stands behind the one before it.
         at, begin, last = start, -1, -1
         for piece in filter(str.strip, pieces):
             reach = len(piece) + _BEYOND
@@ -207,6 +210,7 @@ def _within(
             if not inside:
                 begin = -1
                 break
+            # Of two places the one that the chunk holds whole, as the judge read no more than that.
             whole = [place for place in inside if start <= place.start and place.end <= end]
             place = (whole or inside)[0]
             begin = place.start if begin < 0 else begin

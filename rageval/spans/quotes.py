@@ -92,15 +92,13 @@ class SourceText:
         at = text.find(wanted, first, last) if wanted else -1
         while at >= 0:
             to = at + len(wanted)
-            # Behind the last letter, not before the next: folded blanks lie between.
-            yield QuotePlace(origin[at], self._with_marks(origin[to - 1] + 1))
+            # Behind the last letter, not before the next: folded blanks lie between. And behind the marks
+            # that sit on it.
+            behind = origin[to - 1] + 1
+            while behind < len(self.text) and unicodedata.combining(self.text[behind]):
+                behind += 1
+            yield QuotePlace(origin[at], behind)
             at = text.find(wanted, to, last)
-
-    def _with_marks(self, end: int) -> int:
-        """Return the end behind the marks that sit on the last letter."""
-        while end < len(self.text) and unicodedata.combining(self.text[end]):
-            end += 1
-        return end
 
     @cached_property
     def _shape(self) -> tuple[str, Sequence[int]]:

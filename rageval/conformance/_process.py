@@ -1,6 +1,6 @@
 """A peer in a process of its own: some crash, hang, or take all memory, which is an answer, too.
 
-python -m rageval.conformance._asking pyndeval      # questions in, replies out, a line of JSON each
+python -m rageval.conformance._process pyndeval      # questions in, replies out, a line of JSON each
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import Any, Self
 
 import msgspec
 
-from rageval.conformance._tools import Lacks, NotAsked
 from rageval.conformance._vectors import AnswerVector, RunVector
-from rageval.conformance.peers import peer_named
+from rageval.conformance.peers import Lacks, NotAsked, peer_named
 
 _LONGEST = 120.0  # seconds for one question; compiling on first use is part of it
 _MEMORY = 2**33  # bytes of address space
@@ -58,12 +57,18 @@ class PeerProcess:
         question = PeerQuestion(measures, **{place: vector})  # type: ignore[arg-type]
         process = self._process = self._process or self._started()
         late = threading.Event()
-        timer = threading.Timer(self._longest, _give_up, (process, late))
+
+        def give_up() -> None:
+            late.set()  # before it dies of it, so that nobody takes that for a crash
+            process.kill()
+
+        timer = threading.Timer(self._longest, give_up)
         timer.start()
         try:
             line = self._exchange(process, msgspec.json.encode(question))
         finally:
             timer.cancel()
+        # A line without its end was cut: the process died while it wrote.
         if line.endswith(b"\n"):
             return msgspec.json.decode(line, type=PeerReply)
         code = process.wait()
@@ -85,7 +90,7 @@ class PeerProcess:
     def _started(self) -> subprocess.Popen[bytes]:
         environment = os.environ | {"PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0"}
         return subprocess.Popen(
-            [sys.executable, "-m", "rageval.conformance._asking", self._name],
+            [sys.executable, "-m", "rageval.conformance._process", self._name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -100,11 +105,6 @@ class PeerProcess:
             self._process.kill()
             self._process.wait()
             self._process = None
-
-
-def _give_up(process: subprocess.Popen[bytes], late: threading.Event) -> None:
-    late.set()
-    process.kill()
 
 
 def reply_to(name: str, question: PeerQuestion) -> PeerReply:
@@ -125,6 +125,7 @@ def reply_to(name: str, question: PeerQuestion) -> PeerReply:
 
 def main(name: str) -> None:
     """Reply to questions until there are no more. What a tool prints itself goes nowhere."""
+    # The pipe under another number, and nothing under the one that tools print to.
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     _limit_memory()

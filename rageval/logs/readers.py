@@ -15,26 +15,26 @@ from rageval.files.kinds import told
 from rageval.files.limits import Limits
 from rageval.files.opening import STDIN, Source, can_read_again, limits_of, with_limits
 from rageval.logs._content import Content, Record, opened
-from rageval.logs.parting import Log, parted
-from rageval.logs.paths import LIKELY, FieldLook, Path, fields_of, mapping_of, path_of, suggested
+from rageval.logs.log import Log, parted
+from rageval.logs.paths import LIKELY, Path, fields_of, mapping_of, path_of, suggested
 from rageval.logs.rows import LogReader, LogReading, Row
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
 from rageval.text import mended, visible
 
-# Each tool's module and the name of its reader there.
+# Each tool's module and its reader there, in the order in which errors list them.
 _READERS = {
-    "promptfoo": "_promptfoo:PROMPTFOO",
-    "inspect": "_inspect:INSPECT",
-    "ragas": "_ragas:RAGAS",
-    "deepeval": "_deepeval:DEEPEVAL",
-    "lm-eval": "_lm_eval:LM_EVAL",
-    "otel": "_otel:OTEL",
-    "mlflow": "_mlflow:MLFLOW",
-    "langfuse": "_langfuse:LANGFUSE",
-    "langsmith": "_langsmith:LANGSMITH",
-    "autorag": "_autorag:AUTORAG",
-    "open-rag-eval": "_open_rag_eval:OPEN_RAG_EVAL",
+    "promptfoo": "_evaluation_tools:promptfoo",
+    "inspect": "_evaluation_tools:inspect",
+    "ragas": "_evaluation_tools:ragas",
+    "deepeval": "_evaluation_tools:deepeval",
+    "lm-eval": "_evaluation_tools:lm_eval",
+    "otel": "_tracing_tools:otel",
+    "mlflow": "_tracing_tools:mlflow",
+    "langfuse": "_tracing_tools:langfuse",
+    "langsmith": "_tracing_tools:langsmith",
+    "autorag": "_evaluation_tools:autorag",
+    "open-rag-eval": "_evaluation_tools:open_rag_eval",
 }
 TOOLS = tuple(_READERS)
 GENERIC = "records"  # a log that no reader knows, of which `--map` says where everything stands
@@ -109,7 +109,10 @@ def read(
     if content.form == "lines" and reader.tool != GENERIC:
         content = replace(content, records=lambda of=content: _of_one_tool(of, reader))  # type: ignore[misc]
     # Two tables of two systems have nothing else by which they are told apart.
-    otherwise = _stem(path) if reader.tool == GENERIC else ""
+    otherwise = ""
+    if reader.tool == GENERIC and isinstance(path, str | os.PathLike) and path != STDIN:
+        # The name of its file, without what is said of its form.
+        otherwise = mended(_ENDING.sub("", re.split(r"[/\\]", os.fspath(path))[-1]))
     return parted(reader.tool, reader.rows(content, reading), mapping, reading, run, otherwise)
 
 
@@ -121,14 +124,6 @@ def tool_of(path: Source) -> str | None:
     except RagevalError:
         return None
     return fitting[0] if len(fitting) == 1 else None
-
-
-def _stem(path: Source) -> str:
-    """Return the name of a file without what is said of its form; nothing of a stream."""
-    if not isinstance(path, str | os.PathLike) or path == STDIN:
-        return ""
-    name = re.split(r"[/\\]", os.fspath(path))[-1]
-    return mended(_ENDING.sub("", name))
 
 
 def _of_one_tool(content: Content, reader: LogReader) -> Iterator[Record]:
@@ -155,10 +150,10 @@ def _reader(
 ) -> LogReader:
     """Return the one reader that knows the content."""
     if tool is not None and tool != GENERIC:
-        found = _named(tool)
-        if not found.fits(content):
+        reader = _named(tool)
+        if not reader.fits(content):
             raise InputError(f"{content.name}: is no log of {tool}; {_listing(content, records)}")
-        return found
+        return reader
     if tool is None and records is None:
         fitting = [each for each in _all() if each.fits(content)]
         # Two readers that know it: whichever we took would be a guess.
@@ -171,9 +166,14 @@ def _reader(
         kind = told(path) if can_read_again(path) else None
         ours = f"holds {kind.noun}, and as a log " if kind is not None and kind.name != "table" else ""
         raise InputError(f"{content.name}: {ours}no reader knows this. {_listing(content, records)}")
+
     # Without a question, id or answer named there is nothing to import, so a map of other fields does not
     # suffice.
-    return LogReader(GENERIC, lambda _: True, lambda content, _: _generic(content, mapping, records))
+    def rows(content: Content, _: LogReading) -> Iterator[Row]:
+        for where, value in _values(content, _place(content, mapping, records)):
+            yield Row(where, record=value)
+
+    return LogReader(GENERIC, lambda _: True, rows)
 
 
 def _all() -> Iterator[LogReader]:
@@ -186,22 +186,17 @@ def _named(name: str) -> LogReader:
     if name in _READERS:
         module, _, attribute = _READERS[name].partition(":")
         return getattr(import_module(f"rageval.logs.{module}"), attribute)  # type: ignore[no-any-return]
-    found = plugin("logs", name.lower().replace("-", "_"))
-    if found is None:
+    reader = plugin("logs", name.lower().replace("-", "_"))
+    if reader is None:
         names = [*_READERS, *plugin_names("logs"), GENERIC]
         raise UsageError(
             f"tool {visible(name)!r:.80}: expected one of {', '.join(names)}" + suggestion(name, names)
         )
-    if not isinstance(found, LogReader):
+    if not isinstance(reader, LogReader):
         raise UsageError(
-            f"the plug-in {visible(name)!r} is a {type(found).__name__}, expected a rageval.logs.LogReader"
+            f"the plug-in {visible(name)!r} is a {type(reader).__name__}, expected a rageval.logs.LogReader"
         )
-    return found
-
-
-def _generic(content: Content, mapping: Mapping[str, Path], records: str | None) -> Iterator[Row]:
-    for where, value in _values(content, _place(content, mapping, records)):
-        yield Row(where, record=value)
+    return reader
 
 
 def _place(content: Content, mapping: Mapping[str, Path], records: str | None) -> tuple[str, ...]:
@@ -225,8 +220,8 @@ def _is_asked(record: Record, depth: int = 0) -> bool:
     """Return whether a field of an object, or of one within it, is called as questions or answers are."""
     inner = [(name, record.get(name)) for name in record.keys()]  # noqa: SIM118
     names = {*LIKELY["question"], *LIKELY["answer"]}
-    found = (name.lower() in names and not each.keys() for name, each in inner if each is not None)
-    return any(found) or (
+    hits = (name.lower() in names and not each.keys() for name, each in inner if each is not None)
+    return any(hits) or (
         depth < _DEEP and any(_is_asked(each, depth + 1) for _, each in inner if each is not None)
     )
 
@@ -235,8 +230,8 @@ def _values(content: Content, names: tuple[str, ...]) -> Iterator[tuple[str, Any
     """Yield the records of a log that no reader knows, decoded."""
     number = 0
     for whole in content.records():
-        found = whole.at(*names)
-        for record in [whole] if not names else found.each() if found else ():
+        inner = whole.at(*names)
+        for record in [whole] if not names else inner.each() if inner else ():
             number += 1
             yield record.where, record.object()
     if not number and names:
@@ -249,12 +244,12 @@ def _longest(record: Record, names: tuple[str, ...] = ()) -> tuple[str, ...]:
     waiting = [(record, names)]
     # A stack of its own, as logs are nested as deep as somebody's agent went.
     while waiting:
-        found, path = waiting.pop()
-        items = sum(bool(item.keys()) for item in found.each())
+        value, path = waiting.pop()
+        items = sum(bool(item.keys()) for item in value.each())
         if items > best[0]:
             best = items, path
         if len(path) < _DEEP:
-            inner = [(found.get(name), (*path, name)) for name in found.keys()]  # noqa: SIM118
+            inner = [(value.get(name), (*path, name)) for name in value.keys()]  # noqa: SIM118
             waiting += [(record, names) for record, names in inner if record is not None]
     return best[1]
 
@@ -262,22 +257,15 @@ def _longest(record: Record, names: tuple[str, ...] = ()) -> tuple[str, ...]:
 def _listing(content: Content, records: str | None) -> str:
     """Say which fields the records have, and what might be told of them."""
     names = _place(content, {}, records)
-    found, number = fields_of(value for _, value in _values(content, names))
-    at = f" at {'.'.join(names)}[]" if names else ""
-    lines = [
-        f"{path} {_kinds(seen)} {len(seen.records)}/{number}{_example(seen)}" for path, seen in found.items()
-    ]
+    fields, number = fields_of(value for _, value in _values(content, names))
+    place = f" at {'.'.join(names)}[]" if names else ""
+    lines = []
+    for path, seen in fields.items():
+        text = visible(seen.example) if "text" in seen.kinds else ""
+        example = f' "{text[:24]}{"…" if len(text) > 24 else ""}"' if text else ""
+        lines.append(f"{path} {' or '.join(seen.kinds)} {len(seen.records)}/{number}{example}")
     more = [f"… and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
-    say = suggested(found)
+    say = suggested(fields)
     say = f"Say for instance {say}" if say else "Say where they stand: --map question=…,answer=…"
     noun = "record" if number == 1 else "records"
-    return f"{number:,} {noun}{at}: {', '.join(lines[:_LISTED] + more) or 'no fields'}. {say}"
-
-
-def _kinds(seen: FieldLook) -> str:
-    return " or ".join(seen.kinds)
-
-
-def _example(seen: FieldLook) -> str:
-    text = visible(seen.example)
-    return f' "{text[:24]}{"…" if len(text) > 24 else ""}"' if text and "text" in seen.kinds else ""
+    return f"{number:,} {noun}{place}: {', '.join(lines[:_LISTED] + more) or 'no fields'}. {say}"

@@ -1,24 +1,30 @@
-"""The rows of a log, parted into answers, questions, runs, passages, judgements; with ids and repeats."""
+"""A log: its rows, parted into answers, questions, runs, passages and judgements, and these as files."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import Any
 
 from rageval.errors import InputError, UsageError
-from rageval.files.answers import NO_ANSWER
+from rageval.files.answers import NO_ANSWER, write_answers
+from rageval.files.jsonl import as_line
+from rageval.files.opening import STDIN
+from rageval.files.questions import write_questions
+from rageval.files.writing import file_names
 from rageval.logs.paths import Path, fields_of, found_at, list_in
-from rageval.logs.rows import Grade, LogReading, Passage, Row, folded, graded, is_mostly, number_of
+from rageval.logs.rows import PERSON, Grade, LogReading, Passage, Row, folded, graded, is_mostly, number_of
 from rageval.records import Answer, Qrel, Question, ScoredDoc, Sentence
 from rageval.text import mended, visible
+from rageval.version import __version__
 
-PERSON = "person:"
 _LISTED = 24  # fields in an error
 _MAPPED = "--map"  # who says where an id stands, among the fields of a log
 _LONGEST_ID = 200  # of those that nobody has asked for
@@ -68,7 +74,15 @@ def parted(
     _name_runs(kept, otherwise or tool, run)
     _fail_odd_grades(kept)
     _tell_failed(kept, reading)
-    _tell_unread(mapping, reading)
+    # Columns that neither the reader nor `--map` reads are named, so that nothing is lost in silence.
+    mapped = {path.steps[0] for path in mapping.values() if path.steps}
+    unread = {name: count for name, count in reading.unread.items() if name not in mapped}
+    reading.left_out.update({f"cells of the column {name!r}": count for name, count in unread.items()})
+    if unread:
+        reading.remarks.append(
+            f"columns that were not read: {', '.join(sorted(unread))}; to read one: --map grade:NAME=COLUMN"
+            " or fact:NAME=COLUMN"
+        )
     queries = _query_ids(kept, reading)
     _number_repeats(kept, queries)
     log = Log(tool, reading.version)
@@ -83,13 +97,13 @@ def _fail_odd_grades(rows: list[Row]) -> None:
 
     A number that has a label, as that of yes and no, stands among labels.
     """
-    said: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     numbers: Counter[tuple[str, str]] = Counter()
     for row in rows:
         for grade in filter(_is_said, row.grades):
-            said[grade.aspect, grade.judge] += 1
+            counts[grade.aspect, grade.judge] += 1
             numbers[grade.aspect, grade.judge] += grade.grade is not None and grade.label is None
-    odd = {key for key, count in said.items() if numbers[key] < count and is_mostly(numbers[key], count)}
+    odd = {key for key, count in counts.items() if numbers[key] < count and is_mostly(numbers[key], count)}
     if not odd:
         return
     for row in rows:
@@ -99,18 +113,6 @@ def _fail_odd_grades(rows: list[Row]) -> None:
             else grade
             for grade in row.grades
         ]
-
-
-def _tell_unread(mapping: Mapping[str, Path], reading: LogReading) -> None:
-    """Name the columns that neither the reader nor `--map` reads."""
-    mapped = {path.steps[0] for path in mapping.values() if path.steps}
-    unread = {name: count for name, count in reading.unread.items() if name not in mapped}
-    reading.left_out.update({f"cells of the column {name!r}": count for name, count in unread.items()})
-    if unread:
-        reading.remarks.append(
-            f"columns that were not read: {', '.join(sorted(unread))}; to read one: --map grade:NAME=COLUMN"
-            " or fact:NAME=COLUMN"
-        )
 
 
 def _tell_failed(rows: list[Row], reading: LogReading) -> None:
@@ -170,8 +172,16 @@ def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReadin
 
 def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> None:
     for name, value in values.items():
-        if name in ("question", "run_id", "repeat", "trace_id", "query_id"):
-            _TAKEN[name](row, _one_text(value, name, row.where))
+        if name == "question":
+            row.question = _one_text(value, name, row.where) or row.question
+        elif name == "run_id":
+            row.run = _one_text(value, name, row.where)
+        elif name == "repeat":
+            row.repeat = _one_text(value, name, row.where)
+        elif name == "trace_id":
+            row.trace = _one_text(value, name, row.where)
+        elif name == "query_id":
+            row.ids = {_MAPPED: _one_text(value, name, row.where)}
         elif name == "answer":
             row.answer = None if value is None else _one_text(value, name, row.where)
         elif name == "gold":
@@ -182,19 +192,6 @@ def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> No
             row.grades.append(graded(name.removeprefix("grade:"), value, ""))
     if values.keys() & {"contexts", "context_ids", "context_scores"}:
         row.contexts = _mapped_contexts(row, values, reading)
-
-
-def _set_id(row: Row, value: str) -> None:
-    row.ids = {_MAPPED: value}
-
-
-_TAKEN = {
-    "question": lambda row, value: setattr(row, "question", value or row.question),
-    "run_id": lambda row, value: setattr(row, "run", value),
-    "repeat": lambda row, value: setattr(row, "repeat", value),
-    "trace_id": lambda row, value: setattr(row, "trace", value),
-    "query_id": _set_id,
-}
 
 
 def _mapped_contexts(row: Row, values: Mapping[str, Any], reading: LogReading) -> list[Passage]:
@@ -253,6 +250,7 @@ def word(text: str) -> str:
 
 
 def _name_runs(rows: list[Row], otherwise: str, run: str) -> None:
+    # A prompt or a filter that all answers share tells nothing apart.
     several = len({row.variant for row in rows}) > 1
     for row in rows:
         row.run = word(f"{row.run or otherwise}/{row.variant}" if several and row.variant else row.run)
@@ -272,10 +270,15 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
     names = dict.fromkeys(name for row in rows for name in row.ids)
     for name in names:
         given = [word(row.ids.get(name, "")) for row in rows]
+        # It does where each id has one question, and each question has one id.
         pairs = set(zip(given, keys, strict=True))
         tells_apart = len({each for each, _ in pairs}) == len(pairs) == len({key for _, key in pairs})
         if name == _MAPPED:
-            _refuse_gaps(rows, given)
+            for row, query in zip(rows, given, strict=True):
+                if not query:
+                    raise InputError(
+                        f"{row.where}: expected an id of the question where --map query_id says, found none"
+                    )
             if not tells_apart:
                 reading.remarks.append(
                     "--map query_id: an id stands for several questions, or a question has several"
@@ -289,15 +292,8 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
                 f"{row.where}: expected a question, by which answers are told apart; say where it stands:"
                 " --map question=… or --map query_id=…"
             )
+    # Made from the question, so that logs of two systems that were asked the same meet.
     return [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_QUERY] for key in keys]
-
-
-def _refuse_gaps(rows: list[Row], given: list[str]) -> None:
-    for row, query in zip(rows, given, strict=True):
-        if not query:
-            raise InputError(
-                f"{row.where}: expected an id of the question where --map query_id says, found none"
-            )
 
 
 def _number_repeats(rows: list[Row], queries: list[str]) -> None:
@@ -305,11 +301,11 @@ def _number_repeats(rows: list[Row], queries: list[str]) -> None:
     seen: dict[tuple[str, str], list[Row]] = {}
     for row, query in zip(rows, queries, strict=True):
         seen.setdefault((row.run, query), []).append(row)
-    several = {run for (run, _), found in seen.items() if len(found) > 1}
-    for (run, _), found in seen.items():
-        given = [word(row.repeat) for row in found]
+    several = {run for (run, _), answers in seen.items() if len(answers) > 1}
+    for (run, _), answers in seen.items():
+        given = [word(row.repeat) for row in answers]
         is_given = all(given) and len(set(given)) == len(given)
-        for number, row in enumerate(found, 1):
+        for number, row in enumerate(answers, 1):
             row.repeat = "" if run not in several else given[number - 1] if is_given else str(number)
 
 
@@ -329,13 +325,20 @@ class _Parting:
 
     def take(self, rows: list[Row], queries: list[str]) -> None:
         """Part all rows."""
+        # Grades of all rows first: an answer that failed has none, and lacks those that others have.
         for row in rows:
             self._asked.update(
                 dict.fromkeys((self._aspect(grade), self._judge(grade)) for grade in row.grades)
             )
         by_rank = self._goes_by_rank(rows)
+        most = self._reading.limits.id
         for row, query in zip(rows, queries, strict=True):
-            self._refuse_long(row, query)
+            for name in (query, row.run, row.repeat, *(passage.id for passage in row.contexts)):
+                # Few are long enough to be encoded for this: a character takes four bytes at most.
+                if len(name) * 4 > most and len(word(name).encode("utf-8", "surrogatepass")) > most:
+                    raise InputError(
+                        f"{row.where}: expected ids of at most {most:,} bytes, found {visible(name)[:60]!r}…"
+                    )
             self._question(row, query)
             passages = self._passages(row)
             self._ranking(row, query, passages, by_rank)
@@ -344,47 +347,40 @@ class _Parting:
             if row.trace:
                 self.log.traces[row.run, query, row.repeat] = row.trace
         self.log.questions = [
-            Question(query, said["text"], tuple(said["gold"]), tuple(said["facts"].items()))
-            for query, said in self._questions.items()
+            Question(query, question["text"], tuple(question["gold"]), tuple(question["facts"].items()))
+            for query, question in self._questions.items()
         ]
         self._remark()
 
-    def _refuse_long(self, row: Row, query: str) -> None:
-        most = self._reading.limits.id
-        for name in (query, row.run, row.repeat, *(passage.id for passage in row.contexts)):
-            if len(name) * 4 > most and len(word(name).encode("utf-8", "surrogatepass")) > most:
-                raise InputError(
-                    f"{row.where}: expected ids of at most {most:,} bytes, found {visible(name)[:60]!r}…"
-                )
-
     def _question(self, row: Row, query: str) -> None:
-        said = self._questions.setdefault(query, {"text": row.question, "gold": {}, "facts": {}})
+        question = self._questions.setdefault(query, {"text": row.question, "gold": {}, "facts": {}})
         if row.relevant and query not in self._has_gold:
             self._has_gold.add(query)
             for number, documents in enumerate(row.relevant):
                 nugget = str(number) if len(row.relevant) > 1 or len(documents) > 1 else "0"
                 self.log.gold += [Qrel(query, word(doc), 1, nugget) for doc in documents]
-        said["gold"].update(dict.fromkeys(row.gold))
+        question["gold"].update(dict.fromkeys(row.gold))
         for name, value in row.facts.items():
             text = _one_text(value, name, row.where)
-            if said["facts"].setdefault(name, text) != text:
-                said["facts"][name] = ""  # not a fact of the question
+            if question["facts"].setdefault(name, text) != text:
+                question["facts"][name] = ""  # not a fact of the question
 
     def _passages(self, row: Row) -> list[Passage]:
         """Return what was retrieved, each document once, with an id."""
-        found: dict[str, Passage] = {}
+        passages: dict[str, Passage] = {}
         for passage in row.contexts:
             if not passage.id and not passage.text:
                 raise InputError(f"{row.where}: expected a text or an id of every passage, found neither")
             doc = self._document(passage)
             self._made_ids += not word(passage.id)
-            if doc in found:
+            if doc in passages:
                 self._out["passages that stand twice in a ranking"] += 1
                 continue
+            # Of two texts under one id the first is kept among the passages; the answer had its own.
             known = self.log.passages.setdefault(doc, passage.text) if passage.text else ""
             self._other_texts += bool(passage.text) and known != passage.text
-            found[doc] = Passage(known if known == passage.text else passage.text, doc, passage.score)
-        return list(found.values())
+            passages[doc] = Passage(known if known == passage.text else passage.text, doc, passage.score)
+        return list(passages.values())
 
     def _document(self, passage: Passage) -> str:
         """Return the id that is given, or one that is made from the text."""
@@ -451,16 +447,16 @@ class _Parting:
         place: dict[str, Any] = {"query_id": query, "run_id": row.run, "item_id": "answer"}
         place |= {"repeat": row.repeat} if row.repeat else {}
         place |= {"trace_id": row.trace} if row.trace else {}
-        said: set[tuple[str, str]] = set()
+        graded_by: set[tuple[str, str]] = set()
         for grade in () if row.missing else row.grades:  # what a tool says of no answer is no judgement
             key = self._aspect(grade), self._judge(grade)
-            if key in said:
+            if key in graded_by:
                 self._out["second grades of one aspect by one judge"] += 1
                 continue
-            said.add(key)
+            graded_by.add(key)
             yield place | self._named(*key) | self._said(grade, row)
         # Another judge may have graded the same aspect here: then it did not fail.
-        aspects = {aspect for aspect, judge in said if not judge.startswith(PERSON)}
+        aspects = {aspect for aspect, judge in graded_by if not judge.startswith(PERSON)}
         for key in self._asked if row.missing or row.lacks_failed else ():
             if key[0] not in aspects and not key[1].startswith(PERSON):
                 why = {"detail": row.missing[:_REASON]} if row.missing else {}
@@ -479,8 +475,8 @@ class _Parting:
                 f"{row.where}: expected as {visible(grade.aspect)} a number from"
                 f" -{self._reading.limits.grade:,} to {self._reading.limits.grade:,}, found {value:g}"
             )
-        said = {"grade": value} if value is not None else {}
-        return {"status": "ok"} | said | ({"label": grade.label} if grade.label else {}) | reason
+        known = {"grade": value} if value is not None else {}
+        return {"status": "ok"} | known | ({"label": grade.label} if grade.label else {}) | reason
 
     def _judge(self, grade: Grade) -> str:
         judge = grade.judge or self.log.tool
@@ -510,19 +506,19 @@ class _Parting:
             )
         if self._other_rankings:
             say(f"{self._other_rankings:,} repeats retrieved something else; a run has the first's ranking")
-        self.log.run = {run: found for run, found in self.log.run.items() if found}
+        self.log.run = {run: ranking for run, ranking in self.log.run.items() if ranking}
 
 
 def _cited(answer: str, documents: Mapping[str, str]) -> Iterator[Sentence]:
     """Yield the pieces of an answer that [1] or [1, 2] follows, with the documents they cite."""
-    at = 0
-    for found in _CITED.finditer(answer):
-        cited = tuple(map(documents.get, re.findall(r"\d+", found[1])))
-        text = answer[at : found.start()].strip() + found[2]
+    begin = 0
+    for match in _CITED.finditer(answer):
+        cited = tuple(map(documents.get, re.findall(r"\d+", match[1])))
+        text = answer[begin : match.start()].strip() + match[2]
         if text:
             yield Sentence(text, cited)
-        at = found.end()
-    if rest := answer[at:].strip():
+        begin = match.end()
+    if rest := answer[begin:].strip():
         yield Sentence(rest)
 
 
@@ -537,7 +533,7 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
     left_out: Counter[str] = Counter()
     for name, log in logs:
         places = {(answer.run_id, answer.query_id) for answer in log.answers}
-        places |= {(said["run_id"], said["query_id"]) for said in log.judgements}
+        places |= {(judgement["run_id"], judgement["query_id"]) for judgement in log.judgements}
         for place in sorted(places):
             if place in where:
                 run, query = map(visible, place)
@@ -552,13 +548,102 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
                 questions[question.query_id] = known._replace(gold=question.gold)
         whole.answers += log.answers
         whole.judgements += log.judgements
-        known_gold = set(whole.gold)
+        known_gold = set(whole.gold)  # two systems that were asked the same have the same gold
         whole.gold += [qrel for qrel in log.gold if qrel not in known_gold]
-        for run, found in log.run.items():
-            whole.run.setdefault(run, []).extend(found)
-        whole.passages = log.passages | whole.passages
+        for run, ranking in log.run.items():
+            whole.run.setdefault(run, []).extend(ranking)
+        whole.passages = log.passages | whole.passages  # the first log's text of an id stays
         whole.traces |= log.traces
         whole.remarks += [f"{visible(name)}: {remark}" for remark in log.remarks]
         left_out.update(log.left_out)
     whole.questions, whole.left_out = list(questions.values()), dict(sorted(left_out.items()))
     return whole
+
+
+Lines = Callable[[], Iterator[str]]
+
+
+def outputs(log: Log) -> dict[str, Lines]:
+    """Return what each file holds; what the log does not hold has no file."""
+
+    def answers() -> Iterator[str]:
+        for answer in log.answers:
+            trace = log.traces.get((answer.run_id, answer.query_id, answer.repeat))
+            yield next(write_answers([answer], "plain", **({"trace_id": trace} if trace else {})))
+
+    def run(name: str) -> Iterator[str]:
+        rank, query = 0, ""
+        for scored in log.run[name]:
+            rank = rank + 1 if scored.query_id == query else 1
+            query = scored.query_id
+            yield f"{query} Q0 {scored.doc_id} {rank} {scored.score!r} {name}"
+
+    files: dict[str, Lines] = {}
+    if log.answers:
+        files["answers.jsonl"] = answers
+    if log.questions:
+        files["questions.jsonl"] = lambda: write_questions(log.questions)
+    for name, plain in file_names(log.run).items():
+        # One run is run.trec; of several each bears its name.
+        file = "run.trec" if len(log.run) == 1 else f"run.{plain}.trec"
+        files[file] = lambda name=name: run(name)  # type: ignore[misc]
+    if log.passages:
+        files["passages.jsonl"] = lambda: (
+            as_line({"id": doc, "text": text}) for doc, text in log.passages.items()
+        )
+    people = [judgement for judgement in log.judgements if judgement["judge"].startswith(PERSON)]
+    tools = [judgement for judgement in log.judgements if not judgement["judge"].startswith(PERSON)]
+    if tools:
+        files["judged.jsonl"] = lambda: map(as_line, tools)
+    if people:
+        files["people.jsonl"] = lambda: map(as_line, people)
+    if log.gold:
+        files["gold.qrels"] = lambda: (
+            f"{q.query_id} {q.iteration} {q.doc_id} {q.relevance}" for q in log.gold
+        )
+    return files
+
+
+def counts_of(log: Log) -> dict[str, int]:
+    """Return how much of everything a log holds."""
+    judged = [judgement for judgement in log.judgements if not judgement["judge"].startswith(PERSON)]
+    counts = {
+        "answers": sum(not answer.error for answer in log.answers),
+        "failed answers": sum(bool(answer.error) for answer in log.answers),
+        "questions": len(log.questions),
+        "runs": len({answer.run_id for answer in log.answers} | set(log.run)),
+        "retrieved": sum(map(len, log.run.values())),
+        "passages": len(log.passages),
+        "judgements": len(judged),
+        "failed judgements": sum(judgement["status"] == "error" for judgement in judged),
+        "judgements by people": len(log.judgements) - len(judged),
+        "gold documents": len(log.gold),
+    }
+    always = ("answers", "questions", "retrieved", "judgements")
+    return {name: number for name, number in counts.items() if number or name in always}
+
+
+def manifest(log: Log, paths: Sequence[str], settings: Mapping[str, Any]) -> Iterator[str]:
+    """Return what was read, how, and what was left out, as JSON."""
+    logs: list[dict[str, Any]] = []
+    for path in paths:
+        read: dict[str, Any] = {"name": os.path.basename(path)}
+        if path != STDIN and os.path.isfile(path):
+            # In blocks, as a log may be larger than memory.
+            digest = hashlib.sha256()
+            with open(path, "rb") as stream:
+                while block := stream.read(2**20):
+                    digest.update(block)
+            read |= {"bytes": os.path.getsize(path), "sha256": digest.hexdigest()}
+        logs.append(read)
+    entries = {
+        "tool": log.tool,
+        "tool_version": log.version,
+        "imported_by": f"rageval {__version__}",
+        "settings": {name: value for name, value in settings.items() if value},
+        "logs": logs,
+        "counts": counts_of(log),
+        "left_out": log.left_out,
+        "remarks": log.remarks,
+    }
+    yield from json.dumps(entries, indent=1, sort_keys=True, ensure_ascii=True).splitlines()

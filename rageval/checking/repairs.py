@@ -12,11 +12,9 @@ from typing import Any
 
 import msgspec
 
-from rageval.checking._answers import numbered_lines
-from rageval.checking._report_rules import is_confidence
-from rageval.checking._rules import document_cited, is_number, known_documents, shown
 from rageval.checking.findings import FIXED, Finding
-from rageval.checking.tracks import Allowed, AllowedInReports, Track, track_named
+from rageval.checking.rules import document_cited, is_confidence, is_number, known_documents, shown
+from rageval.checking.tracks import Allowed, AllowedInReports, Track, numbered_lines, track_named
 from rageval.errors import UsageError
 from rageval.files.opening import Source
 from rageval.files.writing import whole_file
@@ -48,30 +46,23 @@ def _repaired(line: bytes, bounds: Allowed) -> tuple[bytes, list[str]]:
     """Return the line after repair, and what was changed; leave a line of another shape to the validator."""
     try:
         record: _Fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-        draft = _draft(record, bounds)
+        references = msgspec.json.decode(record["references"], type=list[str])
+        known = known_documents(references)
+        parts = []
+        for fields in msgspec.json.decode(record["answer"], type=list[_Fields]):
+            text = msgspec.json.decode(fields["text"], type=str)
+            citations = msgspec.json.decode(fields["citations"], type=list[Any])
+            cited = [(found, document_cited(found, references, known)) for found in citations]
+            parts.append(_Sentence(fields, text, cited))
     except (ValueError, KeyError, RecursionError):
         return line, []
+    draft = _Draft(references, parts, bounds)
     # In this order: a sentence that goes takes its citations along, and then references are idle that were
     # not.
     for step in (_drop_citations, _trim, _drop_references, _point):
         step(draft)
     changed = _changed(record, draft)
     return (msgspec.json.encode(record | changed) if changed else line), draft.done
-
-
-def _draft(record: _Fields, bounds: Allowed) -> _Draft:
-    references = msgspec.json.decode(record["references"], type=list[str])
-    known = known_documents(references)
-    parts = []
-    for fields in msgspec.json.decode(record["answer"], type=list[_Fields]):
-        text = msgspec.json.decode(fields["text"], type=str)
-        citations = msgspec.json.decode(fields["citations"], type=list[Any])
-        parts.append(
-            _Sentence(
-                fields, text, [(found, document_cited(found, references, known)) for found in citations]
-            )
-        )
-    return _Draft(references, parts, bounds)
 
 
 def _drop_citations(draft: _Draft) -> None:
@@ -148,6 +139,7 @@ def _changed(record: _Fields, draft: _Draft) -> dict[str, Any]:
         changed["answer"] = [
             part.fields | {"citations": [written for written, _ in part.cited]} for part in draft.parts
         ]
+    # Counted anew, as sentences may have gone.
     words = sum(RULES[draft.bounds.counting](part.text) for part in draft.parts)
     if draft.bounds.says_length and bytes(record.get("response_length", b"")) != str(words).encode():
         draft.done.append(f"set `response_length` to {words}")
@@ -187,7 +179,18 @@ class _ReportDraft:
         """Make positions ids; let go what leads nowhere, stands twice, or is weaker than the most allowed."""
         for at, part in enumerate(self.parts):
             cited = part["citations"]
-            kept = self._strongest(cited, most) if isinstance(cited, dict) else self._led(cited, most)
+            kept: dict[str, float] | list[str]
+            if isinstance(cited, dict):
+                # Sorting is stable, so of equals the first in the file stay; in the order of the file, not
+                # of strength.
+                strongest = set(sorted(cited, key=cited.__getitem__, reverse=True)[:most])
+                kept = {doc: number for doc, number in cited.items() if doc in strongest}
+            else:
+                docs = [
+                    doc if isinstance(doc, str) else document_cited(doc, self.references, frozenset())
+                    for doc in cited
+                ]
+                kept = list(dict.fromkeys(doc for doc in docs if doc is not None))[:most]
             if kept == cited:
                 continue
             part["citations"] = kept
@@ -195,19 +198,6 @@ class _ReportDraft:
             turned = sum(map(is_number, cited)) if isinstance(cited, list) else 0
             how = f", {turned} positions as ids" if turned else ""
             self.done.append(f"{self.key}[{at}]: kept {len(kept):,} of {len(cited):,} citations{how}")
-
-    def _strongest(self, cited: dict[str, float], most: int | None) -> dict[str, float]:
-        # Sorting is stable, so of equals the first in the file stay.
-        strongest = set(sorted(cited, key=cited.__getitem__, reverse=True)[:most])
-        # In the order of the file, not of strength.
-        return {doc: number for doc, number in cited.items() if doc in strongest}
-
-    def _led(self, cited: list[Any], most: int | None) -> list[str]:
-        found = [doc if isinstance(doc, str) else self._at(doc) for doc in cited]
-        return list(dict.fromkeys(doc for doc in found if doc is not None))[:most]
-
-    def _at(self, position: Any) -> str | None:
-        return document_cited(position, self.references, frozenset())
 
     def trim(self, most: int | None) -> None:
         """Let whole sentences go from the end, until the report is short enough; empty none for it."""
@@ -226,14 +216,17 @@ class _ReportDraft:
         cited = dict.fromkeys(doc for part in self.parts for doc in part["citations"])
         listed = frozenset(self.references)
         kept = [doc for doc in dict.fromkeys(self.references) if doc in cited]
+        # What was there stays in its order; what is new follows as it is cited.
         equal = [*kept, *(doc for doc in cited if doc not in listed)]
         if (aim and not self.has_references) or (aim == "cited" and equal != self.references):
             self.changed["references"] = equal
             self.done.append(f"made the {len(equal):,} cited documents the `references`")
 
 
-def _repaired_report(line: bytes, bounds: AllowedInReports) -> tuple[bytes, list[str]]:
+def repaired(line: bytes, bounds: Allowed | AllowedInReports) -> tuple[bytes, list[str]]:
     """Return the line after repair, and what was changed; leave a line of another shape to the validator."""
+    if isinstance(bounds, Allowed):
+        return _repaired(line, bounds)
     try:
         record: _Fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
         draft = _ReportDraft(record)
@@ -244,11 +237,6 @@ def _repaired_report(line: bytes, bounds: AllowedInReports) -> tuple[bytes, list
     draft.trim(bounds.words)
     draft.refer(bounds.references)
     return (msgspec.json.encode(record | draft.changed) if draft.changed else line), draft.done
-
-
-def repaired(line: bytes, bounds: Allowed | AllowedInReports) -> tuple[bytes, list[str]]:
-    """Return the line after repair, and what was changed."""
-    return _repaired(line, bounds) if isinstance(bounds, Allowed) else _repaired_report(line, bounds)
 
 
 def write_repaired(source: Source, out: Path, track: str | Track) -> Iterator[Finding]:

@@ -1,0 +1,1036 @@
+"""All findings of some files: what each is by its first line, of each by itself, and of all together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+from rageval.checking.findings import ERROR, WARNING, Finding
+from rageval.checking.runs import (
+    Last,
+    Lines,
+    Problem,
+    Rows,
+    Stretch,
+    contradiction,
+    once_each,
+    refusals,
+    together,
+)
+from rageval.checking.tracks import numbered_lines, row_of, track_named, validate_answers
+from rageval.errors import InputError
+from rageval.files.answers import answer_forms
+from rageval.files.banks import SCORED, left_out
+from rageval.files.foreign_judgements import read_judged
+from rageval.files.jsonl import read_forms, read_records
+from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine, JudgementTable
+from rageval.files.judgements import GRADED as OF_WORTH
+from rageval.files.kinds import start_of_file, told, told_by
+from rageval.files.leaderboards import ALL as OVERALL
+from rageval.files.leaderboards import UntoldForm, is_leaderboard, read_leaderboard
+from rageval.files.nuggets import numbered_banks
+from rageval.files.opening import (
+    BOM,
+    head,
+    is_columnar,
+    limits_of,
+    name_of,
+    noted,
+)
+from rageval.files.start import RUNS as OF_RUNS
+from rageval.files.trec import (
+    PLAIN,
+    QRELS,
+    RUN,
+    LineForm,
+    Reading,
+)
+from rageval.measures.scales import ALL as SCALES
+from rageval.measures.scales import RUBRICS
+from rageval.names import near_misses, unlike
+from rageval.records import Nugget
+from rageval.scoring.assessing import on
+from rageval.scoring.runs import documents_of
+from rageval.scoring.sources import read_run
+from rageval.text import visible
+
+RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nuggets"
+ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
+POOL, MANIFEST, LEADERBOARD = "pool", "manifest", "leaderboard"
+RANKED = "questions"  # of a run, as DRAGUN has them
+SPANS, CHUNKS, CLAIMS = "spans", "chunks", "claims"
+RETRIEVED, GRADED = "retrieved", "graded"  # a run, and judgements of documents, that are no lines of columns
+_NAMES = {
+    "candidates": RETRIEVED,
+    "scores": RETRIEVED,
+    "judged": JUDGEMENTS,
+    "asked": RANKED,
+    "questions": TOPICS,
+}
+_OF_COLUMNS = {"run": RETRIEVED, "qrels": GRADED}  # of a table
+_KNOWN = (
+    *(RUNS, JUDGED, CORPUS, TOPICS, NUGGETS, ANSWERS, JUDGEMENTS, ASSIGNMENTS),
+    *(POOL, MANIFEST, LEADERBOARD, RETRIEVED, GRADED, RANKED, SPANS, CHUNKS, CLAIMS),
+)
+_CUTOFFS = (10, 20, 50)  # of FreshStack's three measures
+_Line = int
+
+
+@dataclass(slots=True)
+class Known:
+    """What a file holds, each thing with the line where it stands first.
+
+    `docs` are the documents of each query, of a run or of qrels, and `ranked` those of a run, best first;
+    `nuggets` pairs of a query and a nugget, with `texts` where these are known.
+    """
+
+    source: str
+    kind: str
+    queries: dict[str, _Line] = field(default_factory=dict)
+    documents: dict[str, _Line] = field(default_factory=dict)
+    docs: dict[str, dict[bytes, _Line]] = field(default_factory=dict)
+    ranked: dict[str, list[bytes]] = field(default_factory=dict)
+    nuggets: dict[tuple[str, str], _Line] = field(default_factory=dict)
+    texts: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def every_document(self) -> dict[str, _Line]:
+        """Return the documents whatever the query, which are many and seldom asked for."""
+        # By line, so that the first of a document is found whichever query it was retrieved for.
+        lines = sorted((line, doc) for docs in self.docs.values() for doc, line in docs.items())
+        documents = dict(self.documents)
+        for line, doc in lines:
+            documents.setdefault(doc.decode("utf-8", "surrogatepass"), line)
+        return documents
+
+
+def once(
+    source: str,
+    places: Mapping[str, _Line] | Iterable[tuple[str, _Line]],
+    level: str,
+    message: str,
+    effect: str,
+) -> Iterator[Finding]:
+    """Yield one finding for everything of a kind: `{n}` of them, the first at its line and by its `{name}`.
+
+    >>> next(once("run", {"q2": 7, "q9": 8}, WARNING, "odd queries: {n}, first {name}", "no effect")).text
+    "run:7: warning: odd queries: 2, first 'q2'; no effect"
+    """
+    listed = list(places.items() if isinstance(places, Mapping) else places)
+    if listed:
+        name, line = listed[0]
+        text = message.replace("{n}", f"{len(listed):,}").replace("{name}", named(name))
+        yield Finding(line, level, text, effect, source)
+
+
+def in_query(name: str, query: str) -> str:
+    """Return the name, for `once`, of something that is known within a query."""
+    return f"{name}' of query '{query}"
+
+
+def named(name: str) -> str:
+    """Return an id as a message may show it."""
+    return f"'{visible(name)[:80]}'"
+
+
+_SHOWN = 10  # lines that cannot be read, and grades that contradict others
+
+
+class DiagnosedRows:
+    """Reads a file; after iterating, `findings` holds what is wrong with its lines and ids."""
+
+    def __init__(self, source: str, kind: LineForm, reading: Reading) -> None:
+        self.source, self.kind = name_of(source), kind
+        self.findings: list[Finding] = []
+        self._rows = Rows(source, kind, reading, "lines of columns")
+
+    def __iter__(self) -> Iterator[Stretch]:
+        bad = 0
+        spaced: dict[str, int] = {}
+        for stretch in self._rows:
+            if isinstance(stretch, Problem):
+                bad += 1
+                # A file in a wrong form is wrong in every line; ten tell it.
+                if bad <= _SHOWN:
+                    effect = "nothing is scored: rageval refuses the file, others read other columns"
+                    self.findings.append(Finding(stretch.line, ERROR, stretch.text, effect, self.source))
+                continue
+            ids = [stretch.columns[at] for at in self.kind.ids]
+            # One search in all ids together finds nothing, nearly always.
+            if any(b" " in b"".join(column) for column in ids):
+                for line, *names in zip(stretch.lines, *ids, strict=True):
+                    for name in names:
+                        if b" " in name:
+                            spaced.setdefault(name.decode(), line)
+            yield stretch
+        if bad > _SHOWN:
+            more = f"… and {bad - _SHOWN:,} more such lines"
+            self.findings.append(Finding(1, ERROR, more, "nothing is scored", self.source))
+        self.findings += once(
+            self.source,
+            spaced,
+            WARNING,
+            "ids with a space: {n}, first {name}",
+            "rageval parts columns at tabs here; trec_eval and ir_measures part them at the space, and every"
+            " measure is of other documents",
+        )
+
+
+def diagnose(
+    files: Sequence[tuple[Any, str | None]],
+    cutoffs: Sequence[int] = _CUTOFFS,
+    reading: Reading = PLAIN,
+    unknown: list[str] | None = None,
+) -> Iterator[Finding]:
+    """Yield the findings of files, whose kinds are told by their first lines where they are not named.
+
+    A file that nobody knows is a finding, too, and is added to `unknown`; if all are such, it is an error.
+    """
+    known = []
+    kinds, untold = [], {}
+    for path, kind in files:
+        try:
+            kinds.append((path, kind or _kind_of_file(path, reading)))
+        except InputError as error:
+            untold[path] = error
+    # Only then an error: one file that nobody knows shall not hide what is wrong with the others.
+    if not kinds:
+        raise InputError("\n".join(map(str, untold.values())))
+    for path, refused in untold.items():
+        yield from _refused(path, refused, "it is left out: nothing is said of it")
+        if unknown is not None:
+            unknown.append(path)
+    for path, kind in kinds:
+        try:
+            findings, holds = _of_file(path, kind, cutoffs, reading)
+        except InputError as error:
+            yield from _refused(path, error)
+            continue
+        # Each check walks the file by itself; a person reads it from the top.
+        yield from sorted(findings, key=lambda finding: finding.line)
+        known.append(holds)
+    yield from _diagnose_together(known)
+
+
+def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], Known]:
+    if kind == RUNS:
+        return diagnose_run(path, cutoffs, reading)
+    if kind == JUDGED:
+        return diagnose_qrels(path, reading)
+    if kind == NUGGETS:
+        return diagnose_nuggets(path)
+    if kind == ASSIGNMENTS:
+        return diagnose_assignments(path)
+    if kind == ANSWERS:
+        return diagnose_answers(path)
+    if kind == JUDGEMENTS:
+        return diagnose_judgements(path)
+    if kind == RANKED:
+        return diagnose_questions(path)
+    return _plain(path, kind, reading)
+
+
+def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known]:
+    """Read what others are compared with: topics, a corpus, a pool, a manifest; or a leaderboard."""
+    known = Known(name_of(path), kind)
+    if kind == LEADERBOARD:
+        return _leaderboard(path), known
+    if kind == RETRIEVED:
+        return [], _retrieved(path, reading)
+    if kind == GRADED:
+        return [], _graded(path, reading)
+    if kind == SPANS:
+        return _spans(path, known), known
+    if kind == CHUNKS:  # the documents of runs over them, whose texts lie in the sources
+        from rageval.files.spans import read_chunks
+
+        documents = {chunk.chunk_id: 1 for chunk in read_chunks(path)}
+        return [], Known(name_of(path), CORPUS, documents=documents)
+    if kind == TOPICS:
+        from rageval.files.questions import read_questions
+
+        known.queries = {question.query_id: 1 for question in read_questions(path)}
+    elif kind == CORPUS:
+        from rageval.judges.material import passages_in
+
+        known.documents = {doc: 1 for doc, _ in passages_in(path)}
+    elif kind == CLAIMS:
+        from rageval.files.claims import read_claims
+
+        known.queries = {found.query_id: 1 for found in read_claims(path)}
+    elif kind == POOL:
+        from rageval.building import read_pool
+
+        pool = read_pool(path)
+        known.queries = dict.fromkeys(pool, 1)
+        known.documents = {doc: 1 for docs in pool.values() for doc in docs}
+    else:
+        from rageval.building import changed
+
+        effect = "scores are not of the collection that the manifest describes"
+        message = "{} is not as it was when the collection was built"
+        return [Finding(1, ERROR, message.format(name), effect, path) for name in changed(Path(path))], known
+    return [], known
+
+
+def _leaderboard(path: str) -> list[Finding]:
+    """Return what is odd in a leaderboard; FreshStack's, one object of its own kind, is not read here."""
+    start = head(path, limits_of(path).record).removeprefix(BOM)
+    # What the published boards of FreshStack hold, nobody here scores with.
+    if start.lstrip().startswith(b"{") and not is_leaderboard(start.split(b"\n")[:1]):
+        return []
+    try:
+        read_leaderboard(path)
+    except UntoldForm:
+        effect = "rageval agree --leaderboards takes it only with --form"
+        message = (
+            f"nothing says which of the four columns holds the topics: {OVERALL!r} is in none, or in both"
+        )
+        return [Finding(1, WARNING, message, effect, path)]
+    return []
+
+
+def _spans(path: str, known: Known) -> list[Finding]:
+    """Note what spans are of, and return what is odd about them."""
+    from rageval.files.spans import read_spans
+
+    spans = read_spans(path).spans
+    known.queries = dict.fromkeys((span.query_id for span in spans), 1)
+    known.nuggets = {(span.query_id, span.nugget_id): 1 for span in spans}
+    wide = [(in_query(span.nugget_id, span.query_id), 1) for span in spans if span.wide]
+    effect = "in chunks with a part of one it is not known who holds its nugget: a range, and no number"
+    return list(once(path, wide, WARNING, "wide spans: {n}, first {name}", effect))
+
+
+def _retrieved(path: str, reading: Reading) -> Known:
+    """Return what a run in JSON or Parquet holds."""
+
+    known = Known(path, RUNS)
+    for query, docs in documents_of(read_run(path, reading=reading).queries):
+        known.queries[query] = 1
+        known.ranked[query] = [doc.encode("utf-8", "surrogatepass") for doc in docs]
+        known.docs[query] = dict.fromkeys(known.ranked[query], 1)
+    return known
+
+
+def _graded(path: str, reading: Reading) -> Known:
+    """Return what judgements of documents hold that are a table of BEIR's, JSON or Parquet."""
+    from rageval.scoring.sources import read_qrels
+
+    known = Known(path, JUDGED)
+    for row in read_qrels(path, reading=reading):
+        known.queries.setdefault(row.query_id, 1)
+        known.nuggets.setdefault((row.query_id, row.iteration), 1)
+        known.docs.setdefault(row.query_id, {}).setdefault(row.doc_id.encode("utf-8", "surrogatepass"), 1)
+    return known
+
+
+def _refused(
+    path: str, error: InputError, effect: str = "nothing is scored: the file is refused"
+) -> Iterator[Finding]:
+    """Yield what a reader says of a file that it cannot read, as findings."""
+    for line, text in refusals(error, path):
+        yield Finding(1 if line is None else line, ERROR, text.removeprefix(f"{path}: "), effect, path)
+
+
+def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
+    """Return the kind of a file; `InputError` if it is none that is known here."""
+    file = noted(path)
+    kind = told(file, reading)
+    names = _OF_COLUMNS if is_columnar(file) else _NAMES
+    is_graded = kind is not None and kind.rows is not None and kind.holds != OF_RUNS
+    name = None if kind is None else GRADED if is_graded else names.get(kind.name, kind.name)
+    if name is None or name not in _KNOWN:
+        holds = "cannot tell what this is" if kind is None else f"holds {kind.said}"
+        way = f"; a table of answers is parted by: rageval import {path} -o DIR" if name == "table" else ""
+        raise InputError(
+            f"{path}:1: {holds}; expected a run, qrels, spans, nuggets, answers,"
+            f" judgements, claims, topics (--topics FILE), chunks or a corpus (--corpus FILE){way}"
+        )
+    return name
+
+
+_HOLES_FROM, _TOP = 0.2, 10  # the share of the top that is worth a word
+_BANKS = ("nuggets", "judgements", "assignments")
+_IGNORED = "these queries are left out of every mean"
+_EFFECTS = {
+    "run": "every measure ignores these queries",
+    "qrels": "they count in every mean although nobody was asked them",
+    "spans": "they count in every mean although nobody was asked them",
+    "answers": "they are judged against nothing",
+    "judgements": "they count in every mean although nobody was asked them",
+    "assignments": "they count in every mean although nobody was asked them",
+    "nuggets": "their nuggets are never looked for",
+    "questions": "nobody compares them with a rubric",
+    "pool": "they are judged for nothing",
+}
+
+
+def _diagnose_together(known: list[Known]) -> Iterator[Finding]:
+    """Yield the findings of all files beside one another."""
+    of: dict[str, list[Known]] = {}
+    for one in known:
+        of.setdefault(one.kind, []).append(one)
+    for topics in of.get("topics", ()):
+        for one in known:
+            if one.kind in _EFFECTS:
+                yield from _dangling(one, one.queries, topics, topics.queries, "queries", _EFFECTS[one.kind])
+    for corpus in of.get("corpus", ()):
+        for one in known:
+            if one is not corpus and one.kind != "topics" and (documents := one.every_document()):
+                effect = "no judge can see their text; if ids differ only in spelling, nothing matches"
+                yield from _dangling(one, documents, corpus, corpus.documents, "documents", effect)
+    for run in of.get("run", ()):
+        for qrels in of.get("qrels", ()):
+            yield from _run_and_qrels(run, qrels)
+    for nuggets in of.get("nuggets", ()):
+        for qrels in of.get("qrels", ()):
+            yield from _nuggets_and_qrels(nuggets, qrels)
+    for kind in _BANKS:
+        for one, other in combinations(of.get(kind, ()), 2):
+            yield from different_banks(one, other)
+
+
+def _dangling(
+    one: Known, ids: Mapping[str, int], other: Known, there: Iterable[str], what: str, effect: str
+) -> Iterator[Finding]:
+    """Ids of one file that another one, which should know them, does not have."""
+    known = set(there)
+    lost = {name: line for name, line in ids.items() if name not in known}
+    # All ids strange: two files that do not belong together, or ids written in two ways. Some: mostly a
+    # typing slip.
+    none = len(lost) == len(ids)
+    level = ERROR if none else WARNING
+    there_is = f"none of its {what} is in" if none else f"{what} that are not in"
+    hint = near_misses(lost, known) if lost else ""
+    counted = "" if none else ": {n}"
+    message = f"{there_is} {named(other.source)}{counted}, first {{name}}{hint}"
+    yield from once(one.source, lost, level, message, effect)
+
+
+def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
+    yield from _dangling(run, run.queries, qrels, qrels.queries, "queries", _IGNORED)
+    # Said already; everything further would repeat it.
+    if not run.queries.keys() & qrels.queries.keys():
+        return
+    lacking = {query: line for query, line in qrels.queries.items() if query not in run.queries}
+    message = f"judged queries that {named(run.source)} lacks: {{n}}, first {{name}}"
+    effect = "each measure is 0 there and counts (--intersection leaves them out)"
+    yield from once(qrels.source, lacking, WARNING, message, effect)
+    ranked = {query: docs for query, docs in run.ranked.items() if query in qrels.queries}
+    # Where no document is judged, what their ids differ by is all that there is to say.
+    if ranked and all(qrels.docs[query].keys().isdisjoint(docs) for query, docs in ranked.items()):
+        ours, theirs = (
+            {query: [doc.decode("utf-8", "surrogatepass") for doc in of[query]] for query in ranked}
+            for of in (ranked, qrels.docs)
+        )
+        message = unlike(named(run.source), sum(map(len, ranked.values())), ours, theirs)
+        first = {query: run.queries[query] for query in ranked}
+        effect = "score refuses it (--nothing-judged zero scores it)"
+        yield from once(run.source, first, ERROR, message, effect)
+        return
+    top = {query: docs[:_TOP] for query, docs in ranked.items()}
+    open_ = {query: sum(doc not in qrels.docs[query] for doc in docs) for query, docs in top.items()}
+    holes = {query: run.queries[query] for query, number in open_.items() if number}
+    unjudged = sum(open_.values())
+    share = unjudged / max(1, sum(map(len, top.values())))
+    if share >= _HOLES_FROM:
+        message = (
+            f"queries with unjudged documents in the top {_TOP} ({share:.0%} of it): {{n}}, first {{name}}"
+        )
+        effect = "it counts as not relevant in every measure; --bounds says how much could change"
+        yield from once(run.source, holes, WARNING, message, effect)
+
+
+def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
+    """Nuggets that only one of the two knows."""
+    # As `in_query` would name them, here as keys that both sides share.
+    strange = {f"{name}' of '{query}": line for (query, name), line in qrels.nuggets.items()}
+    listed = {f"{name}' of '{query}": line for (query, name), line in nuggets.nuggets.items()}
+    lost = {name: line for name, line in strange.items() if name not in listed}
+    message = f"nuggets that {named(nuggets.source)} does not have: {{n}}, first {{name}}"
+    yield from once(qrels.source, lost, WARNING, message, "coverage counts them in its denominator")
+    open_ = {name: line for name, line in listed.items() if name not in strange}
+    message = f"nuggets that nobody judged a document for in {named(qrels.source)}: {{n}}, first {{name}}"
+    effect = "coverage does not know of them and comes out too high"
+    yield from once(nuggets.source, open_, WARNING, message, effect)
+
+
+_Ranked = tuple[float, bytes, int]  # score, document, line
+_TIED = "the order of equal scores is the evaluator's"
+
+
+@dataclass(slots=True)
+class _RankedQuery:
+    """The rows of a query, documents ranked twice left out: each document with its line, and the scores."""
+
+    lines: dict[bytes, int] = field(default_factory=dict)
+    scores: list[float] = field(default_factory=list)
+    last: Last = None
+    conflict: int | None = None
+
+    def add(
+        self, lines: Lines, docs: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]
+    ) -> list[tuple[bytes, int]]:
+        """Take rows that stand together; return the documents that are there again, and where."""
+        (lines, docs, ranks, scores), again = once_each(self.lines, lines, docs, ranks, scores)
+        self.scores.extend(scores)
+        if docs:
+            conflict, self.last = contradiction(self.last, lines, ranks, scores)
+            self.conflict = self.conflict or conflict
+        return again
+
+    @property
+    def first(self) -> int:
+        """The line of its first row."""
+        return next(iter(self.lines.values()))
+
+    def ranked(self) -> list[_Ranked]:
+        """Return score, document and line, best first."""
+        # By score, then document id, from the end of the alphabet: as trec_eval breaks ties.
+        return sorted(zip(self.scores, self.lines, self.lines.values(), strict=True), reverse=True)
+
+
+def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], Known]:
+    """Return the findings of a run, and what it holds."""
+    rows = DiagnosedRows(path, RUN, reading)
+    queries: dict[str, _RankedQuery] = {}
+    twice: dict[str, int] = {}
+    scattered: dict[str, int] = {}
+    tags: dict[bytes, int] = {}
+    now = None
+    for lines, (names, _, docs, ranks, scores, of_row) in rows:
+        # Nearly always the tag is the one there was, and no row need be looked at.
+        if tags.keys() != set(of_row):
+            for line, tag in zip(lines, of_row, strict=True):
+                tags.setdefault(tag, line)
+        for name, part in together(names):
+            query = name.decode()
+            if query != now and query in queries:
+                scattered.setdefault(query, lines[part.start])
+            now = query
+            of_query = queries.setdefault(query, _RankedQuery())
+            for doc, line in of_query.add(lines[part], docs[part], ranks[part], scores[part]):
+                twice.setdefault(in_query(doc.decode(), query), line)
+    name = rows.source
+    further = [(tag.decode(), line) for tag, line in tags.items()][1:]
+    ranked = {query: of_query.ranked() for query, of_query in queries.items()}
+    conflicts = {query: of_query.conflict for query, of_query in queries.items() if of_query.conflict}
+    message = "queries whose rank column contradicts the scores: {n}, first {name}"
+    findings = [
+        *rows.findings,
+        *once(name, twice, ERROR, "documents ranked twice: {n}, first {name}", _TWICE),
+        *once(name, scattered, WARNING, "queries whose rows are scattered: {n}, first {name}", _SCATTERED),
+        *once(name, further, WARNING, "further run tags: {n}, first {name}", _TAGS),
+        *_ties(name, queries, ranked, cutoffs),
+        *once(name, conflicts, WARNING, message, _CONFLICTS),
+    ]
+    deepest = max((len(of_query.lines) for of_query in queries.values()), default=0)
+    beyond = [cutoff for cutoff in sorted(cutoffs) if cutoff > deepest]
+    if queries and beyond:
+        query, of_query = next(iter(queries.items()))
+        message = f"at most {deepest:,} documents a query (the first: {named(query)})"
+        effect = f"recall and coverage @{beyond[0]} and beyond are those @{deepest}"
+        findings.append(Finding(of_query.first, WARNING, message, effect, name))
+    known = Known(name, "run")
+    known.queries = {query: of_query.first for query, of_query in queries.items()}
+    known.docs = {query: of_query.lines for query, of_query in queries.items()}
+    known.ranked = {query: [doc for _, doc, _ in rows] for query, rows in ranked.items()}
+    return findings, known
+
+
+_TWICE = (
+    "refused (--dedup first keeps the first); ir_measures and pyndeval count it twice: alpha_ndcg, recall"
+    " and p come out too high"
+)
+_SCATTERED = "nothing here; ir_measures' alpha_ndcg sees the last stretch of each only"
+_TAGS = "nothing; two runs may have been put into one file"
+_CONFLICTS = "scores count; if the ranks are right, every measure is of another ranking"
+
+
+def _ties(
+    name: str, queries: dict[str, _RankedQuery], ranked: dict[str, list[_Ranked]], cutoffs: Sequence[int]
+) -> Iterator[Finding]:
+    across: dict[int, dict[str, int]] = {cutoff: {} for cutoff in cutoffs}
+    tied: dict[str, int] = {}
+    flat = []
+    for query, rows in ranked.items():
+        different = len(set(queries[query].scores))
+        flat.append(different == 1 < len(rows))
+        if different < len(rows):
+            tied[query] = next(lower[2] for upper, lower in pairwise(rows) if upper[0] == lower[0])
+        for cutoff in cutoffs:
+            if len(rows) > cutoff and rows[cutoff][0] == rows[cutoff - 1][0]:
+                across[cutoff][query] = rows[cutoff][2]
+    if queries and all(flat):
+        first = next(iter(queries.values())).first
+        effect = f"{_TIED}: every measure is of it"
+        yield Finding(first, ERROR, "all scores of each query are equal", effect, name)
+        return
+    for cutoff, places in across.items():
+        message = f"queries with equal scores across rank {cutoff}: {{n}}, first {{name}}"
+        effect = f"every measure @{cutoff} hangs on how ties are broken; --ties expected says how much"
+        yield from once(name, places, WARNING, message, effect)
+    effect = f"{_TIED}: alpha_ndcg, ndcg, ap and rr hang on it (--ties expected)"
+    yield from once(name, tied, WARNING, "queries with equal scores: {n}, first {name}", effect)
+
+
+def diagnose_answers(path: str) -> tuple[list[Finding], Known]:
+    """Yield the findings of a file of answers, and note what it holds: `documents` are cited or were seen."""
+    known = Known(path, "answers")
+    first: dict[tuple[str, str, str], int] = {}
+    again: dict[str, int] = {}
+    nowhere: dict[str, int] = {}
+    empty: dict[str, int] = {}
+    failed: dict[str, int] = {}
+    repeated: dict[str, int] = {}
+    citing, parts, line = 0, 0, 1
+    for line, answer in read_forms(path, answer_forms(), "answers"):
+        query = answer.query_id
+        known.queries.setdefault(query, line)
+        # Repeats are numbered, and are no second answers.
+        if first.setdefault((answer.run_id, query, answer.repeat), line) != line:
+            again.setdefault(query, line)
+        if answer.error:
+            failed.setdefault(query, line)
+        elif not answer.text.strip():
+            empty.setdefault(query, line)
+        if len(set(answer.references)) < len(answer.references):
+            repeated.setdefault(query, line)
+        parts = max(parts, len(answer.sentences))
+        for number, sentence in enumerate(answer.sentences):
+            citing += bool(sentence.citations)
+            if None in sentence.citations:
+                nowhere.setdefault(in_query(f"sentence {number}", query), line)
+        for doc in (*answer.references, *(doc for s in answer.sentences for doc in s.citations if doc)):
+            known.documents.setdefault(doc, line)
+    findings = [
+        *once(path, again, ERROR, "second answers of a run: {n}, first to query {name}", "refused"),
+        *once(path, nowhere, WARNING, "sentences that cite what is not there: {n}, first {name}", _NOWHERE),
+        *once(path, empty, WARNING, "empty answers: {n}, first to query {name}", _EMPTY),
+        *once(path, failed, WARNING, "answers that failed: {n}, first to query {name}", _FAILED),
+        *once(
+            path, repeated, WARNING, "lists of references that repeat one: {n}, first of query {name}", _AGAIN
+        ),
+    ]
+    if known.documents and parts > 1 and not citing:  # one part is a format without citations
+        findings.append(Finding(line, WARNING, "no sentence cites anything", _NOTHING, path))
+    return findings, known
+
+
+def diagnose_questions(path: str) -> tuple[list[Finding], Known]:
+    """Return what DRAGUN refuses in the questions that a run asks, and what they are about."""
+    known = Known(path, "questions")
+    track = track_named("dragun25-questions")
+    for number, line in numbered_lines(path):
+        row = row_of(line, track) if line.strip() else ""
+        if not isinstance(row, str):
+            known.queries.setdefault(str(row["topic_id"]), number)
+    findings = [each._replace(source=path) for each in validate_answers(path, track, None)]
+    return [each for each in findings if each.level == ERROR], known
+
+
+_NOWHERE = "each such citation is worth none in citation_precision and citation_recall"
+_EMPTY = "nugget_recall is 0 and crag_score `missing` there, and the queries count"
+_FAILED = "`rageval judge` writes failed judgements of them, and scores have bounds"
+_AGAIN = (
+    "TREC's validators refuse that; citations by position keep their meaning here (rageval validate --fix)"
+)
+_NOTHING = "citation_precision is undefined and citation_recall 0"
+_OF_NUGGETS = ("nugget-assignment", "lexical")
+_JudgedLines = list[tuple[int, JudgementLine]]
+
+
+def diagnose_judgements(path: str) -> tuple[list[Finding], Known]:
+    """Return the findings of judgements, and what they hold."""
+    lines: _JudgedLines = list(_lines(path))
+    known = Known(path, "judgements")
+    first: dict[tuple[Any, ...], int] = {}
+    twice: dict[str, int] = {}
+    for line, judgement in lines:
+        known.queries.setdefault(str(judgement.query_id), line)
+        if _is_of_nuggets(judgement):
+            known.nuggets.setdefault((str(judgement.query_id), str(judgement.aspect)), line)
+        answer = (judgement.query_id, judgement.run_id, judgement.repeat, judgement.item_id)
+        key = (*answer, judgement.judge, judgement.aspect)
+        if first.setdefault(key, line) != line:
+            twice.setdefault(in_query(str(judgement.run_id), str(judgement.query_id)), line)
+    lost = [(line, judgement) for line, judgement in lines if judgement.status not in OF_WORTH]
+    failed = [(str(judgement.query_id), line) for line, judgement in lost]
+    counts = Counter(judgement.status for _, judgement in lost)
+    kinds = ", ".join(f"{count:,} {status}" for status, count in counts.most_common())
+    message = f"failed judgements ({kinds}): {{n}}, first of query {{name}}"
+    findings = [
+        *_unscored(path),
+        *once(path, twice, ERROR, "answers judged twice by a judge: {n}, first {name}", "refused"),
+        *once(path, failed, WARNING, message, FAILED),
+        *_versions(path, lines),
+        *_judges(path, lines),
+        *_banks(path, lines),
+    ]
+    return findings, known
+
+
+def _unscored(path: str) -> Iterator[Finding]:
+    """Yield what scoring says of a file that it refuses; what was judged twice is told by itself."""
+    table, errors = JudgementTable(path), list[InputError]()
+    try:
+        table.add_file(path)
+        table.finish()
+    except InputError as error:
+        errors = [] if "was judged before" in str(error) else [error]
+    else:
+        labels = set(table.labels())
+        for scale in SCALES:
+            # Rows without a rubric are of the scale that knows all their labels.
+            is_named = table.rubrics() & set(scale.rubrics)
+            if is_named or (not table.rubrics() & RUBRICS and labels and labels <= scale.labels.keys()):
+                try:
+                    on(table, scale)
+                except InputError as error:
+                    errors.append(error)
+                    break
+    for refused in errors:
+        for line, text in refusals(refused, path):
+            effect = "nothing is scored: the file is refused"
+            yield Finding(1 if line is None else line, ERROR, text.removeprefix(f"{path}: "), effect, path)
+
+
+def _lines(path: str) -> Iterator[tuple[int, JudgementLine]]:
+    """Yield judgements, ours or another tool's, with their lines."""
+    start = start_of_file(path)
+    kind = told_by(start)
+    if kind is None or kind.name != "judged":
+        yield from read_records(path, JudgementLine, EXPECTED)
+        return
+    for numbers, judged in read_judged(path, start.text):
+        yield from zip(numbers, (JudgementLine(**row) for row in judged.rows), strict=True)
+
+
+def _is_of_nuggets(judgement: JudgementLine) -> bool:
+    return _rubric(judgement)[0] in _OF_NUGGETS and judgement.item_id == "answer"
+
+
+def _rubric(judgement: JudgementLine) -> tuple[str, str]:
+    """(name, version) of a judgement's rubric."""
+    name, _, version = judgement.rubric.partition("@")
+    return name, version
+
+
+def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+    """Rubrics that come in several versions, or in another one than is installed."""
+    versions: dict[str, dict[str, int]] = {}
+    for line, judgement in lines:
+        name, version = _rubric(judgement)
+        if version:
+            versions.setdefault(name, {}).setdefault(version, line)
+    for name, lines_of in versions.items():
+        # The first version is the one that the others are further to.
+        others = list(lines_of.items())[1:]
+        message = f"further versions of the rubric {named(name)}: {{n}}, first {{name}}"
+        effect = "other prompts give other grades: a mean over both is of neither"
+        yield from once(path, others, WARNING, message, effect)
+        from rageval.judges.rubric import rubric_named, rubric_names
+
+        rubrics = [rubric_named(known) for known in rubric_names()]
+        ours = {rubric.digest for rubric in rubrics if rubric.judged_as == name}
+        # Only of rubrics that are installed here can be said that it is another version.
+        if ours and not ours & set(lines_of):
+            version, line = next(iter(lines_of.items()))
+            installed = " or ".join(sorted(ours))
+            message = f"judged by version {version} of the rubric {named(name)}, here it is {installed}"
+            effect = "what is judged anew is not comparable with it; frozen: does not find it"
+            yield Finding(line, WARNING, message, effect, path)
+
+
+def _judges(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+    """Systems that were judged by others than the first one."""
+    judges: dict[str, set[str]] = {}
+    lines_of: dict[str, int] = {}
+    for line, judgement in lines:
+        judges.setdefault(str(judgement.run_id), set()).add(judgement.judge)
+        lines_of.setdefault(str(judgement.run_id), line)
+    if not judges:
+        return
+    first, by = next(iter(judges.items()))
+    # As sets: several judges of each answer are fine as long as every system had the same ones.
+    places = {run: lines_of[run] for run, names in judges.items() if names != by}
+    message = f"systems judged by others than {named(first)}: {{n}}, first {{name}}"
+    effect = "the difference between two systems may be that between two judges"
+    yield from once(path, places, WARNING, message, effect)
+
+
+def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+    """Answers to one question that were judged on other nuggets, or not at all."""
+    banks: dict[str, dict[str, set[str]]] = {}
+    answered: dict[str, dict[str, int]] = {}
+    for line, judgement in lines:
+        run, query = str(judgement.run_id), str(judgement.query_id)
+        answered.setdefault(run, {}).setdefault(query, line)
+        if _is_of_nuggets(judgement):
+            banks.setdefault(query, {}).setdefault(run, set()).add(str(judgement.aspect))
+    different = {
+        # The place shown is the first answer whose bank is not that of the first system.
+        query: answered[next(run for run, bank in of_run.items() if bank != next(iter(of_run.values())))][
+            query
+        ]
+        for query, of_run in banks.items()
+        if any(bank != next(iter(of_run.values())) for bank in of_run.values())
+    }
+    yield from once(path, different, WARNING, "queries whose nugget banks differ: {n}, first {name}", BANKS)
+    everything = {query for found in answered.values() for query in found}
+    # Two systems that each lack another query have the same number and are both short of the whole.
+    fewer = {run: min(found.values()) for run, found in answered.items() if len(found) < len(everything)}
+    effect = "what others have and it lacks is a missing judgement: scoring wants --on-missing"
+    yield from once(path, fewer, WARNING, "systems judged on fewer queries: {n}, first {name}", effect)
+
+
+_Listed = Iterable[tuple[int, Sequence[Nugget]]]
+
+
+def diagnose_nuggets(path: str) -> tuple[list[Finding], Known]:
+    """Return the findings of a file of nuggets, and what it holds."""
+    banks = list(numbered_banks(path))
+    lines = [(line, bank.nuggets) for line, bank in banks]
+    known = Known(path, "nuggets")
+    for line, nuggets in lines:
+        for nugget in nuggets:
+            known.queries.setdefault(nugget.query_id, line)
+            known.nuggets.setdefault((nugget.query_id, nugget.nugget_id), line)
+            known.texts[nugget.query_id, nugget.nugget_id] = nugget.text
+    findings = [*_of_lists(path, lines), *_of_importance(path, lines)]
+    # What the rules of v3 leave out, and what cannot be scored.
+    if (message := left_out(bank for _, bank in banks)) is not None:
+        line = next(line for line, bank in banks if bank.unsupported)
+        findings.append(Finding(line, WARNING, message, "no measure asks for them", path))
+    unscored = {
+        in_query(nugget.nugget_id, nugget.query_id): line
+        for line, bank in banks
+        for nugget in bank.nuggets
+        if nugget.aggregator not in SCORED
+    }
+    effect = "scoring refuses these nuggets"
+    findings += once(path, unscored, ERROR, "nuggets that say NOT or SUM: {n}, first {name}", effect)
+    return findings, known
+
+
+def _of_lists(path: str, lines: _Listed) -> Iterator[Finding]:
+    repeated: dict[str, int] = {}
+    questions: dict[str, int] = {}
+    empty: dict[str, int] = {}
+    for line, nuggets in lines:
+        seen: set[str] = set()
+        for nugget in nuggets:
+            # Case and blanks do not make a second nugget.
+            text = " ".join(nugget.text.casefold().split())
+            if not text:
+                if not nugget.answers:  # rubrics were published without their questions
+                    empty.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
+            elif text in seen:
+                repeated.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
+            # A question with its answers is a nugget of the newer form; one without is a mistake of the
+            # writer's.
+            elif text.endswith("?") and not nugget.answers:
+                questions.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
+            seen.add(text)
+        if not nuggets:
+            empty.setdefault(f"line {line}", line)
+    effect = "nugget_recall and coverage count what it says twice"
+    yield from once(
+        path, repeated, WARNING, "nuggets that repeat one of their query: {n}, first {name}", effect
+    )
+    effect = "no answer can hold a question: nugget_recall is too low"
+    yield from once(path, questions, WARNING, "nuggets that are questions: {n}, first {name}", effect)
+    effect = "nugget_recall is undefined where there is no nugget, and meaningless where one says nothing"
+    yield from once(path, empty, WARNING, "empty nuggets or lists: {n}, first {name}", effect)
+
+
+def _of_importance(path: str, lines: _Listed) -> Iterator[Finding]:
+    """Where some nuggets are rated, those that are not, and queries that have no vital one."""
+    rated = {nugget.importance for _, nuggets in lines for nugget in nuggets}
+    # Where no nugget is rated nobody meant to, and nothing is missing.
+    if not rated & {"vital", "okay"}:
+        return
+    unrated: dict[str, int] = {}
+    without: dict[str, int] = {}
+    for line, nuggets in lines:
+        for nugget in nuggets:
+            if nugget.importance is None and nugget.weight is None:
+                unrated.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
+        if nuggets and not any(nugget.importance == "vital" for nugget in nuggets):
+            without.setdefault(nuggets[0].query_id, line)
+    effect = "v_strict and w leave them out: rating them failed"
+    yield from once(path, unrated, WARNING, "nuggets without an importance: {n}, first {name}", effect)
+    effect = "v_strict and v are undefined there, and their means are over fewer queries"
+    yield from once(path, without, WARNING, "queries without a vital nugget: {n}, first {name}", effect)
+
+
+def diagnose_assignments(path: str) -> tuple[list[Finding], Known]:
+    """Return the findings of AutoNuggetizer's assignments, and what they hold."""
+    known = Known(path, "assignments")
+    banks: dict[str, tuple[str, frozenset[str]]] = {}
+    different: dict[str, int] = {}
+    failed: dict[str, int] = {}
+    for line, answer in read_records(path, Assignment, EXPECTED_ASSIGNMENT):
+        query, texts = str(answer.qid), frozenset(nugget.text for nugget in answer.nuggets)
+        known.queries.setdefault(query, line)
+        for text in texts:
+            known.nuggets.setdefault((query, text), line)
+        # Nuggets are held against those of the first answer to the query, as texts: their order may differ.
+        run, first = banks.setdefault(query, (str(answer.run_id), texts))
+        if first != texts:
+            different.setdefault(f"{query}' (runs '{run}' and '{answer.run_id}", line)
+        if any(nugget.assignment == "failed" for nugget in answer.nuggets):
+            failed.setdefault(query, line)
+    findings = [
+        *once(
+            path, different, WARNING, "answers with another nugget bank: {n}, first to query {name}", BANKS
+        ),
+        *once(path, failed, WARNING, "queries with failed assignments: {n}, first {name}", FAILED),
+    ]
+    return findings, known
+
+
+BANKS = "nugget_recall divides by other nuggets: these systems cannot be compared"
+FAILED = "they are missing: scoring wants --on-missing, and says between what values the measure lies"
+
+
+def different_banks(one: Known, other: Known) -> Iterator[Finding]:
+    """Two files that have other nuggets for the same query."""
+    texts: list[dict[str, set[Any]]] = []
+    for known in (one, other):
+        of_query: dict[str, set[Any]] = {}
+        for (query, nugget), _ in known.nuggets.items():
+            of_query.setdefault(query, set()).add(known.texts.get((query, nugget), nugget))
+        texts.append(of_query)
+    places = {
+        query: other.queries[query]
+        for query in texts[1]
+        if query in texts[0] and texts[0][query] != texts[1][query]
+    }
+    message = f"queries with other nuggets than {named(one.source)}: {{n}}, first {{name}}"
+    yield from once(other.source, places, WARNING, message, BANKS)
+
+
+_PLAIN = ({"0"}, {"Q0"})  # what plain qrels have in place of a nugget
+
+
+class _NuggetRows:
+    """The judgements of a nugget: the grade of each document, and where it stands."""
+
+    def __init__(self) -> None:
+        self.grades: dict[bytes, int] = {}
+        self.rows: list[tuple[Lines, Sequence[bytes]]] = []  # whose lines nobody has asked for yet
+        self._lines: dict[bytes, int] = {}
+
+    def line_of(self, doc: bytes) -> int:
+        """Return the line in which a document was first judged."""
+        for lines, docs in self.rows:
+            for line, name in zip(lines, docs, strict=True):
+                self._lines.setdefault(name, line)
+        self.rows.clear()
+        return self._lines[doc]
+
+
+class _JudgedQueries:
+    """What is remembered of judgements whose rows pass."""
+
+    def __init__(self, source: str) -> None:
+        self.known = Known(source, "qrels")
+        self.nuggets: dict[tuple[str, str], _NuggetRows] = {}
+        self.again: dict[str, int] = {}
+        self.conflicts: list[Finding] = []
+        self.negative: dict[bytes, int] = {}
+
+    def add(self, key: tuple[str, str], lines: Lines, docs: Sequence[bytes], grades: Sequence[int]) -> None:
+        """Take rows of one nugget that stand together."""
+        found = self.nuggets.setdefault(key, _NuggetRows())
+        found.rows.append((lines, docs))
+        fresh = dict(zip(docs, grades, strict=True))
+        if len(fresh) < len(docs) or not found.grades.keys().isdisjoint(fresh):
+            self._add_some(key, found, zip(lines, docs, grades, strict=True))
+        else:
+            found.grades.update(fresh)
+            if min(grades) < 0:
+                rows = zip(lines, docs, grades, strict=True)
+                self.negative |= {doc: line for line, doc, grade in rows if grade < 0}
+        known = self.known
+        known.queries.setdefault(key[0], lines[0])
+        known.nuggets.setdefault(key, lines[0])
+        of_query = known.docs.setdefault(key[0], {})
+        for doc, line in zip(docs, lines, strict=True):
+            if doc not in of_query:
+                of_query[doc] = line
+
+    def _add_some(
+        self, key: tuple[str, str], nugget: _NuggetRows, rows: Iterable[tuple[int, bytes, int]]
+    ) -> None:
+        """Take rows of which some were there before."""
+        for line, doc, grade in rows:
+            first = nugget.grades.setdefault(doc, grade)
+            before = nugget.line_of(doc)
+            if before == line:
+                if grade < 0:
+                    self.negative[doc] = line
+            elif first == grade:
+                self.again.setdefault(f"{key[0]} {key[1]} {doc.decode()}", line)
+            else:
+                message = (
+                    f"grade {grade} for document {named(doc.decode())}, nugget {named(key[1])} of query"
+                    f" {named(key[0])}, which has {first} in line {before}"
+                )
+                self.conflicts.append(Finding(line, ERROR, message, _CONFLICT, self.known.source))
+
+
+def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], Known]:
+    """Return the findings of judgements of documents, and what they hold."""
+    rows = DiagnosedRows(path, QRELS, reading)
+    qrels = _JudgedQueries(rows.source)
+    for lines, (queries, nuggets, docs, grades) in rows:
+        for (query, nugget), part in together(zip(queries, nuggets, strict=True)):
+            qrels.add((query.decode(), nugget.decode()), lines[part], docs[part], grades[part])
+    known = qrels.known
+    plain: list[Finding] = []
+    has_one = bool(known.queries) and len(known.nuggets) <= len(known.queries)
+    is_meant = {nugget for _, nugget in known.nuggets} in _PLAIN and not known.source.endswith(".nugget")
+    if has_one and not is_meant:
+        message = "one nugget a query everywhere: these are probably plain qrels"
+        effect = "coverage@k is success@k, and alpha_ndcg counts a document after the first as redundant"
+        plain.append(Finding(next(iter(known.queries.values())), WARNING, message, effect, known.source))
+    effect = "nothing: equal rows count once"
+    negative = {doc.decode(): line for doc, line in qrels.negative.items()}
+    below = "they count as judged and not relevant; ndeval refuses grades below -1"
+    findings = [
+        *rows.findings,
+        *qrels.conflicts[:_SHOWN],
+        *once(rows.source, qrels.again, WARNING, "rows that are there twice: {n}, first {name}", effect),
+        *plain,
+        *_without_support(known, qrels.nuggets),
+        *once(rows.source, negative, WARNING, "documents with a negative grade: {n}, first {name}", below),
+    ]
+    return findings, known
+
+
+_CONFLICT = "refused; elsewhere the last row wins, and every measure changes with the order of lines"
+
+
+def _without_support(known: Known, nuggets: dict[tuple[str, str], _NuggetRows]) -> Iterator[Finding]:
+    supported = {key for key, rows in nuggets.items() if max(rows.grades.values()) > 0}
+    answered = {query for query, _ in supported}
+    nowhere = {query: line for query, line in known.queries.items() if query not in answered}
+    effect = "every measure is 0 there, and the query counts (--zero-rel skip leaves it out)"
+    yield from once(
+        known.source, nowhere, WARNING, "queries without a relevant document: {n}, first {name}", effect
+    )
+    open_ = {
+        in_query(nugget, query): line
+        for (query, nugget), line in known.nuggets.items()
+        if query in answered and (query, nugget) not in supported
+    }
+    effect = "coverage cannot reach 1 there (coverage(denominator=attainable) can); alpha_ndcg is as before"
+    yield from once(
+        known.source, open_, WARNING, "nuggets that no document supports: {n}, first {name}", effect
+    )

@@ -1,0 +1,785 @@
+"""Rules on an answer or a report of a track, and on all of a file together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from dataclasses import field as of_its_own
+from typing import Any, NamedTuple
+
+import msgspec
+
+from rageval.checking.findings import ERROR, WARNING, counted
+from rageval.errors import InputError
+from rageval.files.opening import quoted
+from rageval.records import Question
+from rageval.text import RULES, compatible, visible
+
+Record = dict[str, Any]
+Path = tuple[str, ...]
+MISSING: Any = object()
+
+
+class Remark(NamedTuple):
+    """What is wrong with a record."""
+
+    level: str
+    message: str
+
+
+Rule = Callable[[Record], Iterator[Remark]]
+
+
+def error(message: str) -> Remark:
+    """Make a remark on what the track refuses."""
+    return Remark(ERROR, message)
+
+
+def warning(message: str) -> Remark:
+    """Make a remark on what the track accepts, and the author should know."""
+    return Remark(WARNING, message)
+
+
+def shown(value: Any) -> str:
+    """Return a value of a file as a message may show it: short, and with nothing a terminal would obey."""
+    if isinstance(value, str):
+        return quoted(value.encode("utf-8", "surrogatepass"))
+    try:
+        # As JSON, which is what its author wrote, and not as Python has it.
+        return quoted(msgspec.json.encode(value))[1:-1]
+    except (OverflowError, RecursionError):
+        return "something too large to show"
+
+
+def value_at(record: Record, path: Path) -> Any:
+    """Return the value under nested keys, or MISSING."""
+    value: Any = record
+    for key in path:
+        value = value.get(key, MISSING) if isinstance(value, dict) else MISSING
+    return value
+
+
+def id_at(record: Record, path: Path) -> str | None:
+    """Return the id under nested keys as text; None if there is none."""
+    value = value_at(record, path)
+    return str(value) if isinstance(value, str) or is_number(value) else None
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether it is a whole number, which true and false are not."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+TEXT, NUMBER = (_is_text, "a text"), (is_number, "a whole number")
+ID = (lambda value: _is_text(value) or is_number(value), "an id (text or number)")
+LIST = (lambda value: isinstance(value, list), "a list")
+OBJECT = (lambda value: isinstance(value, dict), "an object")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field by its path, its kind, and whether it must be there and say something."""
+
+    path: Path
+    kind: tuple[Callable[[Any], bool], str]
+    required: bool = True
+    filled: bool = True
+    among: tuple[str, ...] = ()
+
+
+def field(path: str, kind: tuple[Callable[[Any], bool], str], **rules: Any) -> Field:
+    """Return the field under this dotted path."""
+    return Field(tuple(path.split(".")), kind, **rules)
+
+
+def fields(*expected: Field) -> Rule:
+    """Require that required fields are there, and all of their kind."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        for one in expected:
+            parent = value_at(record, one.path[:-1])
+            # A field within an object that is missing would be the same fault said twice.
+            if not isinstance(parent, dict):  # the parent's own rule has said so
+                continue
+            value = parent.get(one.path[-1], MISSING)
+            name = f"`{'.'.join(one.path)}`"
+            is_kind, kind = one.kind
+            if value is MISSING:
+                if one.required:
+                    yield error(f"{name} is missing, expected {kind}")
+            elif not is_kind(value):
+                yield error(f"expected {kind} as {name}, found {shown(value)}")
+            elif one.filled and isinstance(value, str) and not value.strip():
+                # Blanks alone say as little as nothing, and pass every parser.
+                yield (error if one.required else warning)(f"{name} is empty")
+            elif one.among and value not in one.among:
+                yield error(f"expected {' or '.join(one.among)} as {name}, found {shown(value)}")
+
+    return rule
+
+
+def no_other_fields(path: str, known: str) -> Rule:
+    """Warn of a field that the track does not know: perhaps a misspelt one."""
+    keys = set(known.split())
+    parent = tuple(path.split(".")) if path else ()
+
+    def rule(record: Record) -> Iterator[Remark]:
+        found = value_at(record, parent)
+        for key in found if isinstance(found, dict) else ():
+            if key not in keys:
+                yield warning(
+                    f"unknown field {shown(key)}{f' in `{path}`' if path else ''}; known are {known}"
+                )
+
+    return rule
+
+
+def no_blanks(path: str) -> Rule:
+    """Warn of white space in an id, which parts columns in the files made of it."""
+    keys = tuple(path.split("."))
+
+    def rule(record: Record) -> Iterator[Remark]:
+        value = value_at(record, keys)
+        if isinstance(value, str) and value.strip() and any(map(str.isspace, value)):
+            yield warning(f"white space in `{path}`: {shown(value)}; files of columns part there")
+
+    return rule
+
+
+def references_of(record: Record) -> list[Any]:
+    """Return the list as it is; empty if there is none."""
+    references = record.get("references")
+    return references if isinstance(references, list) else []
+
+
+def references_are_texts(record: Record) -> Iterator[Remark]:
+    """Require that every reference is an id in a text."""
+    for at, reference in enumerate(references_of(record)):
+        if not isinstance(reference, str) or not reference.strip():
+            yield error(f"expected the id of a document as references[{at}], found {shown(reference)}")
+
+
+def at_most_references(limit: int) -> Rule:
+    """Require no more references than the track takes."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        count = len(references_of(record))
+        if count > limit:
+            yield error(f"expected at most {limit} references, found {count:,}")
+
+    return rule
+
+
+def references_match(pattern: str, what: str, level: str = ERROR) -> Rule:
+    """Require that references look like ids of the track's collection; tell together those that do not."""
+    fits = re.compile(pattern).fullmatch
+
+    def rule(record: Record) -> Iterator[Remark]:
+        odd = [found for found in references_of(record) if isinstance(found, str) and not fits(found)]
+        if odd:
+            more = f" and {len(odd) - 1:,} more" if len(odd) > 1 else ""
+            yield Remark(level, f"expected {what} as references, found {shown(odd[0])}{more}")
+
+    return rule
+
+
+def no_reference_twice(record: Record) -> Iterator[Remark]:
+    """Require that no document stands in the list twice."""
+    first: dict[str, int] = {}
+    for at, reference in enumerate(references_of(record)):
+        if isinstance(reference, str) and first.setdefault(reference, at) != at:
+            yield error(
+                f"references[{at}] is references[{first[reference]}] again: {shown(reference)};"
+                " --fix removes it and re-indexes the citations"
+            )
+
+
+# All but tab and line ends, and the signs that turn the direction in which text is written.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def parts_of(record: Record) -> tuple[str, Any]:
+    """Return what the sentences of a record are called, and what stands there."""
+    key = "responses" if "responses" in record and "answer" not in record else "answer"
+    return key, record.get(key)
+
+
+def sentences_of(record: Record) -> Iterator[tuple[str, Record]]:
+    """Yield (place, sentence) of every sentence that is one."""
+    key, sentences = parts_of(record)
+    for at, sentence in enumerate(sentences if isinstance(sentences, list) else []):
+        if isinstance(sentence, dict):
+            yield f"{key}[{at}]", sentence
+
+
+def texts_of(record: Record) -> Iterator[tuple[str, str]]:
+    """Yield (place, text) of every sentence that has a text."""
+    for at, sentence in sentences_of(record):
+        if isinstance(sentence.get("text"), str):
+            yield at, sentence["text"]
+
+
+def citations_of(record: Record) -> Iterator[tuple[str, list[Any]]]:
+    """Yield (place, citations) of every sentence that has a list of them, or a dictionary with numbers."""
+    for at, sentence in sentences_of(record):
+        if isinstance(sentence.get("citations"), list | dict):
+            yield at, list(sentence["citations"])
+
+
+def are_sentences(record: Record) -> Iterator[Remark]:
+    """Require that the answer is a list of objects with a text and a list of citations."""
+    sentences = record.get("answer")
+    for at, sentence in enumerate(sentences if isinstance(sentences, list) else []):
+        if not isinstance(sentence, dict):
+            yield error(f"expected {{text, citations}} as answer[{at}], found {shown(sentence)}")
+            continue
+        for key, kind, name in (("text", str, "a text"), ("citations", list, "a list")):
+            if key not in sentence:
+                yield error(f"answer[{at}].{key} is missing, expected {name}")
+            elif not isinstance(sentence[key], kind):
+                yield error(f"expected {name} as answer[{at}].{key}, found {shown(sentence[key])}")
+
+
+def says_something(record: Record) -> Iterator[Remark]:
+    """Require that the answer is not empty, and no sentence of it."""
+    if not isinstance(parts_of(record)[1], list):
+        return
+    texts = list(texts_of(record))
+    if not any(text.strip() for _, text in texts):
+        yield error("the answer is empty")
+        return
+    for at, text in texts:
+        if not text.strip():
+            yield warning(f"{at}.text is empty")
+
+
+def _length_of(record: Record, counting: str) -> int:
+    """Count the words of the answer, by the rule of the track."""
+    return sum(RULES[counting](text) for _, text in texts_of(record))
+
+
+def within_length(limit: int, counting: str) -> Rule:
+    """Require that the answer is no longer than the track takes."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        words = _length_of(record, counting)
+        if words > limit:
+            yield error(f"expected at most {limit:,} words ({counting}), found {words:,}")
+
+    return rule
+
+
+def response_length_agrees(counting: str) -> Rule:
+    """Warn where the record says another length than is counted; the track corrects it."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        said, words = record.get("response_length"), _length_of(record, counting)
+        if is_number(said) and said != words:
+            yield warning(f"`response_length` says {said}, counted {words} words ({counting})")
+
+    return rule
+
+
+def no_control_characters(record: Record) -> Iterator[Remark]:
+    """Warn of characters that only a terminal obeys: they do not belong in an answer."""
+    for at, text in texts_of(record):
+        found = _CONTROL.search(text)
+        if found:
+            yield warning(f"{at}.text holds the control character U+{ord(found.group()):04X}")
+
+
+def document_cited(citation: Any, references: list[Any], known: frozenset[str]) -> str | None:
+    """Return the document that a citation, a position or an id, leads to; None if it leads nowhere."""
+    if is_number(citation):
+        doc = references[citation] if 0 <= citation < len(references) else None
+        return doc if isinstance(doc, str) else None
+    return citation if isinstance(citation, str) and citation in known else None
+
+
+def known_documents(references: list[Any]) -> frozenset[str]:
+    """Return the references that are ids."""
+    return frozenset(reference for reference in references if isinstance(reference, str))
+
+
+def citations_lead_somewhere(ids: bool) -> Rule:
+    """Require that each citation is a position in the references, or (with `ids`) one of them."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        references = references_of(record)
+        known, count = known_documents(references), len(references)
+        for at, cited in citations_of(record):
+            for citation in cited:
+                problem = ""
+                if is_number(citation):
+                    if not count:
+                        problem = "and there are no references"
+                    elif not 0 <= citation < count:
+                        problem = f"expected a position from 0 to {count - 1}"
+                elif not ids:
+                    problem = "expected a position in the references, a number"
+                elif not isinstance(citation, str):
+                    problem = "expected a position in the references, or an id out of them"
+                elif citation not in known:
+                    problem = "which is not among the references"
+                if problem:
+                    yield error(f"{at} cites {shown(citation)}, {problem}")
+
+    return rule
+
+
+def citations_not_repeated(level: str = ERROR) -> Rule:
+    """Require that no sentence cites a document twice."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        references = references_of(record)
+        known = known_documents(references)
+        for at, cited in citations_of(record):
+            seen: set[str] = set()
+            for citation in cited:
+                doc = document_cited(citation, references, known)
+                if doc in seen:
+                    yield Remark(level, f"{at} cites {shown(doc)} more than once")
+                    break
+                seen |= {doc} if doc is not None else set()
+
+    return rule
+
+
+def at_most_citations(limit: int) -> Rule:
+    """Require that no sentence cites more documents than the track takes."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        for at, cited in citations_of(record):
+            if len(cited) > limit:
+                yield error(f"{at} has {len(cited):,} citations, expected at most {limit}")
+
+    return rule
+
+
+def use_all_references(record: Record) -> Iterator[Remark]:
+    """Warn of references that no sentence cites."""
+    references = references_of(record)
+    known = known_documents(references)
+    cited = {
+        document_cited(citation, references, known) for _, cited in citations_of(record) for citation in cited
+    }
+    idle = len(known - cited)
+    if idle:
+        yield warning(f"{idle:,} of {len(known):,} references are cited by no sentence")
+
+
+Topics = Mapping[str, Question]
+_LISTED = 10
+
+
+class Watch:
+    """Sees every record with its line, and has a last word."""
+
+    def see(self, line: int, record: Record) -> Iterator[Remark]:
+        """Yield what is wrong with this record, seen with those before."""
+        raise NotImplementedError
+
+    def end(self) -> Iterator[Remark]:
+        """Yield what is wrong with all of them; nothing, for most rules."""
+        return iter(())
+
+
+@dataclass
+class OneAnswerATopic(Watch):
+    """Every topic is a known one and is answered once; `text` is where records repeat the topic's text.
+
+    `level` is that of another text than the topic's, `again` that of a second answer.
+    """
+
+    topic: Path
+    text: Path
+    topics: Topics | None
+    expected: int | None
+    level: str = WARNING
+    again: str = ERROR
+    first: dict[str, int] = of_its_own(default_factory=dict)
+
+    def see(self, line: int, record: Record) -> Iterator[Remark]:
+        """Look for topics that do not exist, second answers, and other texts of topics."""
+        topic = id_at(record, self.topic)
+        if topic is None:
+            return
+        if self.topics is not None and topic not in self.topics:
+            yield error(f"unknown topic {shown(topic)}")
+        # setdefault returns the line of the first answer, which is this one or is not.
+        elif self.first.setdefault(topic, line) != line:
+            where = f"the first is in line {self.first[topic]}"
+            yield Remark(self.again, f"a second answer to topic {shown(topic)}, {where}")
+        elif self.topics is not None:
+            text, expected = value_at(record, self.text), self.topics[topic].text
+            if isinstance(text, str) and text.strip() and text.strip() != expected.strip():
+                name = ".".join(self.text)
+                yield Remark(self.level, f"`{name}` is not the text of the topic: {shown(text)}")
+
+    def end(self) -> Iterator[Remark]:
+        """Look for topics that have no answer."""
+        if self.topics is None:
+            # Without topics their number alone is known: it can be told that some are missing, not which.
+            if self.expected is not None and len(self.first) != self.expected:
+                yield warning(f"answers to {counted(len(self.first), 'topic')}, expected {self.expected}")
+            return
+        missing = [topic for topic in self.topics if topic not in self.first]
+        if missing:
+            listed = ", ".join(map(shown, missing[:_LISTED])) + (", …" if len(missing) > _LISTED else "")
+            yield error(f"no answer to {len(missing):,} of {len(self.topics):,} topics: {listed}")
+
+
+@dataclass
+class SameEverywhere(Watch):
+    """A field that says the same in every record of a run."""
+
+    path: Path
+    level: str = ERROR
+    value: Any = MISSING
+    line: int = 0
+
+    def see(self, line: int, record: Record) -> Iterator[Remark]:
+        """Compare the field with that of the first record."""
+        value = value_at(record, self.path)
+        if value is MISSING:
+            return
+        # The first record sets what the others are held against; it may be the wrong one, which its line
+        # number tells.
+        if self.value is MISSING:
+            self.value, self.line = value, line
+        elif value != self.value:
+            name = ".".join(self.path)
+            yield Remark(
+                self.level,
+                f"`{name}` is {shown(value)}, expected {shown(self.value)} as in line {self.line}",
+            )
+
+
+@dataclass
+class OneWayToCite(Watch):
+    """A file cites by position or by id; the tracks' own validators take one of the two."""
+
+    ids: bool | None = None
+    line: int = 0
+    said: bool = False
+
+    def see(self, line: int, record: Record) -> Iterator[Remark]:
+        """Compare each citation with the first one."""
+        for _, cited in citations_of(record):
+            for citation in cited:
+                if not is_number(citation) and not isinstance(citation, str):
+                    continue
+                is_id = isinstance(citation, str)
+                if self.ids is None:
+                    self.ids, self.line = is_id, line
+                # Said once: a file that mixes them does so in most of its lines.
+                elif is_id != self.ids and not self.said:
+                    self.said = True
+                    before, now = ("ids", "positions") if self.ids else ("positions", "ids")
+                    yield warning(f"cites by {now}, line {self.line} by {before}; expected one way in a file")
+
+
+Watches = Callable[[Topics | None], tuple[Watch, ...]]
+
+
+# Rules on reports: their topic, their sentences, what they cite in one of three ways, and their length.
+
+_NAMES = ("topic_id", "narrative_id", "request_id", "qa_id")
+
+
+def one_topic(record: Record) -> Iterator[Remark]:
+    """Require that the names of the topic that a record has agree."""
+    topics = {key: name for key in _NAMES if (name := id_at(record, ("metadata", key))) is not None}
+    if len(set(topics.values())) > 1:
+        names = " and ".join(f"{key} {shown(name)}" for key, name in topics.items())
+        yield error(f"expected one topic in `metadata`, found {names}")
+
+
+def report_says_something(record: Record) -> Iterator[Remark]:
+    """Warn of a report that is empty, or a sentence of it, which the shared schema takes."""
+    yield from (warning(remark.message) for remark in says_something(record))
+
+
+def are_responses(record: Record) -> Iterator[Remark]:
+    """Require a list of sentences, each an object with a text and citations: ids, or ids with numbers."""
+    if "responses" in record and "answer" in record:
+        yield error("expected the sentences as `responses`, or as `answer`, and not as both")
+        return
+    key = "responses" if "answer" not in record else "answer"
+    sentences = record.get(key, MISSING)
+    if sentences is MISSING:
+        yield error("`responses` is missing, expected a list")
+    elif not isinstance(sentences, list):
+        yield error(f"expected a list as `{key}`, found {shown(sentences)}")
+    elif key == "answer":
+        yield warning("the sentences stand as `answer`, expected `responses`")
+    for at, part in enumerate(sentences if isinstance(sentences, list) else []):
+        if isinstance(part, dict):
+            yield from _text(f"{key}[{at}]", part)
+            yield from _citations(f"{key}[{at}]", part)
+        else:
+            yield error(f"expected {{text, citations}} as {key}[{at}], found {shown(part)}")
+
+
+def _text(where: str, part: Record) -> Iterator[Remark]:
+    if "text" not in part:
+        yield error(f"{where}.text is missing, expected a text")
+    elif not isinstance(part["text"], str):
+        yield error(f"expected a text as {where}.text, found {shown(part['text'])}")
+
+
+def _citations(where: str, part: Record) -> Iterator[Remark]:
+    expected = "a list of ids, or {id: number}"
+    cited = part.get("citations", MISSING)
+    if cited is MISSING:
+        yield error(f"{where}.citations is missing, expected {expected}")
+    elif isinstance(cited, list):
+        for doc in cited:
+            if not isinstance(doc, str) or not doc.strip():
+                yield error(f"{where} cites {shown(doc)}, expected an id in a text")
+    elif isinstance(cited, dict):
+        for doc, number in cited.items():
+            if not is_confidence(number):
+                yield error(f"{where} cites {shown(doc)} with {shown(number)}, expected a number")
+    else:
+        yield error(f"expected {expected} as {where}.citations, found {shown(cited)}")
+
+
+def is_confidence(value: Any) -> bool:
+    """Tell whether it is a number, which true and false are not."""
+    return is_number(value) or isinstance(value, float)
+
+
+def confidences_within(low: float, high: float) -> Rule:
+    """Warn of confidences outside the track's range, all together."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        parts = ((at, part.get("citations")) for at, part in sentences_of(record))
+        every = ((at, *pair) for at, found in parts if isinstance(found, dict) for pair in found.items())
+        odd = [row for row in every if is_confidence(row[2]) and not low <= row[2] <= high]
+        if odd:
+            at, doc, number = odd[0]
+            more = f"; {len(odd) - 1:,} more are outside" if len(odd) > 1 else ""
+            yield warning(f"{at} cites {shown(doc)} with {shown(number)}, expected {low:g} to {high:g}{more}")
+
+    return rule
+
+
+def cites_listed(record: Record) -> Iterator[Remark]:
+    """Warn of citations that are no reference, all together; the shared schema takes them."""
+    if not isinstance(record.get("references"), list):
+        return
+    listed = set(filter(_is_text, references_of(record)))
+    cited = ((at, doc) for at, found in citations_of(record) for doc in found if isinstance(doc, str))
+    lost = [(at, doc) for at, doc in cited if doc not in listed]
+    if lost:
+        more = f"; nor are {len(lost) - 1:,} more" if len(lost) > 1 else ""
+        yield warning(f"{lost[0][0]} cites {shown(lost[0][1])}, which is not among the references{more}")
+
+
+def references_are_cited(record: Record) -> Iterator[Remark]:
+    """Require that the references are what is cited: all of it, and nothing else."""
+    if not isinstance(record.get("references"), list):
+        return
+    listed = dict.fromkeys(filter(_is_text, references_of(record)))
+    cited = dict.fromkeys(doc for _, found in citations_of(record) for doc in found if isinstance(doc, str))
+    for what, lost in (
+        ("references are cited by no sentence", [doc for doc in listed if doc not in cited]),
+        ("cited documents are no references", [doc for doc in cited if doc not in listed]),
+    ):
+        if lost:
+            yield error(f"{len(lost):,} {what}, the first {shown(lost[0])}; expected the same in both")
+
+
+def cites_something(record: Record) -> Iterator[Remark]:
+    """Warn of sentences that cite nothing."""
+    counts = [len(cited) for _, cited in citations_of(record)]
+    if 0 in counts:
+        yield warning(f"{counts.count(0):,} of {len(counts):,} sentences cite nothing")
+
+
+def citations_match(pattern: str, what: str) -> Rule:
+    """Warn of ids that do not look like those of the track's collection; tell together those that do not."""
+    fits = re.compile(pattern).fullmatch
+
+    def rule(record: Record) -> Iterator[Remark]:
+        cited = dict.fromkeys(doc for _, found in citations_of(record) for doc in found)
+        odd = [doc for doc in cited if isinstance(doc, str) and not fits(doc)]
+        if odd:
+            more = f" and {len(odd) - 1:,} more" if len(odd) > 1 else ""
+            yield warning(f"expected {what} as citations, found {shown(odd[0])}{more}")
+
+    return rule
+
+
+def topic_matches(path: str, pattern: str, what: str) -> Rule:
+    """Require that the topic's id looks like those of the track."""
+    fits, keys = re.compile(pattern).fullmatch, tuple(path.split("."))
+
+    def rule(record: Record) -> Iterator[Remark]:
+        found = value_at(record, keys)
+        if isinstance(found, str) and not fits(found):
+            yield error(f"expected {what} as `{path}`, found {shown(found)}")
+
+    return rule
+
+
+_KINDS = {"supported_citations": True, "contradicted_citations": True, "existing_supported_citations": False}
+
+
+def kinds_of_citations(limit: int) -> Rule:
+    """Require what BioGen's task A asks of a sentence: few new citations of two kinds, none that it had."""
+
+    def rule(record: Record) -> Iterator[Remark]:
+        for at, part in sentences_of(record):
+            yield from _text(at, part)
+            for key, is_new in _KINDS.items():
+                found = part.get(key, MISSING)
+                if found is MISSING:
+                    if is_new:
+                        yield error(f"{at}.{key} is missing, expected a list of ids")
+                elif not isinstance(found, list) or not all(isinstance(d, str) and d.strip() for d in found):
+                    yield error(f"expected a list of ids as {at}.{key}, found {shown(found)}")
+                elif is_new and len(found) > limit:
+                    yield error(f"{at}.{key} has {len(found):,} ids, expected at most {limit}")
+            had, new = part.get("existing_supported_citations"), part.get("supported_citations")
+            for doc in new if isinstance(new, list) else ():
+                if isinstance(had, list) and doc in had:
+                    yield error(f"{at}.supported_citations has {shown(doc)}, which it had already")
+
+    return rule
+
+
+@dataclass
+class SameWayToCite(Watch):
+    """A file cites by id, or by id with confidences; what is wrong in itself tells of no way."""
+
+    way: str | None = None
+    line: int = 0
+
+    def see(self, line: int, record: Record) -> Iterator[Remark]:
+        """Compare each sentence with the first one that cites."""
+        for at, part in sentences_of(record):
+            found = part.get("citations")
+            is_list = isinstance(found, list) and all(map(_is_text, found))
+            # What is neither is a fault of its own, which another rule has told.
+            is_dict = isinstance(found, dict) and all(map(is_confidence, found.values()))
+            if not found or not (is_list or is_dict):
+                continue
+            way = "id" if is_list else "id and confidence"
+            if self.way is None:
+                self.way, self.line = way, line
+            elif way != self.way:
+                yield error(
+                    f"{at} cites by {way}, line {self.line} by {self.way}; expected one way in a file"
+                )
+                return
+
+
+UsualLimit = Callable[[str], int | None]  # of a topic of which nothing says how long its report may be
+
+
+@dataclass
+class WithinLimit(Watch):
+    """No report is longer than its topic allows, by characters (`limit`) or words (`word_limit`)."""
+
+    topic: Path
+    usual: UsualLimit
+    topics: Topics | None
+    is_error: bool
+    limits: dict[str, dict[str, int]] = of_its_own(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Read the limits once, so that a bad one is told of the topics and not of every report."""
+        for name, topic in (self.topics or {}).items():
+            limits = self.limits[name] = {}
+            for key, value in topic.facts:
+                if key not in _COUNTED:
+                    continue
+                # `isdigit` takes digits of all scripts, and `int` a million of them takes minutes.
+                if not value.isascii() or not value.isdigit() or len(value) > len("1000000000"):
+                    raise InputError(
+                        f"topic {visible(name[:80])!r}: expected a whole number as `{key}`,"
+                        f" found {visible(value[:80])!r}"
+                    )
+                limits[key] = int(value)
+
+    def see(self, line: int, record: Record) -> Iterator[Remark]:
+        """Count by every limit there is."""
+        topic = id_at(record, self.topic) or ""
+        limits = self.limits.get(topic, {})
+        # Some records repeat the limit from their topic.
+        if not limits and is_number(own := value_at(record, ("metadata", "limit"))):
+            limits = {"limit": own}
+        if not limits and (usual := self.usual(topic)) is not None:
+            limits = {"limit": usual}
+        texts = [text for _, text in texts_of(record)]
+        for key, limit in limits.items():
+            count, unit = _COUNTED[key]
+            if (found := count(texts)) > limit:
+                level = ERROR if self.is_error else WARNING
+                yield Remark(level, f"expected at most {limit:,} {unit}, found {found:,}")
+
+
+_COUNTED: dict[str, tuple[Callable[[list[str]], int], str]] = {
+    "limit": (lambda texts: len(compatible(" ".join(texts))), "characters (NFKC)"),
+    "word_limit": (lambda texts: sum(len(text.split()) for text in texts), "words (split)"),
+}
+
+
+@dataclass
+class RanksOnce(Watch):
+    """Each topic has every rank once."""
+
+    ranks: int
+    seen: dict[str, dict[str, int]] = of_its_own(default_factory=dict)
+
+    def see(self, line: int, record: Record) -> Iterator[Remark]:
+        """Look for ranks that do not exist, or stand twice."""
+        topic, rank = record["topic_id"], record["rank"]
+        before = self.seen.setdefault(topic, {})
+        if rank not in map(str, range(1, self.ranks + 1)):
+            yield error(f"expected a rank from 1 to {self.ranks}, found {shown(rank)}")
+        elif before.setdefault(rank, line) != line:
+            yield error(f"rank {rank} of topic {shown(topic)} stands in line {before[rank]}, too")
+
+    def end(self) -> Iterator[Remark]:
+        """Look for ranks that are not there."""
+        for topic, ranks in self.seen.items():
+            if len(ranks) < self.ranks:
+                lost = next(rank for rank in range(1, self.ranks + 1) if str(rank) not in ranks)
+                yield error(
+                    f"topic {shown(topic)} has {len(ranks)} of {self.ranks} questions, no rank {lost}"
+                )
+
+
+@dataclass
+class EveryTopic(Watch):
+    """Every topic is there, and no other; a topic may have several lines."""
+
+    topic: Path
+    topics: Topics | None
+    expected: int | None
+    seen: set[str] = of_its_own(default_factory=set)
+
+    def see(self, line: int, record: Record) -> Iterator[Remark]:
+        """Look for topics that do not exist."""
+        topic = id_at(record, self.topic) or ""
+        if self.topics is not None and topic not in self.topics and topic not in self.seen:
+            yield error(f"unknown topic {shown(topic)}")
+        self.seen.add(topic)
+
+    def end(self) -> Iterator[Remark]:
+        """Look for topics that are not there."""
+        if self.topics is None:
+            if self.expected is not None and len(self.seen) != self.expected:
+                yield warning(f"{len(self.seen):,} topics, expected {self.expected}")
+            return
+        lost = [topic for topic in self.topics if topic not in self.seen]
+        if lost:
+            yield error(f"nothing on {len(lost):,} of {len(self.topics):,} topics, such as {shown(lost[0])}")

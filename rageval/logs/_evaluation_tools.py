@@ -1,0 +1,621 @@
+"""Logs of tools that evaluate: promptfoo, inspect_ai, ragas, deepeval, lm-eval, AutoRAG, open-rag-eval.
+
+A part a tool: the records that it writes, and the reader that yields a row an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from rageval.errors import InputError
+from rageval.logs._content import Content, Record
+from rageval.logs.paths import literal
+from rageval.logs.rows import (
+    Grade,
+    LogReading,
+    Passage,
+    Row,
+    cell_graded,
+    each_of,
+    facts_in,
+    folded,
+    graded,
+    holding,
+    ids_in,
+    is_id,
+    last_said,
+    list_of,
+    log_reader,
+    metrics_in,
+    number_of,
+    read_as,
+    text_of,
+)
+
+# Results of promptfoo, `-o results.json` or `-o results.jsonl`.
+
+_PROMPTFOO_ERROR = 2  # its failureReason; 1 is an assertion that failed
+_VARIABLES_ASKED = ("question", "query", "input", "prompt")
+# Variables that hold passages tell no questions apart; one that is a list multiplies tests.
+_VARIABLES_RETRIEVED = ("context", "contexts", "passages", "documents", "docs", "chunks", "retrieved")
+
+
+class _Assertion(msgspec.Struct):
+    metric: Any = None
+    provider: Any = None
+
+    @property
+    def is_by_model(self) -> bool:
+        """Whether it names the model that it asks."""
+        return isinstance(self.provider, str) and bool(self.provider.strip())
+
+
+class _Component(msgspec.Struct):
+    passed: bool | None = msgspec.field(default=None, name="pass")
+    reason: str | None = None
+    assertion: _Assertion | None = None
+
+
+class _Grading(msgspec.Struct):
+    passed: bool | None = msgspec.field(default=None, name="pass")
+    reason: str | None = None
+    components: list[_Component | None] | None = msgspec.field(default=None, name="componentResults")
+
+
+class _Provider(msgspec.Struct):
+    id: str = ""
+    label: str | None = None
+
+
+class _Response(msgspec.Struct):
+    output: Any = None
+
+
+class _PromptfooTest(msgspec.Struct):
+    description: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class _Result(msgspec.Struct, rename="camel"):
+    vars: dict[str, Any]
+    prompt_idx: int
+    test_idx: int
+    provider: _Provider | str = ""
+    response: _Response | None = None
+    grading_result: _Grading | None = None
+    named_scores: dict[str, Any] | None = None
+    score: float | None = None
+    failure_reason: int | None = None
+    error: str | None = None
+    test_case: _PromptfooTest | None = None
+
+
+def _is_promptfoo(content: Content) -> bool:
+    first = content.first
+    if first.get("promptIdx") and first.get("testIdx") and first.get("gradingResult"):
+        return True
+    version = first.at("results", "version")
+    return version is not None and version.value() == 3 and first.at("results", "results") is not None
+
+
+@log_reader("promptfoo", _is_promptfoo)
+def promptfoo(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the results, lines of their own or within the one value of a whole evaluation."""
+    if content.first.get("results") is None:
+        records: Iterable[Record] = content.records()
+    else:
+        version = content.first.at("metadata", "promptfooVersion")
+        reading.version = str(version.value()) if version else ""
+        records = each_of(content, "results", "results")
+    for record in records:
+        value = record.value()
+        result = read_as(_Result, value, record.where)
+        provider = result.provider
+        test = result.test_case or _PromptfooTest()
+        # The prompt has the variables filled in; the question is the one variable that is called so.
+        asked = [result.vars[name] for name in _VARIABLES_ASKED if isinstance(result.vars.get(name), str)]
+        output = result.response.output if result.response else None
+        error = result.error or "error" if result.failure_reason == _PROMPTFOO_ERROR else ""
+        if output is None:
+            error = error or result.error or ""
+        question = asked[0] if len(asked) == 1 else ""
+        # What tells tests apart: their variables but for passages, and for what are mere ids.
+        kept = {
+            name: value
+            for name, value in result.vars.items()
+            if name.lower() not in _VARIABLES_RETRIEVED and not is_id(name)
+        }
+        only_asked = len(kept) == 1 and question in kept.values()
+        yield Row(
+            record.where,
+            question,
+            output if isinstance(output, str) or output is None else msgspec.json.encode(output).decode(),
+            variant=f"prompt{result.prompt_idx}",
+            run=provider if isinstance(provider, str) else provider.label or provider.id,
+            grades=list(_promptfoo_grades(result)),
+            facts=facts_in(test.metadata),
+            ids=ids_in(result.vars) | ({"description": test.description} if test.description else {})
+            | ids_in(test.metadata),
+            key=folded(question) if only_asked else msgspec.json.encode(kept, order="sorted").decode(),
+            failed=error,
+            record=value,
+        )  # fmt: skip
+
+
+def _promptfoo_grades(result: _Result) -> Iterator[Grade]:
+    grading = result.grading_result or _Grading()
+    components = [each for each in grading.components or () if each is not None]
+    for name, value in (result.named_scores or {}).items():
+        own = [each for each in components if each.assertion and each.assertion.metric == name]
+        passed = [each.passed for each in own if each.passed is not None]
+        label = ("pass" if all(passed) else "fail") if passed else None
+        reason = "; ".join(each.reason for each in own if each.reason)
+        models = {each.assertion.provider for each in own if each.assertion and each.assertion.is_by_model}
+        # A score that two models share is neither's.
+        judge = f"promptfoo:{models.pop()}" if len(models) == 1 else ""
+        yield graded(name, value, judge, reason, label)
+    if not result.named_scores and result.score is not None:
+        label = {True: "pass", False: "fail", None: None}[grading.passed]
+        yield graded("score", result.score, "", grading.reason or "", label)
+
+
+# Logs of inspect_ai: JSON, or `.eval`, which is a zip.
+
+_SAMPLE = re.compile(r"samples/(?P<id>[^/]+)_epoch_(?P<epoch>\d{1,9})\.json")
+_WORTH = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}  # correct, partial, incorrect, no answer
+_ATTACHED = "attachment://"
+
+
+class _InspectScore(msgspec.Struct):
+    value: Any = None
+    explanation: str | None = None
+
+
+class _Output(msgspec.Struct):
+    completion: str | None = None
+    choices: list[Any] = []
+    error: str | None = None
+
+
+class _InspectSample(msgspec.Struct):
+    id: str | int
+    epoch: int
+    input: str | list[Any]
+    target: str | list[str] = ""
+    output: _Output | None = None
+    scores: dict[str, _InspectScore] | None = None
+    metadata: dict[str, Any] | None = None
+    error: Any = None
+    attachments: dict[str, str] = {}
+    uuid: str | None = None
+
+
+def _is_inspect(content: Content) -> bool:
+    if content.form == "zip":
+        return "header.json" in content.members
+    version = content.first.get("version")
+    return content.first.at("eval", "task") is not None and version is not None and version.value() == 2
+
+
+@log_reader("inspect", _is_inspect)
+def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the samples, epoch by epoch, in the order of the data set."""
+    header, samples = _inspect_parts(content)
+    version = header.at("eval", "packages", "inspect_ai")
+    reading.version = str(version.value()) if version else ""
+    task, model = (_said(header.at("eval", name)) for name in ("task", "model"))
+    # The model that a scorer asks, by the scorer's name; none where it asks none.
+    judges = {}
+    scorers = header.at("eval", "scorers")
+    for scorer in scorers.each() if scorers else ():
+        judge = _said(scorer.at("options", "model"))
+        if judge:
+            judges[_said(scorer.get("name"))] = f"inspect:{judge}"
+    for record in samples:
+        value = record.value()
+        if isinstance(value, dict) and value.get("attachments"):
+            value = _put_back(value, value["attachments"])
+        sample = read_as(_InspectSample, value, record.where)
+        output = sample.output or _Output()
+        error = sample.error
+        if isinstance(error, dict):
+            error = error.get("message") or "error"
+        failed = str(error)[:200] if error else output.error or ""
+        if not failed and not output.choices and not output.completion:
+            failed = "no output"
+        question = sample.input if isinstance(sample.input, str) else last_said(sample.input, "user") or ""
+        yield Row(
+            record.where,
+            question,
+            None if failed else output.completion or "",
+            list_of(sample.target),
+            run=f"{model}+{task}",
+            repeat=str(sample.epoch),
+            grades=list(_inspect_grades(judges, sample.scores or {})),
+            facts=facts_in(sample.metadata),
+            ids={"id": str(sample.id)} | ids_in(sample.metadata),
+            failed=failed,
+            lacks_failed=True,  # every scorer is asked about every sample
+            record=value,
+        )
+    status = _said(header.get("status"))
+    if status not in ("success", ""):
+        reading.remarks.append(f"inspect says of this log that it is no success, but {status!r}")
+
+
+def _inspect_parts(content: Content) -> tuple[Record, Iterator[Record]]:
+    """Return the header, and the samples in the data set's order: a zip has them as they were finished."""
+    if content.form != "zip" or content.member is None:
+        samples = content.first.get("samples")
+        placed = []
+        place_of = _places(content.first)
+        for sample in samples.each() if samples else ():
+            epoch = _said(sample.get("epoch"))
+            # One that is no number is refused when the sample is read.
+            is_number = epoch.isascii() and epoch.isdigit() and len(epoch) < 10
+            placed.append((int(epoch) if is_number else 0, place_of(_said(sample.get("id"))), sample))
+        placed.sort(key=lambda each: each[:2])
+        return content.first, (sample for _, _, sample in placed)
+    header, read = content.member("header.json"), content.member
+    place_of = _places(header)
+    members = [told for name in content.members if (told := _SAMPLE.fullmatch(name))]
+    members.sort(key=lambda each: (int(each["epoch"]), place_of(each["id"])))
+    return header, (read(each[0]) for each in members)
+
+
+def _places(header: Record) -> Callable[[str], int]:
+    order = header.at("eval", "dataset", "sample_ids")
+    places = {_said(name): at for at, name in enumerate(order.each() if order else ())}
+    return lambda name: places.get(name, len(places))
+
+
+def _said(record: Record | None) -> str:
+    value = record.value() if record else ""
+    return str(value) if isinstance(value, str | int) else ""
+
+
+def _judges(header: Record) -> dict[str, str]:
+    """Return the model that a scorer asks, by the scorer's name; none where it asks none."""
+    scorers = header.at("eval", "scorers")
+    found = {}
+    for scorer in scorers.each() if scorers else ():
+        model = _said(scorer.at("options", "model"))
+        if model:
+            found[_said(scorer.get("name"))] = f"inspect:{model}"
+    return found
+
+
+def _put_back(value: Any, attached: Any) -> Any:
+    """Return a value with its long texts, which inspect keeps apart, back in their places."""
+    if isinstance(value, str):
+        return attached.get(value.removeprefix(_ATTACHED), value) if value.startswith(_ATTACHED) else value
+    if isinstance(value, list):
+        return [_put_back(item, attached) for item in value]
+    if isinstance(value, dict):
+        return {
+            name: item if name == "attachments" else _put_back(item, attached) for name, item in value.items()
+        }
+    return value
+
+
+def _inspect_grades(judges: Mapping[str, str], scores: Mapping[str, _InspectScore]) -> Iterator[Grade]:
+    for name, score in scores.items():
+        judge, reason = judges.get(name, ""), score.explanation or ""
+        values = score.value if isinstance(score.value, dict) else {name: score.value}
+        for aspect, value in values.items():
+            if isinstance(value, str) and value in _WORTH:  # the letter stays beside what it is worth
+                yield Grade(aspect, _WORTH[value], value, judge, reason)
+            elif isinstance(value, list):
+                yield Grade(aspect, None, None, judge, "a list of values, expected one")
+            else:
+                yield graded(aspect, value, judge, reason)
+
+
+# Data sets and results of ragas: JSON lines, CSV or Parquet; rows have no id.
+
+_RAGAS_TEXTS = ("user_input", "response", "reference")
+_RAGAS_LISTS = ("retrieved_contexts", "retrieved_context_ids", "reference_contexts", "reference_context_ids")
+_RAGAS_OTHER = (
+    *("rubrics", "multi_responses", "reference_tool_calls", "synthesizer_name", "persona_name"),
+    *("", "index", "Unnamed: 0"),  # the rows' numbers, as pandas writes them
+)
+
+
+@log_reader("ragas", holding("user_input response", "user_input retrieved_contexts"))
+def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the rows; any column that is no field may be a metric, so all rows have to be known first."""
+    rows = [(record.where, record.object()) for record in content.records()]
+    fields = {*_RAGAS_TEXTS, *_RAGAS_LISTS, *_RAGAS_OTHER}
+    metrics = metrics_in((cells for _, cells in rows), lambda name: name in fields or is_id(name), reading)
+    lost = 0
+    for where, cells in rows:
+        texts = {name: _ragas_text(cells.get(name), name, where) for name in _RAGAS_TEXTS}
+        lists = {name: _ragas_list(cells.get(name), name, where) for name in _RAGAS_LISTS}
+        lost += len(lists["reference_contexts"]) if not lists["reference_context_ids"] else 0
+        ids = lists["retrieved_context_ids"]
+        contexts = lists["retrieved_contexts"]
+        if ids and contexts and len(ids) != len(contexts):
+            raise InputError(f"{where}: expected as many retrieved_context_ids as texts, found {len(ids)}")
+        number = max(len(ids), len(contexts))  # the order is the rank: ragas keeps no scores
+        pairs = zip(contexts or [""] * number, ids or [""] * number, strict=True)
+        yield Row(
+            where,
+            texts["user_input"] or "",
+            texts["response"],
+            list_of(texts["reference"]),
+            contexts=[Passage(text, text_of(doc)) for text, doc in pairs],
+            grades=[cell_graded(name, cells.get(name)) for name in metrics],
+            relevant=[[text_of(doc)] for doc in lists["reference_context_ids"]],
+            ids=ids_in(cells),
+            record=cells,
+        )
+    if lost:
+        reading.remarks.append(f"{lost:,} reference_contexts have no ids and are left out")
+
+
+def _ragas_text(value: Any, name: str, where: str) -> str | None:
+    if isinstance(value, list):
+        raise InputError(
+            f"{where}: {name} is a conversation of several turns, expected one question and its answer; part"
+            " the turns first"
+        )
+    if value is None or value != value:  # pandas has NaN where there is no text
+        return None
+    if not isinstance(value, str):
+        raise InputError(f"{where}: expected a text as {name}, found {value!r:.80}")
+    return value
+
+
+def _ragas_list(value: Any, name: str, where: str) -> list[Any]:
+    """Return a list, in a CSV written as Python writes it."""
+    found = literal(value, f"{where}: {name}") if isinstance(value, str) and value.strip() else value or []
+    kinds = str | int if name.endswith("ids") else str
+    if not isinstance(found, list) or not all(isinstance(item, kinds) for item in found):
+        raise InputError(f"{where}: expected a list of texts as {name}, found {value!r:.80}")
+    return found
+
+
+# Test runs of deepeval (`.latest_test_run.json`, a results folder's files) and its data sets.
+
+
+class _Metric(msgspec.Struct, rename="camel"):
+    name: str
+    score: float | None = None
+    success: bool | None = None
+    error: str | None = None
+    reason: str | None = None
+    evaluation_model: str | None = None
+
+
+class _Case(msgspec.Struct, rename="camel"):
+    input: str
+    name: str | None = None
+    actual_output: str | None = None
+    expected_output: str | None = None
+    retrieval_context: list[str] | str | None = None
+    metrics_data: list[_Metric] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class _Golden(msgspec.Struct):
+    input: str
+    name: str | None = None
+    actual_output: str | None = None
+    expected_output: str | None = None
+    retrieval_context: list[str] | str | None = None
+    additional_metadata: dict[str, Any] | str | None = None
+
+
+@log_reader("deepeval", holding("testCases", "testRunData.testCases", "actual_output input"))
+def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the cases of a test run, or the rows of a data set."""
+    for within in ((), ("testRunData",)):
+        if content.first.at(*within, "testCases") is not None:
+            turns = content.first.at(*within, "conversationalTestCases")
+            if turns is not None and next(turns.each(), None) is not None:
+                raise InputError(
+                    f"{turns.where}: holds conversations of several turns, expected one question and its"
+                    " answer; leave them out of the test run"
+                )
+            for record in each_of(content, *within, "testCases"):
+                value = record.value()
+                case = read_as(_Case, value, record.where)
+                yield Row(
+                    record.where,
+                    case.input,
+                    case.actual_output,
+                    [case.expected_output] if case.expected_output else [],
+                    contexts=_deepeval_contexts(case.retrieval_context, reading, record.where),
+                    grades=[_deepeval_grade(metric) for metric in case.metrics_data or ()],
+                    facts=facts_in(case.metadata),
+                    ids=({"name": case.name} if case.name else {}) | ids_in(case.metadata),
+                    lacks_failed=not case.metrics_data,
+                    record=value,
+                )
+            return
+    for record in content.records():
+        value = record.value()
+        golden = read_as(_Golden, value, record.where)
+        about = golden.additional_metadata
+        yield Row(
+            record.where,
+            golden.input,
+            golden.actual_output,
+            [golden.expected_output] if golden.expected_output else [],
+            contexts=_deepeval_contexts(golden.retrieval_context, reading, record.where),
+            facts=facts_in(about),
+            ids=({"name": golden.name} if golden.name else {}) | ids_in(about),
+            record=value,
+        )
+
+
+def _deepeval_grade(metric: _Metric) -> Grade:
+    """Return a metric's score; one that raised has none, and `success: false`, which is no verdict."""
+    judge = f"deepeval:{metric.evaluation_model}" if metric.evaluation_model else ""
+    score = number_of(metric.score)
+    # `success` is false for these, too: taken for a verdict it would make of an error a 0.
+    if metric.error or score is None:
+        return Grade(metric.name, judge=judge, reason=metric.error or "no score")
+    label = {True: "pass", False: "fail", None: None}[metric.success]
+    return Grade(metric.name, score, label, judge, metric.reason or "")
+
+
+def _deepeval_contexts(contexts: list[str] | str | None, reading: LogReading, where: str) -> list[Passage]:
+    """Return the passages; those of a data set may be joined by bars, which may also stand in a passage."""
+    if isinstance(contexts, str):
+        mark = reading.split.get("contexts")
+        if mark is None and "|" in contexts:
+            raise InputError(
+                f"{where}: retrieval_context is one text with |, by which deepeval joins passages, and which"
+                " may stand in one, too; say --split 'contexts=|' if none does"
+            )
+        contexts = [text for text in contexts.split(mark) if text.strip()] if mark else [contexts]
+    return [Passage(text) for text in contexts or () if text]
+
+
+# Samples of lm-evaluation-harness (`--log_samples`): one file a task.
+
+
+class _LmEvalSample(msgspec.Struct):
+    doc_id: int
+    filtered_resps: list[Any]
+    doc: dict[str, Any] = {}
+    target: Any = None
+    arguments: Any = None
+    resps: list[Any] = []
+    filter: str = ""
+    metrics: list[str] = []
+
+
+@log_reader("lm-eval", holding("doc_id filtered_resps doc_hash"))
+def lm_eval(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the answers that the metrics are of: one a sample, or all repeats where the filter keeps them."""
+    for record in content.records():
+        value = record.value()
+        sample = read_as(_LmEvalSample, value, record.where)
+        first = sample.filtered_resps[0] if sample.filtered_resps else None
+        # An answer that is null is none.
+        answers = (first or [None]) if isinstance(first, list) else [first]
+        if not all(answer is None or isinstance(answer, str) for answer in answers):
+            reading.left_out["log-likelihoods, which are no answers"] += 1
+            continue
+        scores = {name: value.get(name) for name in sample.metrics}
+        # What an aggregate is made of later, such as pairs of a prediction and its target, is no score.
+        lists = [name for name, found in scores.items() if isinstance(found, list | dict)]
+        reading.left_out["metrics that are no numbers"] += len(lists)
+        scores = {name: found for name, found in scores.items() if name not in lists}
+        for answer in answers:
+            yield Row(
+                record.where,
+                _lm_eval_question(sample),
+                answer,
+                [str(sample.target)] if isinstance(sample.target, int | float) else list_of(sample.target),
+                variant=sample.filter,  # each filter makes another answer of the same response
+                grades=[graded(name, found, "") for name, found in scores.items()],
+                ids=ids_in(sample.doc),
+                record=value,
+            )
+
+
+def _lm_eval_question(sample: _LmEvalSample) -> str:
+    named = (sample.doc.get(name) for name in ("question", "query"))
+    question = next((text for text in named if isinstance(text, str)), None)
+    if question is not None:
+        return question
+    arguments = sample.arguments
+    first = arguments.get("gen_args_0") if isinstance(arguments, dict) else None
+    prompt = first.get("arg_0") if isinstance(first, dict) else None
+    return prompt if isinstance(prompt, str) else ""
+
+
+# Tables of AutoRAG (Parquet): the best results of its nodes, with what should have been retrieved.
+
+_AUTORAG_FIELDS = {
+    *("qid", "query", "retrieval_gt", "generation_gt", "generated_texts", "generated_tokens"),
+    *("generated_log_probs", "retrieved_contents", "retrieved_ids", "retrieve_scores", "prompts"),
+}
+
+
+@log_reader("autorag", holding("retrieved_ids retrieved_contents query"))
+def autorag(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the rows; the columns that are no fields and hold no times are metrics."""
+    rows = [(record.where, record.object()) for record in content.records()]
+    metrics = metrics_in(
+        (cells for _, cells in rows),
+        lambda name: name in _AUTORAG_FIELDS or name.endswith("time"),
+        reading,
+    )
+    for where, cells in rows:
+        texts, docs = cells.get("retrieved_contents") or [], cells.get("retrieved_ids") or []
+        scores = cells.get("retrieve_scores") or [None] * len(texts)  # where nothing was scored
+        counts = [len(texts), len(docs), len(scores)]
+        if len(set(counts)) > 1:
+            raise InputError(f"{where}: expected as many texts as ids and scores, found {counts}")
+        # Of each list of documents any one is enough: a nugget each. A question without any has [[]].
+        gold = cells.get("retrieval_gt")
+        groups = gold if isinstance(gold, list) else []
+        if not all(isinstance(group, list) for group in groups):
+            raise InputError(f"{where}: expected as retrieval_gt a list of lists of ids, found {gold!r:.80}")
+        relevant = [[text_of(doc) for doc in group if text_of(doc)] for group in groups]
+        answer, query_id = cells.get("generated_texts"), text_of(cells.get("qid"))
+        yield Row(
+            where,
+            text_of(cells.get("query")),
+            answer if isinstance(answer, str) else None,
+            list_of(cells.get("generation_gt") or []),
+            contexts=[
+                Passage(text or "", text_of(doc), number_of(score))
+                for text, doc, score in zip(texts, docs, scores, strict=True)
+            ],
+            grades=[cell_graded(name, cells.get(name)) for name in metrics],
+            ids={"qid": query_id} if query_id else {},
+            relevant=[group for group in relevant if group],
+            record=cells,
+        )
+
+
+# Results of open-rag-eval (CSV): a row a passage, the answer in the first, citing passages as [1].
+
+_NO_ANSWER_OF_OPEN_RAG_EVAL = ("NO_ANSWER", "API_ERROR")
+_COLUMNS_OF_OPEN_RAG_EVAL = ("query_id", "query", "query_run", "passage_id", "passage", "generated_answer")
+
+
+@log_reader("open-rag-eval", holding("query_run passage_id"))
+def open_rag_eval(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the answers, each of several rows."""
+    needed = _COLUMNS_OF_OPEN_RAG_EVAL
+    rows: dict[tuple[str, str], Row] = {}
+    for record in content.records():
+        cells: dict[str, Any] = record.object()
+        lacking = [name for name in needed if name not in cells]
+        if lacking:
+            raise InputError(f"{record.where}: expected the columns {', '.join(lacking)}, too")
+        reading.unread.update(name for name, cell in cells.items() if cell and name not in needed)
+        # The rows of a query in one run are one answer; each has another passage.
+        place = str(cells["query_id"]), str(cells["query_run"])
+        row = rows.get(place)
+        if row is None:
+            row = rows[place] = Row(
+                record.where,
+                cells["query"],
+                run="",
+                repeat=place[1],
+                ids={"query_id": place[0]},
+                # The same question stands under two ids in its own example.
+                key=place[0],
+                record=cells,
+            )
+        if cells["passage"]:
+            number = cells["passage_id"].strip().strip("[]")
+            row.cites[number] = len(row.contexts)
+            row.contexts.append(Passage(cells["passage"]))
+        said = cells["generated_answer"].strip()
+        if said in _NO_ANSWER_OF_OPEN_RAG_EVAL:
+            row.failed = said
+        elif said or row.answer is None:
+            row.answer = said  # it stands in the first row of each; in all others the cell is empty
+    yield from rows.values()

@@ -1,0 +1,608 @@
+"""Logs of tools that trace: OpenTelemetry, MLflow, langfuse, LangSmith.
+
+A part a tool: the spans that it writes, and the reader that yields a row a trace.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from rageval.errors import InputError
+from rageval.logs._content import Content, Record
+from rageval.logs.paths import parsed_json
+from rageval.logs.rows import (
+    PERSON,
+    Grade,
+    LogReading,
+    Passage,
+    Row,
+    answer_in,
+    facts_in,
+    graded,
+    holding,
+    ids_in,
+    is_id,
+    last_said,
+    list_of,
+    log_reader,
+    number_of,
+    passages_of,
+    question_in,
+    read_as,
+    text_of,
+    unfolded,
+)
+
+
+def _one_hop(hops: Sequence[Sequence[Passage]], reading: LogReading, where: str) -> list[Passage]:
+    """Return what was retrieved in a trace; of several retrievals the one that was asked for."""
+    if len(hops) < 2:
+        return list(hops[0]) if hops else []
+    if not reading.hop:
+        raise InputError(
+            f"{where}: {len(hops)} retrievals in one trace, expected one; say which makes the ranking:"
+            " --hop first, --hop last, or --hop union (all, one behind the other)"
+        )
+    if reading.hop == "union":
+        # Scores of several retrievals are of no common scale.
+        return [Passage(passage.text, passage.id) for hop in hops for passage in hop]
+    return list(hops[0 if reading.hop == "first" else -1])
+
+
+# OpenTelemetry spans after the GenAI conventions (or OpenInference's): OTLP/JSON, or lines of the SDK.
+
+_DOCUMENT = re.compile(r"retrieval\.documents\.(\d{1,6})\.document\.(content|id|score)")
+
+
+class _OtelSpan(msgspec.Struct):
+    """A span as both forms have it, its attributes a plain dict."""
+
+    trace: str
+    start: str
+    name: str
+    parent: str
+    attributes: dict[str, Any]
+    events: list[dict[str, Any]]
+    service: str
+    where: str
+
+
+class _SdkContext(msgspec.Struct):
+    trace_id: str
+
+
+class _SdkSpan(msgspec.Struct):
+    context: _SdkContext
+    attributes: dict[str, Any] = {}
+    name: str = ""
+    start_time: str = ""
+    parent_id: str | None = None
+    events: list[Any] = []
+    resource: dict[str, Any] = {}
+
+
+class _OtlpSpan(msgspec.Struct, rename="camel"):
+    trace_id: str
+    attributes: list[Any] = []
+    name: str = ""
+    start_time_unix_nano: str | int = 0
+    parent_span_id: str = ""
+    events: list[Any] = []
+
+
+@log_reader("otel", holding("resourceSpans", "context.trace_id attributes"))
+def otel(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the traces that are about a question, from spans of either form."""
+    traces: dict[str, list[_OtelSpan]] = {}
+    for record in content.records():
+        is_otlp = record.get("resourceSpans") is not None
+        for span in _of_otlp(record) if is_otlp else [_of_sdk(record)]:
+            traces.setdefault(span.trace, []).append(span)
+    for trace, spans in traces.items():
+        # Spans are exported as they end; what comes first in the trace has to be told by the clock.
+        spans.sort(key=lambda span: span.start)
+        root = next((span for span in spans if not span.parent), spans[0])
+        told = _Told()
+        for span in spans:
+            _take(span, span is root, told)
+        if not told.question and told.answer is None:
+            reading.left_out["traces that are about no question"] += 1
+            continue
+        own = {name: value for name, value in root.attributes.items() if not name.startswith("gen_ai.")}
+        yield Row(
+            root.where,
+            told.question,
+            told.answer,
+            run=root.service,
+            trace=trace,
+            contexts=_one_hop(told.hops, reading, root.where),
+            grades=told.grades,
+            ids=ids_in(own),
+            failed=told.failed,
+            record={
+                "trace_id": trace,
+                "name": root.name,
+                "attributes": root.attributes,
+                "service": root.service,
+                "spans": [{"name": span.name, "attributes": span.attributes} for span in spans],
+            },
+        )
+
+
+def _of_sdk(record: Record) -> _OtelSpan:
+    span = read_as(_SdkSpan, record.value(), record.where)
+    about = span.resource.get("attributes")
+    service = about.get("service.name") if isinstance(about, dict) else ""
+    # A time of ISO 8601 in UTC, as text that sorts as nanoseconds do.
+    digits = re.sub(r"\D", "", span.start_time.rstrip("Z").partition("+")[0])
+    return _OtelSpan(
+        span.context.trace_id.lower().removeprefix("0x"),  # which OTLP does not write
+        digits.ljust(23, "0"),
+        span.name,
+        span.parent_id or "",
+        span.attributes,
+        [each for each in span.events if isinstance(each, dict)],
+        text_of(service),
+        record.where,
+    )
+
+
+def _of_otlp(record: Record) -> Iterator[_OtelSpan]:
+    for resource in _in(record, "resourceSpans"):
+        about = resource.at("resource", "attributes")
+        service = text_of(_attributes(about.value() if about else [], resource.where).get("service.name"))
+        for scope in _in(resource, "scopeSpans"):
+            for each in _in(scope, "spans"):
+                span = read_as(_OtlpSpan, each.value(), each.where)
+                events = [event for event in span.events if isinstance(event, dict)]
+                yield _OtelSpan(
+                    _hex(span.trace_id),
+                    str(span.start_time_unix_nano).zfill(23),
+                    span.name,
+                    span.parent_span_id,
+                    _attributes(span.attributes, each.where),
+                    [
+                        event | {"attributes": _attributes(event.get("attributes"), each.where)}
+                        for event in events
+                    ],
+                    service,
+                    each.where,
+                )
+
+
+def _in(record: Record, name: str) -> Iterator[Record]:
+    found = record.get(name)
+    yield from found.each() if found else ()
+
+
+def _hex(trace: str) -> str:
+    """Return a trace's id in hexadecimal, as OTLP/JSON has it; some exporters write base64."""
+    if re.fullmatch(r"[0-9a-fA-F]{32}", trace):
+        return trace.lower()
+    try:
+        return base64.b64decode(trace, validate=True).hex()
+    except ValueError:
+        return trace
+
+
+_DEEPEST = 20  # levels of a value of OTLP
+
+
+def _attributes(pairs: Any, where: str) -> dict[str, Any]:
+    if not isinstance(pairs, list):
+        return {}
+    return {
+        str(pair["key"]): _value(pair.get("value"), where)
+        for pair in pairs
+        if isinstance(pair, dict) and "key" in pair
+    }
+
+
+def _value(value: Any, where: str, depth: int = 0) -> Any:
+    """Return a value of OTLP, which says of what type it is."""
+    if not isinstance(value, dict) or len(value) != 1 or depth > _DEEPEST:
+        return None
+    kind, inner = next(iter(value.items()))
+    if kind == "arrayValue" and isinstance(inner, dict):
+        return [_value(each, where, depth + 1) for each in inner.get("values") or ()]
+    if kind == "kvlistValue" and isinstance(inner, dict):
+        return _attributes(inner.get("values"), where)
+    # JSON's numbers are too short for 64 bits, so whole ones stand in texts.
+    return int(inner) if kind == "intValue" and str(inner).lstrip("-").isdigit() else inner
+
+
+class _Told(msgspec.Struct):
+    """What the spans of a trace say together."""
+
+    question: str = ""
+    answer: str | None = None
+    failed: str = ""
+    hops: list[list[Passage]] = []
+    grades: list[Grade] = []
+
+
+def _take(span: _OtelSpan, is_root: bool, told: _Told) -> None:
+    said = span.attributes
+    is_chat = "gen_ai.output.messages" in said
+    query = said.get("gen_ai.retrieval.query.text")
+    messages = _messages(span, "gen_ai.input.messages", "input.value")
+    if not told.question:
+        if isinstance(query, str):
+            told.question = query
+        elif isinstance(messages, list):
+            # The first text of the user: later ones may be of the tools' making.
+            users = (each for each in messages if isinstance(each, dict) and each.get("role") == "user")
+            first = next(users, None)
+            told.question = (last_said([first], "user") if first else None) or ""
+        else:
+            told.question = question_in(messages)
+    output = _messages(span, "gen_ai.output.messages", "output.value")
+    # The last chat has the final answer; what a root of OpenInference returns counts where there is none.
+    if is_chat or (is_root and told.answer is None):
+        told.answer = answer_in(output) if output is not None else told.answer
+    hop = _otel_documents(span)
+    if hop is not None:
+        told.hops.append(hop)
+    told.grades += [
+        _otel_grade(event) for event in span.events if event.get("name") == "gen_ai.evaluation.result"
+    ]
+    if is_root or is_chat or span.name.startswith("chat"):  # a tool that failed need not spoil the answer
+        told.failed = told.failed or text_of(said.get("error.type"))
+
+
+def _messages(span: _OtelSpan, name: str, other: str) -> Any:
+    """Return messages of the GenAI conventions, or what OpenInference has, which may be any text."""
+    said = span.attributes
+    return _read(said[name], span.where) if name in said else unfolded(said.get(other))
+
+
+def _read(value: Any, where: str) -> Any:
+    """Return a list that may be written in a text; one that was cut is no text to be taken as it is."""
+    return parsed_json(value, where) if isinstance(value, str) and value.lstrip()[:1] in ("[", "{") else value
+
+
+def _otel_documents(span: _OtelSpan) -> list[Passage] | None:
+    """Return what a span retrieved; None where it is no retrieval."""
+    said = span.attributes
+    if "gen_ai.retrieval.documents" in said:
+        return passages_of(_read(said["gen_ai.retrieval.documents"], span.where), span.where)
+    # OpenInference flattens documents into attributes, a number and a field in the name of each.
+    parts: dict[int, dict[str, Any]] = {}
+    for name, value in said.items():
+        if found := _DOCUMENT.fullmatch(name):
+            parts.setdefault(int(found[1]), {})[found[2]] = value
+    if parts:
+        return passages_of([parts[number] for number in sorted(parts)], span.where)
+    is_retrieval = "retrieval" in (said.get("gen_ai.operation.name"), said.get("openinference.span.kind"))
+    return [] if is_retrieval else None
+
+
+def _otel_grade(event: dict[str, Any]) -> Grade:
+    about = event.get("attributes")
+    said = about if isinstance(about, dict) else {}
+    name = text_of(said.get("gen_ai.evaluation.name")) or "score"
+    label = said.get("gen_ai.evaluation.score.label")
+    reason = text_of(said.get("gen_ai.evaluation.explanation"))
+    value = number_of(said.get("gen_ai.evaluation.score.value"))
+    if said.get("error.type"):
+        return Grade(name, reason=text_of(said["error.type"]))
+    return graded(
+        name, value if value is not None else label, "otel", reason, label if isinstance(label, str) else None
+    )
+
+
+# Traces of MLflow (`search_traces`), and the `result_df` of `mlflow.genai.evaluate`, as JSON lines.
+
+_GOLD = ("expected_response", "expected_answer", "ground_truth")
+_FAILED = ("ERROR", "STATE_UNSPECIFIED")
+
+
+class _Source(msgspec.Struct):
+    source_type: str = ""
+    source_id: str = ""
+
+
+class _Assessment(msgspec.Struct):
+    assessment_name: str
+    source: _Source = msgspec.field(default_factory=_Source)
+    feedback: dict[str, Any] | None = None
+    expectation: dict[str, Any] | None = None
+    rationale: str | None = None
+    valid: bool | None = None
+
+
+class _MlflowTrace(msgspec.Struct):
+    """What both forms say of a trace."""
+
+    trace_id: str
+    state: str = ""
+    request: Any = None
+    response: Any = None
+    spans: list[dict[str, Any]] = []
+    assessments: list[_Assessment] = []
+    run: str = ""
+
+
+def _is_mlflow(content: Content) -> bool:
+    first = content.first
+    if first.at("info", "trace_id") is not None and first.at("data", "spans") is not None:
+        return True
+    fields = first.keys()
+    named = any(name.endswith("/value") for name in fields)
+    return first.get("trace_id") is not None and (named or first.get("assessments") is not None)
+
+
+@log_reader("mlflow", _is_mlflow)
+def mlflow(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the traces, or the rows of a frame, by their ids.
+
+    Rows come in no order that means anything; the ids of traces are the same in both forms.
+    """
+    rows = []
+    for record in content.records():
+        value, where = record.value(), record.where
+        trace = read_as(_MlflowTrace, _flat(value), where)
+        root = next((span for span in trace.spans if span.get("parent_span_id") is None), {})
+        request = trace.request if trace.request is not None else _told(root, "mlflow.spanInputs", where)
+        response = trace.response if trace.response is not None else _told(root, "mlflow.spanOutputs", where)
+        said = [each for each in trace.assessments if each.valid is not False]  # else another took its place
+        expected = {
+            each.assessment_name: (each.expectation or {}).get("value") for each in said if each.expectation
+        }
+        gold = next((list_of(expected[name]) for name in _GOLD if name in expected), [])
+        hops = [
+            passages_of(_told(span, "mlflow.spanOutputs", where), where)
+            for span in trace.spans
+            if text_of(_told(span, "mlflow.spanType", where)) == "RETRIEVER"
+        ]
+        answer = answer_in(response)
+        rows.append(
+            Row(
+                where,
+                question_in(request),
+                answer,
+                gold,
+                run=trace.run,
+                trace=trace.trace_id,
+                contexts=_one_hop(hops, reading, where),
+                grades=[_mlflow_grade(each) for each in said if each.feedback is not None],
+                ids=ids_in(expected),
+                lacks_failed=True,  # every scorer is asked about every trace
+                failed="the trace ended in an error" if trace.state in _FAILED else "",
+                record=value,
+            )
+        )
+    yield from sorted(rows, key=lambda row: row.trace)
+
+
+def _flat(value: Any) -> Any:
+    """Return a trace, or a row of a frame, as fields of one object."""
+    if not isinstance(value, dict) or not isinstance(info := value.get("info", value), dict):
+        return value
+    # A trace has `info` and `data`; in a frame, the same fields are columns.
+    about = info.get("trace_metadata")
+    run = about.get("mlflow.sourceRun") if isinstance(about, dict) else ""
+    data = value.get("data", value)
+    assessments = info.get("assessments") or []
+    # What stands in columns `NAME/value`, where a frame has no assessments.
+    for column, cell in () if assessments else value.items():
+        name, slash, what = column.rpartition("/")
+        if slash and what == "value":
+            error = value.get(f"{name}/error_message")
+            said = {"value": cell} | ({"error": {"error_message": error}} if error else {})
+            is_gold = name in _GOLD or is_id(name)
+            assessments.append({"assessment_name": name, ("expectation" if is_gold else "feedback"): said})
+    flat = {
+        "trace_id": info.get("trace_id"),
+        "state": info.get("state") or "",
+        "request": value.get("request"),
+        "response": value.get("response"),
+        "spans": data.get("spans") or [] if isinstance(data, dict) else [],
+        "assessments": assessments,
+        "run": run or "",
+    }
+    return flat | {name: unfolded(flat[name]) for name in ("request", "response")}
+
+
+def _told(span: dict[str, Any], name: str, where: str) -> Any:
+    """Return an attribute, which MLflow keeps as JSON in a text."""
+    attributes = span.get("attributes")
+    value = attributes.get(name) if isinstance(attributes, dict) else None
+    return parsed_json(value, where) if isinstance(value, str) else value
+
+
+def _mlflow_grade(said: _Assessment) -> Grade:
+    """Return a feedback; people's own judge is the person."""
+    feedback, source = said.feedback or {}, said.source
+    person = f"{PERSON}{source.source_id or 'mlflow'}" if source.source_type == "HUMAN" else ""
+    judge = person or (f"mlflow:{source.source_id}" if source.source_type == "LLM_JUDGE" else "")
+    error = feedback.get("error")
+    if error:
+        detail = error.get("error_message") if isinstance(error, dict) else error
+        return Grade(said.assessment_name, judge=judge, reason=str(detail or "error")[:200])
+    return graded(said.assessment_name, feedback.get("value"), judge, said.rationale or "")
+
+
+# Exports of langfuse: traces with their observations and scores, or a page of observations.
+
+
+class _Observation(msgspec.Struct, rename="camel"):
+    trace_id: str = ""
+    type: str = ""
+    level: str | None = None
+    parent_observation_id: str | None = None
+    start_time: str = ""
+    input: Any = None
+    output: Any = None
+    status_message: str | None = None
+
+
+class _LangfuseScore(msgspec.Struct, rename="camel"):
+    name: str
+    value: float | str | bool | None = None
+    string_value: str | None = None
+    data_type: str = ""
+    source: str = ""
+    comment: str | None = None
+    author_user_id: str | None = None
+
+
+class _LangfuseTrace(msgspec.Struct):
+    id: str
+    name: str | None = None
+    release: str | None = None
+    input: Any = None
+    output: Any = None
+    metadata: Any = None
+    observations: list[_Observation] = []
+    scores: list[_LangfuseScore] = []
+
+
+@log_reader("langfuse", holding("meta.cursor data", "observations scores"))
+def langfuse(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the traces, which are records, or parted over pages of observations."""
+    if content.first.get("observations") is None:
+        yield from _langfuse_pages(content, reading)
+        return
+    for record in content.records():
+        value = record.value()
+        yield _langfuse_row(read_as(_LangfuseTrace, value, record.where), value, record.where, reading)
+
+
+def _langfuse_pages(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the traces that observations belong to; a page that is not the last is not all."""
+    traces: dict[str, list[dict[str, Any]]] = {}
+    where: dict[str, str] = {}
+    last: Record | None = None
+    for page in content.records():
+        last = page.at("meta", "cursor")
+        data = page.get("data")
+        for record in data.each() if data else ():
+            value = record.value()
+            trace = read_as(_Observation, value, record.where).trace_id
+            traces.setdefault(trace, []).append(value)
+            where.setdefault(trace, record.where)
+    if last is not None and last.value() is not None:
+        raise InputError(
+            f"{last.where}: the cursor is not at its end, so this is not all; fetch the pages behind it, too,"
+            " one a line"
+        )
+    for trace, observations in traces.items():
+        whole = {"id": trace, "observations": observations}
+        yield _langfuse_row(read_as(_LangfuseTrace, whole, where[trace]), whole, where[trace], reading)
+
+
+def _langfuse_row(trace: _LangfuseTrace, record: Any, where: str, reading: LogReading) -> Row:
+    # An export has them in no order that means anything.
+    observed = sorted(trace.observations, key=lambda each: each.start_time)
+    made = [each for each in observed if each.type == "GENERATION"]
+    hops = [passages_of(each.output, where) for each in observed if each.type == "RETRIEVER"]
+    failed = [each for each in observed if each.level == "ERROR"]
+    question = question_in(trace.input) or next((question_in(each.input) for each in made), "")
+    # The trace has the last word; a generation is asked where it says nothing, as in pages.
+    answer = answer_in(trace.output)
+    if answer is None and made:
+        answer = answer_in(made[-1].output)
+    why = (failed[-1].status_message or "an observation of level ERROR") if failed else ""
+    return Row(
+        where,
+        question,
+        answer,
+        run="-".join(filter(None, (trace.name, trace.release))),
+        trace=trace.id,
+        contexts=_one_hop(hops, reading, where),
+        grades=[_langfuse_grade(score) for score in trace.scores],
+        facts=facts_in(trace.metadata),
+        ids=ids_in(trace.metadata),
+        failed=why if answer is None or any(each.type == "GENERATION" for each in failed) else "",
+        record=record,
+    )
+
+
+def _langfuse_grade(score: _LangfuseScore) -> Grade:
+    """Return a score; each source is a judge of its own, and people are people."""
+    person = f"{PERSON}{score.author_user_id or 'langfuse'}"
+    judge = person if score.source == "ANNOTATION" else f"langfuse:{score.source or 'EVAL'}"
+    value: Any = score.value
+    if score.data_type == "BOOLEAN" and value in (0, 1):  # which langfuse writes as numbers
+        value = bool(value)
+    elif score.data_type == "CATEGORICAL":
+        value = score.string_value if score.string_value is not None else value
+    return graded(score.name, value, judge, score.comment or "")
+
+
+# Runs of LangSmith: the runs of a trace, one a line.
+
+
+class _Run(msgspec.Struct):
+    id: str
+    trace_id: str
+    run_type: str
+    name: str = ""
+    dotted_order: str = ""
+    parent_run_id: str | None = None
+    inputs: Any = None
+    outputs: Any = None
+    error: str | None = None
+    reference_example_id: str | None = None
+    feedback_stats: dict[str, Any] | None = None
+    extra: dict[str, Any] | None = None
+
+
+class _Kept(msgspec.Struct):
+    run: _Run
+    record: Any
+    where: str
+
+
+@log_reader("langsmith", holding("run_type trace_id dotted_order"))
+def langsmith(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the traces, each of which is told by its root, the run that has no parent."""
+    traces: dict[str, list[_Kept]] = {}
+    for record in content.records():
+        value = record.value()
+        run = read_as(_Run, value, record.where)
+        traces.setdefault(run.trace_id, []).append(_Kept(run, value, record.where))
+    means: dict[str, None] = {}
+    for trace, kept in traces.items():
+        # Runs are exported as they end; by their dotted order they stand as they began.
+        kept.sort(key=lambda each: each.run.dotted_order)
+        root = next((each for each in kept if each.run.parent_run_id is None), None)
+        if root is None:
+            raise InputError(
+                f"{kept[0].where}: the root of the trace {trace!r:.80} is not here; expected whole traces"
+            )
+        hops = []
+        for each in kept:
+            if each.run.run_type == "retriever" and not each.run.error:
+                outputs = each.run.outputs
+                hops.append(
+                    passages_of(
+                        outputs.get("documents") if isinstance(outputs, dict) else outputs, each.where
+                    )
+                )
+        run, about = root.run, root.run.extra or {}
+        metadata = about.get("metadata")
+        ids = ids_in(metadata) | ({"example": run.reference_example_id} if run.reference_example_id else {})
+        yield Row(
+            root.where,
+            question_in(run.inputs),
+            answer_in(run.outputs),
+            run=run.name,
+            trace=trace,
+            contexts=_one_hop(hops, reading, root.where),
+            facts=facts_in(metadata),
+            ids=ids,
+            failed=(run.error or "")[:200],
+            record=root.record,
+        )
+        means.update(dict.fromkeys(name for each in kept for name in each.run.feedback_stats or {}))
+    if means:
+        reading.remarks.append(
+            f"feedback_stats ({', '.join(means)}) are means over feedback, and no judgements: left out"
+        )
