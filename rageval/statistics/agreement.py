@@ -22,11 +22,12 @@ from typing import NamedTuple
 import numpy as np
 
 from rageval.errors import InputError, UsageError
-from rageval.statistics.bootstrap import FEW, _floor, expanded, is_coarse
+from rageval.statistics import LEVEL
+from rageval.statistics.bootstrap import draws, ends_of, least_half
 from rageval.statistics.samples import SLACK, Float, Sample
 
 _Weights = Callable[[Float], Float]
-RESAMPLES, LEVEL, SEED = 1000, 0.95, 1960
+RESAMPLES, SEED = 1000, 1960
 _TRIAL = 1e-6  # share of the items that is made to disagree where none does
 _FEWEST_JUDGES = 4
 _WEIGHTS = ("none", "linear", "quadratic")
@@ -148,18 +149,19 @@ def agreement(
     places = np.searchsorted(levels, one), np.searchsorted(levels, other)
     tables = np.zeros((int(of_item.max(initial=-1)) + 1, len(levels), len(levels)))
     np.add.at(tables, (of_item, *places), 1)
-    generator = np.random.default_rng(SEED)
-    drawn = generator.integers(0, len(tables), (resamples, len(tables)))
     # Drawing queries is adding up their tables: no item is looked at again.
-    samples = [tables[rows].sum(axis=0) for rows in drawn]
-    least = _least_half(Sample(tuple(query), w[places][:, None], of_item))
-    ends = [float(end[0]) for end in expanded(LEVEL, np.array([len(tables)]))]
+    samples = [tables[rows].sum(axis=0) for rows in draws(len(tables), resamples, SEED)]
+    agreeing = Sample(tuple(query), w[places][:, None], of_item)
+    # Of a few queries half may differ and half not, and samples of them still are all alike.
+    least = least_half(agreeing, LEVEL) if agreeing.units > 1 else math.nan
     found = []
     for name, coefficient in _COEFFICIENTS.items():
         values = np.array([coefficient(sample, w) for sample in samples])
         values = values[~np.isnan(values)]
         # If half of the samples have no value, those that have are no fair sample.
-        low, high = np.quantile(values, ends) if len(values) > resamples / 2 else (math.nan, math.nan)
+        low = high = np.array(math.nan)
+        if len(values) > resamples / 2:
+            low, high = ends_of(values, LEVEL, len(tables))
         whole = tables.sum(axis=0)
         value, half = coefficient(whole, w), least * _slope(coefficient, whole, w)
         lowest = 0.0 if name == "agreement" else -1.0
@@ -167,20 +169,9 @@ def agreement(
             low = np.minimum(low, np.maximum(value - half, lowest))
             high = np.maximum(high, np.minimum(value + half, 1.0))
         if not high - low > SLACK:  # one judge always says the same, so that no sample says anything else
-            low = high = math.nan
+            low = high = np.array(math.nan)
         found.append(Agreement(name, value, float(low), float(high)))
     return found
-
-
-def _least_half(agreeing: Sample) -> float:
-    """Return half the width that an interval of the share of agreement has at least; NaN of one query.
-
-    Of a few queries half may differ and half not, and samples of them still are all alike.
-    """
-    if agreeing.units < 2:
-        return math.nan
-    is_little = agreeing.units < FEW or bool(is_coarse(agreeing)[0])
-    return float(_floor(agreeing, LEVEL)[0]) if is_little else 0.0
 
 
 def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float) -> float:

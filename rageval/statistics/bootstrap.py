@@ -19,7 +19,8 @@ rule of three. Neither leaves the scale. With clusters Wilson's does not hold; t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -85,16 +86,33 @@ def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: i
     return _Intervals(lows, highs)
 
 
-def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
-    """Return how often each unit is drawn, a row a draw."""
+def draws(units: int, resamples: int, seed: int) -> Iterator[Int]:
+    """Yield the units of each resample: as many as there are, drawn with replacement.
+
+    >>> [sorted(units.tolist()) for units in draws(3, 2, 0)]
+    [[1, 1, 2], [0, 0, 0]]
+    """
+    return chain.from_iterable(_drawn(units, resamples, seed))
+
+
+def _drawn(units: int, resamples: int, seed: int) -> Iterator[Int]:
+    """Yield the same, many draws at once, a row a draw: as many as memory is for."""
     generator = np.random.default_rng(seed)
-    times = np.empty((resamples, units), np.uint16)
     stretch = max(1, _AT_ONCE // max(units, 1))
     for begin in range(0, resamples, stretch):
-        rows = min(stretch, resamples - begin)
+        yield generator.integers(0, units, (min(stretch, resamples - begin), units))
+
+
+def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
+    """Return how often each unit is drawn, a row a draw."""
+    times = np.empty((resamples, units), np.uint16)
+    begin = 0
+    for drawn in _drawn(units, resamples, seed):
+        rows = len(drawn)
         # One bincount counts all rows at once: each row's numbers are shifted into a range of their own.
-        picked = generator.integers(0, units, (rows, units)) + units * np.arange(rows)[:, None]
+        picked = drawn + units * np.arange(rows)[:, None]
         times[begin : begin + rows] = np.bincount(picked.ravel(), minlength=rows * units).reshape(rows, units)
+        begin += rows
     return times
 
 
@@ -129,6 +147,17 @@ def expanded(level: float, units: Int) -> list[Float]:
     low = ndtr(np.sqrt(number / (number - 1)) * stdtrit(number - 1, (1 - level) / 2))
     low = np.maximum(low, _LEAST)
     return [low, 1 - low]
+
+
+def ends_of(drawn: Float, level: float, units: int) -> tuple[Float, Float]:
+    """Return both ends of the interval of an estimate (or of several, a column each) from its resamples.
+
+    >>> [round(float(end), 3) for end in ends_of(np.arange(101.0), 0.95, 10**6)]
+    [2.5, 97.5]
+    """
+    levels = [float(end[0]) for end in expanded(level, np.array([units]))]
+    low, high = np.quantile(drawn, levels, axis=0)
+    return low, high
 
 
 def _moved(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
@@ -288,6 +317,14 @@ def _floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
     return half
 
 
+def least_half(column: Sample, level: float) -> float:
+    """Return half the width that an interval of one column's mean has at least; 0 where enough differ."""
+    # Of fewer units than have to differ half may differ and half not: too few to show how far values spread.
+    if column.units >= FEW and not is_coarse(column)[0]:
+        return 0.0
+    return float(_floor(column, level)[0])
+
+
 def _least_error(units: float, level: float, span: float = 1.0) -> float:
     """Return the standard error of a mean of values none of which differs: at 95 % √2.34·span/n."""
     return -math.log(1 - level) / NormalDist().inv_cdf((1 + level) / 2) * span / units
@@ -332,13 +369,11 @@ def interval_of(
     values = values[np.isfinite(values)]
     if not len(values):
         return math.nan, math.nan
-    ends = expanded(level, np.array([len(parts)]))
-    low, high = (float(np.quantile(values, float(end[0]))) for end in ends)
+    low, high = map(float, ends_of(values, level, len(parts)))
     # What the value is without each unit says how far it leans on it, as the values of a mean do.
     apart = settled(np.where(np.isfinite(without), whole - without, 0.0)) * (len(parts) - 1)
     column = Sample(tuple(map(str, range(len(parts)))), (whole + apart)[:, None], np.arange(len(parts)))
-    if len(parts) < FEW or bool(is_coarse(column)[0]):
-        half = float(_floor(column, level)[0])
+    if half := least_half(column, level):
         low, high = max(min(low, whole - half), -1.0), min(max(high, whole + half), 1.0)
     return low, high
 

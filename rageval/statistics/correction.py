@@ -17,6 +17,15 @@ Labels that were not drawn alike count 1/π in each sum over L, (1 − π) stand
 are squared, V = G/(G − 1)·Σ(Σψ)², and the clusters that hold a label are counted in place of labels. Queries
 on which two systems gave the *same* answer have d = 0 and need no label: θ = share of the others × θ of
 these.
+
+Where people judged a *part* of an answer's nuggets, d and e are people's and the judge's values on that part,
+r is its share of the answer (0 where they judged none of it), F the judge's value on the whole, and with
+weights a = r / mean(r)
+    θ = d̄ + b(mean F − ē)           d̄ = mean(a·d), ē = mean(a·e), b least in variance
+    V = Σ ψ²/N² · n/(n − 2)         ψ = a(d − d̄) + b(F − mean F − a(e − ē))
+over all N queries, with n = (Σa)²/Σa². So an answer counts by how much of it was judged, which is right if
+nuggets were drawn at random from all of them, or whole answers were. If something was judged of every answer,
+a = 1, which is right however many nuggets of each were drawn.
 """
 
 from __future__ import annotations
@@ -30,16 +39,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import TooFewLabels, UsageError
-from rageval.statistics.bootstrap import _least_error, few_differ
-from rageval.statistics.samples import SLACK, Float, Int, settled
+from rageval.statistics.bootstrap import Limits, _differing, _least_error, _mended, few_differ, ranges_of
+from rageval.statistics.samples import SLACK, Float, Int, Sample, settled
+from rageval.statistics.significance import _TINY, DRAWS, _signs
 
 Population = Literal["kind", "set"]
 FEWEST = 20  # labels
 FEWEST_CLUSTERS = 10
 _LEVERAGE = 0.95  # a label that alone decides the slope counts as if it did not quite
-_DRAWS = 10_000
-_AT_ONCE = 2**21
-_TINY = float(np.finfo(np.float64).tiny)  # a p-value is never 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +111,7 @@ def corrected(
     fit = _fit(world, slope)
     # A slope that was fitted to these labels costs a degree of freedom.
     freedom = world.independent - (1 if world.is_whole or slope is not None else 2)
-    differ = _differing(world, paired)
+    differ = _differing_labels(world, paired)
     is_coarse = bool(few_differ(differ, world.held))
     floor = span if is_coarse else 0.0
     # Queries with the same answer differ by 0, and need no label: the mean is over the others, times their
@@ -310,7 +317,7 @@ def _influence(world: _World, fit: _Fit, part: Float, slope: float) -> Float:
     return found
 
 
-def _differing(world: _World, paired: bool) -> int:
+def _differing_labels(world: _World, paired: bool) -> int:
     """Return how many labels tell that anything differs; those of one cluster tell it once."""
     said, judged = world.said, world.judged[world.at]
     values, times = np.unique(said, return_counts=True)
@@ -362,7 +369,7 @@ def max_t(
     found: Sequence[Corrected],
     *,
     units: Sequence[Sequence[Hashable]] | None = None,
-    draws: int = _DRAWS,
+    draws: int = DRAWS,
     seed: int = 0,
 ) -> list[float]:
     """Return family-wise p of corrected means: parts in the error with random signs, the same in all of them.
@@ -381,12 +388,7 @@ def max_t(
     size = np.sqrt((table**2).sum(axis=0))
     table = np.divide(table, size, out=np.zeros_like(table), where=size > 0)
     seen = -ndtri(np.maximum(np.array([each.p for each in found]), _TINY) / 2)
-    generator, largest = np.random.default_rng(seed), []
-    stretch = max(1, _AT_ONCE // max(len(table), 1))
-    for done in range(0, draws, stretch):
-        rows = min(stretch, draws - done)
-        signs = np.where(generator.random((rows, len(table))) < 0.5, -1.0, 1.0)
-        largest.append(np.abs(signs @ table).max(axis=1))
+    largest = [np.abs(signs @ table).max(axis=1) for signs in _signs(len(table), draws, seed, len(table))]
     ordered = np.sort(np.concatenate(largest))
     reached = draws - np.searchsorted(ordered, seen - 1e-9, side="left")
     return [max((count + 1) / (draws + 1), each.p)
@@ -446,3 +448,115 @@ def _by_cluster(values: Float, mask: NDArray[np.bool_], clusters: Sequence[Hasha
     means = np.bincount(unit[mask], values[mask], len(names)) / np.maximum(counts, 1)
     found: Float = means[counts > 0]
     return found
+
+
+Values = Mapping[str, float]
+
+
+class _Estimate(NamedTuple):
+    """A mean with its interval, and how far people's values follow the judge's.
+
+    `coarse`: fewer than 6 of people's values differ from the commonest one, or from the judge's.
+    """
+
+    value: float
+    low: float
+    high: float
+    slope: float
+    coarse: bool
+
+
+def peoples_interval(said: Float, level: float = 0.95, limits: Limits | None = None) -> tuple[float, float]:
+    """Return the interval of people's mean: Student's, or Wilson's where there are two values.
+
+    >>> low, high = peoples_interval(np.array([0.0] * 30))
+    >>> low, round(high, 4)
+    (0.0, 0.1135)
+    """
+    if len(said) < 2:
+        return math.nan, math.nan
+    half = _reach(len(said) - 1, level) * float(np.std(said, ddof=1)) / math.sqrt(len(said))
+    ends = np.array([said.mean() - half]), np.array([said.mean() + half])
+    low, high = _mended(_column(said), *ends, level, ranges_of(said[:, None], limits))
+    return float(low[0]), float(high[0])
+
+
+def corrected_from_parts(
+    judge: Values,
+    there: Values,
+    people: Values,
+    share: Values,
+    labels: int,
+    level: float = 0.95,
+    limits: Limits | None = None,
+) -> tuple[_Estimate, _Estimate]:
+    """Return people's mean and the corrected one, where people judged a `share` of each answer.
+
+    There are so many `labels` in all. On that share `people` have people's values, and `there` the judge's.
+    TooFewLabels if people looked at fewer than 20 answers.
+
+    >>> whole = {str(at): at % 3 / 2 for at in range(60)}
+    >>> there = {str(at): at % 3 / 2 for at in range(30)}
+    >>> people = {str(at): at % 3 / 2 - 0.1 for at in range(30)}
+    >>> found = corrected_from_parts(whole, there, people, dict.fromkeys(people, 0.5), 90)
+    >>> round(found[1].value, 3), round(found[1].slope, 3)
+    (0.4, 1.0)
+    """
+    checked = sorted(query for query in share if query in judge)
+    if len(checked) < FEWEST:
+        raise TooFewLabels(f"people judged {len(checked):,} of {len(judge):,} ({FEWEST} are needed)")
+    whole = np.array([judge[query] for query in [*checked, *sorted(judge.keys() - set(checked))]])
+    part = np.zeros((3, len(whole)))
+    part[:, : len(checked)] = [[values[query] for query in checked] for values in (share, people, there)]
+    weight = _counting(part[0])
+    said, here = part[1:]
+    total = len(whole)
+    mean, mean_here = (float((weight * column).sum()) / total for column in (said, here))
+    error, help_ = weight * (said - mean), whole - whole.mean() - weight * (here - mean_here)
+    square = float((help_**2).sum())
+    slope = -float((error * help_).sum()) / square if square else 0.0
+    value = mean + slope * (float(whole.mean()) - mean_here)
+    number = float(weight.sum() ** 2 / (weight**2).sum())
+    seen = np.concatenate((said[: len(checked)], whole))
+
+    def estimate(found: float, column: Float, beside: Float | None) -> _Estimate:
+        free = number - 1 - (beside is not None)
+        spread = float((column**2).sum()) / total**2 * number / free if free > 0 else math.nan
+        is_coarse = _is_coarse(said[: len(checked)], beside)
+        low, high = _ends(found, spread, seen, free, level, labels if is_coarse else 0, limits)
+        return _Estimate(found, low, high, slope, is_coarse)
+
+    return estimate(mean, error, None), estimate(value, error + slope * help_, here[: len(checked)])
+
+
+def _counting(share: Float) -> Float:
+    """Return how much each answer counts: as much of it as was judged; alike if something of each was."""
+    if (share > 0).all():
+        return np.ones(len(share))
+    weights: Float = share / share.mean()
+    return weights
+
+
+def _is_coarse(said: Float, there: Float | None) -> bool:
+    """Return whether few of people's values differ from the commonest, or few from the judge's."""
+    differ = [int(_differing(_column(said))[0])]
+    if there is not None:
+        differ.append(int((settled(said - there) != 0).sum()))
+    return bool(few_differ(min(differ), len(said)))
+
+
+def _ends(
+    value: float, spread: float, values: Float, free: float, level: float, labels: int, limits: Limits | None
+) -> tuple[float, float]:
+    """Return the interval of a corrected mean; with the floor of so many `labels`, and within their scale."""
+    far = _reach(free, level) if free > 0 else math.nan
+    if not labels:
+        return value - far * math.sqrt(spread), value + far * math.sqrt(spread)
+    scale = ranges_of(values[:, None], limits)
+    half = far * math.sqrt(spread + _least_error(labels, level, float(scale.span[0])) ** 2)
+    low, high = float(scale.low[0]), float(scale.high[0])
+    return max(value - half, min(low, value)), min(value + half, max(high, value))
+
+
+def _column(values: Float) -> Sample:
+    return Sample(tuple(map(str, range(len(values)))), values[:, None], np.arange(len(values)))

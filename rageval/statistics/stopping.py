@@ -7,7 +7,7 @@ of this very *set* of N questions is 0, and c = 0 if that of questions *of this 
 grow to 2/α, at whatever question, in at most α/2 of cases in which the mean is not above 0 (an e-process; of
 a set, betting without replacement), and the same with −x. Of a set more is *certain*: S > N − t is more than
 the rest can undo. Of a kind, K looks fixed before are the rule where differences are small (O'Brien and
-Fleming's bounds on the p of Student's t, `planning.look_bounds`), the e-process that where they are large. At
+Fleming's bounds on the p of Student's t), the e-process that where they are large. At
 a look the variance of the mean of n has 2.34/n² more, always; where differences have a skewness beyond ±2,
 the e-process has to say so, too.
 
@@ -15,6 +15,10 @@ The *best* of several: E of a system is the mean of what each other has against 
 judged no more. Its pairs stay as they are in the means of the others. The last one left is the best.
 
 A question on which judging failed counts −1 for either direction: it may delay a claim, and never helps one.
+
+Who looks K times, at questions or at people's labels, and would stop at a difference, must ask for more at
+each look. O'Brien and Fleming's bounds: |z| ≥ c·√(K/k) at look k, with c so that no difference is found by
+any look in 1 − level of cases (2.024 for four looks at 95 %). z is the normal quantile of Student's p.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -29,7 +35,6 @@ from numpy.typing import NDArray
 
 from rageval.errors import UsageError
 from rageval.statistics.correction import floor_of
-from rageval.statistics.planning import look_bounds, look_sizes
 from rageval.statistics.samples import Float, Int, settled
 from rageval.statistics.significance import is_skewed
 
@@ -38,6 +43,55 @@ Word = Literal["higher", "lower", "within", "apart", "equal"]
 _BETS = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8])
 _NEAR = 0.999  # c is kept within: beyond, what is to come cannot undo what is there
 _FLOOR = floor_of(0.95)  # of the variance of a mean, times n²
+_GRID = 401
+
+
+def look_bounds(looks: int = 4, level: float = 0.95) -> list[float]:
+    """Return the p below which a difference is found, at each of so many looks at equal steps.
+
+    >>> [round(p, 5) for p in look_bounds(4)]
+    [5e-05, 0.0042, 0.01942, 0.04294]
+    """
+    if not 1 <= looks <= 20:
+        raise UsageError(f"looks={looks!r}: expected 1 to 20")
+    if not 0 < level < 1:
+        raise UsageError(f"level={level!r}: expected a number between 0 and 1")
+    bound = _constant(looks, level)
+    normal = NormalDist()
+    return [2 * normal.cdf(-bound * math.sqrt(looks / look)) for look in range(1, looks + 1)]
+
+
+def look_sizes(labels: int, looks: int = 4) -> list[int]:
+    """Return after how many labels each look is taken.
+
+    >>> look_sizes(200), look_sizes(50, 4)
+    ([50, 100, 150, 200], [13, 25, 38, 50])
+    """
+    return [math.ceil(labels * look / looks) for look in range(1, looks + 1)]
+
+
+@lru_cache(maxsize=64)
+def _constant(looks: int, level: float) -> float:
+    """Return c, by bisection: the chance to cross falls with it."""
+    low, high = 0.5, 8.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _crossing(middle, looks) > 1 - level else (low, middle)
+    return high
+
+
+def _crossing(bound: float, looks: int) -> float:
+    """Return the chance that a sum of `looks` standard normals is ever beyond ±bound·√looks."""
+    edge = bound * math.sqrt(looks)
+    grid = np.linspace(-edge, edge, _GRID)
+    weight = np.full(_GRID, 2.0)  # Simpson's
+    weight[1::2], weight[0], weight[-1] = 4.0, 1.0, 1.0
+    weight *= (grid[1] - grid[0]) / 3
+    steps = np.exp(-((grid[:, None] - grid[None]) ** 2) / 2) / math.sqrt(2 * math.pi)
+    inside = steps[_GRID // 2]
+    for _ in range(looks - 1):
+        inside = steps @ (inside * weight)
+    return 1 - float((inside * weight).sum())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rageval.errors import TooFewLabels
 from rageval.statistics.correction import Corrected, corrected
-from rageval.statistics.strengths import corrected_strengths
+from rageval.statistics.preferences import corrected_strengths
 
 Pairs = dict[tuple[int, int], Corrected]
 

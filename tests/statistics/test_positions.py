@@ -10,7 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from rageval.statistics.positions import bias_in_lists, bias_in_pairs
+from rageval.statistics.preferences import bias_in_lists, bias_in_pairs
 
 ROOT = Path(__file__).parents[2]
 
