@@ -286,20 +286,17 @@ def _mended(columns: Sample, low: Float, high: Float, level: float, scale: _Rang
     are_alike = not columns.is_clustered and columns.wholes is None  # Wilson counts queries
     for at in np.flatnonzero(counts > 1).tolist() if are_alike else []:
         known = columns.values[~np.isnan(columns.values[:, at]), at]
-        ends = _two_values(known, float(scale.low[at]), float(scale.high[at]))
+        # The two values that there are; of values inside the scale only if both are seen often enough.
+        seen, times = np.unique(known, return_counts=True)
+        ends = float(scale.low[at]), float(scale.high[at])
+        if not set(seen.tolist()) <= set(ends):
+            if len(seen) != 2 or times.min() < FEW:
+                continue
+            ends = float(seen[0]), float(seen[1])
         # A value that is one of two is a share of one of them: Wilson's interval, mapped onto the two.
-        if ends is not None:
-            shares = wilson(int((known == ends[1]).sum()), len(known), level)
-            low[at], high[at] = (ends[0] + (ends[1] - ends[0]) * share for share in shares)
+        shares = wilson(int((known == ends[1]).sum()), len(known), level)
+        low[at], high[at] = (ends[0] + (ends[1] - ends[0]) * share for share in shares)
     return low, high
-
-
-def _two_values(known: Float, low: float, high: float) -> tuple[float, float] | None:
-    """Return the two values that there are; of values inside the scale only if both are seen often enough."""
-    values, times = np.unique(known, return_counts=True)
-    if set(values.tolist()) <= {low, high}:
-        return low, high
-    return (float(values[0]), float(values[1])) if len(values) == 2 and times.min() >= FEW else None
 
 
 def _floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:

@@ -213,7 +213,13 @@ def _world(
         raise UsageError("a value is not a number; expected the queries that are defined only")
     if len(at) < max(fewest, 3):
         raise TooFewLabels(f"people judged {len(at):,} of {int(rest.sum()):,} ({max(fewest, 3)} are needed)")
-    chance = np.full(len(at), len(at) / rest.sum()) if chosen is None else _chances(chosen, values, at)
+    chance = np.full(len(at), len(at) / rest.sum())
+    if chosen is not None:
+        if len(chosen) != len(values):
+            raise UsageError(f"{len(chosen):,} chances of {len(values):,} queries; expected one for each")
+        chance = np.asarray(chosen, np.float64)[at]
+        if not ((chance > 0) & (chance <= 1)).all():
+            raise UsageError("a labelled query has no chance between 0 and 1 to be labelled")
     # Horvitz and Thompson: a query that was less likely to be labelled stands for more like it.
     weight = np.ones(len(at)) if chosen is None else 1 / chance
     # Kish: unequal weights tell as much as this many equal ones.
@@ -230,16 +236,6 @@ def _world(
         # Labels of one cluster may all say the same thing.
         count = min(count, float(held))
     return _World(values, rest, at, said, weight, 1 - chance, unit, names, count, population == "set")
-
-
-def _chances(chosen: Sequence[float] | Float, values: Float, at: Int) -> Float:
-    chance = np.asarray(chosen, np.float64)
-    if len(chance) != len(values):
-        raise UsageError(f"{len(chance):,} chances of {len(values):,} queries; expected one for each")
-    found: Float = chance[at]
-    if not ((found > 0) & (found <= 1)).all():
-        raise UsageError("a labelled query has no chance between 0 and 1 to be labelled")
-    return found
 
 
 def _numbered(clusters: Sequence[Hashable], number: int) -> tuple[Int, tuple[Hashable, ...]]:
@@ -508,7 +504,8 @@ def corrected_from_parts(
     whole = np.array([judge[query] for query in [*checked, *sorted(judge.keys() - set(checked))]])
     part = np.zeros((3, len(whole)))
     part[:, : len(checked)] = [[values[query] for query in checked] for values in (share, people, there)]
-    weight = _counting(part[0])
+    # How much each answer counts: as much of it as was judged; alike if something of each was.
+    weight = np.ones(len(whole)) if (part[0] > 0).all() else part[0] / part[0].mean()
     said, here = part[1:]
     total = len(whole)
     mean, mean_here = (float((weight * column).sum()) / total for column in (said, here))
@@ -517,32 +514,21 @@ def corrected_from_parts(
     slope = -float((error * help_).sum()) / square if square else 0.0
     value = mean + slope * (float(whole.mean()) - mean_here)
     number = float(weight.sum() ** 2 / (weight**2).sum())
-    seen = np.concatenate((said[: len(checked)], whole))
+    judgements = said[: len(checked)]
+    seen = np.concatenate((judgements, whole))
 
     def estimate(found: float, column: Float, beside: Float | None) -> _Estimate:
         free = number - 1 - (beside is not None)
         spread = float((column**2).sum()) / total**2 * number / free if free > 0 else math.nan
-        is_coarse = _is_coarse(said[: len(checked)], beside)
+        # Few of people's values differ from the commonest, or few from the judge's.
+        differ = [int(_differing(_column(judgements))[0])]
+        if beside is not None:
+            differ.append(int((settled(judgements - beside) != 0).sum()))
+        is_coarse = bool(few_differ(min(differ), len(checked)))
         low, high = _ends(found, spread, seen, free, level, labels if is_coarse else 0, limits)
         return _Estimate(found, low, high, slope, is_coarse)
 
     return estimate(mean, error, None), estimate(value, error + slope * help_, here[: len(checked)])
-
-
-def _counting(share: Float) -> Float:
-    """Return how much each answer counts: as much of it as was judged; alike if something of each was."""
-    if (share > 0).all():
-        return np.ones(len(share))
-    weights: Float = share / share.mean()
-    return weights
-
-
-def _is_coarse(said: Float, there: Float | None) -> bool:
-    """Return whether few of people's values differ from the commonest, or few from the judge's."""
-    differ = [int(_differing(_column(said))[0])]
-    if there is not None:
-        differ.append(int((settled(said - there) != 0).sum()))
-    return bool(few_differ(min(differ), len(said)))
 
 
 def _ends(

@@ -131,7 +131,9 @@ def needed(
         return 2
     # In standard deviations of one unit, which do not depend on how many there are.
     shift = abs(difference) / (error * math.sqrt(units))
-    about = _normal_needed(shift, level, power)
+    # About how many, were the standard deviation known: where the search begins.
+    quantile = NormalDist().inv_cdf
+    about = ((quantile((1 + level) / 2) + quantile(power)) / shift) ** 2
     if about > _MANY:
         return None
     # Steps that double find both ends of the search; halving then finds the least number that is enough.
@@ -145,12 +147,6 @@ def needed(
         middle = (low + high) // 2
         low, high = (middle, high) if _power_of(shift, middle, level) < power else (low, middle)
     return high
-
-
-def _normal_needed(shift: float, level: float, power: float) -> float:
-    """Return about how many, were the standard deviation known: where the search begins."""
-    quantile = NormalDist().inv_cdf
-    return ((quantile((1 + level) / 2) + quantile(power)) / shift) ** 2
 
 
 def labels_needed(

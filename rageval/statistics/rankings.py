@@ -197,7 +197,9 @@ def _known(columns: Sample, level: float) -> tuple[Int, Float]:
         coarse = np.flatnonzero(is_coarse(apart))
         if len(coarse):
             few = columns.of(apart.values[:, coarse])
-            least = _floor(few, level, _span(few))
+            # How far one topic might move each difference: 1 where the values keep to it, as scores do.
+            known = np.abs(np.nan_to_num(few.values))
+            least = _floor(few, level, np.maximum(known.max(axis=0, initial=0.0), 1.0))
             floor[at, others[coarse]] = floor[others[coarse], at] = least
     return units, floor
 
@@ -214,10 +216,3 @@ def _half_widths(spread: Float, at_once: float, units: Int, floor: Float) -> Flo
     # From one topic nothing can be told, and the rank may be any.
     half[units < 2] = np.inf
     return half
-
-
-def _span(differences: Sample) -> Float:
-    """Return how far one topic might move each difference: 1 where the values keep to it, as scores do."""
-    known = np.abs(np.nan_to_num(differences.values))
-    span: Float = np.maximum(known.max(axis=0, initial=0.0), 1.0)
-    return span
