@@ -13,7 +13,7 @@ from typing import Any, Literal
 from rageval.errors import InputError
 from rageval.measures._abstention import decided, decisions
 from rageval.measures._claims import answer_recall
-from rageval.measures._correctness import crag_share
+from rageval.measures._grades import crag_share
 from rageval.measures._nuggets import nugget_recall
 from rageval.measures.assessment import Assessment, share
 from rageval.measures.base import POOL, measure

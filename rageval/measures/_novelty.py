@@ -10,8 +10,11 @@ from typing import Literal
 
 from rageval.errors import MeasureError
 from rageval.measures import bounds, ties
-from rageval.measures._gains import (
+from rageval.measures.base import Alpha, Grade, measure
+from rageval.measures.exact_ideal import exact_ideal
+from rageval.measures.ranking import (
     Discount,
+    Ranking,
     always_there,
     discounted,
     geometric,
@@ -19,9 +22,6 @@ from rageval.measures._gains import (
     ratio,
     reciprocal,
 )
-from rageval.measures.base import Alpha, Grade, measure
-from rageval.measures.exact_ideal import exact_ideal
-from rageval.measures.ranking import Ranking
 
 _DEEPEST_INDEPENDENT = 10**7  # nothing is sized by a number that somebody typed
 _GREEDY = "greedy is not the best ideal there"

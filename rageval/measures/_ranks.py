@@ -6,9 +6,8 @@ import math
 from typing import Literal
 
 from rageval.measures import bounds, ties
-from rageval.measures._gains import discounted, graded_gains, logarithmic, ratio
 from rageval.measures.base import Grade, measure
-from rageval.measures.ranking import Ranking
+from rageval.measures.ranking import Ranking, discounted, graded_gains, logarithmic, ratio
 
 
 @measure(

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from rageval.errors import UsageError
-from rageval.measures._gains import Share
+from rageval.measures.ranking import Share
 from rageval.measures.scales import POSITION, Scale, _scale_named
 
 _Citations = tuple[tuple[str | None, ...], ...]  # what each sentence cites; None for what leads nowhere

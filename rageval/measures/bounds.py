@@ -28,9 +28,12 @@ from itertools import accumulate, product
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from rageval.measures._gains import (
+from rageval.measures.ranking import (
     Discount,
     Nuggets,
+    Ranking,
+    Share,
+    Topic,
     always_there,
     discounted,
     geometric,
@@ -40,7 +43,6 @@ from rageval.measures._gains import (
     ratio,
     reciprocal,
 )
-from rageval.measures.ranking import Ranking, Share, Topic
 
 _Parameters = Mapping[str, Any]
 Document = int | str  # the number of a judged document, the id of one that nobody judged

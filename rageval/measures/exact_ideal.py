@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rageval.errors import MeasureError
-from rageval.measures._gains import Gains, Nuggets, discounted, gained, logarithmic, novelty, ratio
-from rageval.measures.ranking import Topic
+from rageval.measures.ranking import Gains, Nuggets, Topic, discounted, gained, logarithmic, novelty, ratio
 from rageval.text import visible
 
 _Kinds = Mapping[Nuggets, int]  # set of nuggets -> how many documents support just these

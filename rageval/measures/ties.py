@@ -23,9 +23,13 @@ from itertools import permutations, product
 from math import comb
 from typing import Any, NamedTuple
 
-from rageval.measures._gains import (
+from rageval.measures.ranking import (
     Gains,
+    Hit,
     Nuggets,
+    Ranking,
+    Share,
+    Topic,
     discounted,
     gain,
     geometric,
@@ -35,7 +39,6 @@ from rageval.measures._gains import (
     ratio,
     reciprocal,
 )
-from rageval.measures.ranking import Hit, Ranking, Share, Topic
 
 MOST_ORDERS = 5_040  # of one query, for a measure whose mean has no closed form
 _MOST_STATES = 5_000  # of one group, for the best and the worst order
