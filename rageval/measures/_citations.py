@@ -151,26 +151,13 @@ def of_citations(answer: Assessment, scale: Scale) -> dict[str, list[Judgement]]
     for number, docs in enumerate(answer.cited):
         if docs:
             name = str(number)
-            sentences[name] = [_of_citation(answer, scale, said, name, doc) for doc in _once(docs)]
+            sentences[name] = []
+            for place, doc in enumerate(docs):
+                if doc is None:  # it leads nowhere, and each that does so counts
+                    sentences[name].append(Judgement(0.0, None, None, math.nan, name, ""))
+                elif doc not in docs[:place]:
+                    sentences[name].append(said.get((name, doc)) or answer.absent(scale, name, doc))
     return sentences
-
-
-def _of_citation(
-    answer: Assessment,
-    scale: Scale,
-    said: dict[tuple[str, str], Judgement],
-    sentence: str,
-    doc: str | None,
-) -> Judgement:
-    """Return what was said of a citation; one that was not judged is missing."""
-    if doc is None:
-        return Judgement(0.0, None, None, math.nan, sentence, "")
-    return said.get((sentence, doc)) or answer.absent(scale, sentence, doc)
-
-
-def _once(docs: tuple[str | None, ...]) -> list[str | None]:
-    """Return each document once, and everything that leads nowhere."""
-    return [doc for at, doc in enumerate(docs) if doc is None or doc not in docs[:at]]
 
 
 def _refuse_stranger(

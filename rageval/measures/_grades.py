@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from rageval.errors import MeasureError
 from rageval.measures.assessment import Assessment, Place, grades, mean, share
@@ -201,11 +201,7 @@ def _passed(aspect: str) -> Scale:
     )
 
 
-def _ends(parameters: Any) -> tuple[float, float]:
-    return parameters["low"], parameters["high"]
-
-
-@measure(limits=_ends)
+@measure(limits=lambda parameters: (parameters["low"], parameters["high"]))
 def grade(answer: Assessment, *, aspect: str = "score", low: float = 0.0, high: float = 1.0) -> float:
     """Mean grade of an aspect, by whatever tool or judge: `grade(aspect=faithfulness)`.
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from rageval.measures._citations import _citations, _value, of_citations, sentences_of
-from rageval.measures.assessment import Assessment, Judgement, share
+from rageval.measures.assessment import Assessment, share
 from rageval.measures.base import HIGHER, LOWER, NEITHER, measure
 from rageval.measures.ranking import Blend, Share
 from rageval.measures.scales import (
@@ -138,15 +138,15 @@ def nugget_coverage(
 
 def _coverage(answer: Assessment, importance: str, attested: str) -> Share:
     judged = answer.judged(SUPPORT if attested == "any" else ATTESTED)
-    weights = [_weight(each) if importance == "weighted" else 1.0 for each in judged]
+    weights = [1.0] * len(judged)
+    if importance == "weighted":
+        # The bank's own weight, where it has one.
+        weights = [
+            max(each.weight, 0.0) if each.weight == each.weight else _WEIGHTS.get(each.importance or "", 1.0)
+            for each in judged
+        ]
     won = math.fsum([weight for weight, each in zip(weights, judged, strict=True) if each.grade == 1])
     return share(won, math.fsum(weights))
-
-
-def _weight(nugget: Judgement) -> float:
-    if nugget.weight == nugget.weight:
-        return max(nugget.weight, 0.0)
-    return _WEIGHTS.get(nugget.importance or "", 1.0)
 
 
 @measure(typeset="ARGUE $F_1$", papers=("mayfield2024evaluation",))

@@ -433,7 +433,10 @@ class Measure:
             guest = None if name.startswith("__") else _guest()
             for known in guest.__mro__ if guest else ():
                 if name in known.__dict__:
-                    return _bound(known.__dict__[name], self)
+                    # As it is of an instance: of a method, bound to it.
+                    attribute = known.__dict__[name]
+                    bind = getattr(type(attribute), "__get__", None)
+                    return bind(attribute, self, type(self)) if bind else attribute
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
@@ -523,12 +526,6 @@ def _guest() -> type[Measure] | None:
         return None
     guest: type[Measure] = above("guest")()
     return guest
-
-
-def _bound(attribute: Any, instance: object) -> Any:
-    """Return an attribute of a class as it is of an instance."""
-    get = getattr(type(attribute), "__get__", None)
-    return get(attribute, instance, type(instance)) if get else attribute
 
 
 @typing.overload

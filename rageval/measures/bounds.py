@@ -291,21 +291,6 @@ def _p_ia_ends(query: _Top, _: _Parameters) -> Ends:
     return _attainable_ends(query, 0.0, lambda rank: 1.0, query.k or query.retrieved)
 
 
-def _alpha_ndcg_ends(query: _Top, parameters: _Parameters) -> Ends:
-    """Return the ends of alpha-nDCG."""
-    return _ideal_ends(query, parameters, logarithmic)
-
-
-def _nerr_ia_ends(query: _Top, parameters: _Parameters) -> Ends:
-    """Return the ends of nERR-IA."""
-    return _ideal_ends(query, parameters, reciprocal)
-
-
-def _nnrbp_ends(query: _Top, parameters: _Parameters) -> Ends:
-    """Return the ends of nNRBP."""
-    return _ideal_ends(query, parameters, geometric(parameters["beta"]))
-
-
 def _ideal_ends(query: _Top, parameters: _Parameters, discount: Discount) -> Ends:
     """Return the ends of a sum of gains over that of an ideal ranking."""
     alpha, k = parameters["alpha"], query.k
@@ -598,7 +583,9 @@ P = Bounds(_p_ends, _least_p)
 SUCCESS = Bounds(_success_ends, _least_success)
 NDCG = Bounds(_ndcg_ends, _least_ndcg, graded=True)
 ALPHA_DCG = Bounds(_gain_ends, _least_alpha_dcg)
-ALPHA_NDCG = Bounds(_alpha_ndcg_ends, _least_alpha_ndcg)
-NERR_IA, NNRBP, NRBP = map(Bounds, (_nerr_ia_ends, _nnrbp_ends, _nrbp_ends))
+ALPHA_NDCG = Bounds(lambda query, given: _ideal_ends(query, given, logarithmic), _least_alpha_ndcg)
+NERR_IA = Bounds(lambda query, given: _ideal_ends(query, given, reciprocal))
+NNRBP = Bounds(lambda query, given: _ideal_ends(query, given, geometric(given["beta"])))
+NRBP = Bounds(_nrbp_ends)
 P_IA = Bounds(_p_ia_ends, only={"over": ("topics",)})  # of sums over topics, least shares are not the least
 ERR_IA = Bounds(_err_ia_ends, only={"normalise": ("none", "independent")})

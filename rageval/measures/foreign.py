@@ -120,7 +120,12 @@ class ForeignMeasure:
         number = {query: str(at) if self.by == _GDEVAL else query for at, query in enumerate(query_ids, 1)}
         run = {number[query]: docs for query, docs in ranking.items() if docs or self.aggregate == SUM}
         if self.by == _PYTREC_EVAL:
-            qrels = {query: _with_a_level(docs) for query, docs in qrels.items()}
+            # It counts documents by grade, from 0; where all are below it writes outside its memory. A
+            # document that no run holds changes no value.
+            qrels = {
+                query: docs if any(grade >= 0 for grade in docs.values()) else {**docs, _NO_ID: 0}
+                for query, docs in qrels.items()
+            }
         try:
             values = self._asked(_numbered(qrels, number), run) if run else {}
         except MemoryError:
@@ -201,7 +206,11 @@ def _foreign_measure(measure: object) -> ForeignMeasure | None:
         return ForeignMeasure(measure)
     if not isinstance(measure, str):
         return None
-    for spelling in _spellings(ir_measures, measure):
+    # The text, and the text with the name as ir_measures writes it.
+    head = measure.partition("@")[0].partition("(")[0]
+    folded = head.strip().lower().replace("-", "_")
+    names = [name for name in ir_measures.measures.registry if name.lower() == folded]
+    for spelling in (measure, *(name + measure[len(head) :] for name in names if name != head)):
         try:
             parsed = ir_measures.parse_measure(spelling)
             parsed.validate_params()
@@ -268,14 +277,6 @@ def _numbered(qrels: Any, number: Mapping[str, str]) -> Any:
     return [record._replace(query_id=number[record.query_id]) for record in qrels]
 
 
-def _spellings(ir_measures: Any, text: str) -> list[str]:
-    """Return the text, and the text with the name as ir_measures writes it."""
-    head = text.partition("@")[0].partition("(")[0]
-    folded = head.strip().lower().replace("-", "_")
-    names = [name for name in ir_measures.measures.registry if name.lower() == folded]
-    return [text, *(name + text[len(head) :] for name in names if name != head)]
-
-
 def _provider(ir_measures: Any, name: str) -> Any:
     providers = ir_measures.providers.registry
     if name not in providers:
@@ -292,12 +293,3 @@ def _ir_measures() -> Any:
     except ImportError:
         raise MissingPackage("ir_measures", "this measure") from None
     return ir_measures
-
-
-def _with_a_level(grades: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the grades of a query, at least one of them not below 0.
-
-    pytrec_eval counts documents by grade, from 0; where all are below it writes outside its memory. A
-    document that no run holds changes no value.
-    """
-    return grades if any(grade >= 0 for grade in grades.values()) else {**grades, _NO_ID: 0}

@@ -208,7 +208,9 @@ def _of_others(text: str) -> ForeignMeasure:
         raise MeasureError(f"{text}: {OF_RANX[name]}")
     found = _foreign_measure(re.sub(r"(?i)^\s*r[-_]precision", "Rprec", text))
     if found is None:
-        raise _unknown(text)
+        names = [*builtin(), *ALIASES, *SHORT, *plugin_names("measures")]
+        hint = suggestion(name, names) or "; see: rageval measures"
+        raise MeasureError(f"unknown measure {text!r}{hint}")
     return found
 
 
@@ -296,10 +298,3 @@ def _of_signature(text: str) -> MeasureError:
         f"{text:.200} is a signature, expected a measure; {how}, and compare the signatures (--format cite)"
         f"{older}"
     )
-
-
-def _unknown(text: str) -> MeasureError:
-    name = text.partition("@")[0].partition("(")[0]
-    names = [*builtin(), *ALIASES, *SHORT, *plugin_names("measures")]
-    hint = suggestion(_folded(name), names) or "; see: rageval measures"
-    return MeasureError(f"unknown measure {text!r}{hint}")

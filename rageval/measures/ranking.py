@@ -468,7 +468,7 @@ class Ranking:
         # Usually the run is no deeper than the cut-off, and nothing has to be copied.
         if k is None or not hits or hits[-1].rank <= k:
             return hits
-        return hits[: bisect_right(hits, k, key=_rank)]
+        return hits[: bisect_right(hits, k, key=lambda hit: hit.rank)]
 
     def graded(self, k: int | None = None) -> tuple[Hit, ...]:
         """Return the documents with a grade above 0 among the top k, best first, whether whole or not."""
@@ -577,11 +577,11 @@ def _mean_of(shares: Sequence[float]) -> float:
     return math.fsum(shares) / len(shares)
 
 
-def _trust(shares: Sequence[float]) -> float:
-    return _mean_of([_mean_of(shares[:2]), shares[2], _f1(shares[3:])])
-
-
-BLENDS: dict[str, Callable[[Sequence[float]], float]] = {"f1": _f1, "mean": _mean_of, "trust": _trust}
+BLENDS: dict[str, Callable[[Sequence[float]], float]] = {
+    "f1": _f1,
+    "mean": _mean_of,
+    "trust": lambda shares: _mean_of([_mean_of(shares[:2]), shares[2], _f1(shares[3:])]),
+}
 _BLENDED = {"f1": 2, "trust": 5}  # how many shares a rule takes
 
 
@@ -605,10 +605,6 @@ def pooled(values: Iterable[float], as_one: bool = False) -> float:
     number = len(shares) if as_one else 1
     part, whole = (math.fsum(each) for each in zip(*((one.part, one.whole) for one in shares), strict=True))
     return Share(part / number, whole / number)
-
-
-def _rank(hit: Hit) -> int:
-    return hit.rank
 
 
 class _Greedy:

@@ -54,15 +54,15 @@ class Covering:
         """Return how far the top k reaches; of a span's places the one that is covered most counts."""
         top = _union(chain.from_iterable(self.ranked[:k]))
         spans = [places for grade, places in self.spans if grade >= rel]
-        chosen = _union(max(places, key=lambda place: _share(top, place)) for places in spans)
+        # By the share that is covered: a span may be longer in one place than in another.
+        chosen = _union(
+            max(places, key=lambda place: _size(_common(top, [place])) / (place[2] - place[1]))
+            for places in spans
+        )
         everywhere = _union(chain.from_iterable(spans))
         found, retrieved = _size(_common(top, chosen)), _size(top)
         gold = _size(chosen)
         return Reach(gold, found, retrieved, _size(_common(top, everywhere)), retrieved + gold - found)
-
-
-def _share(regions: Sequence[Region], place: Region) -> float:
-    return _size(_common(regions, [place])) / (place[2] - place[1])
 
 
 def _union(regions: Iterable[Region]) -> list[Region]:

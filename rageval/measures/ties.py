@@ -240,10 +240,6 @@ def _gained(topic: Topic, parameters: _Parameters, discount: Callable[[int], flo
     return lambda rank, nuggets, seen: discount(rank) * gain(nuggets, seen, alpha, topic.weight_of)
 
 
-def _new_nuggets(topic: Topic, parameters: _Parameters) -> _Worth:
-    return lambda rank, nuggets, seen: topic.weight([n for n in nuggets if not seen.get(n)])
-
-
 def _precisions(topic: Topic, parameters: _Parameters) -> _Worth:
     of, weight = topic.documents_of(parameters["rel"]), topic.weight_of
     return lambda rank, nuggets, seen: math.fsum(
@@ -334,36 +330,25 @@ def _hole(tied: TiedRanking, *, k: int | None) -> Share:
     return Share(tied.depth(k) - _judged_inside(tied, k), k or tied.retrieved)
 
 
-def _is_judged(topic: Topic, hit: Hit | None, rel: int) -> float:
-    return float(hit is not None)
-
-
-def _is_unjudged(topic: Topic, hit: Hit | None, rel: int) -> float:
-    return float(hit is None)
-
-
-def _grade(topic: Topic, hit: Hit | None, rel: int) -> float:
-    return float(max(hit.grade, 0)) if hit else 0.0
-
-
-def _global_gain(topic: Topic, hit: Hit | None, rel: int) -> float:
-    return topic.global_gains()[hit.document] if hit else 0.0
-
-
 # What our measures declare. Those that are sums of gains need no mean of their own.
 LOGARITHMIC_GAINS = Ties(worth=lambda topic, given: _gained(topic, given, logarithmic))
 RECIPROCAL_GAINS = Ties(worth=lambda topic, given: _gained(topic, given, reciprocal))
 GEOMETRIC_GAINS = Ties(worth=lambda topic, given: _gained(topic, given, geometric(given["beta"])))
-COVERAGE = Ties(_coverage, worth=_new_nuggets)
+COVERAGE = Ties(
+    _coverage,
+    worth=lambda topic, given: lambda _, nuggets, seen: topic.weight([n for n in nuggets if not seen.get(n)]),
+)
 MAP_IA = Ties(_map_ia, worth=_precisions)
 P_IA = Ties(_p_ia, worth=lambda topic, given: lambda rank, nuggets, seen: topic.weight(nuggets))
 RECALL, P, SUCCESS, ALL_GOLD, RR, AP = map(Ties, (_recall, _p, _success, _all_gold, _rr, _ap))
-NDCG = Ties(_ndcg, key=_grade)
-D_NDCG, D_SHARP = Ties(_d_ndcg, key=_global_gain), Ties(_d_sharp, tried=True)
+NDCG = Ties(_ndcg, key=lambda topic, hit, rel: float(max(hit.grade, 0)) if hit else 0.0)
+D_NDCG = Ties(_d_ndcg, key=lambda topic, hit, rel: topic.global_gains()[hit.document] if hit else 0.0)
+D_SHARP = Ties(_d_sharp, tried=True)
 I_REC = Ties(
     _i_rec, worth=lambda topic, given: lambda _, nuggets, seen: sum(not seen.get(n) for n in nuggets)
 )
-JUDGED, HOLE = Ties(_judged, key=_is_judged), Ties(_hole, key=_is_unjudged)
+JUDGED = Ties(_judged, key=lambda topic, hit, rel: float(hit is not None))
+HOLE = Ties(_hole, key=lambda topic, hit, rel: float(hit is None))
 
 
 def _all_orders(tied: TiedRanking, groups: list[tuple[TieGroup, int]]) -> Iterator[Ranking]:
