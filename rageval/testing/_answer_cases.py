@@ -305,7 +305,10 @@ def names_change_nothing(measure: Measure, case: AnswerCase, rng: random.Random)
 
     def renamed(row: Row) -> Row:
         keys = ["query_id", "run_id", "judge"]
-        keys += ["aspect"] if any(_is_free(scale, row) for scale in case.scales) else []
+        # Aspects that a scale names, or that number an answer's sentences, mean something.
+        scales = [scale for scale in case.scales if row.get("rubric") in scale.rubrics]
+        if any(not scale.aspects and not _is_of_sentences(scale) for scale in scales):
+            keys.append("aspect")
         for key in (key for key in keys if key in row):
             if (key, row[key]) not in names:
                 names[key, row[key]] = f"{rng.choice('zyx')}{len(names)}"
@@ -322,11 +325,6 @@ def names_change_nothing(measure: Measure, case: AnswerCase, rng: random.Random)
 def _is_of_sentences(scale: Scale) -> bool:
     """Return whether what is judged is told by the answers: their sentences, and what these cite."""
     return scale.of_citations or scale is SENTENCE
-
-
-def _is_free(scale: Scale, row: Row) -> bool:
-    """Return whether the aspects of this row's scale may be called anything."""
-    return row.get("rubric") in scale.rubrics and not scale.aspects and not _is_of_sentences(scale)
 
 
 def _alike(one: float, other: float) -> bool:
