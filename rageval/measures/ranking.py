@@ -144,9 +144,6 @@ class Share(float):
 
 
 _T = TypeVar("_T")
-_Order = Callable[
-    [int | None, float, int], Sequence[int]
-]  # (k, alpha, rel) -> documents to rank k, or deeper
 _ANYTHING = -(2**31)  # below any grade
 
 

@@ -30,6 +30,7 @@ _Weights = Callable[[Float], Float]
 RESAMPLES, SEED = 1000, 1960
 _TRIAL = 1e-6  # share of the items that is made to disagree where none does
 _FEWEST_JUDGES = 4
+_MORE_QUERIES, _MORE_JUDGES = 40, 2  # of which it is said what they would help
 _WEIGHTS = ("none", "linear", "quadratic")
 
 
@@ -209,7 +210,7 @@ class _Components(NamedTuple):
         queries, judges = self.queries + more_queries, self.judges + more_judges
         return math.sqrt(self.query / queries + self.judge / judges + self.rest / (queries * judges))
 
-    def advice(self, more_queries: int = 40, more_judges: int = 2) -> str:
+    def advice(self) -> str:
         """Return what helps more, in a sentence, with what is known of each standard error at 95 %.
 
         How judges differ is known from as many judges as there are, and of fewer than four nothing is said.
@@ -227,7 +228,7 @@ class _Components(NamedTuple):
                 f"{self.judges:,} judges say too little of how judges differ to tell what more votes would"
                 f" help; {_FEWEST_JUDGES} are needed"
             )
-        ways = [(0, 0), (more_queries, 0), (0, more_judges)]
+        ways = [(0, 0), (_MORE_QUERIES, 0), (0, _MORE_JUDGES)]
         now, queries, votes = (
             "{:.4f} ({:.4f} to {:.4f})".format(
                 self.standard_error(*way),
@@ -246,8 +247,8 @@ class _Components(NamedTuple):
             else "not known"
         )
         return (
-            f"standard error {now} now, {queries} with {more_queries:,} more queries,"
-            f" {votes} with {more_judges:,} more votes: {better}"
+            f"standard error {now} now, {queries} with {_MORE_QUERIES:,} more queries,"
+            f" {votes} with {_MORE_JUDGES:,} more votes: {better}"
         )
 
     def _parts(self, more_queries: int, more_judges: int) -> Float:

@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval.statistics import LEVEL
 from rageval.statistics.samples import SLACK, Float, Int, Sample, settled, settled_columns
 
 Limits = tuple[float, float]  # the least and the greatest value that a measure has
@@ -47,7 +48,7 @@ class _Intervals(NamedTuple):
 def intervals(
     columns: Sample,
     kind: str = "bca",
-    level: float = 0.95,
+    level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = 0,
     scale: _Ranges | None = None,

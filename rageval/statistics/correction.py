@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import TooFewLabels, UsageError
+from rageval.statistics import LEVEL
 from rageval.statistics.bootstrap import Limits, _differing, _least_error, _mended, few_differ, ranges_of
 from rageval.statistics.samples import SLACK, Float, Int, Sample, settled
 from rageval.statistics.significance import _TINY, DRAWS, _signs
@@ -82,7 +83,7 @@ def corrected(
     labelled: Mapping[int, float] | Sequence[tuple[int, float]],
     *,
     paired: bool,
-    level: float = 0.95,
+    level: float = LEVEL,
     population: Population = "kind",
     span: float = 1.0,
     chosen: Sequence[float] | Float | None = None,
@@ -404,10 +405,8 @@ def _aligned(found: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | N
     return table
 
 
-def drawn_apart(
-    judged: Sequence[float] | Float, labelled: Collection[int], clusters: Sequence[Hashable] | None = None
-) -> float:
-    """Return p of the judge's values being alike in labelled and other queries (Student's t; of clusters).
+def drawn_apart(judged: Sequence[float] | Float, labelled: Collection[int]) -> float:
+    """Return p of the judge's values being alike in labelled and other queries (Student's t).
 
     Where labels were drawn at random, p is below .01 once in a hundred times.
 
@@ -418,7 +417,7 @@ def drawn_apart(
 
     values, inside = np.asarray(judged, np.float64), np.zeros(len(judged), bool)
     inside[list(labelled)] = True
-    groups = [_by_cluster(values, mask, clusters) for mask in (inside, ~inside)]
+    groups = [values[inside], values[~inside]]
     if min(map(len, groups)) < 2:
         return 1.0
     gap = abs(float(groups[0].mean() - groups[1].mean()))
@@ -433,17 +432,6 @@ def drawn_apart(
     p = 2 * float(stdtr(freedom, -gap / error)) if error else 0.0
     # No draw is less likely than any other.
     return max(p, math.exp(-math.log(math.comb(few + rest, few))), _TINY)
-
-
-def _by_cluster(values: Float, mask: NDArray[np.bool_], clusters: Sequence[Hashable] | None) -> Float:
-    if clusters is None:
-        alone: Float = values[mask]
-        return alone
-    unit, names = _numbered(clusters, len(values))
-    counts = np.bincount(unit[mask], minlength=len(names))
-    means = np.bincount(unit[mask], values[mask], len(names)) / np.maximum(counts, 1)
-    found: Float = means[counts > 0]
-    return found
 
 
 Values = Mapping[str, float]
@@ -462,7 +450,7 @@ class _Estimate(NamedTuple):
     coarse: bool
 
 
-def peoples_interval(said: Float, level: float = 0.95, limits: Limits | None = None) -> tuple[float, float]:
+def peoples_interval(said: Float, level: float = LEVEL, limits: Limits | None = None) -> tuple[float, float]:
     """Return the interval of people's mean: Student's, or Wilson's where there are two values.
 
     >>> low, high = peoples_interval(np.array([0.0] * 30))
@@ -483,7 +471,7 @@ def corrected_from_parts(
     people: Values,
     share: Values,
     labels: int,
-    level: float = 0.95,
+    level: float = LEVEL,
     limits: Limits | None = None,
 ) -> tuple[_Estimate, _Estimate]:
     """Return people's mean and the corrected one, where people judged a `share` of each answer.

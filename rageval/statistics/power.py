@@ -26,6 +26,7 @@ from statistics import NormalDist
 import numpy as np
 
 from rageval.errors import TooFewLabels, UsageError
+from rageval.statistics import LEVEL
 from rageval.statistics.correction import Population, corrected
 from rageval.statistics.samples import Float
 
@@ -35,7 +36,7 @@ _CAUTION = 0.2  # of χ²: the pilot's variance may be too small by chance
 _MANY = 10**9
 
 
-def _power_of(shift: float, units: float, level: float = 0.95) -> float:
+def _power_of(shift: float, units: float, level: float = LEVEL) -> float:
     """Return the chance to find a true difference of `shift` standard deviations.
 
     >>> round(_power_of(0.5, 34), 2)
@@ -52,7 +53,7 @@ def _power_of(shift: float, units: float, level: float = 0.95) -> float:
     return 1.0 if math.isnan(found) else found  # far beyond the edge, where scipy gives up
 
 
-def detectable(error: float, units: int, level: float = 0.95, power: float = POWER) -> float:
+def detectable(error: float, units: int, level: float = LEVEL, power: float = POWER) -> float:
     """Return the smallest true difference that so many units show with this power.
 
     `error` is the standard error of the observed mean difference.
@@ -77,7 +78,7 @@ def _smallest_shift(units: int, level: float, power: float) -> float:
     return high
 
 
-def fewest(level: float = 0.95) -> int:
+def fewest(level: float = LEVEL) -> int:
     """Return how many differences of one sign are the first that a test of signs can tell from chance.
 
     >>> fewest(0.95), fewest(0.99)
@@ -91,7 +92,7 @@ def needed_between(
     high: float,
     error: float,
     units: int,
-    level: float = 0.95,
+    level: float = LEVEL,
     power: float = POWER,
     differ: int | None = None,
 ) -> tuple[int | None, int | None]:
@@ -118,7 +119,7 @@ def needed_between(
 
 
 def needed(
-    difference: float, error: float, units: int, level: float = 0.95, power: float = POWER
+    difference: float, error: float, units: int, level: float = LEVEL, power: float = POWER
 ) -> int | None:
     """Return how many units would show the observed difference with this power; None if no number would.
 
@@ -155,7 +156,7 @@ def labels_needed(
     width: float,
     *,
     paired: bool,
-    level: float = 0.95,
+    level: float = LEVEL,
     population: Population = "kind",
     span: float = 1.0,
     same: Collection[int] = (),

@@ -166,7 +166,7 @@ class _CorrectedStrength(NamedTuple):
 
 
 def corrected_strengths(
-    pairs: Mapping[tuple[int, int], Corrected], systems: int, level: float = 0.95
+    pairs: Mapping[tuple[int, int], Corrected], systems: int, level: float = LEVEL
 ) -> list[_CorrectedStrength]:
     """Return the strength of each of so many systems, from the corrected half-wins of pairs of them.
 

@@ -121,13 +121,11 @@ def rbo(one: Sequence[str], other: Sequence[str], p: float = RBO_P) -> float:
     return p ** len(one) * share + (1 - p) / p * total
 
 
-def rank_intervals(
-    columns: Sample, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = SEED
-) -> tuple[Int, Int]:
+def rank_intervals(columns: Sample, resamples: int = RESAMPLES, seed: int = SEED) -> tuple[Int, Int]:
     """Return between what ranks each column lies, by its mean: the highest has rank 1.
 
     One resample of topics serves all columns. For each column the differences from all others are bounded at
-    once, so that its rank lies within its interval with the probability `level`, however near others are.
+    once, so that its rank lies within its interval in 95 % of cases, however near others are.
     Every pair is looked at in every draw: of more than about 180 columns fewer draws are taken, 500 at least.
 
     >>> values = np.array([[0.9, 0.1, 0.1], [0.8, 0.2, 0.1], [0.9, 0.1, 0.2], [0.8, 0.2, 0.2]] * 3)
@@ -144,9 +142,9 @@ def rank_intervals(
     # All columns by the same draws: topics that are hard for one system are so for the others.
     drawn = (_means(_times(columns.units, draws, seed), columns.sums(), columns.sizes()) - mean).T.copy()
     spread, farthest = _noise(drawn)
-    units, floor = _known(columns, level)
+    units, floor = _known(columns)
     for at in range(number):
-        at_once = min(float(np.quantile(farthest[at], level)), _FARTHEST)
+        at_once = min(float(np.quantile(farthest[at], LEVEL)), _FARTHEST)
         half = _half_widths(spread[at], at_once, units[at], floor[at])
         # What is not known (a run without a value, one topic in common) is neither better nor worse.
         difference = mean[at] - mean
@@ -183,7 +181,7 @@ def _noise(drawn: Float) -> tuple[Float, Float]:
     return spread, farthest
 
 
-def _known(columns: Sample, level: float) -> tuple[Int, Float]:
+def _known(columns: Sample) -> tuple[Int, Float]:
     """Return of each two columns how many units have both, and how wide an interval is at least: half of it.
 
     That is 0 where many differences are not alike.
@@ -199,7 +197,7 @@ def _known(columns: Sample, level: float) -> tuple[Int, Float]:
             few = columns.of(apart.values[:, coarse])
             # How far one topic might move each difference: 1 where the values keep to it, as scores do.
             known = np.abs(np.nan_to_num(few.values))
-            least = _floor(few, level, np.maximum(known.max(axis=0, initial=0.0), 1.0))
+            least = _floor(few, LEVEL, np.maximum(known.max(axis=0, initial=0.0), 1.0))
             floor[at, others[coarse]] = floor[others[coarse], at] = least
     return units, floor
 

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval.statistics import LEVEL
 from rageval.statistics.samples import Float, Int, Sample, settled_columns
 
 _EXACT = 30  # queries or clusters; two halves of 2^15 sums
@@ -52,7 +53,7 @@ class Significance(NamedTuple):
 
 
 def sign_flip(
-    sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0, level: float = 0.95
+    sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0, level: float = LEVEL
 ) -> Significance:
     """Return the two-sided p for each pair of columns of `sums`, the sums of values over independent units.
 

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import UsageError
+from rageval.statistics import LEVEL
 from rageval.statistics.correction import floor_of
 from rageval.statistics.samples import Float, Int, settled
 from rageval.statistics.significance import is_skewed
@@ -42,11 +43,11 @@ Claimed = Literal["set", "kind"]
 Word = Literal["higher", "lower", "within", "apart", "equal"]
 _BETS = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8])
 _NEAR = 0.999  # c is kept within: beyond, what is to come cannot undo what is there
-_FLOOR = floor_of(0.95)  # of the variance of a mean, times n²
+_FLOOR = floor_of(LEVEL)  # of the variance of a mean, times n²
 _GRID = 401
 
 
-def look_bounds(looks: int = 4, level: float = 0.95) -> list[float]:
+def look_bounds(looks: int = 4, level: float = LEVEL) -> list[float]:
     """Return the p below which a difference is found, at each of so many looks at equal steps.
 
     >>> [round(p, 5) for p in look_bounds(4)]
