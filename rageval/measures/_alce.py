@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from rageval.errors import InputError
 from rageval.measures._abstention import decided, decisions
-from rageval.measures._claims import answer_recall
+from rageval.measures._claims import _share, _Verdict, answer_recall
 from rageval.measures._grades import crag_share
 from rageval.measures._nuggets import nugget_recall
 from rageval.measures.assessment import Assessment, share
@@ -21,7 +21,6 @@ from rageval.measures.ranking import Blend, Share
 from rageval.measures.scales import TOGETHER
 from rageval.text import visible
 
-_Verdict = bool | None  # None where it is not known
 _Said = Mapping[tuple[str, str], _Verdict]  # (sentence, item) -> does it suffice
 _EVERY, _ALL_BUT = "*", "-"
 _NOTHING: Any = math.nan  # which is a float, where a share is expected
@@ -198,9 +197,11 @@ def _precise(answer: Assessment, said: _Said, at: int, doc: str, together: _Verd
     docs = _live(answer, at)
     if len(docs) == 1 or together is False:
         return together
+    # Of two, all but the one is the other one alone, and may have been judged under either name.
     others = [other for other in docs if other != doc] if len(docs) == 2 else []
     names = [doc, *(_ALL_BUT + other for other in others)], [_ALL_BUT + doc, *others]
     alone, rest = (_found(said, at, each) for each in names)
+    # Superfluous: it does not support the sentence alone, and the others do without it.
     superfluous = rest if alone is False else False if alone or rest is False else None
     if superfluous is None:
         return _told(answer, at, None, names)
@@ -222,11 +223,3 @@ def _told(answer: Assessment, at: int, verdict: _Verdict, needed: Iterable[Seque
         if not any((str(at), name) in judged for name in names):
             answer.absent(TOGETHER, str(at), names[0])
     return None
-
-
-def _share(answer: Assessment, verdicts: Iterable[_Verdict]) -> Share:
-    """Return the share of which it is so; what is not known is left out, or is one end."""
-    end = answer.stand_in()
-    values = [end if verdict is None else float(verdict) for verdict in verdicts]
-    known = [value for value in values if not math.isnan(value)]
-    return share(math.fsum(known), len(known))

@@ -147,6 +147,7 @@ def of_citations(answer: Assessment, scale: Scale) -> dict[str, list[Judgement]]
         return sentences
     for judgement in judged:
         _refuse_stranger(answer, answer.cited, judgement)
+    # By the answer and not by the judgements: a citation that nobody judged is missing, not away.
     said = {(judgement.aspect, judgement.item): judgement for judgement in judged}
     for number, docs in enumerate(answer.cited):
         if docs:

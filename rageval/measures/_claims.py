@@ -313,6 +313,7 @@ def _entailed(answer: Assessment) -> _Entailed:
     """Return what the judgements say; `InputError` for one that is about nothing of that kind."""
     found = _Entailed({}, {}, {}, {})
     for said in answer.judged(ENTAILMENT, needs="open", failed=True):
+        # A judgement that failed says neither yes nor no.
         verdict = None if math.isnan(said.grade) else said.grade == 1
         kind, place = said.aspect.partition(":")[0], said.item
         if (kind, place) == (_OWN, _GOLD):
@@ -324,6 +325,7 @@ def _entailed(answer: Assessment) -> _Entailed:
             by.setdefault(said.aspect, {})[place] = verdict
         else:
             raise _stranger(answer, said)
+    # A passage was there for every claim, or for none: what lacks beside others is missing.
     for by in (found.own_by, found.gold_by):
         _complete(answer, by)
     return found
@@ -387,12 +389,14 @@ def _noise(answer: Assessment) -> list[tuple[_Verdict, _Verdict]]:
         known = {passage: relevant.get(passage) for passage in row}
         of_relevant = _any(_both(row[passage], known[passage]) for passage in row)
         of_others = _any(_both(row[passage], _not(known[passage])) for passage in row)
+        # What both kinds of passages entail is noise of the relevant ones, and counts once.
         noise.append((_both(wrong, of_relevant), _both(_both(wrong, of_others), _not(of_relevant))))
     return noise
 
 
 def _share(answer: Assessment, verdicts: Iterable[_Verdict], better: str = "") -> Share:
-    """Return the share of claims of which it is so; one that is not known is left out, or is one end."""
+    """Return the share of verdicts that are so; one that is not known is left out, or is one end."""
+    # Of what is bad, the worst that can be missing is a claim of which it is so.
     end = 1 - answer.stand_in() if better == LOWER else answer.stand_in()
     values = [end if verdict is None else float(verdict) for verdict in verdicts]
     known = [value for value in values if not math.isnan(value)]
@@ -401,6 +405,7 @@ def _share(answer: Assessment, verdicts: Iterable[_Verdict], better: str = "") -
 
 def _any(verdicts: Iterable[_Verdict]) -> _Verdict:
     """Return whether any is so; None where that hangs on one that is not known."""
+    # Three values: one that is so decides, whatever is not known of the others.
     found = set(verdicts)
     return True if True in found else None if None in found else False
 

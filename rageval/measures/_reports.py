@@ -94,6 +94,7 @@ def _lacking(answer: Assessment, citing: int) -> int:
         return 0
     judged = {each.aspect: each for each in answer.judged(NEED, failed=True)} if answer.knows(NEED) else {}
     if answer.cited is None:
+        # Only how many sentences there are is known: those that nobody judged get names of their own.
         without = list(judged)
         unjudged = (answer.sentences or citing) - citing - len(judged)
         without += [f"unjudged {at}" for at in range(unjudged)]

@@ -150,6 +150,7 @@ class Assessment:
 
     def asked_by(self, measure: object) -> Self:
         """Return it for one measure, what others asked for forgotten."""
+        # One answer serves all measures of a query: what was looked up stays, what is counted does not.
         self._asker = measure
         self.lost, self.scales, self.was_judged, self.is_open = {}, [], False, False
         return self
@@ -168,6 +169,7 @@ class Assessment:
         seen = self._found.get((scale, needs))
         if seen is None:
             seen = self._found[scale, needs] = self._sight.seen(scale, self.place, needs, self._asker)
+        # Once a measure, however often it asks, or what is missing would be counted twice.
         if scale not in self.scales:
             self.scales.append(scale)
             self.was_judged = self.was_judged or seen.own

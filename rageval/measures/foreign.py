@@ -145,6 +145,7 @@ class ForeignMeasure:
         measure = measure(judged_only=False) if self.judged_only else measure
         try:
             metrics = list(source.iter_calc([measure], qrels, run))
+        # Some providers divide by what a query may lack, and end for all queries: ask for each alone.
         except ZeroDivisionError:
             if len(run) == 1:
                 return dict.fromkeys(run, math.nan)
@@ -237,6 +238,7 @@ def by_provider(measure: Measure | ForeignMeasure, provider: str) -> ForeignMeas
     able = _provider(ir_measures, provider)
     theirs = measure.measure if isinstance(measure, ForeignMeasure) else _as_theirs(measure, ir_measures)
     try:
+        # ir_measures checks parameters by `assert`.
         known = able.supports(theirs)
     except AssertionError as error:
         raise MeasureError(f"{measure}: ir_measures refuses its parameters: {error}") from None

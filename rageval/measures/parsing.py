@@ -124,10 +124,12 @@ def parse_measures(measures: object) -> list[AnyMeasure]:
 
 def spelled(text: str) -> list[tuple[str, AnyMeasure]]:
     """(spelling, measure) of all measures in the text; a bare number is one more cut-off of the last."""
+    # Whoever pastes a signature wants that number again; no name of a measure has a bar.
     if "|" in text:
         raise _of_signature(text.strip())
     found: list[tuple[str, AnyMeasure]] = []
     for part in _parts(text):
+        # `P.5,10` is `P.5` and `P.10`: a bare number stands behind what the last measure begins with.
         cut = re.fullmatch(_CUT, found[-1][0]) if found and _CUTOFF.fullmatch(part) else None
         if part.lower() in SETS or part.lower().startswith("official:"):
             found.extend((str(measure), measure) for measure in _official(part))
@@ -145,6 +147,7 @@ def _parts(text: str, blanks: bool = True) -> list[str]:
     """Return the text cut at commas, and at blanks, outside parentheses, brackets and braces."""
     parts, depth = [""], 0
     for character in text:
+        # Within parentheses a comma parts parameters, not measures.
         depth += (character in "([{") - (character in ")]}")
         if depth == 0 and (character == "," or (blanks and character.isspace())):
             parts.append("")
@@ -182,6 +185,7 @@ def _official(text: str) -> list[AnyMeasure]:
 
 def _parsed(text: str) -> AnyMeasure:
     """Ours if we have it, else ir_measures', else an error that helps."""
+    # The tables of trec_eval's names are loaded where a name is not ours.
     if not _is_of_ours(text):
         from rageval.measures.official import of_trec_eval
 
@@ -221,6 +225,7 @@ def _own(text: str) -> Measure | None:
         return None
     name = _folded(part["name"])
     if name in SHORT and part["parameters"] is None and part["k"] is None:
+        # Written with the capitals of ir_measures, as `Accuracy` is, it is theirs.
         return None if is_of_ir_measures(part["name"]) else _own(SHORT[name])
     name = ALIASES.get(name, name)
     found = known(name) or plugin("measures", name)
@@ -288,6 +293,7 @@ def _of_signature(text: str) -> MeasureError:
         how = f"its parts are options of rageval {name}"
     else:
         measure = _parsed(name)
+        # A signature names every parameter, and the rules of scoring in one row with them: these are left.
         if isinstance(measure, Measure):
             measure = measure(**{rule: rules.pop(rule) for rule in measure.declared if rule in rules})
         if rules.get("ties") == "trec":

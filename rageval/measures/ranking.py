@@ -109,6 +109,7 @@ def always_there(depth: int, alpha: float, discount: Discount) -> float:
     terms = []
     worth = 1.0
     for rank in range(1, depth + 1):
+        # Where α is 1, or after so many factors that nothing is left.
         if not worth:
             break
         terms.append(worth * discount(rank))
@@ -133,6 +134,7 @@ class Share(float):
 
     def __new__(cls, part: float, whole: float) -> Self:
         """Take both; `MeasureError` for a part of less than nothing."""
+        # Nothing of nothing is a share, which weighs nothing where shares are pooled.
         if not (0 < whole < math.inf and math.isfinite(part)) and not part == whole == 0:
             raise MeasureError(f"Share({part!r:.80}, {whole!r:.80}): expected a number, and a whole above 0")
         share = super().__new__(cls, part / whole if whole else 0.0)
@@ -272,6 +274,7 @@ class Topic:
     def grades(self) -> list[int | float]:
         """The grade of each judged document: the highest that any nugget gives it."""
         nugget, grade = self._pairs
+        # One nugget a document, as in plain qrels: the column is what is asked for.
         if len(nugget) == len(self):
             return grade
         pairs = self._all.pairs[self._first : self._last + 1]
@@ -513,6 +516,7 @@ class Ranking:
         supported = topic.nuggets_of_all(documents, 1 if rel is None else rel)
         # The list of all grades pays if most of it is asked for.
         grade = topic.grades.__getitem__ if 2 * len(documents) > len(topic) else topic.grade
+        # In C as far as it goes: this is done for each run and each query.
         columns = zip(self.ranks, documents, map(grade, documents), supported, strict=True)
         hits = map(partial(tuple.__new__, Hit), columns)  # as Hit(...), three times as fast
         return hits if rel is None or topic._all_support(rel) else (hit for hit in hits if hit.nuggets)
@@ -594,6 +598,7 @@ def pooled(values: Iterable[float], as_one: bool = False) -> float:
     known = list(values)
     blends = [value for value in known if isinstance(value, Blend)]
     if blends:
+        # Each share by itself: the F1 of pooled shares is no pooled F1.
         columns = zip(*(blend.shares for blend in blends), strict=True)
         return Blend(blends[0].rule, *(pooled(column, as_one) for column in columns))
     shares = [value for value in known if isinstance(value, Share)]
@@ -634,6 +639,7 @@ class _Greedy:
         while heap and (k is None or len(self._gains) < k):
             before, place, nuggets = heap[0]
             now = math.fsum(map(minus, nuggets))
+            # It gains what it did; the others gained less, and gains only fall.
             if now == before:
                 self._take(now, nuggets)
             else:

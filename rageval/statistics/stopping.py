@@ -165,6 +165,7 @@ def e_values(differences: Sequence[float] | Float, total: int | None = None) -> 
         expected = np.zeros_like(x)
     else:
         left = total - np.arange(x.shape[-1])
+        # Without replacement: where the mean of the set is 0, what is left makes up for what was drawn.
         expected = np.clip(-(after - x) / left, -_NEAR, _NEAR)
     # in logarithms, as a product of thousands leaves the range of numbers
     logs = np.full(x.shape, -np.inf)
@@ -226,6 +227,7 @@ def replayed(differences: Float, rule: Rule) -> tuple[NDArray[np.int8], Int]:
         for sign in (1.0, -1.0):
             x = sign * differences / rule.span
             met = 2 * p_at_looks(x, ends.tolist()) <= bounds
+            # The p of all orders is found at once; the dearer e-process is asked where p is small enough.
             for row, look in np.argwhere(met).tolist():
                 met[row, look] = _is_borne_out(x[row, : ends[look]], rule.alpha / 2)
             over.append(met)
@@ -299,6 +301,8 @@ def _about_margin(values: Float, rule: Rule, margin: float) -> Stop | None:
     That they differ by less is two claims, d > −margin and d < margin, and made where the later one is.
     """
     alpha = rule.alpha
+    # Both are needed and at most one of them is false, so each is made at α; of the ways to be apart one is
+    # enough, so each has half of it.
     lower, upper = (_above(sign * values, rule, alpha, "within", -margin) for sign in (1.0, -1.0))
     later = max((lower, upper), key=lambda stop: stop.questions) if lower and upper else None
     more = (_above(sign * values, rule, alpha / 2, "apart", margin) for sign in (1.0, -1.0))
@@ -356,6 +360,7 @@ def best_of(values: Sequence[Sequence[float]] | Float, rule: Rule) -> Race:
                 for other in range(len(scores))
                 if other != one
             ]
+            # A mean of e-values is one, however they hang together, so nothing is lost to how many there are.
             crossed = np.flatnonzero(np.mean(others, axis=0) >= 1 / rule.alpha)
             met += [(int(crossed[0]) + 1, one)] if crossed.size else []
         if not met:

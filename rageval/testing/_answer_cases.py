@@ -58,6 +58,7 @@ class AnswerCase(NamedTuple):
         for scale, query, judge in product(scales, queries, judges):
             same = {"query_id": query, "rubric": scale.rubrics[0]} | ({"judge": judge} if judge else {})
             rows += [same | row for row in judgements_on(scale, systems, query, answers, rng)]
+        # Files come in any order, and no measure may depend on it.
         rng.shuffle(rows)
         return cls(tuple(rows), tuple(answers), scales)
 
@@ -153,6 +154,7 @@ def asked_for(measure: Measure, rng: random.Random) -> tuple[Scale, ...]:
         answer = Assessment("q", "r", "", asked, (0, 0), _LENGTHS, cited, None)
         try:
             measure.value(answer.asked_by(measure))
+        # Some measures refuse what is drawn here; what they asked for is known by then.
         except RagevalError:  # the laws tell
             continue
     return tuple(asked.scales)

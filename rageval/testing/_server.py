@@ -358,6 +358,7 @@ class Batches:
             if found and method == asked.method:
                 with self._lock:
                     said = handle(asked, of_model, *found.groups())
+                    # The batch is there all the same; only who created it does not hear of it.
                     lost = self.lost.popleft() if handle in self._creating and self.lost else None
                 return said if lost is None else lost(asked) if callable(lost) else lost
         return None
@@ -423,6 +424,7 @@ class Batches:
         batch = self._batches.get(name)
         if batch is None:
             return Saying(404, openai_error(f"No batch found with id '{name}'."))
+        # Each look brings its end nearer, so no test waits for a clock.
         batch.polls -= 1
         return Saying(body=self._shown(batch))
 
@@ -583,6 +585,7 @@ class LlmServer:
         """Return the answer to a request that came in."""
         with self._lock:
             self.requests.append(asked)
+            # Under the lock only what is taken: a function that answers may wait for other requests.
             said = self._sayings.popleft() if self._sayings else self.otherwise
         try:
             return said(asked) if callable(said) else said
