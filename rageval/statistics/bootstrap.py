@@ -28,13 +28,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.statistics import LEVEL
-from rageval.statistics.samples import SLACK, Float, Int, Sample, settled, settled_columns
+from rageval.statistics.samples import AT_ONCE, SLACK, Float, Int, Sample, settled, settled_columns
 
 Limits = tuple[float, float]  # the least and the greatest value that a measure has
 FEW = 6  # values that differ from the commonest
 INTERVALS = ("bca", "percentile")
 RESAMPLES = 4000
-_AT_ONCE = 2**21
 _LEAST = 1e-12  # so that a quantile is finite
 
 
@@ -73,7 +72,7 @@ def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: i
     # The same draws serve every column: columns that are compared differ then by their values alone.
     times = _times(len(sums), resamples, seed)
     # Only so many columns at a time as their draws fit into memory.
-    width = max(1, _AT_ONCE // resamples)
+    width = max(1, AT_ONCE // resamples)
     for begin in range(0, len(units), width):
         part = slice(begin, begin + width)
         drawn = np.sort(_means(times, sums[:, part], sizes[:, part]), axis=0)
@@ -99,7 +98,7 @@ def draws(units: int, resamples: int, seed: int) -> Iterator[Int]:
 def _drawn(units: int, resamples: int, seed: int) -> Iterator[Int]:
     """Yield the same, many draws at once, a row a draw: as many as memory is for."""
     generator = np.random.default_rng(seed)
-    stretch = max(1, _AT_ONCE // max(units, 1))
+    stretch = max(1, AT_ONCE // max(units, 1))
     for begin in range(0, resamples, stretch):
         yield generator.integers(0, units, (min(stretch, resamples - begin), units))
 
@@ -123,7 +122,7 @@ def _means(times: NDArray[np.uint16], sums: Float, sizes: Float) -> Float:
     # Usually all columns are defined on the same units, and one column of counts serves all.
     alike = bool((sizes == sizes[:, :1]).all())
     whole = sums.sum(axis=0) / np.maximum(sizes.sum(axis=0), 1)
-    stretch = max(1, _AT_ONCE // max(len(sums), 1))
+    stretch = max(1, AT_ONCE // max(len(sums), 1))
     for begin in range(0, len(times), stretch):
         drawn = times[begin : begin + stretch].astype(np.float64)
         # A mean over drawn units is a product of matrices: how often each was drawn times what it holds.

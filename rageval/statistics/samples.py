@@ -14,6 +14,7 @@ Int = NDArray[np.int64]
 # Two values that lie this near to one another differ by rounding only. Rounding adds less than 1e-12 to a
 # value; two values, each a difference of two, may be four times that apart.
 SLACK = 1e-11
+AT_ONCE = 2**21  # numbers in memory
 
 
 def settled(values: Float) -> Float:

@@ -27,11 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.statistics import LEVEL
-from rageval.statistics.samples import Float, Int, Sample, settled_columns
+from rageval.statistics.samples import AT_ONCE, Float, Int, Sample, settled_columns
 
 _EXACT = 30  # queries or clusters; two halves of 2^15 sums
 DRAWS = 10_000
-_AT_ONCE = 2**21  # numbers in memory
 _SLACK = 1e-9  # two sums of the same numbers in another order are the same sum
 _SMALL = 100  # p below a hundredth is looked at again
 _HITS = 20  # draws that reach what was seen, where p is just small enough: p is known to within a quarter
@@ -158,7 +157,7 @@ def _reached(sums: Float, pairs: Int, draws: int, seed: int) -> Float:
 def _signs(units: int, draws: int, seed: int, width: int) -> Iterator[Float]:
     """Yield random signs, a row a draw; the same for all pairs, whatever is compared."""
     generator = np.random.default_rng(seed)
-    stretch = max(1, _AT_ONCE // max(width, 1))
+    stretch = max(1, AT_ONCE // max(width, 1))
     for done in range(0, draws, stretch):
         rows = min(stretch, draws - done)
         yield np.where(generator.random((rows, units)) < 0.5, -1.0, 1.0)
@@ -166,7 +165,7 @@ def _signs(units: int, draws: int, seed: int, width: int) -> Iterator[Float]:
 
 def _parts(columns: Int, rows: int) -> list[Int]:
     """Return columns, as many at once as memory is for."""
-    return np.array_split(columns, len(columns) * rows // _AT_ONCE + 1)
+    return np.array_split(columns, len(columns) * rows // AT_ONCE + 1)
 
 
 def _chernoff(differences: Float) -> Float:
