@@ -145,7 +145,7 @@ def agreement(
     """
     levels = _levels_of(one, other)
     w = _weights(levels, kind)
-    number = {name: at for at, name in enumerate(sorted(set(query)))}
+    number = {name: place for place, name in enumerate(sorted(set(query)))}
     of_item = np.array([number[name] for name in query])
     places = np.searchsorted(levels, one), np.searchsorted(levels, other)
     tables = np.zeros((int(of_item.max(initial=-1)) + 1, len(levels), len(levels)))
@@ -155,7 +155,7 @@ def agreement(
     agreeing = Sample(tuple(query), w[places][:, None], of_item)
     # Of a few queries half may differ and half not, and samples of them still are all alike.
     least = least_half(agreeing, LEVEL) if agreeing.units > 1 else math.nan
-    found = []
+    agreements = []
     for name, coefficient in _COEFFICIENTS.items():
         values = np.array([coefficient(sample, w) for sample in samples])
         values = values[~np.isnan(values)]
@@ -171,8 +171,8 @@ def agreement(
             high = np.maximum(high, np.minimum(value + half, 1.0))
         if not high - low > SLACK:  # one judge always says the same, so that no sample says anything else
             low = high = np.array(math.nan)
-        found.append(Agreement(name, value, float(low), float(high)))
-    return found
+        agreements.append(Agreement(name, value, float(low), float(high)))
+    return agreements
 
 
 def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float) -> float:

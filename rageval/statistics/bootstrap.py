@@ -60,8 +60,8 @@ def intervals(
     >>> float(low[0]), round(float(high[0]), 2)
     (0.0, 0.56)
     """
-    found = _resampled(columns, kind, level, resamples, seed)
-    return _Intervals(*_mended(columns, *found, level, scale or ranges_of(columns.values)))
+    resampled = _resampled(columns, kind, level, resamples, seed)
+    return _Intervals(*_mended(columns, *resampled, level, scale or ranges_of(columns.values)))
 
 
 def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: int) -> _Intervals:
@@ -254,8 +254,8 @@ def _differing(columns: Sample) -> Int:
     begins = np.zeros(means.shape, np.int64)
     begins[1:] = np.where(ordered[1:] != ordered[:-1], place[1:], 0)
     alike = np.where(place < number, place - np.maximum.accumulate(begins, axis=0) + 1, 0)
-    found: Int = number - alike.max(axis=0, initial=0)
-    return found
+    differing: Int = number - alike.max(axis=0, initial=0)
+    return differing
 
 
 def few_differ(differ: Int | int, units: Int | int) -> NDArray[np.bool_]:
@@ -284,18 +284,18 @@ def _mended(columns: Sample, low: Float, high: Float, level: float, scale: _Rang
         low[coarse] = np.fmax(np.fmin(low, means - half), scale.low)[coarse]
         high[coarse] = np.fmin(np.fmax(high, means + half), scale.high)[coarse]
     are_alike = not columns.is_clustered and columns.wholes is None  # Wilson counts queries
-    for at in np.flatnonzero(counts > 1).tolist() if are_alike else []:
-        known = columns.values[~np.isnan(columns.values[:, at]), at]
+    for column in np.flatnonzero(counts > 1).tolist() if are_alike else []:
+        known = columns.values[~np.isnan(columns.values[:, column]), column]
         # The two values that there are; of values inside the scale only if both are seen often enough.
         seen, times = np.unique(known, return_counts=True)
-        ends = float(scale.low[at]), float(scale.high[at])
+        ends = float(scale.low[column]), float(scale.high[column])
         if not set(seen.tolist()) <= set(ends):
             if len(seen) != 2 or times.min() < FEW:
                 continue
             ends = float(seen[0]), float(seen[1])
         # A value that is one of two is a share of one of them: Wilson's interval, mapped onto the two.
         shares = wilson(int((known == ends[1]).sum()), len(known), level)
-        low[at], high[at] = (ends[0] + (ends[1] - ends[0]) * share for share in shares)
+        low[column], high[column] = (ends[0] + (ends[1] - ends[0]) * share for share in shares)
     return low, high
 
 
@@ -384,5 +384,5 @@ def least_errors(columns: Sample, level: float, span: Float | float = 1.0) -> Fl
     """
     error, units = columns.standard_error(), columns.counts()
     least = _least_error(1, level, 1.0) * np.asarray(span) / np.maximum(units, 1)
-    found: Float = np.where((error == 0) & (units > 1), least, error)
-    return found
+    errors: Float = np.where((error == 0) & (units > 1), least, error)
+    return errors

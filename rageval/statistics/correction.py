@@ -127,14 +127,14 @@ def corrected(
     shown = min(max(value, least), most)
     return Corrected(
         judge=_mean(world.judged),
-        people=_mean(world.said),
+        people=_mean(world.people),
         value=shown,
         low=max(shown - half, least),
         high=min(shown + half, most),
         p=_p(value, error, freedom),
         error=error,
         freedom=freedom,
-        labels=len(world.at),
+        labels=len(world.places),
         queries=len(world.judged),
         gain=_gain(world, variance, alone),
         slope=fit.slope,
@@ -149,8 +149,8 @@ class _World(NamedTuple):
 
     judged: Float
     rest: NDArray[np.bool_]  # not the same answer of two systems
-    at: Int  # places of labels
-    said: Float
+    places: Int  # of labels
+    people: Float
     weight: Float  # of each label; 1 where all were drawn alike
     left: Float  # 1 − π of each label: how much of its kind is left unseen
     unit: Int | None  # number of each query's cluster
@@ -166,17 +166,17 @@ class _World(NamedTuple):
     @property
     def held(self) -> int:
         """How many labels there are; of clusters, how many hold one."""
-        return len(self.at) if self.unit is None else len(np.unique(self.unit[self.at]))
+        return len(self.places) if self.unit is None else len(np.unique(self.unit[self.places]))
 
     @property
     def is_whole(self) -> bool:
         """Whether every query that could need a label has one."""
-        return len(self.at) == int(self.rest.sum())
+        return len(self.places) == int(self.rest.sum())
 
     @property
     def unseen(self) -> float:
         """The share of queries without a label, of those that could need one."""
-        return 1 - len(self.at) / int(self.rest.sum())
+        return 1 - len(self.places) / int(self.rest.sum())
 
 
 def _world(
@@ -199,7 +199,7 @@ def _world(
         raise UsageError(f"span={span!r}: expected a number, 0 or more")
     if len(by_place) < len(labelled):
         raise UsageError("a place is labelled twice; expected one value of people's for each query")
-    if any(not 0 <= at < len(values) for at in (*by_place, *same)):
+    if any(not 0 <= place < len(values) for place in (*by_place, *same)):
         raise UsageError(f"expected places from 0 to {len(values) - 1}, one for each value of the judge's")
     together = settled(np.concatenate((values, np.array(list(by_place.values()), np.float64))))
     values, by_place = (
@@ -208,35 +208,37 @@ def _world(
     )
     rest = np.ones(len(values), bool)
     rest[list(same)] = False
-    at = np.array(sorted(place for place in by_place if rest[place]), np.int64)
-    said = np.array([by_place[place] for place in at.tolist()], np.float64)
-    if not (np.isfinite(values).all() and np.isfinite(said).all()):
+    places = np.array(sorted(place for place in by_place if rest[place]), np.int64)
+    people = np.array([by_place[place] for place in places.tolist()], np.float64)
+    if not (np.isfinite(values).all() and np.isfinite(people).all()):
         raise UsageError("a value is not a number; expected the queries that are defined only")
-    if len(at) < max(fewest, 3):
-        raise TooFewLabels(f"people judged {len(at):,} of {int(rest.sum()):,} ({max(fewest, 3)} are needed)")
-    chance = np.full(len(at), len(at) / rest.sum())
+    if len(places) < max(fewest, 3):
+        raise TooFewLabels(
+            f"people judged {len(places):,} of {int(rest.sum()):,} ({max(fewest, 3)} are needed)"
+        )
+    chance = np.full(len(places), len(places) / rest.sum())
     if chosen is not None:
         if len(chosen) != len(values):
             raise UsageError(f"{len(chosen):,} chances of {len(values):,} queries; expected one for each")
-        chance = np.asarray(chosen, np.float64)[at]
+        chance = np.asarray(chosen, np.float64)[places]
         if not ((chance > 0) & (chance <= 1)).all():
             raise UsageError("a labelled query has no chance between 0 and 1 to be labelled")
     # Horvitz and Thompson: a query that was less likely to be labelled stands for more like it.
-    weight = np.ones(len(at)) if chosen is None else 1 / chance
+    weight = np.ones(len(places)) if chosen is None else 1 / chance
     # Kish: unequal weights tell as much as this many equal ones.
     count = float(weight.sum() ** 2 / (weight**2).sum())
     if count < min(fewest, 10):
-        raise TooFewLabels(f"{len(at):,} labels count as {count:.1f} drawn alike (10 are needed)")
+        raise TooFewLabels(f"{len(places):,} labels count as {count:.1f} drawn alike (10 are needed)")
     unit: Int | None = None
     names: tuple[Hashable, ...] = tuple(range(len(values)))
     if clusters is not None:
         unit, names = _numbered(clusters, len(values))
-        held = len(np.unique(unit[at]))
+        held = len(np.unique(unit[places]))
         if held < FEWEST_CLUSTERS:
             raise TooFewLabels(f"people judged in {held:,} clusters ({FEWEST_CLUSTERS} are needed)")
         # Labels of one cluster may all say the same thing.
         count = min(count, float(held))
-    return _World(values, rest, at, said, weight, 1 - chance, unit, names, count, population == "set")
+    return _World(values, rest, places, people, weight, 1 - chance, unit, names, count, population == "set")
 
 
 def _numbered(clusters: Sequence[Hashable], number: int) -> tuple[Int, tuple[Hashable, ...]]:
@@ -258,7 +260,7 @@ class _Fit(NamedTuple):
 
 
 def _fit(world: _World, known: float | None = None) -> _Fit:
-    e, d, total = world.judged[world.at], world.said, float(world.weight.sum())
+    e, d, total = world.judged[world.places], world.people, float(world.weight.sum())
     mean, beside = (float((world.weight * each).sum()) / total for each in (d, e))
     g = world.weight / total
     apart, off = e - beside, d - mean
@@ -306,25 +308,25 @@ def _variances(
 def _influence(world: _World, fit: _Fit, part: Float, slope: float) -> Float:
     """Return each query's part in the error of θ."""
     share, number = world.share, len(world.judged)
-    found = np.zeros(number)
+    parts = np.zeros(number)
     if not world.is_set:
         ahead = world.judged - world.judged[world.rest].mean()
-        found = (np.where(world.rest, fit.value + slope * ahead, 0.0) - share * fit.value) / number
-    found[world.at] += share * part
-    return found
+        parts = (np.where(world.rest, fit.value + slope * ahead, 0.0) - share * fit.value) / number
+    parts[world.places] += share * part
+    return parts
 
 
 def _differing_labels(world: _World, paired: bool) -> int:
     """Return how many labels tell that anything differs; those of one cluster tell it once."""
-    said, judged = world.said, world.judged[world.at]
-    values, times = np.unique(said, return_counts=True)
+    people, judged = world.people, world.judged[world.places]
+    values, times = np.unique(people, return_counts=True)
     # The least of three counts: labels that differ from one another, (of differences) from 0, and from the
     # judge, of which nothing is used where every query has a label.
-    differ = [said != values[times.argmax()], *([said != 0] if paired else [])]
-    differ += [] if world.is_whole else [said != judged]
+    differ = [people != values[times.argmax()], *([people != 0] if paired else [])]
+    differ += [] if world.is_whole else [people != judged]
     if world.unit is None:
         return min(int(each.sum()) for each in differ)
-    return min(len(np.unique(world.unit[world.at[each]])) for each in differ)
+    return min(len(np.unique(world.unit[world.places[each]])) for each in differ)
 
 
 def floor_of(level: float) -> float:
@@ -334,7 +336,7 @@ def floor_of(level: float) -> float:
 
 def _gain(world: _World, variance: float, alone: float) -> float:
     """Return how many labels without a judge would have the variance; both without the floor."""
-    number, labels = len(world.judged), len(world.at)
+    number, labels = len(world.judged), len(world.places)
     if world.is_whole or variance <= 0:
         return float(labels)
     if not world.is_set:
@@ -363,7 +365,7 @@ def _mean(values: Float) -> float:
 
 
 def max_t(
-    found: Sequence[Corrected],
+    means: Sequence[Corrected],
     *,
     units: Sequence[Sequence[Hashable]] | None = None,
     draws: int = DRAWS,
@@ -381,26 +383,26 @@ def max_t(
     """
     from scipy.special import ndtri
 
-    table = _aligned(found, units)
+    table = _aligned(means, units)
     size = np.sqrt((table**2).sum(axis=0))
     table = np.divide(table, size, out=np.zeros_like(table), where=size > 0)
-    seen = -ndtri(np.maximum(np.array([each.p for each in found]), _TINY) / 2)
+    seen = -ndtri(np.maximum(np.array([each.p for each in means]), _TINY) / 2)
     largest = [np.abs(signs @ table).max(axis=1) for signs in _signs(len(table), draws, seed, len(table))]
     ordered = np.sort(np.concatenate(largest))
     reached = draws - np.searchsorted(ordered, seen - 1e-9, side="left")
     return [max((count + 1) / (draws + 1), each.p)
-            for count, each in zip(reached.tolist(), found, strict=True)]  # fmt: skip
+            for count, each in zip(reached.tolist(), means, strict=True)]  # fmt: skip
 
 
-def _aligned(found: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None = None) -> Float:
+def _aligned(means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None = None) -> Float:
     """Return parts in the error, a row a query or cluster, a column each."""
-    named = [each.units for each in found] if units is None else units
+    named = [each.units for each in means] if units is None else units
     rows: dict[Hashable, int] = {}
     for names in named:
         for name in names:
             rows.setdefault(name, len(rows))
-    table = np.zeros((len(rows), len(found)))
-    for column, (each, names) in enumerate(zip(found, named, strict=True)):
+    table = np.zeros((len(rows), len(means)))
+    for column, (each, names) in enumerate(zip(means, named, strict=True)):
         table[[rows[name] for name in names], column] = each.influence
     return table
 
@@ -450,18 +452,20 @@ class _Estimate(NamedTuple):
     coarse: bool
 
 
-def peoples_interval(said: Float, level: float = LEVEL, limits: Limits | None = None) -> tuple[float, float]:
+def peoples_interval(
+    people: Float, level: float = LEVEL, limits: Limits | None = None
+) -> tuple[float, float]:
     """Return the interval of people's mean: Student's, or Wilson's where there are two values.
 
     >>> low, high = peoples_interval(np.array([0.0] * 30))
     >>> low, round(high, 4)
     (0.0, 0.1135)
     """
-    if len(said) < 2:
+    if len(people) < 2:
         return math.nan, math.nan
-    half = _reach(len(said) - 1, level) * float(np.std(said, ddof=1)) / math.sqrt(len(said))
-    ends = np.array([said.mean() - half]), np.array([said.mean() + half])
-    low, high = _mended(_column(said), *ends, level, ranges_of(said[:, None], limits))
+    half = _reach(len(people) - 1, level) * float(np.std(people, ddof=1)) / math.sqrt(len(people))
+    ends = np.array([people.mean() - half]), np.array([people.mean() + half])
+    low, high = _mended(_column(people), *ends, level, ranges_of(people[:, None], limits))
     return float(low[0]), float(high[0])
 
 
@@ -505,7 +509,7 @@ def corrected_from_parts(
     judgements = said[: len(checked)]
     seen = np.concatenate((judgements, whole))
 
-    def estimate(found: float, column: Float, beside: Float | None) -> _Estimate:
+    def estimate(center: float, column: Float, beside: Float | None) -> _Estimate:
         free = number - 1 - (beside is not None)
         spread = float((column**2).sum()) / total**2 * number / free if free > 0 else math.nan
         # Few of people's values differ from the commonest, or few from the judge's.
@@ -513,8 +517,8 @@ def corrected_from_parts(
         if beside is not None:
             differ.append(int((settled(judgements - beside) != 0).sum()))
         is_coarse = bool(few_differ(min(differ), len(checked)))
-        low, high = _ends(found, spread, seen, free, level, labels if is_coarse else 0, limits)
-        return _Estimate(found, low, high, slope, is_coarse)
+        low, high = _ends(center, spread, seen, free, level, labels if is_coarse else 0, limits)
+        return _Estimate(center, low, high, slope, is_coarse)
 
     return estimate(mean, error, None), estimate(value, error + slope * help_, here[: len(checked)])
 

@@ -49,8 +49,8 @@ def _power_of(shift: float, units: float, level: float = LEVEL) -> float:
         edge = float(ndtri((1 + level) / 2))
         return float(ndtr(beyond - edge) + ndtr(-beyond - edge))
     edge = float(stdtrit(units - 1, (1 + level) / 2))
-    found = 1 - float(nctdtr(units - 1, beyond, edge)) + float(nctdtr(units - 1, beyond, -edge))
-    return 1.0 if math.isnan(found) else found  # far beyond the edge, where scipy gives up
+    chance = 1 - float(nctdtr(units - 1, beyond, edge)) + float(nctdtr(units - 1, beyond, -edge))
+    return 1.0 if math.isnan(chance) else chance  # far beyond the edge, where scipy gives up
 
 
 def detectable(error: float, units: int, level: float = LEVEL, power: float = POWER) -> float:
@@ -178,22 +178,24 @@ def labels_needed(
         raise UsageError(f"width={width!r}: expected a number above 0")
     if len(pilot) < PILOT:
         raise TooFewLabels(f"the pilot has {len(pilot):,} labels ({PILOT} are needed)")
-    found = corrected(judged, pilot, paired=paired, level=level, population=population, span=span, same=same)
-    number, labels = len(judged) - len(set(same)), found.labels
+    estimate = corrected(
+        judged, pilot, paired=paired, level=level, population=population, span=span, same=same
+    )
+    number, labels = len(judged) - len(set(same)), estimate.labels
     share = number / len(judged)
     values, by_place = np.asarray(judged, np.float64), dict(pilot)
     kept = sorted(by_place.keys() - set(same))
-    said = np.array([by_place[place] for place in kept])
-    off, apart = said - said.mean(), values[kept] - values[kept].mean()
-    unexplained = float(((off - found.slope * apart) ** 2).sum()) / float(chdtri(labels - 2, 1 - _CAUTION))
+    people = np.array([by_place[place] for place in kept])
+    off, apart = people - people.mean(), values[kept] - values[kept].mean()
+    unexplained = float(((off - estimate.slope * apart) ** 2).sum()) / float(chdtri(labels - 2, 1 - _CAUTION))
     spread = float((off**2).sum()) / (labels - 1)
-    phase = share * spread + (1 - share) * found.value**2 / max(share, 1e-300)
+    phase = share * spread + (1 - share) * estimate.value**2 / max(share, 1e-300)
     wanted = (width / NormalDist().inv_cdf((1 + level) / 2)) ** 2
     wanted -= phase / len(judged) if population == "kind" else 0.0
     if wanted < 0:
         return None
     unexplained *= share**2
     needed = math.ceil(unexplained / (wanted + unexplained / number) + 4) if unexplained else 0
-    if found.coarse is not None:  # the rule of three
+    if estimate.coarse is not None:  # the rule of three
         needed = max(needed, math.ceil(-math.log(1 - level) * span * share / width) + 2)
     return min(max(needed, labels), number)

@@ -189,19 +189,19 @@ def corrected_strengths(
             f"people's labels join {reached:,} of {systems:,} systems; expected pairs with labels enough on a"
             " path from each system to each other"
         )
-    found = list(pairs.values())
-    design = np.zeros((len(found), systems))
+    means = list(pairs.values())
+    design = np.zeros((len(means), systems))
     for row, (one, other) in enumerate(pairs):
         design[row, one], design[row, other] = 1.0, -1.0
-    weight = np.array([float(each.queries) for each in found])
-    strength = _fitted_to_shares(design, weight, _shares([(each.value, each.labels) for each in found]))
+    weight = np.array([float(each.queries) for each in means])
+    strength = _fitted_to_shares(design, weight, _shares([(each.value, each.labels) for each in means]))
     # By the same model, so that the two differ by what people say and by nothing else.
-    judged = _fitted_to_shares(design, weight, _shares([(each.judge, each.queries) for each in found]))
+    judged = _fitted_to_shares(design, weight, _shares([(each.judge, each.queries) for each in means]))
     expected = 1 / (1 + np.exp(-design @ strength))
     hessian = design.T @ (design * (weight * expected * (1 - expected))[:, None])
     derivative = np.linalg.pinv(hessian) @ (design * weight[:, None]).T  # of strengths by shares
-    error = np.sqrt(((_parts(found) @ derivative.T) ** 2).sum(axis=0))
-    half = _reach(min(each.freedom for each in found), level) * error
+    error = np.sqrt(((_parts(means) @ derivative.T) ** 2).sum(axis=0))
+    half = _reach(min(each.freedom for each in means), level) * error
     columns = (each.tolist() for each in (strength, strength - half, strength + half, judged))
     return [_CorrectedStrength(*row) for row in zip(*columns, strict=True)]
 
@@ -230,15 +230,15 @@ def _fitted_to_shares(design: Float, weight: Float, share: Float) -> Float:
     return mended
 
 
-def _parts(found: list[Corrected]) -> Float:
+def _parts(means: list[Corrected]) -> Float:
     """Return parts in the errors of shares, a column each, whose squares sum to the square of its error.
 
     What the floor adds is nobody's part, and a row of its own.
     """
-    table = _aligned(found)
-    error, size = np.array([each.error for each in found]), np.sqrt((table**2).sum(axis=0))
+    table = _aligned(means)
+    error, size = np.array([each.error for each in means]), np.sqrt((table**2).sum(axis=0))
     # Scaled to the error that is printed, where a finite set of queries makes it smaller than its parts.
-    table *= np.minimum(np.divide(error, size, out=np.ones(len(found)), where=size > 0), 1.0)
+    table *= np.minimum(np.divide(error, size, out=np.ones(len(means)), where=size > 0), 1.0)
     rest = np.maximum(error**2 - (table**2).sum(axis=0), 0.0)
     return np.vstack((table, np.diag(np.sqrt(rest))))
 
@@ -317,7 +317,7 @@ def bias_in_lists(
     # bincount with weights adds up by place; no loop over rows.
     mean = np.bincount(shown - 1, given) / np.maximum(times, 1)
     columns = np.stack((mean, -effect, low, high), axis=1).tolist()
-    places = (_PlaceShown(at + 1, int(times[at]), *each) for at, each in enumerate(columns))
+    places = (_PlaceShown(place + 1, int(times[place]), *each) for place, each in enumerate(columns))
     return ListBias(tuple(places), given - effect[shown - 1], units)
 
 
@@ -325,8 +325,8 @@ def _within(columns: Float, group: Int) -> Float:
     """Return the columns less the mean of each group."""
     sums = np.zeros((int(group.max(initial=-1)) + 1, columns.shape[1]))
     np.add.at(sums, group, columns)
-    found: Float = columns - (sums / np.bincount(group)[:, None])[group]
-    return found
+    apart: Float = columns - (sums / np.bincount(group)[:, None])[group]
+    return apart
 
 
 def bias_in_pairs(
@@ -357,8 +357,8 @@ def bias_in_pairs(
 def _in_both_orders(query: Int, first: Int, second: Int) -> Iterator[tuple[int, int]]:
     """Yield the two games of each pair that was shown in either order; of several, one after the other."""
     games: dict[tuple[int, int, int], list[int]] = {}
-    for at, key in enumerate(zip(query.tolist(), first.tolist(), second.tolist(), strict=True)):
-        games.setdefault(key, []).append(at)
-    for (asked, one, other), found in games.items():
+    for game, key in enumerate(zip(query.tolist(), first.tolist(), second.tolist(), strict=True)):
+        games.setdefault(key, []).append(game)
+    for (asked, one, other), numbers in games.items():
         if one < other:
-            yield from zip(found, games.get((asked, other, one), ()), strict=False)
+            yield from zip(numbers, games.get((asked, other, one), ()), strict=False)

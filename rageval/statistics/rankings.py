@@ -39,9 +39,9 @@ def tau_b(one: Float, other: Float) -> float:
     0.3333333333333333
     """
     agreeing = parted = other_parted = 0
-    for at in range(len(one) - 1):
+    for system in range(len(one) - 1):
         # Every pair of systems once; not all at a time, which would fill the memory.
-        first, second = np.sign(one[at] - one[at + 1 :]), np.sign(other[at] - other[at + 1 :])
+        first, second = np.sign(one[system] - one[system + 1 :]), np.sign(other[system] - other[system + 1 :])
         agreeing += int(first @ second)
         parted += int(np.count_nonzero(first))
         other_parted += int(np.count_nonzero(second))
@@ -62,10 +62,10 @@ def tau_ap(truth: Float, estimate: Float) -> float:
         return math.nan
     # For each system, the share of those above it that belong there.
     right = []
-    for at, score in enumerate(estimate):
+    for system, score in enumerate(estimate):
         above = truth[estimate > score]
         if len(above):
-            right.append(float((above > truth[at]).mean()))
+            right.append(float((above > truth[system]).mean()))
     return 2 * float(np.mean(right)) - 1 if right else math.nan
 
 
@@ -143,14 +143,14 @@ def rank_intervals(columns: Sample, resamples: int = RESAMPLES, seed: int = SEED
     drawn = (_means(_times(columns.units, draws, seed), columns.sums(), columns.sizes()) - mean).T.copy()
     spread, farthest = _noise(drawn)
     units, floor = _known(columns)
-    for at in range(number):
-        at_once = min(float(np.quantile(farthest[at], LEVEL)), _FARTHEST)
-        half = _half_widths(spread[at], at_once, units[at], floor[at])
+    for column in range(number):
+        at_once = min(float(np.quantile(farthest[column], LEVEL)), _FARTHEST)
+        half = _half_widths(spread[column], at_once, units[column], floor[column])
         # What is not known (a run without a value, one topic in common) is neither better nor worse.
-        difference = mean[at] - mean
+        difference = mean[column] - mean
         # Each system that is surely better pushes its best rank down by one, each that is worse its worst up.
-        low[at] += int((difference < -half).sum())
-        high[at] -= int((difference > half).sum())
+        low[column] += int((difference < -half).sum())
+        high[column] -= int((difference > half).sum())
     return low, high
 
 
@@ -163,11 +163,11 @@ def _noise(drawn: Float) -> tuple[Float, Float]:
     number, draws = drawn.shape
     spread, farthest = np.zeros((number, number)), np.zeros_like(drawn)
     rows = max(1, _IN_CACHE // draws)
-    for at in range(number):
+    for column in range(number):
         # Each pair once.
-        for begin in range(at + 1, number, rows):
+        for begin in range(column + 1, number, rows):
             part = slice(begin, min(begin + rows, number))
-            noise = drawn[part] - drawn[at]
+            noise = drawn[part] - drawn[column]
             middle = noise.mean(axis=1)
             error = np.sqrt(np.maximum(np.einsum("ij,ij->i", noise, noise) / draws - middle * middle, 0.0))
             # Differences that are all alike leave a spread of rounding errors.
@@ -176,8 +176,8 @@ def _noise(drawn: Float) -> tuple[Float, Float]:
             noise *= np.divide(1.0, error, out=np.zeros_like(error), where=error > 0)[:, None]
             noise[~(error > 0)] = 0.0  # also where a column has no value, and so no mean
             np.maximum(farthest[part], noise, out=farthest[part])
-            np.maximum(farthest[at], noise.max(axis=0), out=farthest[at])
-            spread[at, part] = spread[part, at] = error
+            np.maximum(farthest[column], noise.max(axis=0), out=farthest[column])
+            spread[column, part] = spread[part, column] = error
     return spread, farthest
 
 
@@ -188,17 +188,17 @@ def _known(columns: Sample) -> tuple[Int, Float]:
     """
     number = columns.values.shape[1]
     units, floor = np.zeros((number, number), np.int64), np.zeros((number, number))
-    for at in range(number - 1):
-        others = np.arange(at + 1, number)
-        apart = columns.of(columns.values[:, [at]] - columns.values[:, others])
-        units[at, others] = units[others, at] = apart.counts()
+    for column in range(number - 1):
+        others = np.arange(column + 1, number)
+        apart = columns.of(columns.values[:, [column]] - columns.values[:, others])
+        units[column, others] = units[others, column] = apart.counts()
         coarse = np.flatnonzero(is_coarse(apart))
         if len(coarse):
             few = columns.of(apart.values[:, coarse])
             # How far one topic might move each difference: 1 where the values keep to it, as scores do.
             known = np.abs(np.nan_to_num(few.values))
             least = _floor(few, LEVEL, np.maximum(known.max(axis=0, initial=0.0), 1.0))
-            floor[at, others[coarse]] = floor[others[coarse], at] = least
+            floor[column, others[coarse]] = floor[others[coarse], column] = least
     return units, floor
 
 

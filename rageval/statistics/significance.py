@@ -68,11 +68,11 @@ def sign_flip(
     p, least = np.ones(len(pairs)), np.full(len(pairs), -1.0)  # no floor where nothing differs
     for part in _parts(np.arange(len(pairs)), len(sums)):
         columns = settled_columns(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
-        for at, column in zip(part.tolist(), columns.T, strict=True):
+        for pair, column in zip(part.tolist(), columns.T, strict=True):
             # A difference of 0 is the same under both signs: leaving it out changes no share.
             difference = column[column != 0]
             if len(difference):
-                p[at], least[at] = _exact_sign_flip(difference), 2.0 ** (1 - len(difference))
+                p[pair], least[pair] = _exact_sign_flip(difference), 2.0 ** (1 - len(difference))
     return Significance(p, p <= least, np.zeros(len(pairs), np.int64), _directions(sums, pairs))
 
 

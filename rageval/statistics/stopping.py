@@ -173,10 +173,10 @@ def e_values(differences: Sequence[float] | Float, total: int | None = None) -> 
         grown = np.cumsum(np.log1p(bet / (1 + expected) * (x - expected)), axis=-1)
         logs = np.logaddexp(logs, grown)
     with np.errstate(over="ignore"):
-        found: Float = np.exp(logs - math.log(len(_BETS)))
+        evidence: Float = np.exp(logs - math.log(len(_BETS)))
     if total is not None:
-        found[after > total - 1 - np.arange(x.shape[-1])] = np.inf
-    return found
+        evidence[after > total - 1 - np.arange(x.shape[-1])] = np.inf
+    return evidence
 
 
 def stopped(differences: Sequence[float] | Float, rule: Rule) -> Stop | None:
@@ -200,11 +200,11 @@ def stopped(differences: Sequence[float] | Float, rule: Rule) -> Stop | None:
     if rule.within is not None:
         return _about_margin(values, rule, rule.within)
     half = rule.alpha / 2
-    found = _earliest(_above(values, rule, half, "higher"), _above(-values, rule, half, "lower"))
+    stop = _earliest(_above(values, rule, half, "higher"), _above(-values, rule, half, "lower"))
     is_whole = len(values) == rule.total and not np.isnan(values).any()
-    if found is None and rule.claim == "set" and is_whole:  # what is not above 0 nor below it
+    if stop is None and rule.claim == "set" and is_whole:  # what is not above 0 nor below it
         return Stop("equal", rule.total, math.inf, 1 / half, certain=True)
-    return found
+    return stop
 
 
 def replayed(differences: Float, rule: Rule) -> tuple[NDArray[np.int8], Int]:
@@ -241,11 +241,11 @@ def nearest(differences: Sequence[float] | Float, rule: Rule) -> float:
     values = np.asarray(differences, np.float64)
     total = rule.total if rule.claim == "set" else None
     shift = rule.within or 0.0
-    found = []
+    evidence = []
     for sign in (1.0, -1.0):
         x = (np.nan_to_num(sign * values, nan=-rule.span) + shift) / (rule.span + shift)
-        found.append(float(e_values(x, total)[-1]))
-    return max(found) if rule.within is None else min(found)
+        evidence.append(float(e_values(x, total)[-1]))
+    return max(evidence) if rule.within is None else min(evidence)
 
 
 def p_at_looks(differences: Float, sizes: Sequence[int]) -> Float:
@@ -256,13 +256,13 @@ def p_at_looks(differences: Float, sizes: Sequence[int]) -> Float:
     """
     from scipy.special import stdtr
 
-    found = []
+    p_of_looks = []
     for size in sizes:
         x = differences[..., :size]
         spread = x.var(axis=-1, ddof=1) if size > 1 else np.full(x.shape[:-1], np.inf)
         t = x.mean(axis=-1) / np.sqrt(spread / size + _FLOOR / size**2)
-        found.append(stdtr(max(size - 1, 1), -t))
-    return np.stack(found, axis=-1)
+        p_of_looks.append(stdtr(max(size - 1, 1), -t))
+    return np.stack(p_of_looks, axis=-1)
 
 
 def _is_borne_out(seen: Float, alpha: float) -> bool:
@@ -309,8 +309,8 @@ def _about_margin(values: Float, rule: Rule, margin: float) -> Stop | None:
     return _earliest(later, *more)
 
 
-def _earliest(*found: Stop | None) -> Stop | None:
-    return min((stop for stop in found if stop is not None), key=lambda stop: stop.questions, default=None)
+def _earliest(*stops: Stop | None) -> Stop | None:
+    return min((stop for stop in stops if stop is not None), key=lambda stop: stop.questions, default=None)
 
 
 @dataclass(frozen=True, slots=True)
