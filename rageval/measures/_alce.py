@@ -129,32 +129,32 @@ def trust_score(answer: Assessment, *, correct: Literal["nuggets", "crag", "clai
     >>> rageval.evaluate_answers("trust_score(correct=crag)", judged, answers=answers)["r"].scores[0].value
     1.0
     """
-    said, can = decisions(answer), answer.answerable()
-    refused = decided([not each for each in said], not can, "f1")
-    found = [refused, decided(said, can, "f1")]
-    right = _CORRECT[correct].value(answer) if any(said) and can else 0.0
-    taken = sum(said) + len(said) * can
-    found.append(Share(2 * right * sum(said), taken) if taken and right == right else _NOTHING)
+    answered, can = decisions(answer), answer.answerable()
+    refused = decided([not each for each in answered], not can, "f1")
+    shares = [refused, decided(answered, can, "f1")]
+    right = _CORRECT[correct].value(answer) if any(answered) and can else 0.0
+    taken = sum(answered) + len(answered) * can
+    shares.append(Share(2 * right * sum(answered), taken) if taken and right == right else _NOTHING)
     for value in (_recall(answer), _precision(answer)):
-        found.append(Share(value, 1) if any(said) and value == value else _NOTHING)
-    return Blend("trust", *found)
+        shares.append(Share(value, 1) if any(answered) and value == value else _NOTHING)
+    return Blend("trust", *shares)
 
 
 def _judged(answer: Assessment) -> dict[tuple[str, str], _Verdict]:
     """Return what is said of each sentence and what it cites; refuse what the answer does not cite."""
     answer.require_answers()
-    found: dict[tuple[str, str], _Verdict] = {}
-    for said in answer.judged(TOGETHER, needs="open", failed=True):
+    verdicts: dict[tuple[str, str], _Verdict] = {}
+    for each in answer.judged(TOGETHER, needs="open", failed=True):
         cited = answer.cited if answer.cited is not None else ()
-        docs = cited[int(said.aspect)] if said.aspect.isdecimal() and int(said.aspect) < len(cited) else ()
-        if said.item != _EVERY and said.item not in docs and said.item.removeprefix(_ALL_BUT) not in docs:
+        docs = cited[int(each.aspect)] if each.aspect.isdecimal() and int(each.aspect) < len(cited) else ()
+        if each.item != _EVERY and each.item not in docs and each.item.removeprefix(_ALL_BUT) not in docs:
             raise InputError(
                 f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: the judgements hold"
-                f" sentence {visible(said.aspect)!r} and {visible(said.item)!r}, which the answer does not"
+                f" sentence {visible(each.aspect)!r} and {visible(each.item)!r}, which the answer does not"
                 " cite there; expected * for all that it cites, an id, or -id for all but that one"
             )
-        found[said.aspect, said.item] = None if math.isnan(said.grade) else said.grade == 1
-    return found
+        verdicts[each.aspect, each.item] = None if math.isnan(each.grade) else each.grade == 1
+    return verdicts
 
 
 def _live(answer: Assessment, at: int) -> list[str]:
@@ -174,12 +174,12 @@ def _precision(answer: Assessment) -> Share:
     said = _judged(answer)
     if answer.cited is None:
         return _share(answer, [None]) if said else share(0, 0)
-    found: list[_Verdict] = []
+    precise: list[_Verdict] = []
     for at in range(len(answer.cited)):
         docs = _live(answer, at)
         together = _together(answer, said, at) if docs else False
-        found += [_precise(answer, said, at, doc, together) for doc in docs]
-    return _share(answer, found) if found else Share(0, 0)
+        precise += [_precise(answer, said, at, doc, together) for doc in docs]
+    return _share(answer, precise) if precise else Share(0, 0)
 
 
 def _together(answer: Assessment, said: _Said, at: int) -> _Verdict:

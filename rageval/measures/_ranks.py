@@ -84,12 +84,12 @@ def map_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     0.75
     """
     documents_of = ranking.topic.documents_of(rel)
-    found: dict[int, int] = {}
+    supported: dict[int, int] = {}
     precisions = []
     for hit in ranking.hits(k, rel):
         for nugget in hit.nuggets:
-            found[nugget] = found.get(nugget, 0) + 1
-            precision = found[nugget] / hit.rank / documents_of[nugget]
+            supported[nugget] = supported.get(nugget, 0) + 1
+            precision = supported[nugget] / hit.rank / documents_of[nugget]
             precisions.append(precision * ranking.topic.weight_of(nugget))
     return ratio(math.fsum(precisions), ranking.weight(rel))
 

@@ -275,8 +275,8 @@ def sentence_share(
     """
     judged = {each.aspect: each for each in answer.judged(SENTENCE, failed=True)}
     known = range(answer.sentences or 0)
-    found = [*judged.values(), *(answer.absent(SENTENCE, str(n)) for n in known if str(n) not in judged)]
-    labels = [each.label for each in found if each.grade == each.grade]
+    absent = [answer.absent(SENTENCE, str(n)) for n in known if str(n) not in judged]
+    labels = [each.label for each in (*judged.values(), *absent) if each.grade == each.grade]
     return share(labels.count(label), len(labels))
 
 
@@ -447,8 +447,8 @@ def dragun_contradiction(answer: Assessment) -> Share:
 
 def _stance(answer: Assessment, sign: int) -> Share:
     judged = [(max(each.weight, 0.0), each.grade) for each in answer.judged(STANCE, needs="weight")]
-    said = math.fsum([weight * max(sign * grade, 0.0) for weight, grade in judged])
-    return share(said, math.fsum([weight for weight, _ in judged]))
+    won = math.fsum([weight * max(sign * grade, 0.0) for weight, grade in judged])
+    return share(won, math.fsum([weight for weight, _ in judged]))
 
 
 @measure(typeset="DRAGUN questions")
@@ -483,8 +483,8 @@ def dragun_questions(answer: Assessment, *, compound: Literal["zero", "counted"]
     worth: dict[str, float] = {}
     if compound == "zero":
         for each in answer.judged(COMPOUND, failed=True):
-            said = (each.grade, worth.get(each.item, 1.0))
-            worth[each.item] = 0.0 if 0.0 in said else said[0] + said[1] - 1  # NaN where one is missing
+            both = (each.grade, worth.get(each.item, 1.0))
+            worth[each.item] = 0.0 if 0.0 in both else both[0] + both[1] - 1  # NaN where one is missing
         for item in {each.item for each in judged} - worth.keys():
             worth[item] = answer.absent(COMPOUND, "0", item).grade
     best: dict[str, tuple[float, float]] = {}

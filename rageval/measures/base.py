@@ -516,15 +516,15 @@ def _typeset_parameter(name: str, value: object) -> str:
 
 def _found_again(module: str, name: str, given: Mapping[str, Any], k: int | None) -> Measure:
     """Return the measure of this name in a module, as it was when it was pickled."""
-    found: Any = import_module(module)
+    member: Any = import_module(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if not isinstance(found, Measure):
+        member = getattr(member, part, None)
+    if not isinstance(member, Measure):
         raise MeasureError(
             f"{name}: no measure of this name stands in {module}; one that is pickled must be defined at the"
             " top of a module, which can be imported wherever it is read"
         )
-    return Measure(found.function, given, k, found.about)
+    return Measure(member.function, given, k, member.about)
 
 
 def _guest() -> type[Measure] | None:

@@ -58,8 +58,8 @@ class ForeignMeasure:
         A measure that somebody defined for ir_measures may have an attribute `better` of its own.
         """
         counts = self.name in _COUNTS and not (self.name == "NumRet" and "rel" in self.measure.params)
-        said = getattr(self.measure, "better", NEITHER if counts else HIGHER)
-        return checked_direction(said, self.name)
+        declared = getattr(self.measure, "better", NEITHER if counts else HIGHER)
+        return checked_direction(declared, self.name)
 
     def called_by(self, peer: str) -> str | None:
         """Return the name that another tool has for it: ir_measures' own."""
@@ -150,7 +150,7 @@ class ForeignMeasure:
             if len(run) == 1:
                 return dict.fromkeys(run, math.nan)
             alone = [self._asked(qrels, {query: docs}) for query, docs in run.items()]
-            return {query: found[query] for query, found in zip(run, alone, strict=True) if query in found}
+            return {query: values[query] for query, values in zip(run, alone, strict=True) if query in values}
         return {metric.query_id: float(metric.value) for metric in metrics}
 
     def refuse(self, highest: int | float, fractional: bool) -> None:

@@ -100,10 +100,10 @@ def parse_measure(text: str) -> AnyMeasure:
     >>> parse_measure("α-nDCG(alpha=0.7)@5"), parse_measure("R@50"), parse_measure("ndcg_cut_10")
     (alpha_ndcg(alpha=0.7)@5, recall@50, ndcg@10)
     """
-    found = parse_measures(text)
-    if len(found) != 1:
-        raise MeasureError(f"expected one measure, found {len(found)}: {text!r}")
-    return found[0]
+    measures = parse_measures(text)
+    if len(measures) != 1:
+        raise MeasureError(f"expected one measure, found {len(measures)}: {text!r}")
+    return measures[0]
 
 
 def parse_measures(measures: object) -> list[AnyMeasure]:
@@ -127,20 +127,20 @@ def spelled(text: str) -> list[tuple[str, AnyMeasure]]:
     # Whoever pastes a signature wants that number again; no name of a measure has a bar.
     if "|" in text:
         raise _of_signature(text.strip())
-    found: list[tuple[str, AnyMeasure]] = []
+    measures: list[tuple[str, AnyMeasure]] = []
     for part in _parts(text):
         # `P.5,10` is `P.5` and `P.10`: a bare number stands behind what the last measure begins with.
-        cut = re.fullmatch(_CUT, found[-1][0]) if found and _CUTOFF.fullmatch(part) else None
+        cut = re.fullmatch(_CUT, measures[-1][0]) if measures and _CUTOFF.fullmatch(part) else None
         if part.lower() in SETS or part.lower().startswith("official:"):
-            found.extend((str(measure), measure) for measure in _official(part))
+            measures.extend((str(measure), measure) for measure in _official(part))
         elif cut:
             spelling = cut["head"] + part
-            found.append((spelling, _parsed(spelling)))
+            measures.append((spelling, _parsed(spelling)))
         else:
-            found.extend((name, _parsed(name)) for name in _every_cutoff(part))
-    if not found:
+            measures.extend((name, _parsed(name)) for name in _every_cutoff(part))
+    if not measures:
         raise MeasureError("no measure named; expected something like alpha_ndcg@10 (see: rageval measures)")
-    return found
+    return measures
 
 
 def _parts(text: str, blanks: bool = True) -> list[str]:
@@ -210,12 +210,12 @@ def _of_others(text: str) -> ForeignMeasure:
     name = _folded(text.partition("@")[0].partition("(")[0])
     if name in OF_RANX:
         raise MeasureError(f"{text}: {OF_RANX[name]}")
-    found = _foreign_measure(re.sub(r"(?i)^\s*r[-_]precision", "Rprec", text))
-    if found is None:
+    theirs = _foreign_measure(re.sub(r"(?i)^\s*r[-_]precision", "Rprec", text))
+    if theirs is None:
         names = [*builtin(), *ALIASES, *SHORT, *plugin_names("measures")]
         hint = suggestion(name, names) or "; see: rageval measures"
         raise MeasureError(f"unknown measure {text!r}{hint}")
-    return found
+    return theirs
 
 
 def _own(text: str) -> Measure | None:
@@ -228,22 +228,22 @@ def _own(text: str) -> Measure | None:
         # Written with the capitals of ir_measures, as `Accuracy` is, it is theirs.
         return None if is_of_ir_measures(part["name"]) else _own(SHORT[name])
     name = ALIASES.get(name, name)
-    found = known(name) or plugin("measures", name)
-    if found is None:
+    ours = known(name) or plugin("measures", name)
+    if ours is None:
         return None
-    if not isinstance(found, Measure):
+    if not isinstance(ours, Measure):
         raise MeasureError(
-            f"the plug-in measure {name!r} is a {type(found).__name__}, expected a rageval Measure, as"
+            f"the plug-in measure {name!r} is a {type(ours).__name__}, expected a rageval Measure, as"
             " @rageval.measure makes of a function"
         )
-    if _folded(found.name) != name:
+    if _folded(ours.name) != name:
         raise MeasureError(
-            f"the plug-in {name!r} is the measure {found.name}, and would print as that; expected an entry"
-            f" point called {found.name}"
+            f"the plug-in {name!r} is the measure {ours.name}, and would print as that; expected an entry"
+            f" point called {ours.name}"
         )
     if part["parameters"] is not None:
-        found = found(**_parameters(part["parameters"], text))
-    return found if part["k"] is None else found @ _checked_cutoff(part["k"], name)
+        ours = ours(**_parameters(part["parameters"], text))
+    return ours if part["k"] is None else ours @ _checked_cutoff(part["k"], name)
 
 
 def _nobody_elses(measure: Measure) -> Measure:

@@ -233,11 +233,11 @@ def _scale_named(name: str) -> Scale:
     >>> _scale_named("nugget-assignment").name, _scale_named("faithfulness").high
     ('nugget support', 1.0)
     """
-    found = [scale for scale in ALL if name in (scale.name, *scale.rubrics, *scale.aspects)]
-    if len(found) != 1:
+    scales = [scale for scale in ALL if name in (scale.name, *scale.rubrics, *scale.aspects)]
+    if len(scales) != 1:
         names = [name for scale in ALL for name in (scale.aspects or (scale.name,))]
         raise UsageError(
             f"judged({name!r}): expected a Scale, or the name of one: {', '.join(names)}"
             + suggestion(name, names)
         )
-    return found[0]
+    return scales[0]

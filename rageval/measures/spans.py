@@ -60,20 +60,20 @@ class Covering:
             for places in spans
         )
         everywhere = _union(chain.from_iterable(spans))
-        found, retrieved = _size(_common(top, chosen)), _size(top)
+        covered, retrieved = _size(_common(top, chosen)), _size(top)
         gold = _size(chosen)
-        return Reach(gold, found, retrieved, _size(_common(top, everywhere)), retrieved + gold - found)
+        return Reach(gold, covered, retrieved, _size(_common(top, everywhere)), retrieved + gold - covered)
 
 
 def _union(regions: Iterable[Region]) -> list[Region]:
     """Return the same characters as regions that do not touch one another."""
-    found: list[Region] = []
+    apart: list[Region] = []
     for doc, start, end in sorted(regions):
-        if found and found[-1][0] == doc and start <= found[-1][2]:
-            found[-1] = doc, found[-1][1], max(end, found[-1][2])
+        if apart and apart[-1][0] == doc and start <= apart[-1][2]:
+            apart[-1] = doc, apart[-1][1], max(end, apart[-1][2])
         else:
-            found.append((doc, start, end))
-    return found
+            apart.append((doc, start, end))
+    return apart
 
 
 def _common(one: Sequence[Region], other: Sequence[Region]) -> Iterator[Region]:
