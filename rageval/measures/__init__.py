@@ -227,6 +227,7 @@ __all__ = [
 def _member(name: str) -> Any:
     if name not in _FAMILY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Kept as a name of this module: the next time Python finds it without asking here.
     value = globals()[name] = getattr(import_module(f"{__name__}.{_FAMILY[name]}"), name)
     return value
 

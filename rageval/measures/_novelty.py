@@ -275,6 +275,7 @@ def _independently(
     normalise: str,
 ) -> float:
     """Return the run's sum over that for a document supporting every attainable nugget at every rank to k."""
+    # ndeval divides at every rank but the first.
     if normalise == "none" or (normalise == "ndeval" and k == 1):
         return gained
     if k is not None and k > _DEEPEST_INDEPENDENT:

@@ -297,6 +297,7 @@ def citation_coverage(answer: Assessment) -> Share:
     """
     cited = of_citations(answer, CITED_STANCE).values()
     covered = [any(each.label == "supports" for each in judged) for judged in cited]
+    # Where no citation is known to support the sentence, one that failed might: nobody knows.
     unknown = sum(
         not has and any(each.grade != each.grade for each in judged)
         for has, judged in zip(covered, cited, strict=True)
@@ -378,6 +379,7 @@ def document_recall(answer: Assessment) -> Share:
     0.5
     """
     relevant, _ = _documents(answer)
+    # What all systems together cite is what is known to be there.
     others = {each.item for each in answer.of_others(CITED_STANCE) if _is_relevant(each.label)}
     return share(len(relevant), len(relevant | others))
 
@@ -386,6 +388,7 @@ def _documents(answer: Assessment) -> tuple[set[str], set[str]]:
     """Return the relevant documents that are cited, and all whose relevance is known."""
     cited = [each for judged in of_citations(answer, CITED_STANCE).values() for each in judged]
     relevant = {each.item for each in cited if _is_relevant(each.label)}
+    # A document that several sentences cite is judged with each; once is enough for it to be relevant.
     lost = {each.item for each in cited if each.grade != each.grade}
     return relevant, {each.item for each in cited} - (lost - relevant)
 
@@ -487,6 +490,7 @@ def dragun_questions(answer: Assessment, *, compound: Literal["zero", "counted"]
             worth[each.item] = 0.0 if 0.0 in both else both[0] + both[1] - 1  # NaN where one is missing
         for item in {each.item for each in judged} - worth.keys():
             worth[item] = answer.absent(COMPOUND, "0", item).grade
+    # A question of the rubric counts by the best of the run's, with which nobody has to match it one to one.
     best: dict[str, tuple[float, float]] = {}
     for each in judged:
         value = each.grade * worth.get(each.item, 1.0) if each.grade else 0.0

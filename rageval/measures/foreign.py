@@ -259,6 +259,7 @@ def _as_theirs(measure: Measure, ir_measures: Any) -> Any:
     if name is None:
         raise MeasureError(f"{measure}: ir_measures has no such measure; leave out --provider")
     theirs = ir_measures.measures.registry[name]
+    # Ours are names of Python's, theirs have hyphens: exp_log2 is exp-log2.
     given: dict[str, Any] = {"cutoff": measure.k} if measure.k is not None else {}
     given |= {
         key: value.replace("_", "-") if isinstance(value, str) else value

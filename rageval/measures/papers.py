@@ -42,6 +42,7 @@ def entries(papers: Iterable[str]) -> dict[str, str]:
     """
     by_key = {}
     for paper in papers:
+        # No key has an @, and every entry begins with one.
         entry = paper.strip() if "@" in paper else bibliography().get(paper, "")
         if not entry:
             raise MeasureError(

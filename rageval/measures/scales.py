@@ -44,11 +44,13 @@ class Scale:
         Taken for `nothing` it is what holds of an answer that there is not.
         """
         named = {"worst": self.worst, "best": self.best, "nothing": self.nothing or self.worst}
+        # Any other word is a label itself.
         label = named.get(str(end), end)
         if isinstance(label, str):
             return label, self.labels[label]
         if label is not None:
             return None, label
+        # Where faults are counted, many are the worst.
         return None, self.high if (end != "best") == self.counts_faults else self.low
 
     @property

@@ -288,6 +288,7 @@ def _said(scale: Scale, rng: random.Random) -> Row:
 
 
 def _said_or_failed(scale: Scale, rng: random.Random) -> Row:
+    # So often that most tables have some, and so seldom that few have nothing else.
     return {"status": "error"} if rng.random() < 0.1 else _said(scale, rng)
 
 

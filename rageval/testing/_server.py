@@ -87,6 +87,7 @@ def openai_decision(questions: Iterable[Mapping[str, Any]], choice: int = 0) -> 
     answers = []
     for question in questions:
         values = [option["value"] for option in question["choices"]]
+        # All choices have a probability, as they do there.
         shares = [0.9 if place == choice else 0.1 / (len(values) - 1) for place in range(len(values))]
         answers.append(
             {
@@ -566,6 +567,7 @@ class LlmServer:
         self.batches = Batches(self.anthropic, polls, expire_after)
 
     def __enter__(self) -> LlmServer:
+        # To end a server waits for its next look, half a second if nothing is said.
         poll = {"poll_interval": 0.01}
         threading.Thread(target=self._http.serve_forever, kwargs=poll, daemon=True).start()
         return self
@@ -612,6 +614,7 @@ class LlmServer:
 class _Http(ThreadingHTTPServer):
     daemon_threads = True
     owner: LlmServer
+    # Of as many clients at once as tests start, none is turned away.
     request_queue_size = 256
 
     def __init__(self, *arguments: Any) -> None:
