@@ -30,10 +30,10 @@ import contests
 import significance
 from rageval.statistics.agreement import agreement
 from rageval.statistics.correction import Corrected, corrected, max_t
-from rageval.statistics.planning import labels_needed, look_bounds, look_sizes
-from rageval.statistics.power import needed, needed_between
+from rageval.statistics.power import labels_needed, needed, needed_between
+from rageval.statistics.preferences import corrected_strengths
 from rageval.statistics.significance import holm
-from rageval.statistics.strengths import corrected_strengths
+from rageval.statistics.stopping import look_bounds, look_sizes
 from timing import markdown
 from worlds import JUDGES, RATES, SELDOM, WORLDS, Drawn, Float, binary, clustered, said
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.statistics.positions import bias_in_lists, bias_in_pairs
+from rageval.statistics.preferences import bias_in_lists, bias_in_pairs
 from timing import Row, markdown
 
 Float = NDArray[np.float64]

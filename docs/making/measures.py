@@ -29,18 +29,15 @@ USUAL = {
 }
 RUNS = "run.trec qrels.nugget"
 SPANS = "run.trec spans.jsonl --chunks new.jsonl --sources sources.jsonl"
-JUDGED = {
+JUDGED = {  # by family, or by name
     "nuggets": "assignments.jsonl",
-    "crag": "crag.judged.jsonl",
-    "liverag": "liverag.judged.jsonl",
     "citations": "support.judged.jsonl --answers rag24.jsonl",
-    "preferences": "pairwise.judged.jsonl",
+    "win_rate": "pairwise.judged.jsonl",
     "words": "rag24.jsonl",
 }
 WITHOUT_SAMPLES = (  # unlike the rest of their families
     *("bank_precision", "bank_recall", "bank_groundedness", "audit_share", "healthbench_score"),
     "rubric_score",
-    "rank_score",
     "lexical_recall",
     "token_f1",
 )
@@ -178,7 +175,8 @@ def scored(measure: Measure) -> str:
 def on_samples(measure: Measure) -> str:
     """The command on the sample data, and what it really prints."""
     module = measure.function.__module__.rpartition("._")[2]
-    files = JUDGED.get(module, "") if measure.of_answers else SPANS if measure.of_spans else RUNS
+    judged = JUDGED.get(measure.name, JUDGED.get(module, ""))
+    files = judged if measure.of_answers else SPANS if measure.of_spans else RUNS
     if not files or measure.name in WITHOUT_SAMPLES:
         return ""
     folder = "examples/data/" + ("answers/" if measure.of_answers else "spans/" * measure.of_spans)

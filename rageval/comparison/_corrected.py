@@ -25,9 +25,9 @@ from rageval.scoring.basis import basis_of_gold
 from rageval.scoring.likeness import IDENTICAL, TIES_ONLY
 from rageval.scoring.scores import Score
 from rageval.statistics.correction import max_t
-from rageval.statistics.planning import look_bounds
 from rageval.statistics.power import detectable
 from rageval.statistics.significance import holm
+from rageval.statistics.stopping import look_bounds
 from rageval.text import visible
 
 _ESTIMATOR = "reg"

@@ -1,9 +1,4 @@
-"""Answers side by side: who beats whom, and how strong each system is, with intervals.
-
-Strengths follow Bradley and Terry, with ties after Davidson (1970): system i meets j and
-    wins with probability π_i / (π_i + π_j + ν √(π_i π_j)),    ties with ν √(π_i π_j) / (the same).
-They are given as θ = ln π, with mean 0, so that θ_i − θ_j is the log odds of i winning when nobody ties.
-"""
+"""Answers side by side: who beats whom, and how strong each system is, with intervals over queries."""
 
 from __future__ import annotations
 
@@ -17,15 +12,14 @@ from rageval.errors import InputError, UsageError
 from rageval.files.judgements import JudgementTable
 from rageval.measures.scales import OUTCOME, POSITION
 from rageval.scoring.assessing import is_permutation, on, rankings_of, required
-from rageval.statistics.bootstrap import expanded
+from rageval.statistics.bootstrap import draws, ends_of
+from rageval.statistics.preferences import bradley_terry, finite_groups, strengths_beside_lead
 from rageval.statistics.samples import Float, Int, settled
 from rageval.text import visible
 
 RESAMPLES, LEVEL, SEED = 500, 0.95, 1952
-_STEPS, _SMALL = 100, 1e-10
 _ENOUGH = 0.9  # of the resamples must have finite strengths, or their percentiles say little
 _POINT = 1e-6
-_FARTHEST = 12.0  # a strength or an advantage beyond it is on its way to infinity
 _ELO_START, _ELO_K = 1000, 5
 
 
@@ -211,14 +205,24 @@ def failed_sides(grades: JudgementTable) -> int:
 
 def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -> list[_Strength]:
     """Return every system's strength, strongest first, with a bootstrap interval over queries."""
-    _refuse_islands(played)
+    groups = finite_groups(*played.counts())
+    if len(groups) > 1:
+        names = [", ".join(visible(played.systems[i]) for i in group) for group in groups]
+        raise UsageError(
+            "no finite strengths: between these groups of systems wins go one way only, or there are none:"
+            f" {' | '.join(names)}; expected each system to win, over some path, against each other"
+            " (win_rate needs no such thing)"
+        )
     theta = bradley_terry(*played.counts())
     low, high = _interval(played, resamples, level)
     wins, ties = played.counts()
     # Games of each system: won, lost, and neither.
     number = (wins + wins.T + ties).sum(axis=1)
     rate = (wins.sum(axis=1) + ties.sum(axis=1) / 2) / number
-    fair = _corrected(played)
+    fair = None
+    # Where nothing says who was shown first, nobody knows what the place is worth.
+    if played.in_order:
+        fair = strengths_beside_lead(len(played.systems), played.first, played.second, played.outcome)
     found = [
         _Strength(
             system,
@@ -235,150 +239,23 @@ def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -
     return sorted(found, key=lambda each: -each.strength)
 
 
-def bradley_terry(wins: Float, ties: Float) -> Float:
-    """Return the maximum-likelihood strengths θ with mean 0 (Newton's method; the likelihood is concave).
-
-    Two systems, three games to one: θ differ by ln 3.
-
-    >>> theta = bradley_terry(np.array([[0.0, 3.0], [1.0, 0.0]]), np.zeros((2, 2)))
-    >>> round(float(np.exp(theta[0] - theta[1])), 9)
-    3.0
-    """
-    i, j = np.triu_indices(len(wins), 1)
-    point = _fitted(_Outcomes(len(wins), i, j, np.stack((wins[i, j], wins[j, i], ties[i, j]))))
-    theta: Float = point[:-2] - point[:-2].mean()
-    return theta
-
-
-def _corrected(played: Games) -> Float | None:
-    """Return the strengths beside an advantage δ of whoever is shown first (Davidson and Beaver, 1977).
-
-    System i, shown before j, wins with odds e^(θ_i + δ) to e^θ_j. None where it is not known who was shown
-    first, or no finite δ is likeliest: then the place decides, and nothing is known of the systems.
-    """
-    number = len(played.systems)
-    if not played.in_order:
-        return None
-    # All ordered pairs: i was shown before j.
-    i, j = np.divmod(np.arange(number * number), number)
-    seen = np.zeros((3, number * number))
-    row = np.where(played.outcome == 1, 0, np.where(played.outcome == 0, 1, 2))
-    np.add.at(seen, (row, played.first * number + played.second), 1)
-    point = _fitted(_Outcomes(number, i, j, seen, has_order=True))
-    theta: Float = point[:-2] - point[:-2].mean()
-    # An infinite maximum shows as steps that never end; beyond this it is called none.
-    return None if max(abs(point[-1]), np.abs(theta).max()) > _FARTHEST else theta
-
-
-class _Outcomes(NamedTuple):
-    """How often i won against j, lost, or neither, a column a pair; `has_order` where i was shown first."""
-
-    systems: int
-    i: Int
-    j: Int
-    seen: Float
-    has_order: bool = False
-
-
-def _fitted(games: _Outcomes) -> Float:
-    """Return θ of each system, ln ν and δ: those that make the outcomes likeliest."""
-    point = np.zeros(games.systems + 2)
-    value, gradient, hessian = _likelihood(point, games)
-    for _ in range(_STEPS):
-        # lstsq and not solve: the Hessian is singular, as adding a number to all θ changes nothing.
-        step = np.linalg.lstsq(hessian, -gradient, rcond=None)[0]
-        size = 1.0
-        while size > _SMALL:  # halve the step until the likelihood grows
-            new = _likelihood(point + size * step, games)
-            if new[0] >= value - _SMALL:
-                break
-            size /= 2
-        point = point + size * step
-        value, gradient, hessian = new
-        if np.abs(step).max() * size < _SMALL:
-            break
-    return point
-
-
-def _likelihood(point: Float, games: _Outcomes) -> tuple[float, Float, Float]:
-    """Return the log-likelihood with gradient and Hessian; ν is fixed at 0 where nobody tied, δ likewise."""
-    theta, (_, i, j, seen, has_order) = point[:-2], games
-    tied, lead = seen[2].sum() > 0, point[-1] if has_order else 0.0
-    played = seen.sum(axis=0)
-    logits = np.stack(
-        (theta[i] + lead, theta[j], (theta[i] + theta[j] + lead) / 2 + (point[-2] if tied else -np.inf))
-    )
-    # log Σ exp with the largest taken out, so that nothing overflows.
-    top = logits.max(axis=0)
-    norm = top + np.log(np.exp(logits - top).sum(axis=0))
-    chance = np.exp(logits - norm)
-    value = float(np.where(seen > 0, seen * np.where(seen > 0, logits - norm, 0.0), 0.0).sum())
-    design = np.zeros((3, len(i), len(point)))  # derivative of each logit
-    pair = np.arange(len(i))
-    design[0, pair, i] = design[1, pair, j] = 1
-    design[2, pair, i] = design[2, pair, j] = 0.5
-    design[2, :, -2] = 1.0 if tied else 0.0
-    design[0, :, -1], design[2, :, -1] = (1.0, 0.5) if has_order else (0.0, 0.0)
-    gradient = np.einsum("op,opm->m", seen - played * chance, design)
-    mean = np.einsum("op,opm->pm", chance, design)
-    hessian = np.einsum("pm,pn,p->mn", mean, mean, played) - np.einsum(
-        "op,opm,opn->mn", played * chance, design, design
-    )
-    return value, gradient, hessian
-
-
 def _interval(played: Games, resamples: int, level: float) -> tuple[Float, Float]:
     """Return percentiles over resampled queries; NaN if strengths are infinite in many or the same in all."""
-    generator = np.random.default_rng(SEED)
     # Queries are drawn and not games: games of one query are not independent.
     queries, of_game = np.unique(played.query, return_inverse=True)
     games_of = np.split(np.argsort(of_game, kind="stable"), np.cumsum(np.bincount(of_game))[:-1])
     found = []
-    for _ in range(resamples):
-        drawn = generator.integers(0, len(queries), len(queries))
+    for drawn in draws(len(queries), resamples, SEED):
         wins, ties = played.counts(np.concatenate([games_of[query] for query in drawn.tolist()]))
         # A resample may fall into groups that never met; it has no finite strengths and is left out.
-        if len(_groups(wins, ties)) == 1:
+        if len(finite_groups(wins, ties)) == 1:
             found.append(bradley_terry(wins, ties))
     if len(found) < _ENOUGH * resamples:
         nothing = np.full(len(played.systems), np.nan)
         return nothing, nothing
-    ends = [float(end[0]) for end in expanded(level, np.array([len(queries)]))]
-    low, high = np.quantile(np.array(found), ends, axis=0)
+    low, high = ends_of(np.array(found), level, len(queries))
     point = high - low < _POINT  # every query says the same, so nothing is known of other ones
     return np.where(point, np.nan, low), np.where(point, np.nan, high)
-
-
-def _refuse_islands(played: Games) -> None:
-    groups = _groups(*played.counts())
-    if len(groups) > 1:
-        names = [", ".join(visible(played.systems[i]) for i in group) for group in groups]
-        raise UsageError(
-            "no finite strengths: between these groups of systems wins go one way only, or there are none:"
-            f" {' | '.join(names)}; expected each system to win, over some path, against each other"
-            " (win_rate needs no such thing)"
-        )
-
-
-def _groups(wins: Float, ties: Float) -> list[list[int]]:
-    """Return groups of systems within which strengths are finite.
-
-    Within a group every system can be reached from every other by wins. Ties join two systems only if some
-    wins go round in a circle: else, an infinite difference with an infinite ν fits wins and ties best.
-    """
-    groups = _components(wins)
-    return _components(wins + ties) if len(groups) < len(wins) else groups
-
-
-def _components(beats: Float) -> list[list[int]]:
-    """Return strongly connected groups of systems."""
-    reach = (beats > 0) | np.eye(len(beats), dtype=bool)
-    for through in range(len(beats)):
-        # Warshall: whoever reaches `through` reaches whatever it reaches.
-        reach |= np.outer(reach[:, through], reach[through])
-    # Each row is a component; equal rows are the same one.
-    together = reach & reach.T
-    return [np.flatnonzero(row).tolist() for row in np.unique(together, axis=0)[::-1]]
 
 
 def outcome_matrix(values: Sequence[Float]) -> Int:

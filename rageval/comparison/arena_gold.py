@@ -12,8 +12,8 @@ from rageval.files.judgements import JudgementTable
 from rageval.scoring.gold import Draw, Gold, chances_of, refuse_the_judge, why_lost
 from rageval.scoring.universe import MOST_MISSING
 from rageval.statistics.correction import Corrected, corrected
+from rageval.statistics.preferences import corrected_strengths
 from rageval.statistics.samples import SLACK
-from rageval.statistics.strengths import corrected_strengths
 from rageval.text import visible
 
 _LEVEL = 0.95

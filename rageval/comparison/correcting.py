@@ -28,8 +28,7 @@ from rageval.scoring.rules import Rules
 from rageval.scoring.scores import Score
 from rageval.scoring.universe import with_labelled
 from rageval.statistics.bootstrap import Limits
-from rageval.statistics.correction import Population, corrected
-from rageval.statistics.parts import corrected_from_parts, peoples_interval
+from rageval.statistics.correction import Population, corrected, corrected_from_parts, peoples_interval
 from rageval.text import visible
 
 

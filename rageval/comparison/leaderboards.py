@@ -18,7 +18,7 @@ from rageval.scoring.scores import Scores
 from rageval.showing import Displayed, Grid
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.agreement import Agreement
-from rageval.statistics.bootstrap import FEW, RESAMPLES, expanded, intervals, ranges_of
+from rageval.statistics.bootstrap import FEW, RESAMPLES, draws, ends_of, intervals, ranges_of
 from rageval.statistics.rankings import RBO_P, pearson, rank_intervals, rbo, spearman, tau_ap, tau_b
 from rageval.statistics.samples import SLACK, Float
 from rageval.text import visible
@@ -394,16 +394,14 @@ def _intervals(
     if np.array_equal(tables[0], tables[1]):
         notes.append("both have the same value for every topic and run, so that the intervals have no width")
     same = []
-    drawn = np.random.default_rng(SEED).integers(0, number, (_RESAMPLES, number))
-    low, high = (float(end[0]) for end in expanded(LEVEL, np.array([number])))
-    samples = [[table[rows].mean(axis=0) for table in tables] for rows in drawn]
+    samples = [[table[rows].mean(axis=0) for table in tables] for rows in draws(number, _RESAMPLES, SEED)]
     found = {}
     for name, figure in figures.items():
         known = np.array([figure(*sample) for sample in samples])
         known = known[~np.isnan(known)]
         # If half of the samples have no value, those that have are no fair sample.
         if len(known) > _RESAMPLES / 2:
-            first, last = (float(end) for end in np.quantile(known, [low, high]))
+            first, last = map(float, ends_of(known, LEVEL, number))
             off = values[name] - float(known.mean())
             least = 0.0 if name.startswith("rbo") else -1.0
             found[name] = (max(min(first, first + off), least), min(max(last, last + off), 1.0))

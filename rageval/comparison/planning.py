@@ -25,7 +25,8 @@ from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Run
 from rageval.scoring.scores import Score
 from rageval.statistics.correction import FEWEST
-from rageval.statistics.planning import labels_needed, look_sizes
+from rageval.statistics.power import labels_needed
+from rageval.statistics.stopping import look_sizes
 from rageval.text import visible
 
 LOOKS = 4  # of a plan that may stop early, after a quarter of the labels, a half, …

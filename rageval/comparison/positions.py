@@ -15,7 +15,7 @@ import numpy as np
 from rageval.files.judgements import GRADED, JudgementTable, folded
 from rageval.measures.scales import OUTCOME, POSITION
 from rageval.scoring.scores import mean
-from rageval.statistics.positions import ListBias, PairBias, bias_in_lists, bias_in_pairs
+from rageval.statistics.preferences import ListBias, PairBias, bias_in_lists, bias_in_pairs
 from rageval.statistics.samples import Int
 
 

@@ -34,9 +34,8 @@ from rageval.names import suggestion
 from rageval.records import Answer
 from rageval.scoring.answers import as_records, scored
 from rageval.showing import Grid
-from rageval.statistics.planning import look_sizes
 from rageval.statistics.samples import Float
-from rageval.statistics.stopping import Claimed, Rule, Stop, best_of, nearest, stopped
+from rageval.statistics.stopping import Claimed, Rule, Stop, best_of, look_sizes, nearest, stopped
 from rageval.text import visible
 
 _BLOCK = 10  # questions that are judged before it is looked whether to go on

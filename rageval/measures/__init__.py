@@ -16,22 +16,6 @@ if TYPE_CHECKING:
         refusal_f1,
     )
     from rageval.measures._alce import alce_f1, alce_precision, alce_recall, trust_score
-    from rageval.measures._argue import (
-        argue_f1,
-        citation_relevance,
-        nugget_count,
-        nugget_coverage,
-        sentence_count,
-        sentence_support,
-    )
-    from rageval.measures._biogen import (
-        answer_accuracy,
-        citation_coverage,
-        citation_share,
-        document_precision,
-        document_recall,
-        sentence_share,
-    )
     from rageval.measures._citations import citation_precision, citation_recall, citations
     from rageval.measures._claims import (
         all_supported,
@@ -47,16 +31,18 @@ if TYPE_CHECKING:
         noise_relevant,
         self_knowledge,
     )
-    from rageval.measures._correctness import (
+    from rageval.measures._grades import (
         correctness,
         correctness_share,
         crag_score,
         crag_share,
         faithfulness,
         faithfulness_share,
+        grade,
+        pass_rate,
+        rank_score,
+        win_rate,
     )
-    from rageval.measures._dragun import dragun_contradiction, dragun_questions, dragun_support
-    from rageval.measures._graded import grade, pass_rate
     from rageval.measures._intents import d_ndcg, d_sharp, i_rec
     from rageval.measures._novelty import alpha_dcg, alpha_ndcg, err_ia, nerr_ia, nnrbp, nrbp
     from rageval.measures._nuggets import (
@@ -70,12 +56,28 @@ if TYPE_CHECKING:
         nugget_recall,
         rubric_score,
     )
-    from rageval.measures._preferences import rank_score, win_rate
     from rageval.measures._ranks import ap, map_ia, ndcg, rr
+    from rageval.measures._reports import (
+        answer_accuracy,
+        argue_f1,
+        citation_coverage,
+        citation_relevance,
+        citation_share,
+        document_precision,
+        document_recall,
+        dragun_contradiction,
+        dragun_questions,
+        dragun_support,
+        nugget_count,
+        nugget_coverage,
+        sentence_count,
+        sentence_share,
+        sentence_support,
+    )
     from rageval.measures._sets import all_gold, coverage, hole, judged, p, p_ia, recall, strec, success
-    from rageval.measures._spans import span_iou, span_precision, span_recall
     from rageval.measures._words import length, lexical_recall, token_f1
     from rageval.measures.base import Measure, measure
+    from rageval.measures.spans import span_iou, span_precision, span_recall
 
 # The measures and their families, in the order in which they are listed.
 _OF_RUNS = {
@@ -87,23 +89,23 @@ _OF_RUNS = {
     **dict.fromkeys(("p", "success", "all_gold", "judged", "hole"), "_sets"),
     **dict.fromkeys(("d_ndcg", "i_rec", "d_sharp"), "_intents"),
 }
-_OF_SPANS = dict.fromkeys(("span_recall", "span_precision", "span_iou"), "_spans")
+_OF_SPANS = dict.fromkeys(("span_recall", "span_precision", "span_iou"), "spans")
 _OF_ANSWERS = {
     **dict.fromkeys(("nugget_recall", "nugget_density", "nugget_f", "rubric_score"), "_nuggets"),
-    **dict.fromkeys(("crag_score", "crag_share"), "_correctness"),
-    **dict.fromkeys(("correctness", "correctness_share"), "_correctness"),
-    **dict.fromkeys(("faithfulness", "faithfulness_share"), "_correctness"),
+    **dict.fromkeys(("crag_score", "crag_share"), "_grades"),
+    **dict.fromkeys(("correctness", "correctness_share"), "_grades"),
+    **dict.fromkeys(("faithfulness", "faithfulness_share"), "_grades"),
     **dict.fromkeys(("citation_precision", "citation_recall"), "_citations"),
-    **dict.fromkeys(("citation_relevance", "sentence_support", "nugget_coverage", "argue_f1"), "_argue"),
-    **dict.fromkeys(("sentence_count", "nugget_count"), "_argue"),
-    **dict.fromkeys(("dragun_support", "dragun_contradiction", "dragun_questions"), "_dragun"),
-    **dict.fromkeys(("answer_accuracy", "sentence_share", "citation_coverage", "citation_share"), "_biogen"),
-    **dict.fromkeys(("document_precision", "document_recall"), "_biogen"),
-    **dict.fromkeys(("rank_score", "win_rate"), "_preferences"),
+    **dict.fromkeys(("citation_relevance", "sentence_support", "nugget_coverage", "argue_f1"), "_reports"),
+    **dict.fromkeys(("sentence_count", "nugget_count"), "_reports"),
+    **dict.fromkeys(("dragun_support", "dragun_contradiction", "dragun_questions"), "_reports"),
+    **dict.fromkeys(("answer_accuracy", "sentence_share", "citation_coverage", "citation_share"), "_reports"),
+    **dict.fromkeys(("document_precision", "document_recall"), "_reports"),
+    **dict.fromkeys(("rank_score", "win_rate"), "_grades"),
     **{"length": "_words", "citations": "_citations"},
     **dict.fromkeys(("bank_precision", "bank_recall", "bank_groundedness", "audit_share"), "_nuggets"),
     **dict.fromkeys(("lexical_recall", "token_f1"), "_words"),
-    **dict.fromkeys(("grade", "pass_rate"), "_graded"),
+    **dict.fromkeys(("grade", "pass_rate"), "_grades"),
     **dict.fromkeys(("answer_rate", "over_refusal", "false_answer_rate"), "_abstention"),
     **dict.fromkeys(
         (
@@ -225,6 +227,7 @@ __all__ = [
 def _member(name: str) -> Any:
     if name not in _FAMILY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Kept as a name of this module: the next time Python finds it without asking here.
     value = globals()[name] = getattr(import_module(f"{__name__}.{_FAMILY[name]}"), name)
     return value
 

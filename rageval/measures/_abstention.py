@@ -166,6 +166,7 @@ def decisions(answer: Assessment, needs: Needs | None = None) -> list[bool]:
 
 def decided(said: Sequence[bool], right: bool, part: Part) -> Share:
     """Return the share of a decision: it was taken, it was right to take it, or both and twice, for F1."""
+    # Each judgement of an answer is a decision; what is right is the same for all of them.
     taken, wanted = sum(said), len(said) * right
     both = taken * right
     if part == "f1":

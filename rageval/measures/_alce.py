@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from rageval.errors import InputError
 from rageval.measures._abstention import decided, decisions
-from rageval.measures._claims import answer_recall
-from rageval.measures._correctness import crag_share
+from rageval.measures._claims import _share, _Verdict, answer_recall
+from rageval.measures._grades import crag_share
 from rageval.measures._nuggets import nugget_recall
 from rageval.measures.assessment import Assessment, share
 from rageval.measures.base import POOL, measure
@@ -21,7 +21,6 @@ from rageval.measures.ranking import Blend, Share
 from rageval.measures.scales import TOGETHER
 from rageval.text import visible
 
-_Verdict = bool | None  # None where it is not known
 _Said = Mapping[tuple[str, str], _Verdict]  # (sentence, item) -> does it suffice
 _EVERY, _ALL_BUT = "*", "-"
 _NOTHING: Any = math.nan  # which is a float, where a share is expected
@@ -130,32 +129,32 @@ def trust_score(answer: Assessment, *, correct: Literal["nuggets", "crag", "clai
     >>> rageval.evaluate_answers("trust_score(correct=crag)", judged, answers=answers)["r"].scores[0].value
     1.0
     """
-    said, can = decisions(answer), answer.answerable()
-    refused = decided([not each for each in said], not can, "f1")
-    found = [refused, decided(said, can, "f1")]
-    right = _CORRECT[correct].value(answer) if any(said) and can else 0.0
-    taken = sum(said) + len(said) * can
-    found.append(Share(2 * right * sum(said), taken) if taken and right == right else _NOTHING)
+    answered, can = decisions(answer), answer.answerable()
+    refused = decided([not each for each in answered], not can, "f1")
+    shares = [refused, decided(answered, can, "f1")]
+    right = _CORRECT[correct].value(answer) if any(answered) and can else 0.0
+    taken = sum(answered) + len(answered) * can
+    shares.append(Share(2 * right * sum(answered), taken) if taken and right == right else _NOTHING)
     for value in (_recall(answer), _precision(answer)):
-        found.append(Share(value, 1) if any(said) and value == value else _NOTHING)
-    return Blend("trust", *found)
+        shares.append(Share(value, 1) if any(answered) and value == value else _NOTHING)
+    return Blend("trust", *shares)
 
 
 def _judged(answer: Assessment) -> dict[tuple[str, str], _Verdict]:
     """Return what is said of each sentence and what it cites; refuse what the answer does not cite."""
     answer.require_answers()
-    found: dict[tuple[str, str], _Verdict] = {}
-    for said in answer.judged(TOGETHER, needs="open", failed=True):
+    verdicts: dict[tuple[str, str], _Verdict] = {}
+    for each in answer.judged(TOGETHER, needs="open", failed=True):
         cited = answer.cited if answer.cited is not None else ()
-        docs = cited[int(said.aspect)] if said.aspect.isdecimal() and int(said.aspect) < len(cited) else ()
-        if said.item != _EVERY and said.item not in docs and said.item.removeprefix(_ALL_BUT) not in docs:
+        docs = cited[int(each.aspect)] if each.aspect.isdecimal() and int(each.aspect) < len(cited) else ()
+        if each.item != _EVERY and each.item not in docs and each.item.removeprefix(_ALL_BUT) not in docs:
             raise InputError(
                 f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: the judgements hold"
-                f" sentence {visible(said.aspect)!r} and {visible(said.item)!r}, which the answer does not"
+                f" sentence {visible(each.aspect)!r} and {visible(each.item)!r}, which the answer does not"
                 " cite there; expected * for all that it cites, an id, or -id for all but that one"
             )
-        found[said.aspect, said.item] = None if math.isnan(said.grade) else said.grade == 1
-    return found
+        verdicts[each.aspect, each.item] = None if math.isnan(each.grade) else each.grade == 1
+    return verdicts
 
 
 def _live(answer: Assessment, at: int) -> list[str]:
@@ -175,12 +174,12 @@ def _precision(answer: Assessment) -> Share:
     said = _judged(answer)
     if answer.cited is None:
         return _share(answer, [None]) if said else share(0, 0)
-    found: list[_Verdict] = []
+    precise: list[_Verdict] = []
     for at in range(len(answer.cited)):
         docs = _live(answer, at)
         together = _together(answer, said, at) if docs else False
-        found += [_precise(answer, said, at, doc, together) for doc in docs]
-    return _share(answer, found) if found else Share(0, 0)
+        precise += [_precise(answer, said, at, doc, together) for doc in docs]
+    return _share(answer, precise) if precise else Share(0, 0)
 
 
 def _together(answer: Assessment, said: _Said, at: int) -> _Verdict:
@@ -198,9 +197,11 @@ def _precise(answer: Assessment, said: _Said, at: int, doc: str, together: _Verd
     docs = _live(answer, at)
     if len(docs) == 1 or together is False:
         return together
+    # Of two, all but the one is the other one alone, and may have been judged under either name.
     others = [other for other in docs if other != doc] if len(docs) == 2 else []
     names = [doc, *(_ALL_BUT + other for other in others)], [_ALL_BUT + doc, *others]
     alone, rest = (_found(said, at, each) for each in names)
+    # Superfluous: it does not support the sentence alone, and the others do without it.
     superfluous = rest if alone is False else False if alone or rest is False else None
     if superfluous is None:
         return _told(answer, at, None, names)
@@ -222,11 +223,3 @@ def _told(answer: Assessment, at: int, verdict: _Verdict, needed: Iterable[Seque
         if not any((str(at), name) in judged for name in names):
             answer.absent(TOGETHER, str(at), names[0])
     return None
-
-
-def _share(answer: Assessment, verdicts: Iterable[_Verdict]) -> Share:
-    """Return the share of which it is so; what is not known is left out, or is one end."""
-    end = answer.stand_in()
-    values = [end if verdict is None else float(verdict) for verdict in verdicts]
-    known = [value for value in values if not math.isnan(value)]
-    return share(math.fsum(known), len(known))

@@ -40,8 +40,8 @@ def citations(answer: Assessment, *, count: Literal["distinct", "all"] = "distin
     answer.require_answers()
     if answer.cited is None:
         return math.nan
-    found = [doc for cited in answer.cited for doc in cited]
-    return float(len(found) if count == "all" else len(set(found) - {None}))
+    cited_docs = [doc for cited in answer.cited for doc in cited]
+    return float(len(cited_docs) if count == "all" else len(set(cited_docs) - {None}))
 
 
 @measure(lacking=_GIVE_THE_ANSWERS, papers=("thakur2025support",))
@@ -127,10 +127,10 @@ def citation_recall(
 
 def _citations(answer: Assessment, scale: Scale, credit: str = "weighted") -> list[list[float]]:
     """Return the grades of the citations of each sentence that cites; NaN where a grade is missing."""
-    found = [[judgement.grade for judgement in judged] for judged in of_citations(answer, scale).values()]
+    sentences = [[each.grade for each in judged] for judged in of_citations(answer, scale).values()]
     if credit == "full":
-        return [[grade if grade != grade else float(grade == 1) for grade in grades] for grades in found]
-    return found
+        return [[grade if grade != grade else float(grade == 1) for grade in grades] for grades in sentences]
+    return sentences
 
 
 def of_citations(answer: Assessment, scale: Scale) -> dict[str, list[Judgement]]:
@@ -147,30 +147,18 @@ def of_citations(answer: Assessment, scale: Scale) -> dict[str, list[Judgement]]
         return sentences
     for judgement in judged:
         _refuse_stranger(answer, answer.cited, judgement)
-    said = {(judgement.aspect, judgement.item): judgement for judgement in judged}
+    # By the answer and not by the judgements: a citation that nobody judged is missing, not away.
+    of_pair = {(judgement.aspect, judgement.item): judgement for judgement in judged}
     for number, docs in enumerate(answer.cited):
         if docs:
             name = str(number)
-            sentences[name] = [_of_citation(answer, scale, said, name, doc) for doc in _once(docs)]
+            sentences[name] = []
+            for place, doc in enumerate(docs):
+                if doc is None:  # it leads nowhere, and each that does so counts
+                    sentences[name].append(Judgement(0.0, None, None, math.nan, name, ""))
+                elif doc not in docs[:place]:
+                    sentences[name].append(of_pair.get((name, doc)) or answer.absent(scale, name, doc))
     return sentences
-
-
-def _of_citation(
-    answer: Assessment,
-    scale: Scale,
-    said: dict[tuple[str, str], Judgement],
-    sentence: str,
-    doc: str | None,
-) -> Judgement:
-    """Return what was said of a citation; one that was not judged is missing."""
-    if doc is None:
-        return Judgement(0.0, None, None, math.nan, sentence, "")
-    return said.get((sentence, doc)) or answer.absent(scale, sentence, doc)
-
-
-def _once(docs: tuple[str | None, ...]) -> list[str | None]:
-    """Return each document once, and everything that leads nowhere."""
-    return [doc for at, doc in enumerate(docs) if doc is None or doc not in docs[:at]]
 
 
 def _refuse_stranger(

@@ -92,8 +92,8 @@ def answer_f1(answer: Assessment) -> Blend:
     >>> round(rageval.evaluate_answers("answer_f1", judged)["r"]["answer_f1"].value, 4)
     0.6667
     """
-    found = _entailed(answer)
-    return Blend("f1", _share(answer, found.own.values()), _share(answer, found.gold.values()))
+    entailed = _entailed(answer)
+    return Blend("f1", _share(answer, entailed.own.values()), _share(answer, entailed.gold.values()))
 
 
 @measure(papers=("ru2024ragchecker",))
@@ -158,12 +158,12 @@ def context_utilization(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("context_utilization", judged)["r"]["context_utilization"].value
     0.5
     """
-    found, end = _entailed(answer), answer.stand_in()
+    entailed, end = _entailed(answer), answer.stand_in()
     used: list[float] = []
-    for claim in found.gold_by if found.gold else ():
-        there = _any(found.gold_by[claim].values())
-        said = found.gold[claim] if claim in found.gold else _absent(answer, claim, _ANSWER)
-        value = end if said is None else float(said)
+    for claim in entailed.gold_by if entailed.gold else ():
+        there = _any(entailed.gold_by[claim].values())
+        held = entailed.gold[claim] if claim in entailed.gold else _absent(answer, claim, _ANSWER)
+        value = end if held is None else float(held)
         # Whether it was there to be used is decided, where it is open, as is best (or worst) for the whole.
         if there or (there is None and value == end):
             used.append(value)
@@ -305,28 +305,30 @@ def all_supported(answer: Assessment) -> Share:
     >>> rageval.evaluate_answers("all_supported", judged)["r"]["all_supported"].value
     0.0
     """
-    found = [_any(row) for row in _rows(_entailed(answer).own_by)]
-    return _share(answer, [_not(_any(map(_not, found)))] if found else [])
+    supported = [_any(row) for row in _rows(_entailed(answer).own_by)]
+    return _share(answer, [_not(_any(map(_not, supported)))] if supported else [])
 
 
 def _entailed(answer: Assessment) -> _Entailed:
     """Return what the judgements say; `InputError` for one that is about nothing of that kind."""
-    found = _Entailed({}, {}, {}, {})
-    for said in answer.judged(ENTAILMENT, needs="open", failed=True):
-        verdict = None if math.isnan(said.grade) else said.grade == 1
-        kind, place = said.aspect.partition(":")[0], said.item
+    entailed = _Entailed({}, {}, {}, {})
+    for judgement in answer.judged(ENTAILMENT, needs="open", failed=True):
+        # A judgement that failed says neither yes nor no.
+        verdict = None if math.isnan(judgement.grade) else judgement.grade == 1
+        kind, place = judgement.aspect.partition(":")[0], judgement.item
         if (kind, place) == (_OWN, _GOLD):
-            found.own[said.aspect] = verdict
+            entailed.own[judgement.aspect] = verdict
         elif (kind, place) == (_GOLD, _ANSWER):
-            found.gold[said.aspect] = verdict
+            entailed.gold[judgement.aspect] = verdict
         elif kind in (_OWN, _GOLD) and place not in (_GOLD, _ANSWER):
-            by = found.own_by if kind == _OWN else found.gold_by
-            by.setdefault(said.aspect, {})[place] = verdict
+            by = entailed.own_by if kind == _OWN else entailed.gold_by
+            by.setdefault(judgement.aspect, {})[place] = verdict
         else:
-            raise _stranger(answer, said)
-    for by in (found.own_by, found.gold_by):
+            raise _stranger(answer, judgement)
+    # A passage was there for every claim, or for none: what lacks beside others is missing.
+    for by in (entailed.own_by, entailed.gold_by):
         _complete(answer, by)
-    return found
+    return entailed
 
 
 def _stranger(answer: Assessment, said: Judgement) -> InputError:
@@ -357,42 +359,44 @@ def _rows(by: _By) -> Iterable[Iterable[_Verdict]]:
     return [row.values() for row in by.values()]
 
 
-def _relevant(found: _Entailed) -> dict[str, _Verdict]:
+def _relevant(entailed: _Entailed) -> dict[str, _Verdict]:
     """Return whether each passage entails some claim of gold."""
-    passages = dict.fromkeys(passage for row in found.gold_by.values() for passage in row)
-    return {passage: _any(row[passage] for row in found.gold_by.values()) for passage in passages}
+    passages = dict.fromkeys(passage for row in entailed.gold_by.values() for passage in row)
+    return {passage: _any(row[passage] for row in entailed.gold_by.values()) for passage in passages}
 
 
 def _held(answer: Assessment) -> list[tuple[_Verdict, _Verdict]]:
     """Return of each claim of the answer whether some passage entails it, and whether gold does."""
-    found = _entailed(answer)
-    if not found.own:
+    entailed = _entailed(answer)
+    if not entailed.own:
         return []
-    return [(_any(row.values()), _right(answer, found, claim)) for claim, row in found.own_by.items()]
+    return [(_any(row.values()), _right(answer, entailed, claim)) for claim, row in entailed.own_by.items()]
 
 
-def _right(answer: Assessment, found: _Entailed, claim: str) -> _Verdict:
-    return found.own[claim] if claim in found.own else _absent(answer, claim, _GOLD)
+def _right(answer: Assessment, entailed: _Entailed, claim: str) -> _Verdict:
+    return entailed.own[claim] if claim in entailed.own else _absent(answer, claim, _GOLD)
 
 
 def _noise(answer: Assessment) -> list[tuple[_Verdict, _Verdict]]:
     """Return of each claim of the answer whether it is noise of relevant passages, and of irrelevant ones."""
-    found = _entailed(answer)
-    relevant = _relevant(found)
-    if not found.own or not relevant:
+    entailed = _entailed(answer)
+    relevant = _relevant(entailed)
+    if not entailed.own or not relevant:
         return []
     noise = []
-    for claim, row in found.own_by.items():
-        wrong = _not(_right(answer, found, claim))
+    for claim, row in entailed.own_by.items():
+        wrong = _not(_right(answer, entailed, claim))
         known = {passage: relevant.get(passage) for passage in row}
         of_relevant = _any(_both(row[passage], known[passage]) for passage in row)
         of_others = _any(_both(row[passage], _not(known[passage])) for passage in row)
+        # What both kinds of passages entail is noise of the relevant ones, and counts once.
         noise.append((_both(wrong, of_relevant), _both(_both(wrong, of_others), _not(of_relevant))))
     return noise
 
 
 def _share(answer: Assessment, verdicts: Iterable[_Verdict], better: str = "") -> Share:
-    """Return the share of claims of which it is so; one that is not known is left out, or is one end."""
+    """Return the share of verdicts that are so; one that is not known is left out, or is one end."""
+    # Of what is bad, the worst that can be missing is a claim of which it is so.
     end = 1 - answer.stand_in() if better == LOWER else answer.stand_in()
     values = [end if verdict is None else float(verdict) for verdict in verdicts]
     known = [value for value in values if not math.isnan(value)]
@@ -401,8 +405,9 @@ def _share(answer: Assessment, verdicts: Iterable[_Verdict], better: str = "") -
 
 def _any(verdicts: Iterable[_Verdict]) -> _Verdict:
     """Return whether any is so; None where that hangs on one that is not known."""
-    found = set(verdicts)
-    return True if True in found else None if None in found else False
+    # Three values: one that is so decides, whatever is not known of the others.
+    seen = set(verdicts)
+    return True if True in seen else None if None in seen else False
 
 
 def _both(one: _Verdict, other: _Verdict) -> _Verdict:

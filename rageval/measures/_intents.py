@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 from rageval.measures import ties
-from rageval.measures._gains import discounted, logarithmic, ratio
 from rageval.measures._sets import nuggets_found
 from rageval.measures.base import Between, Grade, measure
-from rageval.measures.ranking import Ranking, Share
+from rageval.measures.ranking import Ranking, Share, discounted, logarithmic, ratio
 
 
 @measure(sees="nuggets", intents=True, ties=ties.D_NDCG, typeset="D-nDCG", papers=("sakai2011evaluating",))

@@ -10,8 +10,11 @@ from typing import Literal
 
 from rageval.errors import MeasureError
 from rageval.measures import bounds, ties
-from rageval.measures._gains import (
+from rageval.measures.base import Alpha, Grade, measure
+from rageval.measures.exact_ideal import exact_ideal
+from rageval.measures.ranking import (
     Discount,
+    Ranking,
     always_there,
     discounted,
     geometric,
@@ -19,9 +22,6 @@ from rageval.measures._gains import (
     ratio,
     reciprocal,
 )
-from rageval.measures.base import Alpha, Grade, measure
-from rageval.measures.exact_ideal import exact_ideal
-from rageval.measures.ranking import Ranking
 
 _DEEPEST_INDEPENDENT = 10**7  # nothing is sized by a number that somebody typed
 _GREEDY = "greedy is not the best ideal there"
@@ -275,6 +275,7 @@ def _independently(
     normalise: str,
 ) -> float:
     """Return the run's sum over that for a document supporting every attainable nugget at every rank to k."""
+    # ndeval divides at every rank but the first.
     if normalise == "none" or (normalise == "ndeval" and k == 1):
         return gained
     if k is not None and k > _DEEPEST_INDEPENDENT:

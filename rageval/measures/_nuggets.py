@@ -130,6 +130,7 @@ def nugget_f(answer: Assessment, *, beta: Annotated[float, Between(0.0, 1000.0)]
     if not vital or math.isnan(length):
         return math.nan
     recall = sum(nugget.grade == 1 for nugget in vital) / len(vital)
+    # Length stands for precision: each nugget that is there allows so many characters.
     allowance = _ALLOWANCE * sum(nugget.grade == 1 for nugget in nuggets)
     precision = 1.0 if length <= allowance else allowance / length
     below = beta**2 * precision + recall
@@ -165,6 +166,7 @@ def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none")
     """
     criteria = answer.judged(SUPPORT, needs="weight")
     won = math.fsum([criterion.weight * criterion.grade for criterion in criteria])
+    # Faults have weights below 0: they lose points, and none can be won by them.
     to_win = math.fsum([max(criterion.weight, 0.0) for criterion in criteria])
     return share(max(won, 0.0) if floor == "zero" else won, to_win)
 
@@ -266,6 +268,7 @@ def bank_recall(answer: Assessment) -> float:
     0.75
     """
     bad, lacking = grades(answer.judged(REDUNDANT)), grades(answer.judged(LACKING))
+    # What people say is lacking stands in no bank, so it is counted beside those that are good.
     good = len(bad) - sum(bad)
     wanted = good + sum(lacking)  # without end where a failed count is taken for the worst
     return good / wanted if lacking and wanted else math.nan

@@ -6,9 +6,8 @@ import math
 from typing import Literal
 
 from rageval.measures import bounds, ties
-from rageval.measures._gains import discounted, graded_gains, logarithmic, ratio
 from rageval.measures.base import Grade, measure
-from rageval.measures.ranking import Ranking
+from rageval.measures.ranking import Ranking, discounted, graded_gains, logarithmic, ratio
 
 
 @measure(
@@ -85,12 +84,12 @@ def map_ia(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     0.75
     """
     documents_of = ranking.topic.documents_of(rel)
-    found: dict[int, int] = {}
+    supported: dict[int, int] = {}
     precisions = []
     for hit in ranking.hits(k, rel):
         for nugget in hit.nuggets:
-            found[nugget] = found.get(nugget, 0) + 1
-            precision = found[nugget] / hit.rank / documents_of[nugget]
+            supported[nugget] = supported.get(nugget, 0) + 1
+            precision = supported[nugget] / hit.rank / documents_of[nugget]
             precisions.append(precision * ranking.topic.weight_of(nugget))
     return ratio(math.fsum(precisions), ranking.weight(rel))
 

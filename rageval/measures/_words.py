@@ -61,8 +61,8 @@ def lexical_recall(
     0.75
     """
     nuggets = weighted(answer, LEXICAL, importance)
-    found = math.fsum([w * nugget.grade for w, nugget in nuggets])
-    return share(found, sum([w for w, _ in nuggets]))
+    won = math.fsum([w * nugget.grade for w, nugget in nuggets])
+    return share(won, sum([w for w, _ in nuggets]))
 
 
 @measure(typeset="Token $F_1$", papers=("rajpurkar2016squad",))

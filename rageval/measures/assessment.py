@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
 from rageval.errors import UsageError
-from rageval.measures._gains import Share
+from rageval.measures.ranking import Share
 from rageval.measures.scales import POSITION, Scale, _scale_named
 
 _Citations = tuple[tuple[str | None, ...], ...]  # what each sentence cites; None for what leads nowhere
@@ -150,6 +150,7 @@ class Assessment:
 
     def asked_by(self, measure: object) -> Self:
         """Return it for one measure, what others asked for forgotten."""
+        # One answer serves all measures of a query: what was looked up stays, what is counted does not.
         self._asker = measure
         self.lost, self.scales, self.was_judged, self.is_open = {}, [], False, False
         return self
@@ -168,6 +169,7 @@ class Assessment:
         seen = self._found.get((scale, needs))
         if seen is None:
             seen = self._found[scale, needs] = self._sight.seen(scale, self.place, needs, self._asker)
+        # Once a measure, however often it asks, or what is missing would be counted twice.
         if scale not in self.scales:
             self.scales.append(scale)
             self.was_judged = self.was_judged or seen.own

@@ -37,7 +37,7 @@ from rageval.text import parted_at_formulas
 
 if TYPE_CHECKING:
     from rageval.measures.assessment import Assessment, Judgement
-    from rageval.measures.covering import Covering
+    from rageval.measures.spans import Covering
 
     Weighs = Callable[[Mapping[str, Any], Judgement], float]
 
@@ -130,6 +130,7 @@ class Parameter(NamedTuple):
     def read(self, value: Any, measure: str) -> Any:
         """Return the value checked, and read from text where it is text."""
         if self.choices:
+            # As in names: capitals do not matter, nor whether - or _ is typed.
             chosen = str(value).lower().replace("-", "_")
             if chosen not in self.choices:
                 raise MeasureError(
@@ -158,6 +159,7 @@ class Parameter(NamedTuple):
     def _number(self, value: Any, measure: str) -> Any:
         kind = "a whole number" if self.kind is int else "a number"
         try:
+            # True would pass for 1, and int() would cut 1.5; a number is what was typed, or refused.
             number = self.kind(value)
             if isinstance(value, bool) or number != float(value):
                 raise ValueError
@@ -232,11 +234,14 @@ class Measure:
             value = self.function(query, **self._arguments)
         except RagevalError:
             raise
+        # A mistake in somebody's formula is told with its query and its line; anything else is ours.
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             what = f"{type(error).__name__}: {error!s:.200}{_place(error)}"
             raise MeasureError(f"{self}: failed on the query {query.query_id!r} ({what})") from error
+        # Asked for every query: a look at the type is the cheapest check there is.
         if type(value) is not self._kind:
             value = self._number(value, query)
+        # NaN is no number, and says that the value is not defined.
         if not -_MOST <= value <= _MOST and value == value:
             raise MeasureError(
                 f"{self}: returned {value!r} for the query {query.query_id!r}; expected a number"
@@ -357,6 +362,7 @@ class Measure:
     @property
     def bounds(self) -> Bounds | None:
         """Its bounds over what is unjudged, where they are known with these parameters."""
+        # Bounds are of each query's value; what a function makes of all of them is not known.
         bounds = None if callable(self.aggregate) else self.about.bounds
         return bounds if bounds is not None and bounds.known_for(self.parameters) else None
 
@@ -410,6 +416,7 @@ class Measure:
         if not self.gives_shares or self.about.over == POOL:
             return page
         examples = [at for at in (page.find("\nExample:"), page.find("\n>>> ")) if at >= 0]
+        # What all measures of shares have stands behind a page's own words, and before its example.
         place = min(examples, default=len(page))
         return f"{page[:place]}\n{_OVER_PAGE}\n{page[place:]}"
 
@@ -433,7 +440,10 @@ class Measure:
             guest = None if name.startswith("__") else _guest()
             for known in guest.__mro__ if guest else ():
                 if name in known.__dict__:
-                    return _bound(known.__dict__[name], self)
+                    # As it is of an instance: of a method, bound to it.
+                    attribute = known.__dict__[name]
+                    bind = getattr(type(attribute), "__get__", None)
+                    return bind(attribute, self, type(self)) if bind else attribute
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
@@ -506,15 +516,15 @@ def _typeset_parameter(name: str, value: object) -> str:
 
 def _found_again(module: str, name: str, given: Mapping[str, Any], k: int | None) -> Measure:
     """Return the measure of this name in a module, as it was when it was pickled."""
-    found: Any = import_module(module)
+    member: Any = import_module(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
-    if not isinstance(found, Measure):
+        member = getattr(member, part, None)
+    if not isinstance(member, Measure):
         raise MeasureError(
             f"{name}: no measure of this name stands in {module}; one that is pickled must be defined at the"
             " top of a module, which can be imported wherever it is read"
         )
-    return Measure(found.function, given, k, found.about)
+    return Measure(member.function, given, k, member.about)
 
 
 def _guest() -> type[Measure] | None:
@@ -523,12 +533,6 @@ def _guest() -> type[Measure] | None:
         return None
     guest: type[Measure] = above("guest")()
     return guest
-
-
-def _bound(attribute: Any, instance: object) -> Any:
-    """Return an attribute of a class as it is of an instance."""
-    get = getattr(type(attribute), "__get__", None)
-    return get(attribute, instance, type(instance)) if get else attribute
 
 
 @typing.overload
@@ -627,6 +631,7 @@ def _name_of(parameter: inspect.Parameter) -> str:
 def _place(error: Exception) -> str:
     """Return where somebody's function failed, ` at FILE:LINE`: the traceback is not shown."""
     trace = error.__traceback__
+    # The last frame is where it failed; those before are how it was called.
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     if trace is None or trace.tb_frame.f_code is Measure.value.__code__:  # it could not even be called
@@ -646,6 +651,7 @@ def checked_direction(better: Any, name: str) -> str:
 
 def _checked_cutoff(k: Any, name: str) -> int:
     """Return the cut-off if it is a whole number from 1, else raise."""
+    # int() reads more than people mean: "1_0", " 3 ", digits of other scripts.
     if isinstance(k, str) and k.isascii() and k.isdigit() and len(k) < 20:
         k = int(k)
     if isinstance(k, bool) or not hasattr(k, "__index__") or k < 1 or k >= 2**31:
@@ -679,6 +685,7 @@ def _evaluated(name: str, function: Callable[..., Any]) -> Any:
     if not isinstance(hint, str):
         return hint
     try:
+        # This one alone: others, such as that of the first argument, may name what only type checkers import.
         return eval(hint, getattr(function, "__globals__", {}))
     except Exception as error:
         raise MeasureError(
@@ -694,6 +701,7 @@ def _parameter(name: str, hint: Any, default: Any, measure: str) -> Parameter:
         return Parameter(name, str, default, choices=typing.get_args(hint))
     limits = None
     if typing.get_origin(hint) is Annotated:
+        # The range stands behind the type: `Annotated[int, Between(1, 5)]`.
         hint, *extras = typing.get_args(hint)
         limits = next((extra for extra in extras if isinstance(extra, Between)), None)
     if not isinstance(default, int | float | str | None):

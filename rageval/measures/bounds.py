@@ -28,9 +28,12 @@ from itertools import accumulate, product
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from rageval.measures._gains import (
+from rageval.measures.ranking import (
     Discount,
     Nuggets,
+    Ranking,
+    Share,
+    Topic,
     always_there,
     discounted,
     geometric,
@@ -40,7 +43,6 @@ from rageval.measures._gains import (
     ratio,
     reciprocal,
 )
-from rageval.measures.ranking import Ranking, Share, Topic
 
 _Parameters = Mapping[str, Any]
 Document = int | str  # the number of a judged document, the id of one that nobody judged
@@ -146,23 +148,24 @@ def ranked(
     """
     depth = ranking.depth(k)
     ranks, number = undecided if undecided is not None else ((), 0)
-    found: list[Nuggets | None] = [None if undecided is None else ()] * depth
+    supported: list[Nuggets | None] = [None if undecided is None else ()] * depth
     grades: list[int | float] = [0] * depth
     for rank in ranks:
         if rank <= depth:
-            found[rank - 1] = None
+            supported[rank - 1] = None
     judged_below = 0
     for hit in ranking.hits(rel=None):
         if hit.rank <= depth:
-            found[hit.rank - 1] = ranking.topic.nuggets_of(hit.document, rel)
+            supported[hit.rank - 1] = ranking.topic.nuggets_of(hit.document, rel)
             grades[hit.rank - 1] = hit.grade
         else:
             judged_below += 1
     if undecided is not None:
-        return _Top(ranking.topic, rel, k, found, grades, ranking.retrieved, number - found.count(None))
+        others = number - supported.count(None)
+        return _Top(ranking.topic, rel, k, supported, grades, ranking.retrieved, others)
     # Unjudged documents below the cut-off are not scored, but may be relevant, which lowers recall.
     others = ranking.retrieved - depth - judged_below
-    return _Top(ranking.topic, rel, k, found, grades, ranking.retrieved, others)
+    return _Top(ranking.topic, rel, k, supported, grades, ranking.retrieved, others)
 
 
 def _coverage_ends(query: _Top, parameters: _Parameters) -> Ends:
@@ -179,9 +182,9 @@ def _coverage_ends(query: _Top, parameters: _Parameters) -> Ends:
 
 def _recall_ends(query: _Top, _: _Parameters) -> Ends:
     """Return the ends of recall."""
-    found, total, more = len(query.relevant), query.total, len(query.unjudged)
+    relevant, total, more = len(query.relevant), query.total, len(query.unjudged)
     # Least: every unjudged document is relevant but those in the top k; most: those are, and no other.
-    return Ends(Share(found, total + query.others), Share(found + more, total + more))
+    return Ends(Share(relevant, total + query.others), Share(relevant + more, total + more))
 
 
 def _all_gold_ends(query: _Top, _: _Parameters) -> Ends:
@@ -195,8 +198,8 @@ def _all_gold_ends(query: _Top, _: _Parameters) -> Ends:
 def _p_ends(query: _Top, _: _Parameters) -> Ends:
     """Return the ends of precision."""
     depth = query.k or query.retrieved
-    found, more = len(query.relevant), len(query.unjudged)
-    return Ends(Share(found, depth), Share(found + more, depth))
+    relevant, more = len(query.relevant), len(query.unjudged)
+    return Ends(Share(relevant, depth), Share(relevant + more, depth))
 
 
 def _success_ends(query: _Top, _: _Parameters) -> Ends:
@@ -215,13 +218,13 @@ def _rr_ends(query: _Top, _: _Parameters) -> Ends:
 
 def _ap_ends(query: _Top, _: _Parameters) -> Ends:
     """Return the ends of average precision."""
-    found, total, open_ = query.relevant, query.total, query.unjudged
+    relevant, total, open_ = query.relevant, query.total, query.unjudged
     number = range(len(open_) + 1)
     # With x more relevant documents in the top k, the best places for them are the first open ones, and the
     # worst the last; x itself has to be tried, because each also counts in the denominator.
-    most = max(_average_precision([*found, *open_[:x]], total + x) for x in number)
+    most = max(_average_precision([*relevant, *open_[:x]], total + x) for x in number)
     total += query.others
-    least = min(_average_precision([*found, *open_[len(open_) - x :]], total + x) for x in number)
+    least = min(_average_precision([*relevant, *open_[len(open_) - x :]], total + x) for x in number)
     return Ends(least, most)
 
 
@@ -287,21 +290,6 @@ def _nrbp_ends(query: _Top, parameters: _Parameters) -> Ends:
 def _p_ia_ends(query: _Top, _: _Parameters) -> Ends:
     """Return the ends of intent-aware precision, of which seeing a nugget again gains as much."""
     return _attainable_ends(query, 0.0, lambda rank: 1.0, query.k or query.retrieved)
-
-
-def _alpha_ndcg_ends(query: _Top, parameters: _Parameters) -> Ends:
-    """Return the ends of alpha-nDCG."""
-    return _ideal_ends(query, parameters, logarithmic)
-
-
-def _nerr_ia_ends(query: _Top, parameters: _Parameters) -> Ends:
-    """Return the ends of nERR-IA."""
-    return _ideal_ends(query, parameters, reciprocal)
-
-
-def _nnrbp_ends(query: _Top, parameters: _Parameters) -> Ends:
-    """Return the ends of nNRBP."""
-    return _ideal_ends(query, parameters, geometric(parameters["beta"]))
 
 
 def _ideal_ends(query: _Top, parameters: _Parameters, discount: Discount) -> Ends:
@@ -432,9 +420,9 @@ def _levels(topic: Topic, judged: Sequence[tuple[float, int | float]], dcg: str)
     levels: list[_Level] = []
     below: int | float = 0
     for grade in sorted({*grades, topic.highest}):
-        found = math.fsum(weight for weight, has in judged if has >= grade)
+        gained = math.fsum(weight for weight, has in judged if has >= grade)
         there = sum(each >= grade for each in grades)
-        levels.append(_Level(graded_gain(grade, dcg) - graded_gain(below, dcg), found, there))
+        levels.append(_Level(graded_gain(grade, dcg) - graded_gain(below, dcg), gained, there))
         below = grade
     return levels
 
@@ -445,13 +433,13 @@ def _cheapest(
     """Return numerator and ideal where numerator − price · ideal is least."""
     best = [(0.0, 0.0, 0.0)] * len(taken)  # of the grades above, with at most so many open documents
     for level in reversed(levels):
-        least, found = (math.inf, 0.0, 0.0), []
+        least, leasts = (math.inf, 0.0, 0.0), []
         for m, (more, (_, above, below)) in enumerate(zip(taken, best, strict=True)):
             above += level.worth * (level.found + more)
             below += level.worth * ideal[min(level.there + m, len(ideal) - 1)]
             least = min(least, (above - price * below, above, below))
-            found.append(least)
-        best = found
+            leasts.append(least)
+        best = leasts
     _, above, below = best[-1]
     return above, below
 
@@ -479,10 +467,10 @@ def _unjudged(ranking: Sequence[Document]) -> set[str]:
 
 def _seen(topic: Topic, rel: int, k: int | None, ranking: Sequence[Document], unjudged: set[str]) -> _Top:
     top = ranking[:k]
-    found = [None if isinstance(doc, str) else topic.nuggets_of(doc, rel) for doc in top]
+    supported = [None if isinstance(doc, str) else topic.nuggets_of(doc, rel) for doc in top]
     grades = [0 if isinstance(doc, str) else topic.grade(doc) for doc in top]
     inside = sum(isinstance(doc, str) for doc in top)
-    return _Top(topic, rel, k, found, grades, len(ranking), len(unjudged) - inside)
+    return _Top(topic, rel, k, supported, grades, len(ranking), len(unjudged) - inside)
 
 
 def _least_coverage(topic: Topic, rel: int, k: int | None, docs: Both, parameters: _Parameters) -> float:
@@ -596,7 +584,9 @@ P = Bounds(_p_ends, _least_p)
 SUCCESS = Bounds(_success_ends, _least_success)
 NDCG = Bounds(_ndcg_ends, _least_ndcg, graded=True)
 ALPHA_DCG = Bounds(_gain_ends, _least_alpha_dcg)
-ALPHA_NDCG = Bounds(_alpha_ndcg_ends, _least_alpha_ndcg)
-NERR_IA, NNRBP, NRBP = map(Bounds, (_nerr_ia_ends, _nnrbp_ends, _nrbp_ends))
+ALPHA_NDCG = Bounds(lambda query, given: _ideal_ends(query, given, logarithmic), _least_alpha_ndcg)
+NERR_IA = Bounds(lambda query, given: _ideal_ends(query, given, reciprocal))
+NNRBP = Bounds(lambda query, given: _ideal_ends(query, given, geometric(given["beta"])))
+NRBP = Bounds(_nrbp_ends)
 P_IA = Bounds(_p_ia_ends, only={"over": ("topics",)})  # of sums over topics, least shares are not the least
 ERR_IA = Bounds(_err_ia_ends, only={"normalise": ("none", "independent")})

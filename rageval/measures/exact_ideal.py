@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from rageval.errors import MeasureError
-from rageval.measures._gains import Gains, Nuggets, discounted, gained, logarithmic, novelty, ratio
-from rageval.measures.ranking import Topic
+from rageval.measures.ranking import Gains, Nuggets, Topic, discounted, gained, logarithmic, novelty, ratio
 from rageval.text import visible
 
 _Kinds = Mapping[Nuggets, int]  # set of nuggets -> how many documents support just these
@@ -29,8 +28,8 @@ _NO_GAP = 1e-12
 
 def exact_ideal(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
     """Return (rank, gain) of the best ranking of the query's documents, proved to be the best."""
-    found: Gains = topic.keep(("exact", k, alpha, rel), lambda: _best(topic, k, alpha, rel))
-    return found
+    gains: Gains = topic.keep(("exact", k, alpha, rel), lambda: _best(topic, k, alpha, rel))
+    return gains
 
 
 def gap_to_greedy(topic: Topic, k: int | None, alpha: float, rel: int) -> float:
@@ -50,9 +49,9 @@ def _best(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
     if not kinds or not _may_be_beaten(kinds, depth, alpha, discounted(greedy, logarithmic), topic.weight_of):
         return greedy
     order = _best_order(kinds, depth, alpha, topic.query_id, topic.weight_of)
-    found = list(enumerate(gained(order, alpha, topic.weights), 1))
+    exact = list(enumerate(gained(order, alpha, topic.weights), 1))
     # The solver stops within a tolerance; greedy may be better by less than that.
-    return max(greedy, found, key=lambda gains: discounted(gains, logarithmic))
+    return max(greedy, exact, key=lambda gains: discounted(gains, logarithmic))
 
 
 def _may_be_beaten(kinds: _Kinds, depth: int, alpha: float, greedy: float, weight: _Weight) -> bool:
@@ -95,23 +94,25 @@ def _best_order(
     value, constraints = _programme(kinds, depth, alpha, weight)
     # Only which kind stands at which rank has to be whole: the rest then comes out whole by itself.
     whole = [float(at < len(sets) * depth) for at in range(len(value))]
-    found = milp(
+    solution = milp(
         [-_SCALE * each for each in value],
         integrality=whole,
         bounds=Bounds(0, 1),
         constraints=constraints,
         options={"mip_rel_gap": 0.0, "node_limit": _NODES},
     )
-    if found.status != 0:
-        reached = "" if found.x is None else f": {-found.fun / _SCALE:.4f} was found, and none is above "
-        reached += "" if found.x is None else f"{-found.mip_dual_bound / _SCALE:.4f}"
+    if solution.status != 0:
+        reached = ""
+        if solution.x is not None:
+            best, bound = -solution.fun / _SCALE, -solution.mip_dual_bound / _SCALE
+            reached = f": {best:.4f} was found, and none is above {bound:.4f}"
         raise MeasureError(
             f"query {visible(query)!r}: no best ranking was proved in {_NODES:,} steps at depth {depth:,}"
             f"{reached}; choose a smaller cut-off, or ideal=greedy"
         )
     order = []
     for rank in range(depth):
-        placed = [nuggets for t, nuggets in enumerate(sets) if found.x[t * depth + rank] > 0.5]
+        placed = [nuggets for t, nuggets in enumerate(sets) if solution.x[t * depth + rank] > 0.5]
         # 0 or 1 but for the solver's tolerance, and at most one kind a rank.
         order += placed[:1]
     return order

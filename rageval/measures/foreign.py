@@ -58,8 +58,8 @@ class ForeignMeasure:
         A measure that somebody defined for ir_measures may have an attribute `better` of its own.
         """
         counts = self.name in _COUNTS and not (self.name == "NumRet" and "rel" in self.measure.params)
-        said = getattr(self.measure, "better", NEITHER if counts else HIGHER)
-        return checked_direction(said, self.name)
+        declared = getattr(self.measure, "better", NEITHER if counts else HIGHER)
+        return checked_direction(declared, self.name)
 
     def called_by(self, peer: str) -> str | None:
         """Return the name that another tool has for it: ir_measures' own."""
@@ -120,7 +120,12 @@ class ForeignMeasure:
         number = {query: str(at) if self.by == _GDEVAL else query for at, query in enumerate(query_ids, 1)}
         run = {number[query]: docs for query, docs in ranking.items() if docs or self.aggregate == SUM}
         if self.by == _PYTREC_EVAL:
-            qrels = {query: _with_a_level(docs) for query, docs in qrels.items()}
+            # It counts documents by grade, from 0; where all are below it writes outside its memory. A
+            # document that no run holds changes no value.
+            qrels = {
+                query: docs if any(grade >= 0 for grade in docs.values()) else {**docs, _NO_ID: 0}
+                for query, docs in qrels.items()
+            }
         try:
             values = self._asked(_numbered(qrels, number), run) if run else {}
         except MemoryError:
@@ -140,11 +145,12 @@ class ForeignMeasure:
         measure = measure(judged_only=False) if self.judged_only else measure
         try:
             metrics = list(source.iter_calc([measure], qrels, run))
+        # Some providers divide by what a query may lack, and end for all queries: ask for each alone.
         except ZeroDivisionError:
             if len(run) == 1:
                 return dict.fromkeys(run, math.nan)
             alone = [self._asked(qrels, {query: docs}) for query, docs in run.items()]
-            return {query: found[query] for query, found in zip(run, alone, strict=True) if query in found}
+            return {query: values[query] for query, values in zip(run, alone, strict=True) if query in values}
         return {metric.query_id: float(metric.value) for metric in metrics}
 
     def refuse(self, highest: int | float, fractional: bool) -> None:
@@ -201,7 +207,11 @@ def _foreign_measure(measure: object) -> ForeignMeasure | None:
         return ForeignMeasure(measure)
     if not isinstance(measure, str):
         return None
-    for spelling in _spellings(ir_measures, measure):
+    # The text, and the text with the name as ir_measures writes it.
+    head = measure.partition("@")[0].partition("(")[0]
+    folded = head.strip().lower().replace("-", "_")
+    names = [name for name in ir_measures.measures.registry if name.lower() == folded]
+    for spelling in (measure, *(name + measure[len(head) :] for name in names if name != head)):
         try:
             parsed = ir_measures.parse_measure(spelling)
             parsed.validate_params()
@@ -228,6 +238,7 @@ def by_provider(measure: Measure | ForeignMeasure, provider: str) -> ForeignMeas
     able = _provider(ir_measures, provider)
     theirs = measure.measure if isinstance(measure, ForeignMeasure) else _as_theirs(measure, ir_measures)
     try:
+        # ir_measures checks parameters by `assert`.
         known = able.supports(theirs)
     except AssertionError as error:
         raise MeasureError(f"{measure}: ir_measures refuses its parameters: {error}") from None
@@ -248,6 +259,7 @@ def _as_theirs(measure: Measure, ir_measures: Any) -> Any:
     if name is None:
         raise MeasureError(f"{measure}: ir_measures has no such measure; leave out --provider")
     theirs = ir_measures.measures.registry[name]
+    # Ours are names of Python's, theirs have hyphens: exp_log2 is exp-log2.
     given: dict[str, Any] = {"cutoff": measure.k} if measure.k is not None else {}
     given |= {
         key: value.replace("_", "-") if isinstance(value, str) else value
@@ -268,14 +280,6 @@ def _numbered(qrels: Any, number: Mapping[str, str]) -> Any:
     return [record._replace(query_id=number[record.query_id]) for record in qrels]
 
 
-def _spellings(ir_measures: Any, text: str) -> list[str]:
-    """Return the text, and the text with the name as ir_measures writes it."""
-    head = text.partition("@")[0].partition("(")[0]
-    folded = head.strip().lower().replace("-", "_")
-    names = [name for name in ir_measures.measures.registry if name.lower() == folded]
-    return [text, *(name + text[len(head) :] for name in names if name != head)]
-
-
 def _provider(ir_measures: Any, name: str) -> Any:
     providers = ir_measures.providers.registry
     if name not in providers:
@@ -292,12 +296,3 @@ def _ir_measures() -> Any:
     except ImportError:
         raise MissingPackage("ir_measures", "this measure") from None
     return ir_measures
-
-
-def _with_a_level(grades: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the grades of a query, at least one of them not below 0.
-
-    pytrec_eval counts documents by grade, from 0; where all are below it writes outside its memory. A
-    document that no run holds changes no value.
-    """
-    return grades if any(grade >= 0 for grade in grades.values()) else {**grades, _NO_ID: 0}

@@ -26,12 +26,12 @@ def key_of(entry: str) -> str:
     >>> key_of("@article{smith2020some, title = {Some} }")
     'smith2020some'
     """
-    found = re.match(_KEY, entry.lstrip())
-    if found is None:
+    key = re.match(_KEY, entry.lstrip())
+    if key is None:
         raise MeasureError(
             f"papers: expected BibTeX such as '@article{{key, …}}', found {visible(entry[:80])!r}"
         )
-    return found[1]
+    return key[1]
 
 
 def entries(papers: Iterable[str]) -> dict[str, str]:
@@ -40,12 +40,13 @@ def entries(papers: Iterable[str]) -> dict[str, str]:
     >>> list(entries(["jarvelin2002cumulated", "@misc{me, title = {Mine} }"]))
     ['jarvelin2002cumulated', 'me']
     """
-    found = {}
+    by_key = {}
     for paper in papers:
+        # No key has an @, and every entry begins with one.
         entry = paper.strip() if "@" in paper else bibliography().get(paper, "")
         if not entry:
             raise MeasureError(
                 f"papers: {visible(paper[:80])!r} is no key of papers.bib; expected one, or a whole entry"
             )
-        found[key_of(entry)] = entry
-    return found
+        by_key[key_of(entry)] = entry
+    return by_key

@@ -100,10 +100,10 @@ def parse_measure(text: str) -> AnyMeasure:
     >>> parse_measure("α-nDCG(alpha=0.7)@5"), parse_measure("R@50"), parse_measure("ndcg_cut_10")
     (alpha_ndcg(alpha=0.7)@5, recall@50, ndcg@10)
     """
-    found = parse_measures(text)
-    if len(found) != 1:
-        raise MeasureError(f"expected one measure, found {len(found)}: {text!r}")
-    return found[0]
+    measures = parse_measures(text)
+    if len(measures) != 1:
+        raise MeasureError(f"expected one measure, found {len(measures)}: {text!r}")
+    return measures[0]
 
 
 def parse_measures(measures: object) -> list[AnyMeasure]:
@@ -124,27 +124,30 @@ def parse_measures(measures: object) -> list[AnyMeasure]:
 
 def spelled(text: str) -> list[tuple[str, AnyMeasure]]:
     """(spelling, measure) of all measures in the text; a bare number is one more cut-off of the last."""
+    # Whoever pastes a signature wants that number again; no name of a measure has a bar.
     if "|" in text:
         raise _of_signature(text.strip())
-    found: list[tuple[str, AnyMeasure]] = []
+    measures: list[tuple[str, AnyMeasure]] = []
     for part in _parts(text):
-        cut = re.fullmatch(_CUT, found[-1][0]) if found and _CUTOFF.fullmatch(part) else None
+        # `P.5,10` is `P.5` and `P.10`: a bare number stands behind what the last measure begins with.
+        cut = re.fullmatch(_CUT, measures[-1][0]) if measures and _CUTOFF.fullmatch(part) else None
         if part.lower() in SETS or part.lower().startswith("official:"):
-            found.extend((str(measure), measure) for measure in _official(part))
+            measures.extend((str(measure), measure) for measure in _official(part))
         elif cut:
             spelling = cut["head"] + part
-            found.append((spelling, _parsed(spelling)))
+            measures.append((spelling, _parsed(spelling)))
         else:
-            found.extend((name, _parsed(name)) for name in _every_cutoff(part))
-    if not found:
+            measures.extend((name, _parsed(name)) for name in _every_cutoff(part))
+    if not measures:
         raise MeasureError("no measure named; expected something like alpha_ndcg@10 (see: rageval measures)")
-    return found
+    return measures
 
 
 def _parts(text: str, blanks: bool = True) -> list[str]:
     """Return the text cut at commas, and at blanks, outside parentheses, brackets and braces."""
     parts, depth = [""], 0
     for character in text:
+        # Within parentheses a comma parts parameters, not measures.
         depth += (character in "([{") - (character in ")]}")
         if depth == 0 and (character == "," or (blanks and character.isspace())):
             parts.append("")
@@ -182,6 +185,7 @@ def _official(text: str) -> list[AnyMeasure]:
 
 def _parsed(text: str) -> AnyMeasure:
     """Ours if we have it, else ir_measures', else an error that helps."""
+    # The tables of trec_eval's names are loaded where a name is not ours.
     if not _is_of_ours(text):
         from rageval.measures.official import of_trec_eval
 
@@ -206,10 +210,12 @@ def _of_others(text: str) -> ForeignMeasure:
     name = _folded(text.partition("@")[0].partition("(")[0])
     if name in OF_RANX:
         raise MeasureError(f"{text}: {OF_RANX[name]}")
-    found = _foreign_measure(re.sub(r"(?i)^\s*r[-_]precision", "Rprec", text))
-    if found is None:
-        raise _unknown(text)
-    return found
+    theirs = _foreign_measure(re.sub(r"(?i)^\s*r[-_]precision", "Rprec", text))
+    if theirs is None:
+        names = [*builtin(), *ALIASES, *SHORT, *plugin_names("measures")]
+        hint = suggestion(name, names) or "; see: rageval measures"
+        raise MeasureError(f"unknown measure {text!r}{hint}")
+    return theirs
 
 
 def _own(text: str) -> Measure | None:
@@ -219,24 +225,25 @@ def _own(text: str) -> Measure | None:
         return None
     name = _folded(part["name"])
     if name in SHORT and part["parameters"] is None and part["k"] is None:
+        # Written with the capitals of ir_measures, as `Accuracy` is, it is theirs.
         return None if is_of_ir_measures(part["name"]) else _own(SHORT[name])
     name = ALIASES.get(name, name)
-    found = known(name) or plugin("measures", name)
-    if found is None:
+    ours = known(name) or plugin("measures", name)
+    if ours is None:
         return None
-    if not isinstance(found, Measure):
+    if not isinstance(ours, Measure):
         raise MeasureError(
-            f"the plug-in measure {name!r} is a {type(found).__name__}, expected a rageval Measure, as"
+            f"the plug-in measure {name!r} is a {type(ours).__name__}, expected a rageval Measure, as"
             " @rageval.measure makes of a function"
         )
-    if _folded(found.name) != name:
+    if _folded(ours.name) != name:
         raise MeasureError(
-            f"the plug-in {name!r} is the measure {found.name}, and would print as that; expected an entry"
-            f" point called {found.name}"
+            f"the plug-in {name!r} is the measure {ours.name}, and would print as that; expected an entry"
+            f" point called {ours.name}"
         )
     if part["parameters"] is not None:
-        found = found(**_parameters(part["parameters"], text))
-    return found if part["k"] is None else found @ _checked_cutoff(part["k"], name)
+        ours = ours(**_parameters(part["parameters"], text))
+    return ours if part["k"] is None else ours @ _checked_cutoff(part["k"], name)
 
 
 def _nobody_elses(measure: Measure) -> Measure:
@@ -286,6 +293,7 @@ def _of_signature(text: str) -> MeasureError:
         how = f"its parts are options of rageval {name}"
     else:
         measure = _parsed(name)
+        # A signature names every parameter, and the rules of scoring in one row with them: these are left.
         if isinstance(measure, Measure):
             measure = measure(**{rule: rules.pop(rule) for rule in measure.declared if rule in rules})
         if rules.get("ties") == "trec":
@@ -296,10 +304,3 @@ def _of_signature(text: str) -> MeasureError:
         f"{text:.200} is a signature, expected a measure; {how}, and compare the signatures (--format cite)"
         f"{older}"
     )
-
-
-def _unknown(text: str) -> MeasureError:
-    name = text.partition("@")[0].partition("(")[0]
-    names = [*builtin(), *ALIASES, *SHORT, *plugin_names("measures")]
-    hint = suggestion(_folded(name), names) or "; see: rageval measures"
-    return MeasureError(f"unknown measure {text!r}{hint}")

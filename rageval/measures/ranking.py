@@ -14,22 +14,138 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from heapq import heapify, heappop, heapreplace
 from itertools import compress, pairwise
 from typing import Any, NamedTuple, Self, TypeVar
 
 from rageval.errors import MeasureError
-from rageval.measures._gains import Gains as Gains
-from rageval.measures._gains import Nuggets as Nuggets
-from rageval.measures._gains import Share as Share
-from rageval.measures._gains import discounted, gained, logarithmic, novelty
-from rageval.measures._gains import novelties as novelties
+
+# The pieces that formulas of several families share: gains, discounts, shares, means.
+
+Nuggets = tuple[int, ...]
+Gains = list[tuple[int, float]]  # (rank, gain), best first
+Discount = Callable[[int], float]  # what a rank is worth
+
+
+def gained(documents: Sequence[Nuggets], alpha: float, weights: Sequence[float] | None = None) -> list[float]:
+    """Return what each document gains: (1−α)^c for each of its nuggets, c documents above supporting it, too.
+
+    With weights, each nugget gains so many times as much.
+
+    >>> gained([(1, 2), (2,), (2, 3)], alpha=0.5)
+    [2.0, 0.5, 1.25]
+    """
+    # Powers are made once, to the next power of two above what is needed, so that the cache has few sizes.
+    worth = novelties(2 ** len(documents).bit_length(), alpha)
+    seen: dict[int, int] = {}
+    gains = []
+    for nuggets in documents:
+        terms = []
+        for nugget in nuggets:
+            above = seen.get(nugget, 0)
+            seen[nugget] = above + 1
+            terms.append(worth[above] if weights is None else worth[above] * weights[nugget])
+        # Summed exactly: whatever order nuggets stand in, equal gains have equal bits, and ties stay ties.
+        gains.append(math.fsum(terms))
+    return gains
+
+
+def gain(nuggets: Nuggets, seen: Mapping[int, int], alpha: float, weight_of: Callable[[int], float]) -> float:
+    """Return Σ weight · (1−α)^seen over the nuggets, exactly and rounded once: equal gains, equal bits."""
+    return math.fsum([weight_of(n) * novelty(seen.get(n, 0), alpha) for n in nuggets])
+
+
+def novelty(seen: int, alpha: float) -> float:
+    """Return (1−α)^seen: what a nugget is worth that so many documents above support."""
+    return (1.0 - alpha) ** seen
+
+
+@lru_cache(maxsize=64)
+def novelties(times: int, alpha: float) -> list[float]:
+    """Return what a nugget is worth that was seen 0, 1, … times, so many numbers."""
+    return [novelty(seen, alpha) for seen in range(times)]
+
+
+def ratio(part: float, whole: float) -> float:
+    """Return part / whole, and 0 where there is nothing to divide by."""
+    return part / whole if whole > 0 else 0.0
+
+
+def discounted(gains: Gains, discount: Callable[[int], float]) -> float:
+    """Return Σ gain · discount(rank), the exact sum rounded once."""
+    return math.fsum([gain * discount(rank) for rank, gain in gains])
+
+
+@lru_cache(maxsize=10_000)
+def logarithmic(rank: int) -> float:
+    """Return 1/log2(1 + rank)."""
+    return 1 / math.log2(1 + rank)
+
+
+def reciprocal(rank: int) -> float:
+    """Return 1/rank."""
+    return 1 / rank
+
+
+def geometric(beta: float) -> Callable[[int], float]:
+    """Return the discount β^(rank − 1): of readers who go on to the next document with probability β."""
+    return lambda rank: beta ** (rank - 1)
+
+
+def graded_gains(documents: Iterable[tuple[int, int | float]], dcg: str) -> Gains:
+    """Return (rank, gain) of (rank, grade): the grade itself, or 2^grade − 1 with `exp_log2`."""
+    return [(rank, graded_gain(grade, dcg)) for rank, grade in documents]
+
+
+def graded_gain(grade: int | float, dcg: str) -> float:
+    """Return what a grade gains: itself, or 2^grade − 1 with `exp_log2`; nothing below 0."""
+    return float(max(grade, 0)) if dcg == "log2" else 2.0 ** max(grade, 0) - 1
+
+
+@lru_cache(maxsize=4096)
+def always_there(depth: int, alpha: float, discount: Discount) -> float:
+    """Return Σ (1−α)^(i−1) · discount(i): the gain of a nugget that every document supports."""
+    terms = []
+    worth = 1.0
+    for rank in range(1, depth + 1):
+        # Where α is 1, or after so many factors that nothing is left.
+        if not worth:
+            break
+        terms.append(worth * discount(rank))
+        worth *= 1 - alpha
+    return math.fsum(terms)
+
+
+class Share(float):
+    """A part of a whole: a number that remembers both, so that shares can be pooled over queries.
+
+    It is 0 where there is nothing to divide by. A measure whose function is annotated with it, `-> Share`,
+    has the option `over`: the mean of the queries' shares, or one share of all that the queries hold.
+
+    >>> found = Share(3, 4)
+    >>> found, found.part, found.whole, Share(0, 0)
+    (0.75, 3, 4, 0.0)
+    """
+
+    __slots__ = ("part", "whole")
+    part: float
+    whole: float
+
+    def __new__(cls, part: float, whole: float) -> Self:
+        """Take both; `MeasureError` for a part of less than nothing."""
+        # Nothing of nothing is a share, which weighs nothing where shares are pooled.
+        if not (0 < whole < math.inf and math.isfinite(part)) and not part == whole == 0:
+            raise MeasureError(f"Share({part!r:.80}, {whole!r:.80}): expected a number, and a whole above 0")
+        share = super().__new__(cls, part / whole if whole else 0.0)
+        share.part, share.whole = part, whole
+        return share
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.part, self.whole)
+
 
 _T = TypeVar("_T")
-_Order = Callable[
-    [int | None, float, int], Sequence[int]
-]  # (k, alpha, rel) -> documents to rank k, or deeper
 _ANYTHING = -(2**31)  # below any grade
 
 
@@ -158,6 +274,7 @@ class Topic:
     def grades(self) -> list[int | float]:
         """The grade of each judged document: the highest that any nugget gives it."""
         nugget, grade = self._pairs
+        # One nugget a document, as in plain qrels: the column is what is asked for.
         if len(nugget) == len(self):
             return grade
         pairs = self._all.pairs[self._first : self._last + 1]
@@ -351,7 +468,7 @@ class Ranking:
         # Usually the run is no deeper than the cut-off, and nothing has to be copied.
         if k is None or not hits or hits[-1].rank <= k:
             return hits
-        return hits[: bisect_right(hits, k, key=_rank)]
+        return hits[: bisect_right(hits, k, key=lambda hit: hit.rank)]
 
     def graded(self, k: int | None = None) -> tuple[Hit, ...]:
         """Return the documents with a grade above 0 among the top k, best first, whether whole or not."""
@@ -399,6 +516,7 @@ class Ranking:
         supported = topic.nuggets_of_all(documents, 1 if rel is None else rel)
         # The list of all grades pays if most of it is asked for.
         grade = topic.grades.__getitem__ if 2 * len(documents) > len(topic) else topic.grade
+        # In C as far as it goes: this is done for each run and each query.
         columns = zip(self.ranks, documents, map(grade, documents), supported, strict=True)
         hits = map(partial(tuple.__new__, Hit), columns)  # as Hit(...), three times as fast
         return hits if rel is None or topic._all_support(rel) else (hit for hit in hits if hit.nuggets)
@@ -460,11 +578,11 @@ def _mean_of(shares: Sequence[float]) -> float:
     return math.fsum(shares) / len(shares)
 
 
-def _trust(shares: Sequence[float]) -> float:
-    return _mean_of([_mean_of(shares[:2]), shares[2], _f1(shares[3:])])
-
-
-BLENDS: dict[str, Callable[[Sequence[float]], float]] = {"f1": _f1, "mean": _mean_of, "trust": _trust}
+BLENDS: dict[str, Callable[[Sequence[float]], float]] = {
+    "f1": _f1,
+    "mean": _mean_of,
+    "trust": lambda shares: _mean_of([_mean_of(shares[:2]), shares[2], _f1(shares[3:])]),
+}
 _BLENDED = {"f1": 2, "trust": 5}  # how many shares a rule takes
 
 
@@ -480,6 +598,7 @@ def pooled(values: Iterable[float], as_one: bool = False) -> float:
     known = list(values)
     blends = [value for value in known if isinstance(value, Blend)]
     if blends:
+        # Each share by itself: the F1 of pooled shares is no pooled F1.
         columns = zip(*(blend.shares for blend in blends), strict=True)
         return Blend(blends[0].rule, *(pooled(column, as_one) for column in columns))
     shares = [value for value in known if isinstance(value, Share)]
@@ -488,10 +607,6 @@ def pooled(values: Iterable[float], as_one: bool = False) -> float:
     number = len(shares) if as_one else 1
     part, whole = (math.fsum(each) for each in zip(*((one.part, one.whole) for one in shares), strict=True))
     return Share(part / number, whole / number)
-
-
-def _rank(hit: Hit) -> int:
-    return hit.rank
 
 
 class _Greedy:
@@ -524,6 +639,7 @@ class _Greedy:
         while heap and (k is None or len(self._gains) < k):
             before, place, nuggets = heap[0]
             now = math.fsum(map(minus, nuggets))
+            # It gains what it did; the others gained less, and gains only fall.
             if now == before:
                 self._take(now, nuggets)
             else:

@@ -44,11 +44,13 @@ class Scale:
         Taken for `nothing` it is what holds of an answer that there is not.
         """
         named = {"worst": self.worst, "best": self.best, "nothing": self.nothing or self.worst}
+        # Any other word is a label itself.
         label = named.get(str(end), end)
         if isinstance(label, str):
             return label, self.labels[label]
         if label is not None:
             return None, label
+        # Where faults are counted, many are the worst.
         return None, self.high if (end != "best") == self.counts_faults else self.low
 
     @property
@@ -233,11 +235,11 @@ def _scale_named(name: str) -> Scale:
     >>> _scale_named("nugget-assignment").name, _scale_named("faithfulness").high
     ('nugget support', 1.0)
     """
-    found = [scale for scale in ALL if name in (scale.name, *scale.rubrics, *scale.aspects)]
-    if len(found) != 1:
+    scales = [scale for scale in ALL if name in (scale.name, *scale.rubrics, *scale.aspects)]
+    if len(scales) != 1:
         names = [name for scale in ALL for name in (scale.aspects or (scale.name,))]
         raise UsageError(
             f"judged({name!r}): expected a Scale, or the name of one: {', '.join(names)}"
             + suggestion(name, names)
         )
-    return found[0]
+    return scales[0]

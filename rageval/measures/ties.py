@@ -23,9 +23,13 @@ from itertools import permutations, product
 from math import comb
 from typing import Any, NamedTuple
 
-from rageval.measures._gains import (
+from rageval.measures.ranking import (
     Gains,
+    Hit,
     Nuggets,
+    Ranking,
+    Share,
+    Topic,
     discounted,
     gain,
     geometric,
@@ -35,7 +39,6 @@ from rageval.measures._gains import (
     ratio,
     reciprocal,
 )
-from rageval.measures.ranking import Hit, Ranking, Share, Topic
 
 MOST_ORDERS = 5_040  # of one query, for a measure whose mean has no closed form
 _MOST_STATES = 5_000  # of one group, for the best and the worst order
@@ -74,7 +77,7 @@ class TiedRanking(Ranking):
 
     def gains(self, k: int | None, alpha: float, rel: int = 1) -> Gains:
         """Return (rank, mean gain): sums of gains times discounts are linear in them, so they are means."""
-        found: Gains = []
+        gains: Gains = []
         seen: Counter[int] = Counter()
         for group in self.groups:
             # How many documents of the group support each nugget; which of them comes first is left to
@@ -87,9 +90,9 @@ class TiedRanking(Ranking):
                 for place, mean in zip(terms, _group_gains(group.size, marked, alpha), strict=False):
                     place.append(above * mean * self.topic.weight_of(nugget))
             if here:
-                found += [(group.before + at, math.fsum(place)) for at, place in enumerate(terms, 1)]
+                gains += [(group.before + at, math.fsum(place)) for at, place in enumerate(terms, 1)]
             seen.update(here)
-        return found
+        return gains
 
     def marks(self, marked: _Marked) -> list[tuple[TieGroup, int]]:
         """Return how many documents of each group are marked."""
@@ -106,12 +109,12 @@ class TiedRanking(Ranking):
 
     def all_inside(self, k: int | None, marked: _Marked) -> float:
         """Return the chance that every marked document is in the top k."""
-        chance, found = 1.0, 0
+        chance, counted = 1.0, 0
         for group, m in self.marks(marked):
             s = group.inside(self.top(k))
             chance *= comb(group.size - m, s - m) / comb(group.size, s) if s >= m else 0.0
-            found += m
-        return chance if found == len(marked) else 0.0
+            counted += m
+        return chance if counted == len(marked) else 0.0
 
     def count_inside(self, k: int | None, marked: _Marked) -> float:
         """Return how many marked documents are in the top k, on average."""
@@ -143,12 +146,12 @@ class TiedRanking(Ranking):
 
     def supporting(self, rel: int) -> dict[int, set[int]]:
         """Return the documents of the ranking that support each nugget."""
-        found: dict[int, set[int]] = {}
+        documents_of: dict[int, set[int]] = {}
         for group in self.groups:
             for doc in group.documents:
                 for nugget in self.topic.nuggets_of(doc, rel):
-                    found.setdefault(nugget, set()).add(doc)
-        return found
+                    documents_of.setdefault(nugget, set()).add(doc)
+        return documents_of
 
     def all_relevant(self, rel: int) -> set[int]:
         """Return the relevant documents of the query, retrieved or not."""
@@ -237,10 +240,6 @@ def _gained(topic: Topic, parameters: _Parameters, discount: Callable[[int], flo
     return lambda rank, nuggets, seen: discount(rank) * gain(nuggets, seen, alpha, topic.weight_of)
 
 
-def _new_nuggets(topic: Topic, parameters: _Parameters) -> _Worth:
-    return lambda rank, nuggets, seen: topic.weight([n for n in nuggets if not seen.get(n)])
-
-
 def _precisions(topic: Topic, parameters: _Parameters) -> _Worth:
     of, weight = topic.documents_of(parameters["rel"]), topic.weight_of
     return lambda rank, nuggets, seen: math.fsum(
@@ -250,20 +249,20 @@ def _precisions(topic: Topic, parameters: _Parameters) -> _Worth:
 
 def _coverage(tied: TiedRanking, *, k: int | None, rel: int, denominator: str = "attainable") -> Share:
     weight, supporting = tied.topic.weight_of, tied.supporting(rel)
-    found = math.fsum(weight(n) * (1 - tied.none_inside(k, docs)) for n, docs in supporting.items())
-    return Share(found, tied.weight() if denominator == "listed" else tied.weight(rel))
+    covered = math.fsum(weight(n) * (1 - tied.none_inside(k, docs)) for n, docs in supporting.items())
+    return Share(covered, tied.weight() if denominator == "listed" else tied.weight(rel))
 
 
 def _map_ia(tied: TiedRanking, *, k: int | None, rel: int) -> float:
     of, weight, supporting = tied.topic.documents_of(rel), tied.topic.weight_of, tied.supporting(rel)
-    found = [tied.precisions(k, docs) / of[n] * weight(n) for n, docs in supporting.items()]
-    return ratio(math.fsum(found), tied.weight(rel))
+    precisions = [tied.precisions(k, docs) / of[n] * weight(n) for n, docs in supporting.items()]
+    return ratio(math.fsum(precisions), tied.weight(rel))
 
 
 def _p_ia(tied: TiedRanking, *, k: int | None, rel: int) -> Share:
     weight, supporting = tied.topic.weight_of, tied.supporting(rel)
-    found = math.fsum(weight(n) * tied.count_inside(k, docs) for n, docs in supporting.items())
-    return Share(found, tied.weight(rel) * (k or tied.retrieved))
+    supported = math.fsum(weight(n) * tied.count_inside(k, docs) for n, docs in supporting.items())
+    return Share(supported, tied.weight(rel) * (k or tied.retrieved))
 
 
 def _recall(tied: TiedRanking, *, k: int | None, rel: int) -> Share:
@@ -298,12 +297,12 @@ def _ndcg(tied: TiedRanking, *, k: int | None, dcg: str) -> float:
 
 def _mean_dcg(tied: TiedRanking, k: int | None, gains: Sequence[float]) -> float:
     """Return the mean of Σ gain / log2(1 + rank); `gains` are those of the judged documents."""
-    found = []
+    terms = []
     for group in tied.groups:
         places = range(group.before + 1, group.before + 1 + group.inside(tied.top(k)))
         discount = math.fsum(map(logarithmic, places)) / group.size
-        found += [gains[doc] * discount for doc in group.documents]
-    return math.fsum(found)
+        terms += [gains[doc] * discount for doc in group.documents]
+    return math.fsum(terms)
 
 
 def _d_ndcg(tied: TiedRanking, *, k: int | None) -> float:
@@ -311,8 +310,8 @@ def _d_ndcg(tied: TiedRanking, *, k: int | None) -> float:
 
 
 def _i_rec(tied: TiedRanking, *, k: int | None, rel: int) -> Share:
-    found = math.fsum(1 - tied.none_inside(k, documents) for documents in tied.supporting(rel).values())
-    return Share(found, tied.nuggets(rel))
+    supported = math.fsum(1 - tied.none_inside(k, documents) for documents in tied.supporting(rel).values())
+    return Share(supported, tied.nuggets(rel))
 
 
 def _d_sharp(tied: TiedRanking, *, k: int | None, gamma: float, rel: int) -> float:
@@ -331,36 +330,25 @@ def _hole(tied: TiedRanking, *, k: int | None) -> Share:
     return Share(tied.depth(k) - _judged_inside(tied, k), k or tied.retrieved)
 
 
-def _is_judged(topic: Topic, hit: Hit | None, rel: int) -> float:
-    return float(hit is not None)
-
-
-def _is_unjudged(topic: Topic, hit: Hit | None, rel: int) -> float:
-    return float(hit is None)
-
-
-def _grade(topic: Topic, hit: Hit | None, rel: int) -> float:
-    return float(max(hit.grade, 0)) if hit else 0.0
-
-
-def _global_gain(topic: Topic, hit: Hit | None, rel: int) -> float:
-    return topic.global_gains()[hit.document] if hit else 0.0
-
-
 # What our measures declare. Those that are sums of gains need no mean of their own.
 LOGARITHMIC_GAINS = Ties(worth=lambda topic, given: _gained(topic, given, logarithmic))
 RECIPROCAL_GAINS = Ties(worth=lambda topic, given: _gained(topic, given, reciprocal))
 GEOMETRIC_GAINS = Ties(worth=lambda topic, given: _gained(topic, given, geometric(given["beta"])))
-COVERAGE = Ties(_coverage, worth=_new_nuggets)
+COVERAGE = Ties(
+    _coverage,
+    worth=lambda topic, given: lambda _, nuggets, seen: topic.weight([n for n in nuggets if not seen.get(n)]),
+)
 MAP_IA = Ties(_map_ia, worth=_precisions)
 P_IA = Ties(_p_ia, worth=lambda topic, given: lambda rank, nuggets, seen: topic.weight(nuggets))
 RECALL, P, SUCCESS, ALL_GOLD, RR, AP = map(Ties, (_recall, _p, _success, _all_gold, _rr, _ap))
-NDCG = Ties(_ndcg, key=_grade)
-D_NDCG, D_SHARP = Ties(_d_ndcg, key=_global_gain), Ties(_d_sharp, tried=True)
+NDCG = Ties(_ndcg, key=lambda topic, hit, rel: float(max(hit.grade, 0)) if hit else 0.0)
+D_NDCG = Ties(_d_ndcg, key=lambda topic, hit, rel: topic.global_gains()[hit.document] if hit else 0.0)
+D_SHARP = Ties(_d_sharp, tried=True)
 I_REC = Ties(
     _i_rec, worth=lambda topic, given: lambda _, nuggets, seen: sum(not seen.get(n) for n in nuggets)
 )
-JUDGED, HOLE = Ties(_judged, key=_is_judged), Ties(_hole, key=_is_unjudged)
+JUDGED = Ties(_judged, key=lambda topic, hit, rel: float(hit is not None))
+HOLE = Ties(_hole, key=lambda topic, hit, rel: float(hit is None))
 
 
 def _all_orders(tied: TiedRanking, groups: list[tuple[TieGroup, int]]) -> Iterator[Ranking]:
@@ -448,5 +436,5 @@ def _best_counts(
 def _placed(tied: TiedRanking, place: Mapping[int, int]) -> Ranking:
     """Return the ranking with these documents at these ranks."""
     limit = tied.depth_limit
-    found = sorted((rank, doc) for doc, rank in place.items() if limit is None or rank <= limit)
-    return Ranking(tied.topic, [rank for rank, _ in found], [doc for _, doc in found], tied.retrieved)
+    by_rank = sorted((rank, doc) for doc, rank in place.items() if limit is None or rank <= limit)
+    return Ranking(tied.topic, [rank for rank, _ in by_rank], [doc for _, doc in by_rank], tied.retrieved)

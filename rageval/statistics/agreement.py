@@ -22,13 +22,15 @@ from typing import NamedTuple
 import numpy as np
 
 from rageval.errors import InputError, UsageError
-from rageval.statistics.bootstrap import FEW, _floor, expanded, is_coarse
+from rageval.statistics import LEVEL
+from rageval.statistics.bootstrap import draws, ends_of, least_half
 from rageval.statistics.samples import SLACK, Float, Sample
 
 _Weights = Callable[[Float], Float]
-RESAMPLES, LEVEL, SEED = 1000, 0.95, 1960
+RESAMPLES, SEED = 1000, 1960
 _TRIAL = 1e-6  # share of the items that is made to disagree where none does
 _FEWEST_JUDGES = 4
+_MORE_QUERIES, _MORE_JUDGES = 40, 2  # of which it is said what they would help
 _WEIGHTS = ("none", "linear", "quadratic")
 
 
@@ -143,23 +145,24 @@ def agreement(
     """
     levels = _levels_of(one, other)
     w = _weights(levels, kind)
-    number = {name: at for at, name in enumerate(sorted(set(query)))}
+    number = {name: place for place, name in enumerate(sorted(set(query)))}
     of_item = np.array([number[name] for name in query])
     places = np.searchsorted(levels, one), np.searchsorted(levels, other)
     tables = np.zeros((int(of_item.max(initial=-1)) + 1, len(levels), len(levels)))
     np.add.at(tables, (of_item, *places), 1)
-    generator = np.random.default_rng(SEED)
-    drawn = generator.integers(0, len(tables), (resamples, len(tables)))
     # Drawing queries is adding up their tables: no item is looked at again.
-    samples = [tables[rows].sum(axis=0) for rows in drawn]
-    least = _least_half(Sample(tuple(query), w[places][:, None], of_item))
-    ends = [float(end[0]) for end in expanded(LEVEL, np.array([len(tables)]))]
-    found = []
+    samples = [tables[rows].sum(axis=0) for rows in draws(len(tables), resamples, SEED)]
+    agreeing = Sample(tuple(query), w[places][:, None], of_item)
+    # Of a few queries half may differ and half not, and samples of them still are all alike.
+    least = least_half(agreeing, LEVEL) if agreeing.units > 1 else math.nan
+    agreements = []
     for name, coefficient in _COEFFICIENTS.items():
         values = np.array([coefficient(sample, w) for sample in samples])
         values = values[~np.isnan(values)]
         # If half of the samples have no value, those that have are no fair sample.
-        low, high = np.quantile(values, ends) if len(values) > resamples / 2 else (math.nan, math.nan)
+        low = high = np.array(math.nan)
+        if len(values) > resamples / 2:
+            low, high = ends_of(values, LEVEL, len(tables))
         whole = tables.sum(axis=0)
         value, half = coefficient(whole, w), least * _slope(coefficient, whole, w)
         lowest = 0.0 if name == "agreement" else -1.0
@@ -167,20 +170,9 @@ def agreement(
             low = np.minimum(low, np.maximum(value - half, lowest))
             high = np.maximum(high, np.minimum(value + half, 1.0))
         if not high - low > SLACK:  # one judge always says the same, so that no sample says anything else
-            low = high = math.nan
-        found.append(Agreement(name, value, float(low), float(high)))
-    return found
-
-
-def _least_half(agreeing: Sample) -> float:
-    """Return half the width that an interval of the share of agreement has at least; NaN of one query.
-
-    Of a few queries half may differ and half not, and samples of them still are all alike.
-    """
-    if agreeing.units < 2:
-        return math.nan
-    is_little = agreeing.units < FEW or bool(is_coarse(agreeing)[0])
-    return float(_floor(agreeing, LEVEL)[0]) if is_little else 0.0
+            low = high = np.array(math.nan)
+        agreements.append(Agreement(name, value, float(low), float(high)))
+    return agreements
 
 
 def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float) -> float:
@@ -218,7 +210,7 @@ class _Components(NamedTuple):
         queries, judges = self.queries + more_queries, self.judges + more_judges
         return math.sqrt(self.query / queries + self.judge / judges + self.rest / (queries * judges))
 
-    def advice(self, more_queries: int = 40, more_judges: int = 2) -> str:
+    def advice(self) -> str:
         """Return what helps more, in a sentence, with what is known of each standard error at 95 %.
 
         How judges differ is known from as many judges as there are, and of fewer than four nothing is said.
@@ -236,7 +228,7 @@ class _Components(NamedTuple):
                 f"{self.judges:,} judges say too little of how judges differ to tell what more votes would"
                 f" help; {_FEWEST_JUDGES} are needed"
             )
-        ways = [(0, 0), (more_queries, 0), (0, more_judges)]
+        ways = [(0, 0), (_MORE_QUERIES, 0), (0, _MORE_JUDGES)]
         now, queries, votes = (
             "{:.4f} ({:.4f} to {:.4f})".format(
                 self.standard_error(*way),
@@ -255,8 +247,8 @@ class _Components(NamedTuple):
             else "not known"
         )
         return (
-            f"standard error {now} now, {queries} with {more_queries:,} more queries,"
-            f" {votes} with {more_judges:,} more votes: {better}"
+            f"standard error {now} now, {queries} with {_MORE_QUERIES:,} more queries,"
+            f" {votes} with {_MORE_JUDGES:,} more votes: {better}"
         )
 
     def _parts(self, more_queries: int, more_judges: int) -> Float:

@@ -19,19 +19,20 @@ rule of three. Neither leaves the scale. With clusters Wilson's does not hold; t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.statistics.samples import SLACK, Float, Int, Sample, settled, settled_columns
+from rageval.statistics import LEVEL
+from rageval.statistics.samples import AT_ONCE, SLACK, Float, Int, Sample, settled, settled_columns
 
 Limits = tuple[float, float]  # the least and the greatest value that a measure has
 FEW = 6  # values that differ from the commonest
 RESAMPLES = 4000
-_AT_ONCE = 2**21
 _LEAST = 1e-12  # so that a quantile is finite
 
 
@@ -45,7 +46,7 @@ class _Intervals(NamedTuple):
 def intervals(
     columns: Sample,
     kind: str = "bca",
-    level: float = 0.95,
+    level: float = LEVEL,
     resamples: int = RESAMPLES,
     seed: int = 0,
     scale: _Ranges | None = None,
@@ -58,8 +59,8 @@ def intervals(
     >>> float(low[0]), round(float(high[0]), 2)
     (0.0, 0.56)
     """
-    found = _resampled(columns, kind, level, resamples, seed)
-    return _Intervals(*_mended(columns, *found, level, scale or ranges_of(columns.values)))
+    resampled = _resampled(columns, kind, level, resamples, seed)
+    return _Intervals(*_mended(columns, *resampled, level, scale or ranges_of(columns.values)))
 
 
 def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: int) -> _Intervals:
@@ -70,7 +71,7 @@ def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: i
     # The same draws serve every column: columns that are compared differ then by their values alone.
     times = _times(len(sums), resamples, seed)
     # Only so many columns at a time as their draws fit into memory.
-    width = max(1, _AT_ONCE // resamples)
+    width = max(1, AT_ONCE // resamples)
     for begin in range(0, len(units), width):
         part = slice(begin, begin + width)
         drawn = np.sort(_means(times, sums[:, part], sizes[:, part]), axis=0)
@@ -84,16 +85,33 @@ def _resampled(columns: Sample, kind: str, level: float, resamples: int, seed: i
     return _Intervals(lows, highs)
 
 
+def draws(units: int, resamples: int, seed: int) -> Iterator[Int]:
+    """Yield the units of each resample: as many as there are, drawn with replacement.
+
+    >>> [sorted(units.tolist()) for units in draws(3, 2, 0)]
+    [[1, 1, 2], [0, 0, 0]]
+    """
+    return chain.from_iterable(_drawn(units, resamples, seed))
+
+
+def _drawn(units: int, resamples: int, seed: int) -> Iterator[Int]:
+    """Yield the same, many draws at once, a row a draw: as many as memory is for."""
+    generator = np.random.default_rng(seed)
+    stretch = max(1, AT_ONCE // max(units, 1))
+    for begin in range(0, resamples, stretch):
+        yield generator.integers(0, units, (min(stretch, resamples - begin), units))
+
+
 def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
     """Return how often each unit is drawn, a row a draw."""
-    generator = np.random.default_rng(seed)
     times = np.empty((resamples, units), np.uint16)
-    stretch = max(1, _AT_ONCE // max(units, 1))
-    for begin in range(0, resamples, stretch):
-        rows = min(stretch, resamples - begin)
+    begin = 0
+    for drawn in _drawn(units, resamples, seed):
+        rows = len(drawn)
         # One bincount counts all rows at once: each row's numbers are shifted into a range of their own.
-        picked = generator.integers(0, units, (rows, units)) + units * np.arange(rows)[:, None]
+        picked = drawn + units * np.arange(rows)[:, None]
         times[begin : begin + rows] = np.bincount(picked.ravel(), minlength=rows * units).reshape(rows, units)
+        begin += rows
     return times
 
 
@@ -103,7 +121,7 @@ def _means(times: NDArray[np.uint16], sums: Float, sizes: Float) -> Float:
     # Usually all columns are defined on the same units, and one column of counts serves all.
     alike = bool((sizes == sizes[:, :1]).all())
     whole = sums.sum(axis=0) / np.maximum(sizes.sum(axis=0), 1)
-    stretch = max(1, _AT_ONCE // max(len(sums), 1))
+    stretch = max(1, AT_ONCE // max(len(sums), 1))
     for begin in range(0, len(times), stretch):
         drawn = times[begin : begin + stretch].astype(np.float64)
         # A mean over drawn units is a product of matrices: how often each was drawn times what it holds.
@@ -128,6 +146,17 @@ def expanded(level: float, units: Int) -> list[Float]:
     low = ndtr(np.sqrt(number / (number - 1)) * stdtrit(number - 1, (1 - level) / 2))
     low = np.maximum(low, _LEAST)
     return [low, 1 - low]
+
+
+def ends_of(drawn: Float, level: float, units: int) -> tuple[Float, Float]:
+    """Return both ends of the interval of an estimate (or of several, a column each) from its resamples.
+
+    >>> [round(float(end), 3) for end in ends_of(np.arange(101.0), 0.95, 10**6)]
+    [2.5, 97.5]
+    """
+    levels = [float(end[0]) for end in expanded(level, np.array([units]))]
+    low, high = np.quantile(drawn, levels, axis=0)
+    return low, high
 
 
 def _moved(end: Float, drawn: Float, sums: Float, sizes: Float) -> Float:
@@ -224,8 +253,8 @@ def _differing(columns: Sample) -> Int:
     begins = np.zeros(means.shape, np.int64)
     begins[1:] = np.where(ordered[1:] != ordered[:-1], place[1:], 0)
     alike = np.where(place < number, place - np.maximum.accumulate(begins, axis=0) + 1, 0)
-    found: Int = number - alike.max(axis=0, initial=0)
-    return found
+    differing: Int = number - alike.max(axis=0, initial=0)
+    return differing
 
 
 def few_differ(differ: Int | int, units: Int | int) -> NDArray[np.bool_]:
@@ -254,22 +283,19 @@ def _mended(columns: Sample, low: Float, high: Float, level: float, scale: _Rang
         low[coarse] = np.fmax(np.fmin(low, means - half), scale.low)[coarse]
         high[coarse] = np.fmin(np.fmax(high, means + half), scale.high)[coarse]
     are_alike = not columns.is_clustered and columns.wholes is None  # Wilson counts queries
-    for at in np.flatnonzero(counts > 1).tolist() if are_alike else []:
-        known = columns.values[~np.isnan(columns.values[:, at]), at]
-        ends = _two_values(known, float(scale.low[at]), float(scale.high[at]))
+    for column in np.flatnonzero(counts > 1).tolist() if are_alike else []:
+        known = columns.values[~np.isnan(columns.values[:, column]), column]
+        # The two values that there are; of values inside the scale only if both are seen often enough.
+        seen, times = np.unique(known, return_counts=True)
+        ends = float(scale.low[column]), float(scale.high[column])
+        if not set(seen.tolist()) <= set(ends):
+            if len(seen) != 2 or times.min() < FEW:
+                continue
+            ends = float(seen[0]), float(seen[1])
         # A value that is one of two is a share of one of them: Wilson's interval, mapped onto the two.
-        if ends is not None:
-            shares = wilson(int((known == ends[1]).sum()), len(known), level)
-            low[at], high[at] = (ends[0] + (ends[1] - ends[0]) * share for share in shares)
+        shares = wilson(int((known == ends[1]).sum()), len(known), level)
+        low[column], high[column] = (ends[0] + (ends[1] - ends[0]) * share for share in shares)
     return low, high
-
-
-def _two_values(known: Float, low: float, high: float) -> tuple[float, float] | None:
-    """Return the two values that there are; of values inside the scale only if both are seen often enough."""
-    values, times = np.unique(known, return_counts=True)
-    if set(values.tolist()) <= {low, high}:
-        return low, high
-    return (float(values[0]), float(values[1])) if len(values) == 2 and times.min() >= FEW else None
 
 
 def _floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
@@ -285,6 +311,14 @@ def _floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
     error = np.sqrt(columns.standard_error() ** 2 + (_least_error(1, level, 1.0) * span / units) ** 2)
     half: Float = stdtrit(units - 1, (1 + level) / 2) * error
     return half
+
+
+def least_half(column: Sample, level: float) -> float:
+    """Return half the width that an interval of one column's mean has at least; 0 where enough differ."""
+    # Of fewer units than have to differ half may differ and half not: too few to show how far values spread.
+    if column.units >= FEW and not is_coarse(column)[0]:
+        return 0.0
+    return float(_floor(column, level)[0])
 
 
 def _least_error(units: float, level: float, span: float = 1.0) -> float:
@@ -331,13 +365,11 @@ def interval_of(
     values = values[np.isfinite(values)]
     if not len(values):
         return math.nan, math.nan
-    ends = expanded(level, np.array([len(parts)]))
-    low, high = (float(np.quantile(values, float(end[0]))) for end in ends)
+    low, high = map(float, ends_of(values, level, len(parts)))
     # What the value is without each unit says how far it leans on it, as the values of a mean do.
     apart = settled(np.where(np.isfinite(without), whole - without, 0.0)) * (len(parts) - 1)
     column = Sample(tuple(map(str, range(len(parts)))), (whole + apart)[:, None], np.arange(len(parts)))
-    if len(parts) < FEW or bool(is_coarse(column)[0]):
-        half = float(_floor(column, level)[0])
+    if half := least_half(column, level):
         low, high = max(min(low, whole - half), -1.0), min(max(high, whole + half), 1.0)
     return low, high
 
@@ -351,5 +383,5 @@ def least_errors(columns: Sample, level: float, span: Float | float = 1.0) -> Fl
     """
     error, units = columns.standard_error(), columns.counts()
     least = _least_error(1, level, 1.0) * np.asarray(span) / np.maximum(units, 1)
-    found: Float = np.where((error == 0) & (units > 1), least, error)
-    return found
+    errors: Float = np.where((error == 0) & (units > 1), least, error)
+    return errors

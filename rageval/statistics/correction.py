@@ -17,6 +17,15 @@ Labels that were not drawn alike count 1/π in each sum over L, (1 − π) stand
 are squared, V = G/(G − 1)·Σ(Σψ)², and the clusters that hold a label are counted in place of labels. Queries
 on which two systems gave the *same* answer have d = 0 and need no label: θ = share of the others × θ of
 these.
+
+Where people judged a *part* of an answer's nuggets, d and e are people's and the judge's values on that part,
+r is its share of the answer (0 where they judged none of it), F the judge's value on the whole, and with
+weights a = r / mean(r)
+    θ = d̄ + b(mean F − ē)           d̄ = mean(a·d), ē = mean(a·e), b least in variance
+    V = Σ ψ²/N² · n/(n − 2)         ψ = a(d − d̄) + b(F − mean F − a(e − ē))
+over all N queries, with n = (Σa)²/Σa². So an answer counts by how much of it was judged, which is right if
+nuggets were drawn at random from all of them, or whole answers were. If something was judged of every answer,
+a = 1, which is right however many nuggets of each were drawn.
 """
 
 from __future__ import annotations
@@ -30,16 +39,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import TooFewLabels, UsageError
-from rageval.statistics.bootstrap import _least_error, few_differ
-from rageval.statistics.samples import SLACK, Float, Int, settled
+from rageval.statistics import LEVEL
+from rageval.statistics.bootstrap import Limits, _differing, _least_error, _mended, few_differ, ranges_of
+from rageval.statistics.samples import SLACK, Float, Int, Sample, settled
+from rageval.statistics.significance import _TINY, DRAWS, _signs
 
 Population = Literal["kind", "set"]
 FEWEST = 20  # labels
 FEWEST_CLUSTERS = 10
 _LEVERAGE = 0.95  # a label that alone decides the slope counts as if it did not quite
-_DRAWS = 10_000
-_AT_ONCE = 2**21
-_TINY = float(np.finfo(np.float64).tiny)  # a p-value is never 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +83,7 @@ def corrected(
     labelled: Mapping[int, float] | Sequence[tuple[int, float]],
     *,
     paired: bool,
-    level: float = 0.95,
+    level: float = LEVEL,
     population: Population = "kind",
     span: float = 1.0,
     chosen: Sequence[float] | Float | None = None,
@@ -104,7 +112,7 @@ def corrected(
     fit = _fit(world, slope)
     # A slope that was fitted to these labels costs a degree of freedom.
     freedom = world.independent - (1 if world.is_whole or slope is not None else 2)
-    differ = _differing(world, paired)
+    differ = _differing_labels(world, paired)
     is_coarse = bool(few_differ(differ, world.held))
     floor = span if is_coarse else 0.0
     # Queries with the same answer differ by 0, and need no label: the mean is over the others, times their
@@ -119,14 +127,14 @@ def corrected(
     shown = min(max(value, least), most)
     return Corrected(
         judge=_mean(world.judged),
-        people=_mean(world.said),
+        people=_mean(world.people),
         value=shown,
         low=max(shown - half, least),
         high=min(shown + half, most),
         p=_p(value, error, freedom),
         error=error,
         freedom=freedom,
-        labels=len(world.at),
+        labels=len(world.places),
         queries=len(world.judged),
         gain=_gain(world, variance, alone),
         slope=fit.slope,
@@ -141,8 +149,8 @@ class _World(NamedTuple):
 
     judged: Float
     rest: NDArray[np.bool_]  # not the same answer of two systems
-    at: Int  # places of labels
-    said: Float
+    places: Int  # of labels
+    people: Float
     weight: Float  # of each label; 1 where all were drawn alike
     left: Float  # 1 − π of each label: how much of its kind is left unseen
     unit: Int | None  # number of each query's cluster
@@ -158,17 +166,17 @@ class _World(NamedTuple):
     @property
     def held(self) -> int:
         """How many labels there are; of clusters, how many hold one."""
-        return len(self.at) if self.unit is None else len(np.unique(self.unit[self.at]))
+        return len(self.places) if self.unit is None else len(np.unique(self.unit[self.places]))
 
     @property
     def is_whole(self) -> bool:
         """Whether every query that could need a label has one."""
-        return len(self.at) == int(self.rest.sum())
+        return len(self.places) == int(self.rest.sum())
 
     @property
     def unseen(self) -> float:
         """The share of queries without a label, of those that could need one."""
-        return 1 - len(self.at) / int(self.rest.sum())
+        return 1 - len(self.places) / int(self.rest.sum())
 
 
 def _world(
@@ -191,7 +199,7 @@ def _world(
         raise UsageError(f"span={span!r}: expected a number, 0 or more")
     if len(by_place) < len(labelled):
         raise UsageError("a place is labelled twice; expected one value of people's for each query")
-    if any(not 0 <= at < len(values) for at in (*by_place, *same)):
+    if any(not 0 <= place < len(values) for place in (*by_place, *same)):
         raise UsageError(f"expected places from 0 to {len(values) - 1}, one for each value of the judge's")
     together = settled(np.concatenate((values, np.array(list(by_place.values()), np.float64))))
     values, by_place = (
@@ -200,39 +208,37 @@ def _world(
     )
     rest = np.ones(len(values), bool)
     rest[list(same)] = False
-    at = np.array(sorted(place for place in by_place if rest[place]), np.int64)
-    said = np.array([by_place[place] for place in at.tolist()], np.float64)
-    if not (np.isfinite(values).all() and np.isfinite(said).all()):
+    places = np.array(sorted(place for place in by_place if rest[place]), np.int64)
+    people = np.array([by_place[place] for place in places.tolist()], np.float64)
+    if not (np.isfinite(values).all() and np.isfinite(people).all()):
         raise UsageError("a value is not a number; expected the queries that are defined only")
-    if len(at) < max(fewest, 3):
-        raise TooFewLabels(f"people judged {len(at):,} of {int(rest.sum()):,} ({max(fewest, 3)} are needed)")
-    chance = np.full(len(at), len(at) / rest.sum()) if chosen is None else _chances(chosen, values, at)
+    if len(places) < max(fewest, 3):
+        raise TooFewLabels(
+            f"people judged {len(places):,} of {int(rest.sum()):,} ({max(fewest, 3)} are needed)"
+        )
+    chance = np.full(len(places), len(places) / rest.sum())
+    if chosen is not None:
+        if len(chosen) != len(values):
+            raise UsageError(f"{len(chosen):,} chances of {len(values):,} queries; expected one for each")
+        chance = np.asarray(chosen, np.float64)[places]
+        if not ((chance > 0) & (chance <= 1)).all():
+            raise UsageError("a labelled query has no chance between 0 and 1 to be labelled")
     # Horvitz and Thompson: a query that was less likely to be labelled stands for more like it.
-    weight = np.ones(len(at)) if chosen is None else 1 / chance
+    weight = np.ones(len(places)) if chosen is None else 1 / chance
     # Kish: unequal weights tell as much as this many equal ones.
     count = float(weight.sum() ** 2 / (weight**2).sum())
     if count < min(fewest, 10):
-        raise TooFewLabels(f"{len(at):,} labels count as {count:.1f} drawn alike (10 are needed)")
+        raise TooFewLabels(f"{len(places):,} labels count as {count:.1f} drawn alike (10 are needed)")
     unit: Int | None = None
     names: tuple[Hashable, ...] = tuple(range(len(values)))
     if clusters is not None:
         unit, names = _numbered(clusters, len(values))
-        held = len(np.unique(unit[at]))
+        held = len(np.unique(unit[places]))
         if held < FEWEST_CLUSTERS:
             raise TooFewLabels(f"people judged in {held:,} clusters ({FEWEST_CLUSTERS} are needed)")
         # Labels of one cluster may all say the same thing.
         count = min(count, float(held))
-    return _World(values, rest, at, said, weight, 1 - chance, unit, names, count, population == "set")
-
-
-def _chances(chosen: Sequence[float] | Float, values: Float, at: Int) -> Float:
-    chance = np.asarray(chosen, np.float64)
-    if len(chance) != len(values):
-        raise UsageError(f"{len(chance):,} chances of {len(values):,} queries; expected one for each")
-    found: Float = chance[at]
-    if not ((found > 0) & (found <= 1)).all():
-        raise UsageError("a labelled query has no chance between 0 and 1 to be labelled")
-    return found
+    return _World(values, rest, places, people, weight, 1 - chance, unit, names, count, population == "set")
 
 
 def _numbered(clusters: Sequence[Hashable], number: int) -> tuple[Int, tuple[Hashable, ...]]:
@@ -254,7 +260,7 @@ class _Fit(NamedTuple):
 
 
 def _fit(world: _World, known: float | None = None) -> _Fit:
-    e, d, total = world.judged[world.at], world.said, float(world.weight.sum())
+    e, d, total = world.judged[world.places], world.people, float(world.weight.sum())
     mean, beside = (float((world.weight * each).sum()) / total for each in (d, e))
     g = world.weight / total
     apart, off = e - beside, d - mean
@@ -302,25 +308,25 @@ def _variances(
 def _influence(world: _World, fit: _Fit, part: Float, slope: float) -> Float:
     """Return each query's part in the error of θ."""
     share, number = world.share, len(world.judged)
-    found = np.zeros(number)
+    parts = np.zeros(number)
     if not world.is_set:
         ahead = world.judged - world.judged[world.rest].mean()
-        found = (np.where(world.rest, fit.value + slope * ahead, 0.0) - share * fit.value) / number
-    found[world.at] += share * part
-    return found
+        parts = (np.where(world.rest, fit.value + slope * ahead, 0.0) - share * fit.value) / number
+    parts[world.places] += share * part
+    return parts
 
 
-def _differing(world: _World, paired: bool) -> int:
+def _differing_labels(world: _World, paired: bool) -> int:
     """Return how many labels tell that anything differs; those of one cluster tell it once."""
-    said, judged = world.said, world.judged[world.at]
-    values, times = np.unique(said, return_counts=True)
+    people, judged = world.people, world.judged[world.places]
+    values, times = np.unique(people, return_counts=True)
     # The least of three counts: labels that differ from one another, (of differences) from 0, and from the
     # judge, of which nothing is used where every query has a label.
-    differ = [said != values[times.argmax()], *([said != 0] if paired else [])]
-    differ += [] if world.is_whole else [said != judged]
+    differ = [people != values[times.argmax()], *([people != 0] if paired else [])]
+    differ += [] if world.is_whole else [people != judged]
     if world.unit is None:
         return min(int(each.sum()) for each in differ)
-    return min(len(np.unique(world.unit[world.at[each]])) for each in differ)
+    return min(len(np.unique(world.unit[world.places[each]])) for each in differ)
 
 
 def floor_of(level: float) -> float:
@@ -330,7 +336,7 @@ def floor_of(level: float) -> float:
 
 def _gain(world: _World, variance: float, alone: float) -> float:
     """Return how many labels without a judge would have the variance; both without the floor."""
-    number, labels = len(world.judged), len(world.at)
+    number, labels = len(world.judged), len(world.places)
     if world.is_whole or variance <= 0:
         return float(labels)
     if not world.is_set:
@@ -359,10 +365,10 @@ def _mean(values: Float) -> float:
 
 
 def max_t(
-    found: Sequence[Corrected],
+    means: Sequence[Corrected],
     *,
     units: Sequence[Sequence[Hashable]] | None = None,
-    draws: int = _DRAWS,
+    draws: int = DRAWS,
     seed: int = 0,
 ) -> list[float]:
     """Return family-wise p of corrected means: parts in the error with random signs, the same in all of them.
@@ -377,39 +383,32 @@ def max_t(
     """
     from scipy.special import ndtri
 
-    table = _aligned(found, units)
+    table = _aligned(means, units)
     size = np.sqrt((table**2).sum(axis=0))
     table = np.divide(table, size, out=np.zeros_like(table), where=size > 0)
-    seen = -ndtri(np.maximum(np.array([each.p for each in found]), _TINY) / 2)
-    generator, largest = np.random.default_rng(seed), []
-    stretch = max(1, _AT_ONCE // max(len(table), 1))
-    for done in range(0, draws, stretch):
-        rows = min(stretch, draws - done)
-        signs = np.where(generator.random((rows, len(table))) < 0.5, -1.0, 1.0)
-        largest.append(np.abs(signs @ table).max(axis=1))
+    seen = -ndtri(np.maximum(np.array([each.p for each in means]), _TINY) / 2)
+    largest = [np.abs(signs @ table).max(axis=1) for signs in _signs(len(table), draws, seed, len(table))]
     ordered = np.sort(np.concatenate(largest))
     reached = draws - np.searchsorted(ordered, seen - 1e-9, side="left")
     return [max((count + 1) / (draws + 1), each.p)
-            for count, each in zip(reached.tolist(), found, strict=True)]  # fmt: skip
+            for count, each in zip(reached.tolist(), means, strict=True)]  # fmt: skip
 
 
-def _aligned(found: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None = None) -> Float:
+def _aligned(means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None = None) -> Float:
     """Return parts in the error, a row a query or cluster, a column each."""
-    named = [each.units for each in found] if units is None else units
+    named = [each.units for each in means] if units is None else units
     rows: dict[Hashable, int] = {}
     for names in named:
         for name in names:
             rows.setdefault(name, len(rows))
-    table = np.zeros((len(rows), len(found)))
-    for column, (each, names) in enumerate(zip(found, named, strict=True)):
+    table = np.zeros((len(rows), len(means)))
+    for column, (each, names) in enumerate(zip(means, named, strict=True)):
         table[[rows[name] for name in names], column] = each.influence
     return table
 
 
-def drawn_apart(
-    judged: Sequence[float] | Float, labelled: Collection[int], clusters: Sequence[Hashable] | None = None
-) -> float:
-    """Return p of the judge's values being alike in labelled and other queries (Student's t; of clusters).
+def drawn_apart(judged: Sequence[float] | Float, labelled: Collection[int]) -> float:
+    """Return p of the judge's values being alike in labelled and other queries (Student's t).
 
     Where labels were drawn at random, p is below .01 once in a hundred times.
 
@@ -420,7 +419,7 @@ def drawn_apart(
 
     values, inside = np.asarray(judged, np.float64), np.zeros(len(judged), bool)
     inside[list(labelled)] = True
-    groups = [_by_cluster(values, mask, clusters) for mask in (inside, ~inside)]
+    groups = [values[inside], values[~inside]]
     if min(map(len, groups)) < 2:
         return 1.0
     gap = abs(float(groups[0].mean() - groups[1].mean()))
@@ -437,12 +436,105 @@ def drawn_apart(
     return max(p, math.exp(-math.log(math.comb(few + rest, few))), _TINY)
 
 
-def _by_cluster(values: Float, mask: NDArray[np.bool_], clusters: Sequence[Hashable] | None) -> Float:
-    if clusters is None:
-        alone: Float = values[mask]
-        return alone
-    unit, names = _numbered(clusters, len(values))
-    counts = np.bincount(unit[mask], minlength=len(names))
-    means = np.bincount(unit[mask], values[mask], len(names)) / np.maximum(counts, 1)
-    found: Float = means[counts > 0]
-    return found
+Values = Mapping[str, float]
+
+
+class _Estimate(NamedTuple):
+    """A mean with its interval, and how far people's values follow the judge's.
+
+    `coarse`: fewer than 6 of people's values differ from the commonest one, or from the judge's.
+    """
+
+    value: float
+    low: float
+    high: float
+    slope: float
+    coarse: bool
+
+
+def peoples_interval(
+    people: Float, level: float = LEVEL, limits: Limits | None = None
+) -> tuple[float, float]:
+    """Return the interval of people's mean: Student's, or Wilson's where there are two values.
+
+    >>> low, high = peoples_interval(np.array([0.0] * 30))
+    >>> low, round(high, 4)
+    (0.0, 0.1135)
+    """
+    if len(people) < 2:
+        return math.nan, math.nan
+    half = _reach(len(people) - 1, level) * float(np.std(people, ddof=1)) / math.sqrt(len(people))
+    ends = np.array([people.mean() - half]), np.array([people.mean() + half])
+    low, high = _mended(_column(people), *ends, level, ranges_of(people[:, None], limits))
+    return float(low[0]), float(high[0])
+
+
+def corrected_from_parts(
+    judge: Values,
+    there: Values,
+    people: Values,
+    share: Values,
+    labels: int,
+    level: float = LEVEL,
+    limits: Limits | None = None,
+) -> tuple[_Estimate, _Estimate]:
+    """Return people's mean and the corrected one, where people judged a `share` of each answer.
+
+    There are so many `labels` in all. On that share `people` have people's values, and `there` the judge's.
+    TooFewLabels if people looked at fewer than 20 answers.
+
+    >>> whole = {str(at): at % 3 / 2 for at in range(60)}
+    >>> there = {str(at): at % 3 / 2 for at in range(30)}
+    >>> people = {str(at): at % 3 / 2 - 0.1 for at in range(30)}
+    >>> found = corrected_from_parts(whole, there, people, dict.fromkeys(people, 0.5), 90)
+    >>> round(found[1].value, 3), round(found[1].slope, 3)
+    (0.4, 1.0)
+    """
+    checked = sorted(query for query in share if query in judge)
+    if len(checked) < FEWEST:
+        raise TooFewLabels(f"people judged {len(checked):,} of {len(judge):,} ({FEWEST} are needed)")
+    whole = np.array([judge[query] for query in [*checked, *sorted(judge.keys() - set(checked))]])
+    part = np.zeros((3, len(whole)))
+    part[:, : len(checked)] = [[values[query] for query in checked] for values in (share, people, there)]
+    # How much each answer counts: as much of it as was judged; alike if something of each was.
+    weight = np.ones(len(whole)) if (part[0] > 0).all() else part[0] / part[0].mean()
+    said, here = part[1:]
+    total = len(whole)
+    mean, mean_here = (float((weight * column).sum()) / total for column in (said, here))
+    error, help_ = weight * (said - mean), whole - whole.mean() - weight * (here - mean_here)
+    square = float((help_**2).sum())
+    slope = -float((error * help_).sum()) / square if square else 0.0
+    value = mean + slope * (float(whole.mean()) - mean_here)
+    number = float(weight.sum() ** 2 / (weight**2).sum())
+    judgements = said[: len(checked)]
+    seen = np.concatenate((judgements, whole))
+
+    def estimate(center: float, column: Float, beside: Float | None) -> _Estimate:
+        free = number - 1 - (beside is not None)
+        spread = float((column**2).sum()) / total**2 * number / free if free > 0 else math.nan
+        # Few of people's values differ from the commonest, or few from the judge's.
+        differ = [int(_differing(_column(judgements))[0])]
+        if beside is not None:
+            differ.append(int((settled(judgements - beside) != 0).sum()))
+        is_coarse = bool(few_differ(min(differ), len(checked)))
+        low, high = _ends(center, spread, seen, free, level, labels if is_coarse else 0, limits)
+        return _Estimate(center, low, high, slope, is_coarse)
+
+    return estimate(mean, error, None), estimate(value, error + slope * help_, here[: len(checked)])
+
+
+def _ends(
+    value: float, spread: float, values: Float, free: float, level: float, labels: int, limits: Limits | None
+) -> tuple[float, float]:
+    """Return the interval of a corrected mean; with the floor of so many `labels`, and within their scale."""
+    far = _reach(free, level) if free > 0 else math.nan
+    if not labels:
+        return value - far * math.sqrt(spread), value + far * math.sqrt(spread)
+    scale = ranges_of(values[:, None], limits)
+    half = far * math.sqrt(spread + _least_error(labels, level, float(scale.span[0])) ** 2)
+    low, high = float(scale.low[0]), float(scale.high[0])
+    return max(value - half, min(low, value)), min(value + half, max(high, value))
+
+
+def _column(values: Float) -> Sample:
+    return Sample(tuple(map(str, range(len(values)))), values[:, None], np.arange(len(values)))

@@ -1,4 +1,4 @@
-"""What a query set can show: the smallest detectable difference, and how many queries a difference needs.
+"""What a query set can show: the smallest detectable difference; how many queries, or labels, a claim needs.
 
 The power of the paired t-test with n queries, for a true difference δ and a standard deviation s of the
 differences, is P(|t'| > t_{1−a/2, n−1}) with t' noncentral t of n−1 degrees of freedom and noncentrality
@@ -8,19 +8,35 @@ shown where fewer than `fewest` queries differ: six at 95 %, for 2/2⁶ < .05.
 
 The observed difference is not the true one: how many queries are needed is known between what the two ends of
 its interval need, and without an upper end where it holds 0.
+
+From a pilot of n₀ labels, an interval of ± w needs
+    n = s²_r / ((w/z)² − s²_d/N + s²_r/N) + 4
+labels, with s²_d the variance of people's values and s²_r = Σr²/(n₀ − 2) · (n₀ − 2)/χ²_{.2, n₀−2} that of
+what the judge leaves unexplained, as large as it may well be. Nothing is left for labels where N queries are
+too few.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from statistics import NormalDist
 
+import numpy as np
+
+from rageval.errors import TooFewLabels, UsageError
+from rageval.statistics import LEVEL
+from rageval.statistics.correction import Population, corrected
+from rageval.statistics.samples import Float
+
 POWER = 0.8
+PILOT = 30  # labels
+_CAUTION = 0.2  # of χ²: the pilot's variance may be too small by chance
 _MANY = 10**9
 
 
-def _power_of(shift: float, units: float, level: float = 0.95) -> float:
+def _power_of(shift: float, units: float, level: float = LEVEL) -> float:
     """Return the chance to find a true difference of `shift` standard deviations.
 
     >>> round(_power_of(0.5, 34), 2)
@@ -33,11 +49,11 @@ def _power_of(shift: float, units: float, level: float = 0.95) -> float:
         edge = float(ndtri((1 + level) / 2))
         return float(ndtr(beyond - edge) + ndtr(-beyond - edge))
     edge = float(stdtrit(units - 1, (1 + level) / 2))
-    found = 1 - float(nctdtr(units - 1, beyond, edge)) + float(nctdtr(units - 1, beyond, -edge))
-    return 1.0 if math.isnan(found) else found  # far beyond the edge, where scipy gives up
+    chance = 1 - float(nctdtr(units - 1, beyond, edge)) + float(nctdtr(units - 1, beyond, -edge))
+    return 1.0 if math.isnan(chance) else chance  # far beyond the edge, where scipy gives up
 
 
-def detectable(error: float, units: int, level: float = 0.95, power: float = POWER) -> float:
+def detectable(error: float, units: int, level: float = LEVEL, power: float = POWER) -> float:
     """Return the smallest true difference that so many units show with this power.
 
     `error` is the standard error of the observed mean difference.
@@ -62,7 +78,7 @@ def _smallest_shift(units: int, level: float, power: float) -> float:
     return high
 
 
-def fewest(level: float = 0.95) -> int:
+def fewest(level: float = LEVEL) -> int:
     """Return how many differences of one sign are the first that a test of signs can tell from chance.
 
     >>> fewest(0.95), fewest(0.99)
@@ -76,7 +92,7 @@ def needed_between(
     high: float,
     error: float,
     units: int,
-    level: float = 0.95,
+    level: float = LEVEL,
     power: float = POWER,
     differ: int | None = None,
 ) -> tuple[int | None, int | None]:
@@ -103,7 +119,7 @@ def needed_between(
 
 
 def needed(
-    difference: float, error: float, units: int, level: float = 0.95, power: float = POWER
+    difference: float, error: float, units: int, level: float = LEVEL, power: float = POWER
 ) -> int | None:
     """Return how many units would show the observed difference with this power; None if no number would.
 
@@ -116,7 +132,9 @@ def needed(
         return 2
     # In standard deviations of one unit, which do not depend on how many there are.
     shift = abs(difference) / (error * math.sqrt(units))
-    about = _normal_needed(shift, level, power)
+    # About how many, were the standard deviation known: where the search begins.
+    quantile = NormalDist().inv_cdf
+    about = ((quantile((1 + level) / 2) + quantile(power)) / shift) ** 2
     if about > _MANY:
         return None
     # Steps that double find both ends of the search; halving then finds the least number that is enough.
@@ -132,7 +150,52 @@ def needed(
     return high
 
 
-def _normal_needed(shift: float, level: float, power: float) -> float:
-    """Return about how many, were the standard deviation known: where the search begins."""
-    quantile = NormalDist().inv_cdf
-    return ((quantile((1 + level) / 2) + quantile(power)) / shift) ** 2
+def labels_needed(
+    judged: Sequence[float] | Float,
+    pilot: Mapping[int, float] | Sequence[tuple[int, float]],
+    width: float,
+    *,
+    paired: bool,
+    level: float = LEVEL,
+    population: Population = "kind",
+    span: float = 1.0,
+    same: Collection[int] = (),
+) -> int | None:
+    """Return how many labels an interval of ± `width` needs, those of the pilot among them.
+
+    None if it is impossible: so many queries are not there. The arguments are those of `corrected`;
+    TooFewLabels if the pilot has fewer than 30.
+
+    >>> judged = [0.0, 1.0] * 500
+    >>> pilot = {at: judged[at] - (at % 5 < 2) / 2 for at in range(0, 1000, 20)}
+    >>> pilot |= {at + 1: judged[at + 1] - (at % 7 < 3) / 2 for at in range(0, 1000, 20)}
+    >>> labels_needed(judged, pilot, 0.05, paired=False), labels_needed(judged, pilot, 0.01, paired=False)
+    (153, None)
+    """
+    from scipy.special import chdtri
+
+    if not 0 < width < math.inf:
+        raise UsageError(f"width={width!r}: expected a number above 0")
+    if len(pilot) < PILOT:
+        raise TooFewLabels(f"the pilot has {len(pilot):,} labels ({PILOT} are needed)")
+    estimate = corrected(
+        judged, pilot, paired=paired, level=level, population=population, span=span, same=same
+    )
+    number, labels = len(judged) - len(set(same)), estimate.labels
+    share = number / len(judged)
+    values, by_place = np.asarray(judged, np.float64), dict(pilot)
+    kept = sorted(by_place.keys() - set(same))
+    people = np.array([by_place[place] for place in kept])
+    off, apart = people - people.mean(), values[kept] - values[kept].mean()
+    unexplained = float(((off - estimate.slope * apart) ** 2).sum()) / float(chdtri(labels - 2, 1 - _CAUTION))
+    spread = float((off**2).sum()) / (labels - 1)
+    phase = share * spread + (1 - share) * estimate.value**2 / max(share, 1e-300)
+    wanted = (width / NormalDist().inv_cdf((1 + level) / 2)) ** 2
+    wanted -= phase / len(judged) if population == "kind" else 0.0
+    if wanted < 0:
+        return None
+    unexplained *= share**2
+    needed = math.ceil(unexplained / (wanted + unexplained / number) + 4) if unexplained else 0
+    if estimate.coarse is not None:  # the rule of three
+        needed = max(needed, math.ceil(-math.log(1 - level) * span * share / width) + 2)
+    return min(max(needed, labels), number)

@@ -39,9 +39,9 @@ def tau_b(one: Float, other: Float) -> float:
     0.3333333333333333
     """
     agreeing = parted = other_parted = 0
-    for at in range(len(one) - 1):
+    for system in range(len(one) - 1):
         # Every pair of systems once; not all at a time, which would fill the memory.
-        first, second = np.sign(one[at] - one[at + 1 :]), np.sign(other[at] - other[at + 1 :])
+        first, second = np.sign(one[system] - one[system + 1 :]), np.sign(other[system] - other[system + 1 :])
         agreeing += int(first @ second)
         parted += int(np.count_nonzero(first))
         other_parted += int(np.count_nonzero(second))
@@ -62,10 +62,10 @@ def tau_ap(truth: Float, estimate: Float) -> float:
         return math.nan
     # For each system, the share of those above it that belong there.
     right = []
-    for at, score in enumerate(estimate):
+    for system, score in enumerate(estimate):
         above = truth[estimate > score]
         if len(above):
-            right.append(float((above > truth[at]).mean()))
+            right.append(float((above > truth[system]).mean()))
     return 2 * float(np.mean(right)) - 1 if right else math.nan
 
 
@@ -121,13 +121,11 @@ def rbo(one: Sequence[str], other: Sequence[str], p: float = RBO_P) -> float:
     return p ** len(one) * share + (1 - p) / p * total
 
 
-def rank_intervals(
-    columns: Sample, level: float = LEVEL, resamples: int = RESAMPLES, seed: int = SEED
-) -> tuple[Int, Int]:
+def rank_intervals(columns: Sample, resamples: int = RESAMPLES, seed: int = SEED) -> tuple[Int, Int]:
     """Return between what ranks each column lies, by its mean: the highest has rank 1.
 
     One resample of topics serves all columns. For each column the differences from all others are bounded at
-    once, so that its rank lies within its interval with the probability `level`, however near others are.
+    once, so that its rank lies within its interval in 95 % of cases, however near others are.
     Every pair is looked at in every draw: of more than about 180 columns fewer draws are taken, 500 at least.
 
     >>> values = np.array([[0.9, 0.1, 0.1], [0.8, 0.2, 0.1], [0.9, 0.1, 0.2], [0.8, 0.2, 0.2]] * 3)
@@ -144,15 +142,15 @@ def rank_intervals(
     # All columns by the same draws: topics that are hard for one system are so for the others.
     drawn = (_means(_times(columns.units, draws, seed), columns.sums(), columns.sizes()) - mean).T.copy()
     spread, farthest = _noise(drawn)
-    units, floor = _known(columns, level)
-    for at in range(number):
-        at_once = min(float(np.quantile(farthest[at], level)), _FARTHEST)
-        half = _half_widths(spread[at], at_once, units[at], floor[at])
+    units, floor = _known(columns)
+    for column in range(number):
+        at_once = min(float(np.quantile(farthest[column], LEVEL)), _FARTHEST)
+        half = _half_widths(spread[column], at_once, units[column], floor[column])
         # What is not known (a run without a value, one topic in common) is neither better nor worse.
-        difference = mean[at] - mean
+        difference = mean[column] - mean
         # Each system that is surely better pushes its best rank down by one, each that is worse its worst up.
-        low[at] += int((difference < -half).sum())
-        high[at] -= int((difference > half).sum())
+        low[column] += int((difference < -half).sum())
+        high[column] -= int((difference > half).sum())
     return low, high
 
 
@@ -165,11 +163,11 @@ def _noise(drawn: Float) -> tuple[Float, Float]:
     number, draws = drawn.shape
     spread, farthest = np.zeros((number, number)), np.zeros_like(drawn)
     rows = max(1, _IN_CACHE // draws)
-    for at in range(number):
+    for column in range(number):
         # Each pair once.
-        for begin in range(at + 1, number, rows):
+        for begin in range(column + 1, number, rows):
             part = slice(begin, min(begin + rows, number))
-            noise = drawn[part] - drawn[at]
+            noise = drawn[part] - drawn[column]
             middle = noise.mean(axis=1)
             error = np.sqrt(np.maximum(np.einsum("ij,ij->i", noise, noise) / draws - middle * middle, 0.0))
             # Differences that are all alike leave a spread of rounding errors.
@@ -178,27 +176,29 @@ def _noise(drawn: Float) -> tuple[Float, Float]:
             noise *= np.divide(1.0, error, out=np.zeros_like(error), where=error > 0)[:, None]
             noise[~(error > 0)] = 0.0  # also where a column has no value, and so no mean
             np.maximum(farthest[part], noise, out=farthest[part])
-            np.maximum(farthest[at], noise.max(axis=0), out=farthest[at])
-            spread[at, part] = spread[part, at] = error
+            np.maximum(farthest[column], noise.max(axis=0), out=farthest[column])
+            spread[column, part] = spread[part, column] = error
     return spread, farthest
 
 
-def _known(columns: Sample, level: float) -> tuple[Int, Float]:
+def _known(columns: Sample) -> tuple[Int, Float]:
     """Return of each two columns how many units have both, and how wide an interval is at least: half of it.
 
     That is 0 where many differences are not alike.
     """
     number = columns.values.shape[1]
     units, floor = np.zeros((number, number), np.int64), np.zeros((number, number))
-    for at in range(number - 1):
-        others = np.arange(at + 1, number)
-        apart = columns.of(columns.values[:, [at]] - columns.values[:, others])
-        units[at, others] = units[others, at] = apart.counts()
+    for column in range(number - 1):
+        others = np.arange(column + 1, number)
+        apart = columns.of(columns.values[:, [column]] - columns.values[:, others])
+        units[column, others] = units[others, column] = apart.counts()
         coarse = np.flatnonzero(is_coarse(apart))
         if len(coarse):
             few = columns.of(apart.values[:, coarse])
-            least = _floor(few, level, _span(few))
-            floor[at, others[coarse]] = floor[others[coarse], at] = least
+            # How far one topic might move each difference: 1 where the values keep to it, as scores do.
+            known = np.abs(np.nan_to_num(few.values))
+            least = _floor(few, LEVEL, np.maximum(known.max(axis=0, initial=0.0), 1.0))
+            floor[column, others[coarse]] = floor[others[coarse], column] = least
     return units, floor
 
 
@@ -214,10 +214,3 @@ def _half_widths(spread: Float, at_once: float, units: Int, floor: Float) -> Flo
     # From one topic nothing can be told, and the rank may be any.
     half[units < 2] = np.inf
     return half
-
-
-def _span(differences: Sample) -> Float:
-    """Return how far one topic might move each difference: 1 where the values keep to it, as scores do."""
-    known = np.abs(np.nan_to_num(differences.values))
-    span: Float = np.maximum(known.max(axis=0, initial=0.0), 1.0)
-    return span

@@ -14,6 +14,7 @@ Int = NDArray[np.int64]
 # Two values that lie this near to one another differ by rounding only. Rounding adds less than 1e-12 to a
 # value; two values, each a difference of two, may be four times that apart.
 SLACK = 1e-11
+AT_ONCE = 2**21  # numbers in memory
 
 
 def settled(values: Float) -> Float:
@@ -45,9 +46,9 @@ def settled_columns(values: Float) -> Float:
         begins[1:] = np.where(np.diff(ordered, axis=0) > near, np.arange(1, len(values))[:, None], 0)
     ordered = np.take_along_axis(ordered, np.maximum.accumulate(begins, axis=0), axis=0)
     ordered[np.abs(ordered) <= near] = 0.0
-    found = np.empty(values.shape)
-    np.put_along_axis(found, order, ordered, axis=0)
-    return np.where(known, found, values)
+    alike = np.empty(values.shape)
+    np.put_along_axis(alike, order, ordered, axis=0)
+    return np.where(known, alike, values)
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,8 @@ class Sample:
 
     def counts(self) -> Int:
         """Return how many units have a value in each column."""
-        found: Int = (self.sizes() > 0).sum(axis=0)
-        return found
+        units: Int = (self.sizes() > 0).sum(axis=0)
+        return units
 
     def means(self) -> Float:
         """Return the mean of each unit in each column, NaN where it has no value."""
@@ -145,16 +146,16 @@ class Sample:
 
         0.2 is called small, 0.5 medium, 0.8 large. NaN where all differences are the same and not 0.
         """
-        found = []
+        effects = []
         for column in self.values.T:
             known = column[~np.isnan(column)]
             spread = float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
             mean = float(known.mean()) if len(known) else math.nan
             if mean == 0:
-                found.append(0.0)
+                effects.append(0.0)
             else:
-                found.append(mean / spread if spread > SLACK * abs(mean) else math.nan)
-        return np.array(found)
+                effects.append(mean / spread if spread > SLACK * abs(mean) else math.nan)
+        return np.array(effects)
 
     def _by_unit(self, columns: Float) -> Float:
         if not self.is_clustered:

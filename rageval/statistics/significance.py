@@ -20,17 +20,17 @@ Each test returns the direction of its own statistic with its p; a verdict has t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.statistics.samples import Float, Int, Sample, settled_columns
+from rageval.statistics import LEVEL
+from rageval.statistics.samples import AT_ONCE, Float, Int, Sample, settled_columns
 
 _EXACT = 30  # queries or clusters; two halves of 2^15 sums
 DRAWS = 10_000
-_AT_ONCE = 2**21  # numbers in memory
 _SLACK = 1e-9  # two sums of the same numbers in another order are the same sum
 _SMALL = 100  # p below a hundredth is looked at again
 _HITS = 20  # draws that reach what was seen, where p is just small enough: p is known to within a quarter
@@ -52,7 +52,7 @@ class Significance(NamedTuple):
 
 
 def sign_flip(
-    sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0, level: float = 0.95
+    sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0, level: float = LEVEL
 ) -> Significance:
     """Return the two-sided p for each pair of columns of `sums`, the sums of values over independent units.
 
@@ -68,11 +68,11 @@ def sign_flip(
     p, least = np.ones(len(pairs)), np.full(len(pairs), -1.0)  # no floor where nothing differs
     for part in _parts(np.arange(len(pairs)), len(sums)):
         columns = settled_columns(sums[:, pairs[part, 0]] - sums[:, pairs[part, 1]])
-        for at, column in zip(part.tolist(), columns.T, strict=True):
+        for pair, column in zip(part.tolist(), columns.T, strict=True):
             # A difference of 0 is the same under both signs: leaving it out changes no share.
             difference = column[column != 0]
             if len(difference):
-                p[at], least[at] = _exact_sign_flip(difference), 2.0 ** (1 - len(difference))
+                p[pair], least[pair] = _exact_sign_flip(difference), 2.0 ** (1 - len(difference))
     return Significance(p, p <= least, np.zeros(len(pairs), np.int64), _directions(sums, pairs))
 
 
@@ -125,7 +125,8 @@ def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int, risk: float
     # So many draws that a p just small enough for all pairs together would still be hit about 20 times.
     wanted = int(_HITS * len(pairs) / risk)
     open_ = small[bound[small] >= 1 / wanted]  # elsewhere it is plain without more draws
-    again = _draws_again(sums, len(open_), wanted)
+    # As many draws as are wanted, if that does not take too long.
+    again = min(wanted, _WORK // max(len(open_) + sums.size // 16, 1))
     if len(open_) and again > draws:
         # Only the runs that are still open take part, or the second round would cost as much a draw as the
         # first.
@@ -138,12 +139,6 @@ def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int, risk: float
     # Both are valid upper bounds where no draw reached the sum; take the smaller.
     p[unseen] = np.minimum(p, bound)[unseen]
     return Significance(p, unseen, number, _directions(sums, pairs))
-
-
-def _draws_again(sums: Float, pairs: int, wanted: int) -> int:
-    """Return how many draws, so that it does not take too long."""
-    cost = pairs + sums.size // 16
-    return min(wanted, _WORK // max(cost, 1))
 
 
 def _reached(sums: Float, pairs: Int, draws: int, seed: int) -> Float:
@@ -162,7 +157,7 @@ def _reached(sums: Float, pairs: Int, draws: int, seed: int) -> Float:
 def _signs(units: int, draws: int, seed: int, width: int) -> Iterator[Float]:
     """Yield random signs, a row a draw; the same for all pairs, whatever is compared."""
     generator = np.random.default_rng(seed)
-    stretch = max(1, _AT_ONCE // max(width, 1))
+    stretch = max(1, AT_ONCE // max(width, 1))
     for done in range(0, draws, stretch):
         rows = min(stretch, draws - done)
         yield np.where(generator.random((rows, units)) < 0.5, -1.0, 1.0)
@@ -170,7 +165,7 @@ def _signs(units: int, draws: int, seed: int, width: int) -> Iterator[Float]:
 
 def _parts(columns: Int, rows: int) -> list[Int]:
     """Return columns, as many at once as memory is for."""
-    return np.array_split(columns, len(columns) * rows // _AT_ONCE + 1)
+    return np.array_split(columns, len(columns) * rows // AT_ONCE + 1)
 
 
 def _chernoff(differences: Float) -> Float:
@@ -205,8 +200,14 @@ def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Signifi
     per = np.divide(1.0, size, out=np.zeros(len(size)), where=size > 0)
     # All patterns are fewer than the draws: count them all.
     is_exact = len(sums) <= 30 and 2 ** (len(sums) - 1) <= draws
-    width = max(len(pairs), len(sums))
-    drawn = _all_signs(len(sums)) if is_exact else _signs(len(sums), draws, seed, width)
+    drawn: Iterable[Float]
+    if is_exact:
+        # The bits of 0, 1, 2, … are the patterns; a pattern and its negative are equally far from 0, so the
+        # sign of the last unit stays.
+        turned = np.arange(2 ** max(len(sums) - 1, 0))[:, None] >> np.arange(len(sums))[None] & 1
+        drawn = [np.where(turned == 1, -1.0, 1.0)]
+    else:
+        drawn = _signs(len(sums), draws, seed, max(len(pairs), len(sums)))
     largest = []
     for signs in drawn:
         flipped = signs @ sums
@@ -217,14 +218,6 @@ def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Signifi
     at_floor = p <= 1 / (len(ordered) + (not is_exact))
     number = np.full(len(pairs), 0 if is_exact else draws)
     return Significance(p, at_floor, number, _directions(sums, pairs))
-
-
-def _all_signs(units: int) -> Iterator[Float]:
-    """Yield every pattern but for the sign of the first; at most as many as would be drawn."""
-    # The bits of 0, 1, 2, … are the patterns; a pattern and its negative are equally far from 0, so the sign
-    # of the last unit stays.
-    turned = np.arange(2 ** max(units - 1, 0))[:, None] >> np.arange(units)[None] & 1
-    yield np.where(turned == 1, -1.0, 1.0)
 
 
 def t_test(differences: Sample) -> Significance:

@@ -7,7 +7,7 @@ of this very *set* of N questions is 0, and c = 0 if that of questions *of this 
 grow to 2/α, at whatever question, in at most α/2 of cases in which the mean is not above 0 (an e-process; of
 a set, betting without replacement), and the same with −x. Of a set more is *certain*: S > N − t is more than
 the rest can undo. Of a kind, K looks fixed before are the rule where differences are small (O'Brien and
-Fleming's bounds on the p of Student's t, `planning.look_bounds`), the e-process that where they are large. At
+Fleming's bounds on the p of Student's t), the e-process that where they are large. At
 a look the variance of the mean of n has 2.34/n² more, always; where differences have a skewness beyond ±2,
 the e-process has to say so, too.
 
@@ -15,6 +15,10 @@ The *best* of several: E of a system is the mean of what each other has against 
 judged no more. Its pairs stay as they are in the means of the others. The last one left is the best.
 
 A question on which judging failed counts −1 for either direction: it may delay a claim, and never helps one.
+
+Who looks K times, at questions or at people's labels, and would stop at a difference, must ask for more at
+each look. O'Brien and Fleming's bounds: |z| ≥ c·√(K/k) at look k, with c so that no difference is found by
+any look in 1 − level of cases (2.024 for four looks at 95 %). z is the normal quantile of Student's p.
 """
 
 from __future__ import annotations
@@ -22,14 +26,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rageval.errors import UsageError
+from rageval.statistics import LEVEL
 from rageval.statistics.correction import floor_of
-from rageval.statistics.planning import look_bounds, look_sizes
 from rageval.statistics.samples import Float, Int, settled
 from rageval.statistics.significance import is_skewed
 
@@ -37,7 +43,56 @@ Claimed = Literal["set", "kind"]
 Word = Literal["higher", "lower", "within", "apart", "equal"]
 _BETS = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8])
 _NEAR = 0.999  # c is kept within: beyond, what is to come cannot undo what is there
-_FLOOR = floor_of(0.95)  # of the variance of a mean, times n²
+_FLOOR = floor_of(LEVEL)  # of the variance of a mean, times n²
+_GRID = 401
+
+
+def look_bounds(looks: int = 4, level: float = LEVEL) -> list[float]:
+    """Return the p below which a difference is found, at each of so many looks at equal steps.
+
+    >>> [round(p, 5) for p in look_bounds(4)]
+    [5e-05, 0.0042, 0.01942, 0.04294]
+    """
+    if not 1 <= looks <= 20:
+        raise UsageError(f"looks={looks!r}: expected 1 to 20")
+    if not 0 < level < 1:
+        raise UsageError(f"level={level!r}: expected a number between 0 and 1")
+    bound = _constant(looks, level)
+    normal = NormalDist()
+    return [2 * normal.cdf(-bound * math.sqrt(looks / look)) for look in range(1, looks + 1)]
+
+
+def look_sizes(labels: int, looks: int = 4) -> list[int]:
+    """Return after how many labels each look is taken.
+
+    >>> look_sizes(200), look_sizes(50, 4)
+    ([50, 100, 150, 200], [13, 25, 38, 50])
+    """
+    return [math.ceil(labels * look / looks) for look in range(1, looks + 1)]
+
+
+@lru_cache(maxsize=64)
+def _constant(looks: int, level: float) -> float:
+    """Return c, by bisection: the chance to cross falls with it."""
+    low, high = 0.5, 8.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _crossing(middle, looks) > 1 - level else (low, middle)
+    return high
+
+
+def _crossing(bound: float, looks: int) -> float:
+    """Return the chance that a sum of `looks` standard normals is ever beyond ±bound·√looks."""
+    edge = bound * math.sqrt(looks)
+    grid = np.linspace(-edge, edge, _GRID)
+    weight = np.full(_GRID, 2.0)  # Simpson's
+    weight[1::2], weight[0], weight[-1] = 4.0, 1.0, 1.0
+    weight *= (grid[1] - grid[0]) / 3
+    steps = np.exp(-((grid[:, None] - grid[None]) ** 2) / 2) / math.sqrt(2 * math.pi)
+    inside = steps[_GRID // 2]
+    for _ in range(looks - 1):
+        inside = steps @ (inside * weight)
+    return 1 - float((inside * weight).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +165,7 @@ def e_values(differences: Sequence[float] | Float, total: int | None = None) -> 
         expected = np.zeros_like(x)
     else:
         left = total - np.arange(x.shape[-1])
+        # Without replacement: where the mean of the set is 0, what is left makes up for what was drawn.
         expected = np.clip(-(after - x) / left, -_NEAR, _NEAR)
     # in logarithms, as a product of thousands leaves the range of numbers
     logs = np.full(x.shape, -np.inf)
@@ -117,10 +173,10 @@ def e_values(differences: Sequence[float] | Float, total: int | None = None) -> 
         grown = np.cumsum(np.log1p(bet / (1 + expected) * (x - expected)), axis=-1)
         logs = np.logaddexp(logs, grown)
     with np.errstate(over="ignore"):
-        found: Float = np.exp(logs - math.log(len(_BETS)))
+        evidence: Float = np.exp(logs - math.log(len(_BETS)))
     if total is not None:
-        found[after > total - 1 - np.arange(x.shape[-1])] = np.inf
-    return found
+        evidence[after > total - 1 - np.arange(x.shape[-1])] = np.inf
+    return evidence
 
 
 def stopped(differences: Sequence[float] | Float, rule: Rule) -> Stop | None:
@@ -144,11 +200,11 @@ def stopped(differences: Sequence[float] | Float, rule: Rule) -> Stop | None:
     if rule.within is not None:
         return _about_margin(values, rule, rule.within)
     half = rule.alpha / 2
-    found = _earliest(_above(values, rule, half, "higher"), _above(-values, rule, half, "lower"))
+    stop = _earliest(_above(values, rule, half, "higher"), _above(-values, rule, half, "lower"))
     is_whole = len(values) == rule.total and not np.isnan(values).any()
-    if found is None and rule.claim == "set" and is_whole:  # what is not above 0 nor below it
+    if stop is None and rule.claim == "set" and is_whole:  # what is not above 0 nor below it
         return Stop("equal", rule.total, math.inf, 1 / half, certain=True)
-    return found
+    return stop
 
 
 def replayed(differences: Float, rule: Rule) -> tuple[NDArray[np.int8], Int]:
@@ -171,6 +227,7 @@ def replayed(differences: Float, rule: Rule) -> tuple[NDArray[np.int8], Int]:
         for sign in (1.0, -1.0):
             x = sign * differences / rule.span
             met = 2 * p_at_looks(x, ends.tolist()) <= bounds
+            # The p of all orders is found at once; the dearer e-process is asked where p is small enough.
             for row, look in np.argwhere(met).tolist():
                 met[row, look] = _is_borne_out(x[row, : ends[look]], rule.alpha / 2)
             over.append(met)
@@ -184,11 +241,11 @@ def nearest(differences: Sequence[float] | Float, rule: Rule) -> float:
     values = np.asarray(differences, np.float64)
     total = rule.total if rule.claim == "set" else None
     shift = rule.within or 0.0
-    found = []
+    evidence = []
     for sign in (1.0, -1.0):
         x = (np.nan_to_num(sign * values, nan=-rule.span) + shift) / (rule.span + shift)
-        found.append(float(e_values(x, total)[-1]))
-    return max(found) if rule.within is None else min(found)
+        evidence.append(float(e_values(x, total)[-1]))
+    return max(evidence) if rule.within is None else min(evidence)
 
 
 def p_at_looks(differences: Float, sizes: Sequence[int]) -> Float:
@@ -199,13 +256,13 @@ def p_at_looks(differences: Float, sizes: Sequence[int]) -> Float:
     """
     from scipy.special import stdtr
 
-    found = []
+    p_of_looks = []
     for size in sizes:
         x = differences[..., :size]
         spread = x.var(axis=-1, ddof=1) if size > 1 else np.full(x.shape[:-1], np.inf)
         t = x.mean(axis=-1) / np.sqrt(spread / size + _FLOOR / size**2)
-        found.append(stdtr(max(size - 1, 1), -t))
-    return np.stack(found, axis=-1)
+        p_of_looks.append(stdtr(max(size - 1, 1), -t))
+    return np.stack(p_of_looks, axis=-1)
 
 
 def _is_borne_out(seen: Float, alpha: float) -> bool:
@@ -244,14 +301,16 @@ def _about_margin(values: Float, rule: Rule, margin: float) -> Stop | None:
     That they differ by less is two claims, d > −margin and d < margin, and made where the later one is.
     """
     alpha = rule.alpha
+    # Both are needed and at most one of them is false, so each is made at α; of the ways to be apart one is
+    # enough, so each has half of it.
     lower, upper = (_above(sign * values, rule, alpha, "within", -margin) for sign in (1.0, -1.0))
     later = max((lower, upper), key=lambda stop: stop.questions) if lower and upper else None
     more = (_above(sign * values, rule, alpha / 2, "apart", margin) for sign in (1.0, -1.0))
     return _earliest(later, *more)
 
 
-def _earliest(*found: Stop | None) -> Stop | None:
-    return min((stop for stop in found if stop is not None), key=lambda stop: stop.questions, default=None)
+def _earliest(*stops: Stop | None) -> Stop | None:
+    return min((stop for stop in stops if stop is not None), key=lambda stop: stop.questions, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,6 +360,7 @@ def best_of(values: Sequence[Sequence[float]] | Float, rule: Rule) -> Race:
                 for other in range(len(scores))
                 if other != one
             ]
+            # A mean of e-values is one, however they hang together, so nothing is lost to how many there are.
             crossed = np.flatnonzero(np.mean(others, axis=0) >= 1 / rule.alpha)
             met += [(int(crossed[0]) + 1, one)] if crossed.size else []
         if not met:

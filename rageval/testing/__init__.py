@@ -28,9 +28,10 @@ again in 3 seconds
 from __future__ import annotations
 
 from rageval.testing._laws import check_measure
-from rageval.testing._sayings import (
+from rageval.testing._server import (
     VERDICT,
     Asked,
+    LlmServer,
     Saying,
     ScriptedModel,
     anthropic_error,
@@ -40,7 +41,6 @@ from rageval.testing._sayings import (
     openai_reply,
     usual,
 )
-from rageval.testing._server import LlmServer
 
 __all__ = [
     "VERDICT",

@@ -58,6 +58,7 @@ class AnswerCase(NamedTuple):
         for scale, query, judge in product(scales, queries, judges):
             same = {"query_id": query, "rubric": scale.rubrics[0]} | ({"judge": judge} if judge else {})
             rows += [same | row for row in judgements_on(scale, systems, query, answers, rng)]
+        # Files come in any order, and no measure may depend on it.
         rng.shuffle(rows)
         return cls(tuple(rows), tuple(answers), scales)
 
@@ -153,6 +154,7 @@ def asked_for(measure: Measure, rng: random.Random) -> tuple[Scale, ...]:
         answer = Assessment("q", "r", "", asked, (0, 0), _LENGTHS, cited, None)
         try:
             measure.value(answer.asked_by(measure))
+        # Some measures refuse what is drawn here; what they asked for is known by then.
         except RagevalError:  # the laws tell
             continue
     return tuple(asked.scales)
@@ -286,6 +288,7 @@ def _said(scale: Scale, rng: random.Random) -> Row:
 
 
 def _said_or_failed(scale: Scale, rng: random.Random) -> Row:
+    # So often that most tables have some, and so seldom that few have nothing else.
     return {"status": "error"} if rng.random() < 0.1 else _said(scale, rng)
 
 
@@ -305,7 +308,10 @@ def names_change_nothing(measure: Measure, case: AnswerCase, rng: random.Random)
 
     def renamed(row: Row) -> Row:
         keys = ["query_id", "run_id", "judge"]
-        keys += ["aspect"] if any(_is_free(scale, row) for scale in case.scales) else []
+        # Aspects that a scale names, or that number an answer's sentences, mean something.
+        scales = [scale for scale in case.scales if row.get("rubric") in scale.rubrics]
+        if any(not scale.aspects and not _is_of_sentences(scale) for scale in scales):
+            keys.append("aspect")
         for key in (key for key in keys if key in row):
             if (key, row[key]) not in names:
                 names[key, row[key]] = f"{rng.choice('zyx')}{len(names)}"
@@ -322,11 +328,6 @@ def names_change_nothing(measure: Measure, case: AnswerCase, rng: random.Random)
 def _is_of_sentences(scale: Scale) -> bool:
     """Return whether what is judged is told by the answers: their sentences, and what these cite."""
     return scale.of_citations or scale is SENTENCE
-
-
-def _is_free(scale: Scale, row: Row) -> bool:
-    """Return whether the aspects of this row's scale may be called anything."""
-    return row.get("rubric") in scale.rubrics and not scale.aspects and not _is_of_sentences(scale)
 
 
 def _alike(one: float, other: float) -> bool:

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
 from rageval.scoring.answers import evaluate_answers
-from rageval.statistics.planning import labels_needed
+from rageval.statistics.power import labels_needed
 from snippets import ROOT
 
 SAMPLES = ROOT / "examples/data/answers"

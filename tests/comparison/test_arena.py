@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 
 from rageval import InputError, RagevalError, read_judgements
 from rageval.cli import main
-from rageval.comparison import arena
 from rageval.comparison.arena import (
     Games,
     _Strength,
-    bradley_terry,
     games,
     has_rankings,
     outcome_matrix,
     strengths,
 )
 from rageval.errors import UsageError
+from rageval.statistics import bootstrap
+from rageval.statistics.preferences import bradley_terry
 from test_bad_input import HOSTILE, assert_refused, command, process
 
 Row = dict[str, Any]
@@ -281,7 +281,7 @@ def test_intervals_are_widened_for_few_queries_as_elsewhere(monkeypatch: pytest.
     """Of ten queries, plain percentiles hold the truth in .86 to .90 of cases."""
     played = simulated(np.random.default_rng(4), np.array([0.6, 0.0, -0.6]), 0.5, 10)
     widened = {each.system: each.high - each.low for each in strengths(played, resamples=400)}
-    monkeypatch.setattr(arena, "expanded", lambda level, units: [np.array([0.025]), np.array([0.975])])
+    monkeypatch.setattr(bootstrap, "expanded", lambda level, units: [np.array([0.025]), np.array([0.975])])
     plain = {each.system: each.high - each.low for each in strengths(played, resamples=400)}
     assert all(widened[system] > 1.1 * plain[system] for system in "abc")
 

@@ -19,8 +19,7 @@ from rageval.cli import main
 from rageval.comparison.correcting import correct
 from rageval.scoring.answers import measures_of_answers, read_judgements
 from rageval.scoring.rules import Rules
-from rageval.statistics.correction import corrected
-from rageval.statistics.parts import corrected_from_parts
+from rageval.statistics.correction import corrected, corrected_from_parts
 
 LABELS = ("perfect", "acceptable", "missing", "incorrect")
 WORTH = dict(zip(LABELS, (1, 0.5, 0, -1), strict=True))

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
 from rageval.statistics.correction import corrected
-from rageval.statistics.planning import look_bounds
+from rageval.statistics.stopping import look_bounds
 
 QUERIES, LABELS = 120, 80
 Said = dict[tuple[str, str], str]

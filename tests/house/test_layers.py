@@ -306,9 +306,7 @@ def test_names_of_our_measures_are_read_without_ir_measures_and_plug_ins(names: 
 
 def test_a_measure_imports_its_family_and_no_other() -> None:
     code = "from rageval import alpha_ndcg, parse_measure\nparse_measure('alpha_ndcg@10'), alpha_ndcg @ 10"
-    families = {
-        f"rageval.measures.{name}" for name in ("_sets", "_ranks", "_citations", "_correctness", "_words")
-    }
+    families = {f"rageval.measures.{name}" for name in ("_sets", "_ranks", "_citations", "_grades", "_words")}
     assert not modules_loaded_by(code) & families
 
 

@@ -20,7 +20,7 @@ from rageval.judges.models import model_named
 from rageval.judges.spending import Budget
 from rageval.judges.store import INTENDED, OPEN, Store
 from rageval.testing import Asked, LlmServer, Saying
-from rageval.testing._sayings import usual
+from rageval.testing._server import usual
 from test_bad_input import Outcome, command
 from test_batching import FAST, Provider, asked
 from test_judge_command import ANSWERS, QUESTIONS

@@ -24,7 +24,7 @@ from rageval.judges._scheduler import ask_all
 from rageval.judges.base import ENDED, ERROR, WORKING, Fatal, Reply, Request, Transient, Usage
 from rageval.judges.spending import Budget
 from rageval.judges.store import OPEN, Store
-from rageval.testing._sayings import ScriptedModel
+from rageval.testing._server import ScriptedModel
 
 FAST: dict[str, Any] = {"poll_every": 0.005, "patience": Patience(tries=4, first_pause=0.002)}
 SLOW = 3  # looks before a batch has ended

@@ -24,7 +24,7 @@ from rageval.judges.base import Reply, Request, Transient, Unreachable, Usage
 from rageval.judges.spending import Budget, _price_of, _stated, _upper_cost, _upper_usage, cost
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying
-from rageval.testing._sayings import ScriptedModel
+from rageval.testing._server import ScriptedModel
 from test_bad_input import assert_refused, command
 from test_judge_command import QUESTIONS
 

@@ -26,7 +26,7 @@ from rageval.judges.base import Reply, Request, Unreachable
 from rageval.judges.spending import Budget
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying, openai_error
-from rageval.testing._sayings import ScriptedModel
+from rageval.testing._server import ScriptedModel
 from test_bad_input import command
 from test_judge_command import ANSWERS, QUESTIONS
 from test_scheduler import asked

@@ -13,7 +13,7 @@ from rageval.judges._asking import JobProgress, JobTally, Patience, line
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Reply, Request, Transient, Usage
 from rageval.judges.store import Store
-from rageval.testing._sayings import ScriptedModel
+from rageval.testing._server import ScriptedModel
 
 
 class Terminal(io.StringIO):

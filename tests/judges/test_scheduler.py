@@ -23,7 +23,7 @@ from rageval.judges._scheduler import ask_all
 from rageval.judges.base import Fatal, Lost, Reply, Request, Transient, Usage
 from rageval.judges.spending import Budget
 from rageval.judges.store import Store
-from rageval.testing._sayings import ScriptedModel
+from rageval.testing._server import ScriptedModel
 
 HASTY = Patience(first_pause=0.002, longest_pause=0.05, away=0.1)
 PATIENT = Patience(tries=4, deadline=5, first_pause=0.002)
@@ -374,7 +374,7 @@ def test_two_jobs_at_once_pay_once_for_each_question(store: Store) -> None:
 INTERRUPTED = """
 import asyncio, signal, sys
 from rageval.judges.base import Request
-from rageval.testing._sayings import ScriptedModel
+from rageval.testing._server import ScriptedModel
 from rageval.judges._scheduler import ask_all
 from rageval.judges.store import Store
 

@@ -25,7 +25,7 @@ from rageval.judges._database import BEAT, MIGRATIONS, PATIENCE, on_network
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import FENCE, Reply, Request, Usage
 from rageval.judges.store import Store, _from_line
-from rageval.testing._sayings import ScriptedModel
+from rageval.testing._server import ScriptedModel
 
 NOBODY = 65534
 REQUEST = Request("Judge.", "Is it so?", {"type": "object"})
@@ -317,7 +317,7 @@ FULL = """
 import resource, signal, sys
 from rageval.errors import OutputError
 from rageval.judges.base import Request
-from rageval.testing._sayings import ScriptedModel
+from rageval.testing._server import ScriptedModel
 from rageval.judges._scheduler import ask_all
 from rageval.judges.store import Store
 

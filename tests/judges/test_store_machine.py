@@ -30,7 +30,7 @@ from rageval.judges._database import PATIENCE
 from rageval.judges._scheduler import ask_all
 from rageval.judges.base import ENDED, Lost, Reply, Request
 from rageval.judges.store import INTENDED, Store
-from rageval.testing._sayings import ScriptedModel
+from rageval.testing._server import ScriptedModel
 
 pytestmark = pytest.mark.slow
 

@@ -16,10 +16,9 @@ from rageval.cli import main
 from rageval.comparison.sensitivity import _certain_verdict
 from rageval.comparison.turning import _numbered
 from rageval.errors import MeasureError, UsageError
-from rageval.measures._gains import discounted, logarithmic
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Ends
-from rageval.measures.ranking import Topic
+from rageval.measures.ranking import Topic, discounted, logarithmic
 from rageval.scoring.evaluation import bounds_of as declared
 from rageval.scoring.qrels import Qrels
 

@@ -10,7 +10,8 @@ import pytest
 
 from rageval.errors import TooFewLabels, UsageError
 from rageval.statistics.correction import corrected
-from rageval.statistics.planning import labels_needed, look_bounds, look_sizes
+from rageval.statistics.power import labels_needed
+from rageval.statistics.stopping import look_bounds, look_sizes
 
 
 @pytest.mark.parametrize(

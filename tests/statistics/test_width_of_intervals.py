@@ -21,8 +21,7 @@ from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Score, Scores
 from rageval.statistics.agreement import agreement
 from rageval.statistics.bootstrap import intervals, ranges_of
-from rageval.statistics.correction import corrected
-from rageval.statistics.parts import peoples_interval
+from rageval.statistics.correction import corrected, peoples_interval
 from rageval.statistics.samples import Float, Sample
 
 OF_25 = 0.1331922  # Wilson's upper end of 0 of 25: z²/(25 + z²)

@@ -1,13 +1,18 @@
-"""Whether the answer is right: LiveRAG's correctness and faithfulness, CRAG's shares of right and made up."""
+"""Measures of grades: is an answer right or made up, did it pass, what is its place among others."""
 
 from __future__ import annotations
 
+import math
+from functools import lru_cache
 from typing import Annotated, Literal
 
-from rageval.measures.assessment import Assessment, grades, mean, share
+from rageval.errors import MeasureError
+from rageval.measures.assessment import Assessment, Place, grades, mean, share
 from rageval.measures.base import HIGHER, LOWER, NEITHER, Between, measure
 from rageval.measures.ranking import Share
-from rageval.measures.scales import CORRECTNESS, CRAG, FAITHFULNESS
+from rageval.measures.scales import CORRECTNESS, CRAG, FAITHFULNESS, OUTCOME, PASSES, Scale
+
+# Whether the answer is right: LiveRAG's correctness and faithfulness, CRAG's shares of right and made up.
 
 # A level between the best and those that earn nothing may grow at the cost of either.
 _OF_CORRECTNESS = {2: HIGHER, 1: NEITHER, 0: LOWER, -1: LOWER}
@@ -166,3 +171,136 @@ def crag_share(
     """
     counted, judged = _counted(label), answer.judged(CRAG)
     return share(sum(judgement.label in counted for judgement in judged), len(judged))
+
+
+# What a tool, or a judge of one's own, said of any aspect: the mean grade, and the share that passed.
+
+_ASPECTS = 1_000  # whose scales are remembered
+
+
+@lru_cache(_ASPECTS)
+def _graded(aspect: str, low: float, high: float) -> Scale:
+    """Return the scale of one aspect's grades: the same each time, for a scale equals itself alone."""
+    if not low < high:
+        raise MeasureError(f"grade: low={low:g}, high={high:g}; expected low below high")
+    return Scale(f"grades of {aspect}", ("grade",), aspects=(aspect,), low=low, high=high, of_whole=True)
+
+
+@lru_cache(_ASPECTS)
+def _passed(aspect: str) -> Scale:
+    """Return the scale of the labels of one aspect, whatever grades stand beside them."""
+    return Scale(
+        f"passes of {aspect}",
+        ("pass",),
+        PASSES,
+        aspects=(aspect,),
+        worst="fail",
+        best="pass",
+        own_grades=True,
+        of_whole=True,
+    )
+
+
+@measure(limits=lambda parameters: (parameters["low"], parameters["high"]))
+def grade(answer: Assessment, *, aspect: str = "score", low: float = 0.0, high: float = 1.0) -> float:
+    """Mean grade of an aspect, by whatever tool or judge: `grade(aspect=faithfulness)`.
+
+    Formula:
+        grade = mean of g over the questions
+
+        g: the mean of a question's grades of the aspect
+
+    Range: `low` to `high`, which are 0 and 1 unless you say so; a grade beyond them is an error. Judgements:
+    any with this aspect and a grade, such as tools give; labels beside it are not looked at.
+
+    >>> import rageval
+    >>> judged = [{"query_id": str(at), "run_id": "r", "aspect": "faithfulness", "grade": grade}
+    ...           for at, grade in enumerate([1.0, 0.5, 0.0])]
+    >>> rageval.evaluate_answers("grade(aspect=faithfulness)", judged)["r"].scores[0].value
+    0.5
+    """
+    return mean(grades(answer.judged(_graded(aspect, low, high))))
+
+
+@measure
+def pass_rate(answer: Assessment, *, aspect: str = "score") -> Share:
+    """Share of the judgements of an aspect that say `pass`: `pass_rate(aspect=answer_relevancy)`.
+
+    Formula:
+        pass_rate = |judgements labelled as a pass| / |judgements|
+
+    Range: 0 to 1. Judgements: any with this aspect and a label: pass, yes, true, or inspect's C (correct)
+    are passes; fail, no, false, I (incorrect), P (partial) and N (no answer) are not. Grades beside are not
+    looked at.
+
+    >>> import rageval
+    >>> judged = [{"query_id": str(at), "run_id": "r", "aspect": "relevancy", "label": label}
+    ...           for at, label in enumerate(["pass", "fail", "pass", "pass"])]
+    >>> rageval.evaluate_answers("pass_rate(aspect=relevancy)", judged)["r"].scores[0].value
+    0.75
+    """
+    passed = grades(answer.judged(_passed(aspect)))
+    return share(sum(passed), len(passed))
+
+
+# Measures of answers judged side by side: points for the place in a ranking, shares of comparisons won.
+
+
+@measure(papers=("alessio2024improving",))
+def rank_score(answer: Assessment, *, invalid: Literal["permutation", "query"] = "permutation") -> float:
+    """Mean points for the answer's place among N answers ranked together (sentence-ordering paper).
+
+    Formula:
+        rank_score = mean of (N + 1 − place) / N over the permutations of the query
+
+    Range: 1/N to 1. The scores of all answers to a query sum to (N + 1) / 2. A permutation is one ranking of
+    the answers, presented in one order: judgements that share query, aspect and judge, their grades being
+    the places.
+
+    Parameters:
+        invalid: a ranking whose places are not 1 to N (or are missing) is discarded, alone (`permutation`) or
+            with all others of its query (`query`)
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": run, "aspect": order, "grade": int(place)}
+    ...           for order, places in [("1", "123"), ("2", "213")] for run, place in zip("abc", places)]
+    >>> scores = rageval.evaluate_answers("rank_score", judged)
+    >>> [round(scores[run]["rank_score"].value, 4) for run in "abc"]
+    [0.8333, 0.8333, 0.3333]
+    """
+    places = answer.places()
+    points = [_points(answer, place) for place in places]
+    if invalid == "query" and answer.skips and not all(place.all_valid for place in places):
+        return math.nan
+    return mean([value for value in points if not math.isnan(value)])
+
+
+@measure(weighs=lambda *_: 1.0)
+def win_rate(answer: Assessment) -> Share:
+    """Share of the comparisons with other answers that the answer wins, a tie being half a win.
+
+    Formula:
+        win_rate = mean of v over the comparisons of the query
+
+        v: win 1, tie ½, loss 0
+
+    Range: 0 to 1. Ask in both orders: a judge who prefers the first answer then cancels out. Strengths with
+    intervals, from the same judgements: `rageval arena`.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": run, "aspect": "a-b", "label": label}
+    ...           for run, label in [("a", "win"), ("b", "loss")]]
+    >>> scores = rageval.evaluate_answers("win_rate", judged)
+    >>> scores["a"]["win_rate"].value, scores["b"]["win_rate"].value
+    (1.0, 0.0)
+    """
+    won = grades(answer.judged(OUTCOME))
+    return share(sum(won), len(won))
+
+
+def _points(answer: Assessment, place: Place) -> float:
+    """Return the points for a place; for an invalid ranking what stands in for them, from 1/N to 1."""
+    if place.is_valid:
+        return (place.among + 1 - place.place) / place.among
+    last = 1 / place.among
+    return last + answer.missing("invalid") * (1 - last)

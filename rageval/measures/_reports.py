@@ -1,0 +1,501 @@
+"""Measures of reports in TREC's tracks: are citations relevant and right, what is answered, what is asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from rageval.measures._citations import _citations, _value, of_citations, sentences_of
+from rageval.measures.assessment import Assessment, share
+from rageval.measures.base import HIGHER, LOWER, NEITHER, measure
+from rageval.measures.ranking import Blend, Share
+from rageval.measures.scales import (
+    ACCURACY,
+    ATTESTED,
+    CITATION,
+    CITED_RELEVANCE,
+    CITED_STANCE,
+    COMPOUND,
+    NEED,
+    SENTENCE,
+    SIMILARITY,
+    STANCE,
+    SUPPORT,
+)
+
+# ARGUE's measures of reports, as RAGTIME has them: are citations relevant and right, what is answered.
+
+_WEIGHTS = {"vital": 2.0, "okay": 1.0}
+
+
+@measure(papers=("mayfield2024evaluation",))
+def citation_relevance(answer: Assessment) -> Share:
+    """Share of the citations whose document states an answer to some question of the bank (ARGUE).
+
+    Formula:
+        citation_relevance = |relevant citations| / |citations|, each document once a sentence
+
+    Range: 0 to 1; undefined for a report that cites nothing.
+
+    Peers: Auto-ARGUE has 0 for a report that cites nothing (`--compat auto-argue`).
+
+    >>> import rageval
+    >>> labels = [("a", "relevant"), ("b", "not_relevant")]
+    >>> judged = [{"query_id": "q", "run_id": "r", "rubric": "citation-relevance", "aspect": "0",
+    ...            "item_id": doc, "label": label} for doc, label in labels]
+    >>> rageval.evaluate_answers("citation_relevance", judged)["r"]["citation_relevance"].value
+    0.5
+    """
+    cited = [each.grade for judged in of_citations(answer, CITED_RELEVANCE).values() for each in judged]
+    known = [grade for grade in cited if grade == grade]
+    return share(math.fsum(known), len(known))
+
+
+@measure(papers=("mayfield2024evaluation",))
+def sentence_support(answer: Assessment) -> Share:
+    """Share of the sentences that all of their citations attest, of those that cite or should (ARGUE).
+
+    Formula:
+        sentence_support = |sentences whose citations all attest them| / (c + n)
+
+        c: sentences that cite
+        n: sentences that cite nothing, need a citation, and are the first to say so
+
+    Range: 0 to 1; undefined for a report without such sentences. A citation attests its sentence in full or
+    not; of a sentence without citations a judgement (rubric `citation-need`) says whether one is `required`,
+    and one that nobody judged is missing.
+
+    Peers: Auto-ARGUE has 0 where there is no such sentence, and takes a judgement that failed for what its
+    question defaults to (`--compat auto-argue`, which counts both as what is not there).
+
+    >>> import rageval
+    >>> place = {"query_id": "q", "run_id": "r", "sentences": 4}
+    >>> judged = [place | {"rubric": "citation-support", "aspect": at, "item_id": doc, "label": label}
+    ...           for at, doc, label in [("0", "a", "full_support"), ("1", "a", "full_support"),
+    ...                                  ("1", "b", "no_support")]]
+    >>> judged += [place | {"rubric": "citation-need", "aspect": at, "label": label}
+    ...            for at, label in [("2", "required"), ("3", "repeated")]]
+    >>> round(rageval.evaluate_answers("sentence_support", judged)["r"]["sentence_support"].value, 4)
+    0.3333
+    """
+    return _support(answer)
+
+
+def _support(answer: Assessment) -> Share:
+    values = [_value(grades, "every") for grades in _citations(answer, CITATION, "full")]
+    known = [value for value in values if value == value]
+    return share(math.fsum(known), len(known) + _lacking(answer, len(values)))
+
+
+def _lacking(answer: Assessment, citing: int) -> int:
+    """Return how many sentences lack a citation that they need."""
+    if sentences_of(answer, citing) == citing:
+        return 0
+    judged = {each.aspect: each for each in answer.judged(NEED, failed=True)} if answer.knows(NEED) else {}
+    if answer.cited is None:
+        # Only how many sentences there are is known: those that nobody judged get names of their own.
+        without = list(judged)
+        unjudged = (answer.sentences or citing) - citing - len(judged)
+        without += [f"unjudged {at}" for at in range(unjudged)]
+    else:
+        without = [str(at) for at, docs in enumerate(answer.cited) if not docs]
+    needs = [judged.get(at) or answer.absent(NEED, at) for at in without]
+    return sum(each.label == "required" for each in needs)
+
+
+@measure(papers=("mayfield2024evaluation",))
+def nugget_coverage(
+    answer: Assessment,
+    *,
+    importance: Literal["all", "weighted"] = "all",
+    attested: Literal["any", "only"] = "any",
+) -> Share:
+    """Share of the bank's questions that a report answers (ARGUE).
+
+    Formula:
+        nugget_coverage = Σ_{answered} w ÷ Σ w, over the questions of the topic
+
+        answered: by one of the answers that documents state (OR), or by all of them (AND)
+        w: 1; weighted: the weight in the bank, else 2 for a vital question, 1 for an okay one or one
+           without a label
+
+    Range: 0 to 1; undefined for a topic without questions. It is `nugget_recall`, strict, with weights that
+    need no labels.
+
+    Parameters:
+        importance: `weighted` by the bank's importance
+        attested: `only` counts what is said in sentences that the cited document attests
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "aspect": aspect, "importance": importance, "label": label}
+    ...           for aspect, importance, label in [("a", "vital", "support"), ("b", "okay", "not_support")]]
+    >>> names = ["nugget_coverage", "nugget_coverage(importance=weighted)"]
+    >>> [round(score.value, 4) for score in rageval.evaluate_answers(names, judged)["r"].values()]
+    [0.5, 0.6667]
+    """
+    return _coverage(answer, importance, attested)
+
+
+def _coverage(answer: Assessment, importance: str, attested: str) -> Share:
+    judged = answer.judged(SUPPORT if attested == "any" else ATTESTED)
+    weights = [1.0] * len(judged)
+    if importance == "weighted":
+        # The bank's own weight, where it has one.
+        weights = [
+            max(each.weight, 0.0) if each.weight == each.weight else _WEIGHTS.get(each.importance or "", 1.0)
+            for each in judged
+        ]
+    won = math.fsum([weight for weight, each in zip(weights, judged, strict=True) if each.grade == 1])
+    return share(won, math.fsum(weights))
+
+
+@measure(typeset="ARGUE $F_1$", papers=("mayfield2024evaluation",))
+def argue_f1(
+    answer: Assessment,
+    *,
+    importance: Literal["all", "weighted"] = "all",
+    attested: Literal["any", "only"] = "any",
+) -> Blend:
+    """F1 of `sentence_support` and `nugget_coverage` (ARGUE, RAGTIME).
+
+    Formula:
+        argue_f1 = 2·P·R / (P + R), and 0 if both are 0
+
+        P: the answer's `sentence_support`
+        R: its `nugget_coverage`
+
+    Range: 0 to 1; undefined where P or R is. Pooled, it is the F1 of the pooled P and the pooled R.
+
+    Parameters:
+        importance, attested: see `nugget_coverage`
+
+    >>> import rageval
+    >>> place = {"query_id": "q", "run_id": "r"}
+    >>> judged = [place | {"rubric": "citation-support", "aspect": "0", "item_id": "d", "sentences": 1,
+    ...            "label": "full_support"}]
+    >>> judged += [place | {"rubric": "nugget-support", "aspect": nugget, "label": label}
+    ...            for nugget, label in [("a", "support"), ("b", "not_support")]]
+    >>> round(rageval.evaluate_answers("argue_f1", judged)["r"]["argue_f1"].value, 4)
+    0.6667
+    """
+    return Blend("f1", _support(answer), _coverage(answer, importance, attested))
+
+
+@measure(better=NEITHER, limits=(0.0, math.inf))
+def sentence_count(answer: Assessment) -> float:
+    """How many sentences an answer has.
+
+    Formula:
+        sentence_count = |sentences of the answer|
+
+    Range: 0 upwards; undefined for an answer that is not known. Many are neither good nor bad.
+
+    >>> import rageval
+    >>> said = [{"text": "Yes.", "citations": []}, {"text": "Indeed.", "citations": []}]
+    >>> answers = [{"query_id": "q", "run_id": "r", "answer": said, "references": []}]
+    >>> rageval.evaluate_answers("sentence_count", answers=answers)["r"]["sentence_count"].value
+    2.0
+    """
+    answer.require_answers()
+    return math.nan if answer.sentences is None else float(answer.sentences)
+
+
+@measure(better=NEITHER, limits=(0.0, math.inf))
+def nugget_count(answer: Assessment) -> float:
+    """How many nuggets an answer is judged by.
+
+    Formula:
+        nugget_count = |nuggets that the answer was judged by|
+
+        judged: be it that the judgement failed
+
+    Range: 0 upwards; undefined for an answer that was judged by none. Many are neither good nor bad.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "aspect": nugget, "label": "support"} for nugget in "abc"]
+    >>> rageval.evaluate_answers("nugget_count", judged)["r"]["nugget_count"].value
+    3.0
+    """
+    return float(len(answer.judged(SUPPORT, failed=True))) or math.nan
+
+
+# BioGen's measures of answers to medical questions: are they right, to the point, and supported.
+
+_OF_SENTENCES = {"required": HIGHER, "unnecessary": LOWER, "inappropriate": LOWER}
+_OF_CITATIONS = {"supports": HIGHER, "contradicts": LOWER, "none": LOWER}
+
+
+def _counted(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    return (parameters["label"],)
+
+
+@measure
+def answer_accuracy(answer: Assessment) -> Share:
+    """Share of the answers that are accurate (BioGen, MedAESQA).
+
+    Formula:
+        answer_accuracy = |accurate answers| / |questions|
+
+    Range: 0 to 1; undefined for a question whose answer nobody judged.
+
+    >>> import rageval
+    >>> judged = [{"query_id": question, "run_id": "r", "rubric": "answer-accuracy", "label": label}
+    ...           for question, label in [("q1", "accurate"), ("q2", "inaccurate")]]
+    >>> rageval.evaluate_answers("answer_accuracy", judged)["r"]["answer_accuracy"].value
+    0.5
+    """
+    judged = answer.judged(ACCURACY)
+    return share(sum(each.label == "accurate" or each.grade == 1 for each in judged), len(judged))
+
+
+@measure(better=lambda parameters: _OF_SENTENCES.get(parameters["label"], NEITHER), labels=_counted)
+def sentence_share(
+    answer: Assessment,
+    *,
+    label: Literal["required", "borderline", "unnecessary", "inappropriate", "unlabelled"] = "required",
+) -> Share:
+    """Share of the sentences of this relevance: BioGen's precision, redundancy, harmfulness.
+
+    Formula:
+        sentence_share = |sentences with the label| / |sentences|
+
+    Range: 0 to 1; undefined for an answer without sentences. Sentences that assessors left unlabelled have a
+    label of their own, and stay in the denominator.
+
+    Parameters:
+        label: required (precision), unnecessary (redundancy), inappropriate (harmfulness), …
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "rubric": "sentence-relevance", "aspect": str(at),
+    ...            "label": label} for at, label in enumerate(["required", "required", "unnecessary"])]
+    >>> names = ["sentence_share", "sentence_share(label=unnecessary)"]
+    >>> [round(score.value, 4) for score in rageval.evaluate_answers(names, judged)["r"].values()]
+    [0.6667, 0.3333]
+    """
+    judged = {each.aspect: each for each in answer.judged(SENTENCE, failed=True)}
+    known = range(answer.sentences or 0)
+    absent = [answer.absent(SENTENCE, str(n)) for n in known if str(n) not in judged]
+    labels = [each.label for each in (*judged.values(), *absent) if each.grade == each.grade]
+    return share(labels.count(label), len(labels))
+
+
+@measure
+def citation_coverage(answer: Assessment) -> Share:
+    """Share of the sentences that some document they cite supports (BioGen).
+
+    Formula:
+        citation_coverage = |sentences with at least one supporting citation| / |sentences|
+
+    Range: 0 to 1; undefined for an answer without sentences.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "rubric": "citation-stance", "aspect": "0", "item_id": doc,
+    ...            "label": label, "sentences": 2} for doc, label in [("a", "supports"), ("b", "neutral")]]
+    >>> rageval.evaluate_answers("citation_coverage", judged)["r"]["citation_coverage"].value
+    0.5
+    """
+    cited = of_citations(answer, CITED_STANCE).values()
+    covered = [any(each.label == "supports" for each in judged) for judged in cited]
+    # Where no citation is known to support the sentence, one that failed might: nobody knows.
+    unknown = sum(
+        not has and any(each.grade != each.grade for each in judged)
+        for has, judged in zip(covered, cited, strict=True)
+    )
+    return share(sum(covered), sentences_of(answer, len(covered)) - unknown)
+
+
+@measure(better=lambda parameters: _OF_CITATIONS.get(parameters["label"], NEITHER), labels=_counted)
+def citation_share(
+    answer: Assessment,
+    *,
+    label: Literal["supports", "partial", "neutral", "none", "contradicts"] = "supports",
+) -> Share:
+    """Share of the citations whose document says this to its sentence: BioGen's support and contradict rate.
+
+    Formula:
+        citation_share = |citations with the label| / |citations|, each document once a sentence
+
+    Range: 0 to 1; undefined for an answer that cites nothing.
+
+    Parameters:
+        label: what the document does: `supports`, `contradicts`, …; `none` is BioGen's "not relevant"
+
+    Peers: MedAESQA's script has 0 for an answer that cites nothing (`--compat medaesqa`).
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "rubric": "citation-stance", "aspect": "0", "item_id": doc,
+    ...            "label": label} for doc, label in [("a", "supports"), ("b", "contradicts")]]
+    >>> names = ["citation_share", "citation_share(label=neutral)"]
+    >>> [score.value for score in rageval.evaluate_answers(names, judged)["r"].values()]
+    [0.5, 0.0]
+    """
+    cited = [each for judged in of_citations(answer, CITED_STANCE).values() for each in judged]
+    known = [each.label or "none" for each in cited if each.grade == each.grade]
+    return share(known.count(label), len(known))
+
+
+@measure(ends=("none",))
+def document_precision(answer: Assessment) -> Share:
+    """Share of the cited documents that have something to say to what is said (BioGen).
+
+    Formula:
+        document_precision = |R(answer)| / |cited documents|
+
+        R: cited documents that support, contradict or are neutral
+
+    Range: 0 to 1; undefined for an answer that cites nothing. A document counts once, and is relevant if
+    it is to any sentence that cites it.
+
+    Peers: MedAESQA's script has 0 for an answer that cites nothing (`--compat medaesqa`).
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "rubric": "citation-stance", "aspect": "0", "item_id": doc,
+    ...            "label": label} for doc, label in [("a", "neutral"), ("b", "none")]]
+    >>> rageval.evaluate_answers("document_precision", judged)["r"]["document_precision"].value
+    0.5
+    """
+    relevant, known = _documents(answer)
+    return share(len(relevant), len(known))
+
+
+@measure(ends=("none",))
+def document_recall(answer: Assessment) -> Share:
+    """Share of the documents that any system's answer rightly cites which this answer cites (BioGen).
+
+    Formula:
+        document_recall = |R(answer)| / |∪ R(any system's answer to the question)|
+
+        R: cited documents that support, contradict or are neutral
+
+    Range: 0 to 1; undefined for a question to which nobody cites such a document. It rests on all systems
+    that were judged: with another one in the file it changes.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": run, "rubric": "citation-stance", "aspect": "0", "item_id": doc,
+    ...            "label": label}
+    ...           for run, doc, label in [("r", "a", "supports"), ("s", "b", "neutral"), ("s", "c", "none")]]
+    >>> rageval.evaluate_answers("document_recall", judged)["r"]["document_recall"].value
+    0.5
+    """
+    relevant, _ = _documents(answer)
+    # What all systems together cite is what is known to be there.
+    others = {each.item for each in answer.of_others(CITED_STANCE) if _is_relevant(each.label)}
+    return share(len(relevant), len(relevant | others))
+
+
+def _documents(answer: Assessment) -> tuple[set[str], set[str]]:
+    """Return the relevant documents that are cited, and all whose relevance is known."""
+    cited = [each for judged in of_citations(answer, CITED_STANCE).values() for each in judged]
+    relevant = {each.item for each in cited if _is_relevant(each.label)}
+    # A document that several sentences cite is judged with each; once is enough for it to be relevant.
+    lost = {each.item for each in cited if each.grade != each.grade}
+    return relevant, {each.item for each in cited} - (lost - relevant)
+
+
+def _is_relevant(label: str | None) -> bool:
+    return label not in (None, "none")
+
+
+# DRAGUN's measures: what reports say to the answers that readers need, and what questions are asked.
+
+
+@measure(typeset="DRAGUN support")
+def dragun_support(answer: Assessment) -> Share:
+    """Weight of the expected answers that a report supports, of all the weight there is (DRAGUN 2025).
+
+    Formula:
+        dragun_support = Σ_q w_q · (Σ_a s_a ÷ n_q)  ÷  Σ_q w_q, over the rubric's questions q
+
+        s: 1 for an answer that is supported, ½ in part, 0 for one that is not there or contradicted
+        n: how many short answers the question has
+        w: 4, 2, 1 by its importance A, B, C
+
+    Range: 0 to 1; undefined for a topic without a rubric. The rubric is given with `--nuggets`, or each
+    judgement has the `weight` w_q / n_q of its answer.
+
+    Peers: DRAGUN's `utils/score.py` takes a label that it does not know for one that is not there.
+
+    >>> import rageval
+    >>> labels = [("a1", 2, "supports"), ("a2", 2, "partial"), ("b1", 1, "contradicts")]
+    >>> judged = [{"query_id": "q", "run_id": "r", "rubric": "stance", "aspect": answer, "weight": weight,
+    ...            "label": label} for answer, weight, label in labels]
+    >>> scores = rageval.evaluate_answers("dragun_support, dragun_contradiction", judged)["r"]
+    >>> [score.value for score in scores.values()]
+    [0.6, 0.2]
+    """
+    return _stance(answer, 1)
+
+
+@measure(better=LOWER, typeset="DRAGUN contradiction")
+def dragun_contradiction(answer: Assessment) -> Share:
+    """Weight of the expected answers that a report contradicts, of all the weight there is (DRAGUN 2025).
+
+    Formula:
+        dragun_contradiction = Σ_q w_q · (Σ_a s_a ÷ n_q)  ÷  Σ_q w_q, over the rubric's questions q
+
+        s: 1 for an answer that is contradicted, else 0
+        n, w: as in `dragun_support`
+
+    Range: 0 to 1; undefined for a topic without a rubric. It is never netted with what is supported.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "rubric": "stance", "aspect": answer, "weight": 1,
+    ...            "label": label} for answer, label in [("a1", "none"), ("a2", "contradicts")]]
+    >>> rageval.evaluate_answers("dragun_contradiction", judged)["r"]["dragun_contradiction"].value
+    0.5
+    """
+    return _stance(answer, -1)
+
+
+def _stance(answer: Assessment, sign: int) -> Share:
+    judged = [(max(each.weight, 0.0), each.grade) for each in answer.judged(STANCE, needs="weight")]
+    won = math.fsum([weight * max(sign * grade, 0.0) for weight, grade in judged])
+    return share(won, math.fsum([weight for weight, _ in judged]))
+
+
+@measure(typeset="DRAGUN questions")
+def dragun_questions(answer: Assessment, *, compound: Literal["zero", "counted"] = "zero") -> Share:
+    """Weight of the rubric's questions that a run asks, of all the weight there is (DRAGUN 2025, task 1).
+
+    Formula:
+        dragun_questions = Σ_q w_q · max_r s(q, r)  ÷  Σ_q w_q, over the rubric's q and the run's questions r
+
+        s: 1 for questions that are very similar, ½ similar, 0 different or very different
+        w: 4, 2, 1 by importance
+
+    Range: 0 to 1; undefined for a topic without a rubric, which is given with `--nuggets`.
+
+    Parameters:
+        compound: a question that asks several things at once is worth `zero`, as in the track, or is
+            `counted` as if it were one
+
+    >>> import rageval
+    >>> place = {"query_id": "q", "run_id": "r"}
+    >>> pairs = [("1", "1", "similar"), ("2", "1", "very-similar"), ("1", "2", "different"),
+    ...          ("2", "2", "very-different")]
+    >>> judged = [place | {"rubric": "question-similarity", "item_id": own, "aspect": asked, "weight": 1,
+    ...                    "label": label} for own, asked, label in pairs]
+    >>> judged += [place | {"rubric": "compound-question", "item_id": own, "label": label}
+    ...            for own, label in [("1", "single"), ("2", "compound")]]
+    >>> names = ["dragun_questions", "dragun_questions(compound=counted)"]
+    >>> [score.value for score in rageval.evaluate_answers(names, judged)["r"].values()]
+    [0.25, 0.5]
+    """
+    judged = answer.judged(SIMILARITY, needs="weight", failed=True)
+    worth: dict[str, float] = {}
+    if compound == "zero":
+        for each in answer.judged(COMPOUND, failed=True):
+            both = (each.grade, worth.get(each.item, 1.0))
+            worth[each.item] = 0.0 if 0.0 in both else both[0] + both[1] - 1  # NaN where one is missing
+        for item in {each.item for each in judged} - worth.keys():
+            worth[item] = answer.absent(COMPOUND, "0", item).grade
+    # A question of the rubric counts by the best of the run's, with which nobody has to match it one to one.
+    best: dict[str, tuple[float, float]] = {}
+    for each in judged:
+        value = each.grade * worth.get(each.item, 1.0) if each.grade else 0.0
+        if value == value:
+            weight, most = best.get(each.aspect, (max(each.weight, 0.0), 0.0))
+            best[each.aspect] = weight, max(most, value)
+    asked = math.fsum([weight * most for weight, most in best.values()])
+    return share(asked, math.fsum([weight for weight, _ in best.values()]))
