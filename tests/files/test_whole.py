@@ -47,13 +47,13 @@ READ_AT_ONCE = {
     ),
     *(
         "scoring/sources.py",
-        "track/_judging.py",
-        "track/_ledger.py",
-        "track/_publishing.py",
-        "track/_reader.py",
+        "track/stages.py",
+        "track/plan.py",
+        "track/publication.py",
+        "track/entries.py",
     ),
-    "track/_scoring.py",
-    "track/_submissions.py",
+    "track/leaderboard.py",
+    "track/submissions.py",
 }
 
 
