@@ -33,20 +33,28 @@ from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.questions import read_questions
 from rageval.judges.voting import Place
 from rageval.measures.base import LOWER, Measure
-from rageval.pages._judging import (
-    MOST_PAIRS,
-    beside,
-    by_judge,
-    judging,
-    listed,
-    of_qrels,
-    spending,
-    without_fence,
-)
-from rageval.pages._matrices import DEPTH, fitting, of_answers, of_documents, rankings, read_notes, shortened
 from rageval.pages._parts import FORMAT, packed, pairs_packed, plain
 from rageval.pages._sentence import ranked
-from rageval.pages._traces import TEXTS, Texts, traces
+from rageval.pages.evidence import (
+    DEPTH,
+    MOST_PAIRS,
+    TEXTS,
+    Texts,
+    beside,
+    by_judge,
+    fitting,
+    judging,
+    listed,
+    of_answers,
+    of_documents,
+    of_qrels,
+    rankings,
+    read_notes,
+    shortened,
+    spending,
+    traces,
+    without_fence,
+)
 from rageval.records import Question
 from rageval.scoring.answers import Answers, read_judgements
 from rageval.scoring.evaluation import Evaluator, Runs

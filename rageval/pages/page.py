@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rageval.comparison.marks import lettered
 from rageval.comparison.results import ruling_of
@@ -261,3 +262,24 @@ def _shade(value: float | None, low: float, high: float) -> int:
     if value is None or high <= low:
         return 0
     return round(_SHADES * (value - low) / (high - low))
+
+
+# Pages of a track: one that has the leaderboard, a topic, or a run. Static, escaped, without scripts.
+
+_TRACK_STYLES = ("page.css", "parts.css", "track.css")
+_TRACK_PLACES = 4
+
+
+def track_page(kind: Literal["index", "topic", "run"], record: Mapping[str, Any]) -> str:
+    """Return a page of this kind that shows the record; whatever is text in it is escaped."""
+    found: str = _template().render(kind=kind, **record)
+    return found
+
+
+@cache
+def _template() -> Any:
+    """Return the template, compiled once for hundreds of pages."""
+    style = "\n".join(map(asset, _TRACK_STYLES))
+    environment = _environment(_TRACK_PLACES)
+    environment.globals |= {"policy": policy([], style), "style": _trusted(style)}
+    return environment.get_template("track.html.jinja")

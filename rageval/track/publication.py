@@ -23,7 +23,7 @@ from rageval.files.whole import open_regular
 from rageval.files.writing import file_names, whole_file, write_lines
 from rageval.judges.rubric import rubric_named
 from rageval.measures.parsing import parse_measure
-from rageval.pages.track import track_page
+from rageval.pages.page import track_page
 from rageval.records import Nugget
 from rageval.scoring.basis import in_words
 from rageval.text import visible

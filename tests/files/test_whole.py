@@ -43,7 +43,7 @@ READ_AT_ONCE = {
         "files/trec.py",
         "judges/_database.py",
         "judges/rubric.py",
-        "pages/label_files.py",
+        "pages/labels.py",
     ),
     *(
         "scoring/sources.py",
