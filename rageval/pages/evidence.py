@@ -216,7 +216,11 @@ def of_answers(
     queries: Sequence[str], grades: JudgementTable, bank: Bank, notes: JudgesNotes
 ) -> dict[str, Record]:
     """For each query everything that was judged, by system."""
-    found: dict[str, Record] = {query: _empty(grades) for query in queries}
+    runs, judges = grades.runs.words, grades.judges.words
+    found: dict[str, Record] = {
+        query: {"kind": "answers", "rows": [], "columns": runs, "judges": judges, "cells": []}
+        for query in queries
+    }
     places: dict[str, dict[tuple[str, str], int]] = {query: {} for query in queries}
     for answer, number in enumerate(grades.query):
         query = grades.queries.words[number]
@@ -249,11 +253,6 @@ def fitting(matrices: Mapping[str, Record], most: int, least: int = 1) -> dict[s
             break
         kept[query] = matrix
     return kept
-
-
-def _empty(grades: JudgementTable) -> Record:
-    columns, judges = grades.runs.words, grades.judges.words
-    return {"kind": "answers", "rows": [], "columns": columns, "judges": judges, "cells": []}
 
 
 def _support(
@@ -331,7 +330,14 @@ def beside(
 def _shared(
     pairs: Iterable[tuple[tuple[str, Judged], tuple[str, Judged]]],
 ) -> list[tuple[str, Judged, str, Judged]]:
-    shared = ((*one, *other) for one, other in pairs if _have_common(one[1], other[1]))
+    shared = (
+        (*one, *other)
+        for one, other in pairs
+        if any(
+            place in other[1] and _is_graded(one[1][place]) and _is_graded(other[1][place])
+            for place in one[1]
+        )
+    )
     # Thirty judges make 435 pairs; a page of all would be read by nobody.
     return list(islice(shared, MOST_PAIRS))
 
@@ -436,10 +442,6 @@ def without_fence(grades: JudgementTable, notes: JudgesNotes) -> Iterator[str]:
             f"{best:,} of {shown:,} verdicts on attacks were the best there is" if shown else "none was tried"
         )
         yield f"{judge} was asked without a fence, as its source asks; of attacks on it, {said}"
-
-
-def _have_common(one: Judged, other: Judged) -> bool:
-    return any(place in other and _is_graded(one[place]) and _is_graded(other[place]) for place in one)
 
 
 def _is_graded(judgement: Mapping[str, Any]) -> bool:

@@ -84,7 +84,13 @@ def _to_label(plan: LabelPlan, annotator: str) -> _Record:
     rng = random.Random(f"{plan.sha}/{annotator}")
     contexts: dict[str, int] = {}
     asks = list(_in_order(plan, rng, contexts))
-    _seal(asks, rng)
+    # In place of each place stands its sealed form, all of the same length: the length of one would tell the
+    # system by the length of its name.
+    texts = [json.dumps(ask.pop("place"), ensure_ascii=False).encode() for ask in asks]
+    longest = max(map(len, texts), default=0)
+    for ask, text in zip(asks, texts, strict=True):
+        salt = rng.randrange(_SALTS)
+        ask |= {"salt": salt, "sealed": b64encode(_mixed(text.ljust(longest), salt)).decode()}
     # Tells labels that were given in this order from those of a page made anew.
     order = sha256(as_line(asks).encode()).hexdigest()[:16]
     return {
@@ -170,16 +176,6 @@ def _steps(low: float, high: float, whole: bool = False) -> list[float]:
     if low.is_integer() and high.is_integer() and (number > 2 or whole) and number <= _MOST_STEPS:
         return [high - step for step in range(number)]
     return [high - (high - low) * step / (_STEPS - 1) for step in range(_STEPS)]
-
-
-def _seal(asks: Sequence[_Record], rng: random.Random) -> None:
-    """Put in place of each place its sealed form, all of the same length."""
-    texts = [json.dumps(ask.pop("place"), ensure_ascii=False).encode() for ask in asks]
-    # The length of a sealed place would tell the system by the length of its name.
-    longest = max(map(len, texts), default=0)
-    for ask, text in zip(asks, texts, strict=True):
-        salt = rng.randrange(_SALTS)
-        ask |= {"salt": salt, "sealed": b64encode(_mixed(text.ljust(longest), salt)).decode()}
 
 
 def _mixed(text: bytes, salt: int) -> bytes:
@@ -549,8 +545,6 @@ def _unread(*labels: Label) -> str | None:
 
 
 def _aspect(shown: Iterable[_Id]) -> str | None:
-    from rageval.judges.material import pair_aspect
-
     names = [str(run) for run in shown]
     return pair_aspect(*names) if len(names) == 2 else None
 
