@@ -74,7 +74,7 @@ def _answer(
 def timed(folder: Path) -> dict[str, float]:
     """Return the seconds of each stage, and of the whole once more when nothing changed."""
     from rageval.track import TrackPlan, organise
-    from rageval.track.organising import STAGES
+    from rageval.track.stages import STAGES
 
     taken = {}
     for stage in (*STAGES, "again"):

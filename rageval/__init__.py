@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rageval import _moved
 from rageval.version import __version__
 
 if TYPE_CHECKING:
@@ -83,8 +82,6 @@ __all__ = [  # written out, so that type checkers and editors know the names
     "report",
 ]
 
-
-_moved.install()
 
 if not TYPE_CHECKING:  # a type checker is not to believe that every name is there
 

@@ -14,18 +14,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval.building._manifest import changed
-    from rageval.building._pools import fused, pool_lines, pooled, read_pool
-    from rageval.building.collection import Plan, build
+    from rageval.building.collection import Plan, build, changed
+    from rageval.building.pools import fused, pool_lines, pooled, read_pool
 
 _HOME = {
     "Plan": "collection",
     "build": "collection",
-    "changed": "_manifest",
-    "fused": "_pools",
-    "pool_lines": "_pools",
-    "pooled": "_pools",
-    "read_pool": "_pools",
+    "changed": "collection",
+    "fused": "pools",
+    "pool_lines": "pools",
+    "pooled": "pools",
+    "read_pool": "pools",
 }
 
 __all__ = ["Plan", "build", "changed", "fused", "pool_lines", "pooled", "read_pool"]

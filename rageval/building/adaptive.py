@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from rageval.building._pools import Pool, pool_lines
+from rageval.building.pools import Pool, pool_lines
 from rageval.comparison.turning import Apart, Grades, apart, moved
 from rageval.errors import InputError, UsageError
 from rageval.measures.base import Measure

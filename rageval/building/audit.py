@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rageval.building._support import texts_of
+from rageval.building.collection import texts_of
 from rageval.comparison.intervals import bootstrap_of
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import read_records
@@ -105,7 +105,11 @@ def _read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
         row = {name: record[name] for name in _KEPT if record.get(name) is not None}
         if row["rubric"] == PAIRS and "label" in row:
             row["label"] = str(row["label"]).strip().lower().replace(" ", "_").replace("-", "_")
-            _require_label(row["label"], f"{name_of(source)}:{line}")
+            if row["label"] not in _LABELS:
+                raise InputError(
+                    f"{name_of(source)}:{line}: expected the label {', '.join(_LABELS)}, found"
+                    f" {row['label']!r:.80}"
+                )
         if "label" not in row and "grade" not in row:
             open_.add((str(row["query_id"]), str(row["rubric"])))
         rows.append(row)
@@ -115,11 +119,6 @@ def _read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
             f"{name_of(source)}: nothing is labelled; expected a number or a label for each null"
         )
     return whole, len(rows) - len(whole)
-
-
-def _require_label(label: str, where: str) -> None:
-    if label not in _LABELS:
-        raise InputError(f"{where}: expected the label {', '.join(_LABELS)}, found {label!r:.80}")
 
 
 def _figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[_Figure]:
@@ -141,16 +140,11 @@ def _figures(judgements: Sequence[Mapping[str, Any]]) -> Iterator[_Figure]:
 
 def figure_lines(source: Source) -> tuple[list[str], int]:
     """Return the table in percent, and how many lines people have left open."""
-    said, left_open = _read_labels(source)
-    return [_figure_line(figure) for figure in _figures(said)], left_open
-
-
-def _figure_line(figure: _Figure) -> str:
-    """Return a figure as a line.
-
-    >>> _figure_line(_Figure("precision", 0.901, 0.85, 0.95, 60))
-    'precision            90.1 %  [85.0, 95.0]  n=60'
-    """
-    interval = f"[{100 * figure.low:.1f}, {100 * figure.high:.1f}]"
-    name = figure.name.replace("_", " ")
-    return f"{name:<19} {100 * figure.value:5.1f} %  {interval}  n={figure.questions}"
+    judgements, left_open = _read_labels(source)
+    lines = []
+    for figure in _figures(judgements):
+        # As in `precision            90.1 %  [85.0, 95.0]  n=60`.
+        interval = f"[{100 * figure.low:.1f}, {100 * figure.high:.1f}]"
+        name = figure.name.replace("_", " ")
+        lines.append(f"{name:<19} {100 * figure.value:5.1f} %  {interval}  n={figure.questions}")
+    return lines, left_open

@@ -7,34 +7,523 @@ files, as `rageval build STEP` does.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rageval.building import _manifest, _pools, _searching, _support
-from rageval.building._pools import Pool, fused, pool_lines, pooled, read_pool, run_lines, unjudged
-from rageval.building._searching import Index, Topics
-from rageval.building._support import DEPTHS, STRICT, THRESHOLD, forecast_lines
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.building.pools import (
+    DEPTH,
+    FUSE_DEPTH,
+    FUSE_K,
+    MINMAX,
+    Pool,
+    contributions,
+    fused,
+    hole_lines,
+    judged_in,
+    pool_lines,
+    pooled,
+    read_pool,
+    run_lines,
+    size,
+    unjudged,
+)
 from rageval.errors import InputError, UsageError
-from rageval.files.jsonl import as_line
-from rageval.files.judgements import GRADED, JudgementTable, judgement_line
+from rageval.files.cells import tab_line
+from rageval.files.jsonl import as_line, read_records
+from rageval.files.judgements import EXPECTED, GRADED, JudgementLine, JudgementTable, judgement_line
+from rageval.files.named import NamedInFile, beside
 from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.files.opening import Source, name_of
 from rageval.files.questions import read_questions
 from rageval.files.trec import qrel_lines
+from rageval.files.whole import opened_file, read_whole
 from rageval.files.writing import file_names, refuse_place, write_lines
-from rageval.judges.base import Model
-from rageval.judges.material import Material, passages_in
+from rageval.judges.base import Model, Usage
+from rageval.judges.material import Material, passages_in, tasks
 from rageval.judges.panel import Settings, judged_by, nuggets_by, said_by_all, vote_of
-from rageval.judges.rubric import rubric_named
-from rageval.judges.spending import Budget
+from rageval.judges.rubric import Rubric, rubric_named
+from rageval.judges.spending import Budget, cost, estimate
+from rageval.measures.scales import SUPPORT
 from rageval.names import near_misses
 from rageval.records import Nugget, Qrel, Question
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_run
-from rageval.text import visible, written_out
+from rageval.text import problem_of_id, visible, written_out
+from rageval.version import __version__
+
+# What to search with (FreshStack, section 3.4), and a small BM25 that searches.
+#
+# The variants of the inference setting know the question only, those of the oracle setting its answer. They
+# go into the pool for judging; systems are then scored on the question alone.
+#
+#     score(d, q) = Σ_t  ln(1 + (N − n_t + ½) / (n_t + ½)) · tf / (tf + k1·(1 − b + b·|d| / mean|d|))
+#
+# over the words t of the query, each as often as it stands there: Lucene's form, without stemming, with
+# Pyserini's k1 = 0.9 and b = 0.4. Stronger retrievers hand over their runs.
+
+QUESTION, SUB_QUESTIONS, CLOSED_BOOK = "question", "sub-questions", "closed-book"
+ANSWER, NUGGETS = "answer", "nuggets"
+INFERENCE, ORACLE = (QUESTION, SUB_QUESTIONS, CLOSED_BOOK), (ANSWER, NUGGETS)
+SETTINGS = (*INFERENCE, *ORACLE)
+WRITTEN = (SUB_QUESTIONS, CLOSED_BOOK)  # by a model, by the rubrics of these names
+Topics = dict[str, dict[str, str]]  # setting -> query -> text
+
+
+def topics_of(
+    questions: Iterable[Question],
+    nuggets: Mapping[str, Sequence[Nugget]],
+    written: Mapping[str, Mapping[str, Sequence[str]]],
+) -> Topics:
+    """Return the text of every setting for every question that has one; join several texts."""
+    found: Topics = {setting: {} for setting in SETTINGS}
+    for question in questions:
+        query = question.query_id
+        texts: dict[str, Sequence[str]] = {
+            QUESTION: [question.text],
+            ANSWER: question.gold[:1],
+            NUGGETS: [nugget.text for nugget in nuggets.get(query, ())],
+            **{setting: written.get(setting, {}).get(query, ()) for setting in WRITTEN},
+        }
+        for setting, parts in texts.items():
+            if parts:
+                found[setting][query] = " ".join(parts)
+    return found
+
+
+def topic_lines(texts: Mapping[str, str]) -> Iterator[str]:
+    """Lines `id<TAB>text`, which every retriever reads; line ends and tabs within a text become spaces."""
+    for query, text in texts.items():
+        yield f"{query}\t{' '.join(text.split())}"
+
+
+def require_answers(questions: Iterable[Question]) -> None:
+    """`InputError` if nothing is known to be a right answer."""
+    if not any(question.gold for question in questions):
+        raise InputError("the questions have no answers, which nuggets are written from; expected `answer`")
+
+
+_K1, _B = 0.9, 0.4
+_WORD = re.compile(r"[^\W_]+")
+
+
+class Index:
+    """Where each word stands, and how often; made from (id, text) pairs that pass once.
+
+    >>> index = Index([("d1", "the tower in Paris"), ("d2", "the tower, the tower"), ("d3", "a river")])
+    >>> list(index.search("tower Paris"))
+    ['d1', 'd2']
+    """
+
+    def __init__(self, documents: Iterable[tuple[str, str]]) -> None:
+        self.docs: list[str] = []
+        self._places: dict[str, array[int]] = {}
+        self._counts: dict[str, array[int]] = {}
+        lengths = array("q")
+        for at, (doc, text) in enumerate(documents):
+            self.docs.append(doc)
+            words = _words_of(text)
+            lengths.append(len(words))
+            for word, count in Counter(words).items():
+                self._places.setdefault(word, array("q")).append(at)
+                self._counts.setdefault(word, array("q")).append(count)
+        if len(set(self.docs)) < len(self.docs):
+            twice = next(doc for doc, number in Counter(self.docs).items() if number > 1)
+            raise InputError(f"the corpus holds document {twice!r} twice; expected each once")
+        length = np.array(lengths, np.float64)
+        self._norm = _K1 * (1 - _B + _B * length / (length.mean() or 1.0)) if len(length) else length
+
+    def search(self, text: str, depth: int = 100) -> dict[str, float]:
+        """Return the best documents with their scores, without those that share no word with the query."""
+        scores: NDArray[np.float64] = np.zeros(len(self.docs))
+        for word, times in sorted(Counter(_words_of(text)).items()):
+            if word not in self._places:
+                continue
+            at = np.array(self._places[word], np.int64)
+            count = np.array(self._counts[word], np.float64)
+            rarity = math.log1p((len(self.docs) - len(at) + 0.5) / (len(at) + 0.5))
+            scores[at] += times * rarity * count / (count + self._norm[at])
+        order = np.argsort(-scores, kind="stable")[:depth].tolist()
+        return {self.docs[at]: float(scores[at]) for at in order if scores[at] > 0}
+
+    def run(self, texts: Mapping[str, str], name: str, depth: int = 100) -> Run:
+        """Return what is found for each query."""
+        found = {query: self.search(text, depth) for query, text in texts.items()}
+        return Run.from_dict({query: docs for query, docs in found.items() if docs}, name)
+
+
+def _words_of(text: str) -> list[str]:
+    """Return the words of a text, in lower case: letters and digits.
+
+    >>> _words_of("Don't use read_csv(2)")
+    ['don', 't', 'use', 'read', 'csv', '2']
+    """
+    return _WORD.findall(text.casefold())
+
+
+# The manifest: what a collection was made from, by whom, how and at what cost, so that it can be checked.
+
+MANIFEST = "manifest.json"
+
+
+class _ManifestFile(msgspec.Struct):
+    """What is read of a manifest."""
+
+    rageval: str
+    files: dict[str, str]
+    inputs: dict[str, str] = {}
+    steps: dict[str, Any] = {}
+    thresholds: dict[str, Any] = {}
+    questions: dict[str, int] = {}
+
+
+@dataclass(slots=True)
+class Step:
+    """What a step that asks a model was: who was asked what, and what the replies cost it rests on."""
+
+    rubric: Rubric
+    models: list[str]
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    failed: int = 0
+
+    def as_record(self) -> dict[str, Any]:
+        """For the manifest: prompts in full; dollars where every price is known."""
+        prompt = {"system": self.rubric.file.prompt.system, "ask": self.rubric.file.prompt.ask}
+        price = cost(self.usage, self.models[0]) if len(self.models) == 1 else None
+        spent = {"input": self.usage.input, "output": self.usage.output}
+        return {
+            "rubric": {"name": self.rubric.name, "digest": self.rubric.digest, "prompt": prompt},
+            "models": self.models,
+            "calls": self.calls,
+            "tokens": spent,
+            "usd": None if price is None else round(price, 6),
+            "failed": self.failed,
+        }
+
+
+def spent(steps: Iterable[Step]) -> str:
+    """Return what the replies took that the steps rest on, in words; whenever they were paid for.
+
+    >>> from rageval.judges.rubric import rubric_named
+    >>> spent([Step(rubric_named("nuggetize"), ["openai:gpt-4o-mini"], 12, Usage(1_000_000, 1_000))])
+    'it took 12 calls, 1,000,000 tokens in, 1,000 out, 0.15 USD'
+    """
+    found = [step.as_record() for step in steps]
+    calls, dollars = sum(step["calls"] for step in found), [step["usd"] for step in found if step["calls"]]
+    tokens = [sum(step["tokens"][way] for step in found) for way in ("input", "output")]
+    price = "price unknown" if None in dollars else f"{sum(dollars):,.2f} USD"
+    return f"it took {calls:,} calls, {tokens[0]:,} tokens in, {tokens[1]:,} out, {price}"
+
+
+def of_judgements(rubric: Rubric, judgements: Iterable[Mapping[str, Any]]) -> Step:
+    """Return the step that made these judgements; a call's cost stands at its first one."""
+    step = Step(rubric, [])
+    used = [0, 0]
+    for said in judgements:
+        who = str(said.get("judge", "")).rpartition("@")[0] or str(said.get("judge", ""))
+        if who and who not in step.models:
+            step.models.append(who)
+        step.calls += int(said.get("attempts", 0))
+        usage = said.get("usage", {})
+        used = [used[0] + int(usage.get("input", 0)), used[1] + int(usage.get("output", 0))]
+        step.failed += said.get("status", "ok") not in ("ok", "repaired")
+    step.usage = Usage(*used)
+    return step
+
+
+def _digest(path: Path | str) -> str:
+    """Return the sha256 of a file."""
+    with opened_file(path, "a part of a collection") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def manifest_text(
+    folder: Path,
+    files: Iterable[str],
+    inputs: Iterable[Path | str],
+    steps: Mapping[str, Step],
+    thresholds: Mapping[str, Any],
+    questions: Mapping[str, int],
+) -> str:
+    """Return the manifest of a folder; the same files and replies give the same text."""
+    record = {
+        "rageval": __version__,
+        "files": {name: _digest(folder / name) for name in sorted(files)},
+        "inputs": {str(path): _digest(path) for path in inputs},
+        "steps": {name: step.as_record() for name, step in steps.items()},
+        "thresholds": dict(thresholds),
+        "questions": dict(questions),
+    }
+    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+
+
+def _read_manifest(path: Path) -> _ManifestFile:
+    """Return a manifest; `InputError` if it is none."""
+    try:
+        return msgspec.json.decode(read_whole(path, "a manifest"), type=_ManifestFile)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: expected the manifest of a collection: {error}") from None
+
+
+def changed(path: Path) -> list[str]:
+    """Find the files of a collection that are not as they were when its manifest was written, or are gone.
+
+    Parameters
+    ----------
+    path
+        The manifest: `manifest.json` in the folder of the collection.
+
+    Returns
+    -------
+    list
+        The names of the files; none if the collection is as it was built.
+    """
+    known = _read_manifest(path)
+    places = {name: beside(NamedInFile(name, os.fspath(path))) for name in known.files}
+    return [
+        name
+        for name, sha256 in known.files.items()
+        if not places[name].is_file() or _digest(places[name]) != sha256
+    ]
+
+
+# Which pooled documents support which nuggets, and which questions stay (FreshStack, section 4).
+#
+# First fall questions without a single relevant document, then those with a nugget that no document supports.
+# What nobody knows, because judging failed, is not taken for unsupported: such a question is undecided.
+# What judging a pool would cost, by its depth and breadth, is forecast before anything is spent.
+
+SUPPORT_RUBRIC = "nugget-support"
+THRESHOLD = 1.0
+_Banks = Mapping[str, Sequence[Nugget]]
+_Pair = tuple[str, str, str]  # query, nugget, document
+
+
+def texts_of(corpus: Source, wanted: Set[str]) -> dict[str, str]:
+    """Return the texts of these documents; `InputError` if the corpus lacks one."""
+    texts = {doc: text for doc, text in passages_in(corpus) if doc in wanted}
+    lost = sorted(wanted - set(texts))
+    if lost:
+        raise InputError(
+            f"{corpus}: {len(lost):,} of {len(wanted):,} pooled documents are not there, such as"
+            f" {visible(lost[0])!r}; expected the corpus that the runs are over"
+        )
+    return texts
+
+
+def documents_of(pool: Pool) -> set[str]:
+    """Return every document of a pool."""
+    return {doc for docs in pool.values() for doc in docs}
+
+
+def material_of(
+    pool: Pool, questions: Mapping[str, Question], banks: _Banks, texts: Mapping[str, str]
+) -> Material:
+    """Return what there is to judge: the pooled documents of every question that has nuggets."""
+    candidates = {query: list(pool[query]) for query in questions if banks.get(query) and pool.get(query)}
+    return Material(questions=questions, nuggets=dict(banks), passages=texts, candidates=candidates)
+
+
+def support_vote(judges: Sequence[object], vote: str) -> str:
+    """Return how several judges are put together: support is a yes or a no, of which there is no mean."""
+    return "majority" if len(judges) > 1 and vote == "mean" else vote
+
+
+def read_support(source: Source) -> list[dict[str, Any]]:
+    """Return the judgements of a file, as judges make them; give a label that people wrote its grade."""
+    found = []
+    for line, said in read_records(source, JudgementLine, EXPECTED):
+        grade = said.grade
+        if grade is None and said.label is not None:
+            grade = SUPPORT.labels.get(said.label)
+        if said.status in GRADED and grade is None:
+            labels = ", ".join(SUPPORT.labels)
+            raise InputError(
+                f"{name_of(source)}:{line}: expected a grade, or one of the labels {labels};"
+                f" found {visible(str(said.label))!r:.80}"
+            )
+        place = {"query_id": str(said.query_id), "item_id": str(said.item_id), "aspect": str(said.aspect)}
+        for problem in filter(None, map(problem_of_id, place.values())):
+            raise InputError(f"{name_of(source)}:{line}: expected {problem}")
+        found.append({**place, "grade": grade, "status": said.status})
+    return found
+
+
+def supported(judgements: Iterable[Mapping[str, Any]], threshold: float = THRESHOLD) -> Iterator[Qrel]:
+    """Yield a judgement of 1 where the grade reaches the threshold, else of 0; none where judging failed."""
+    for said in judgements:
+        if said.get("status", "ok") in GRADED:
+            grade = int(float(said["grade"]) >= threshold)
+            yield Qrel(str(said["query_id"]), str(said["item_id"]), grade, str(said["aspect"]))
+
+
+def failed_pairs(judgements: Iterable[Mapping[str, Any]]) -> set[_Pair]:
+    """Return what nobody knows because judging failed."""
+    return {
+        (str(said["query_id"]), str(said["aspect"]), str(said["item_id"]))
+        for said in judgements
+        if said.get("status", "ok") not in GRADED
+    }
+
+
+KEPT, NO_NUGGETS, UNDECIDED = "kept", "no nuggets", "undecided"
+NO_DOCUMENT, UNSUPPORTED = "no relevant document", "an unsupported nugget"
+STRICT, DOCUMENTS, NONE = "strict", "documents", "none"
+_RULES = {
+    STRICT: (NO_NUGGETS, UNDECIDED, NO_DOCUMENT, UNSUPPORTED),
+    DOCUMENTS: (NO_NUGGETS, UNDECIDED, NO_DOCUMENT),
+    NONE: (NO_NUGGETS,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of a question, and the nuggets that are to blame."""
+
+    query_id: str
+    verdict: str
+    nuggets: tuple[str, ...] = ()
+
+
+def fates_of(queries: Iterable[str], banks: _Banks, qrels: Iterable[Qrel], failed: Set[_Pair]) -> list[Fate]:
+    """Return what becomes of every question.
+
+    >>> from rageval.records import Nugget
+    >>> banks = {"q": [Nugget("q", "n1", "…"), Nugget("q", "n2", "…")]}
+    >>> fates_of(["q"], banks, [Qrel("q", "d", 1, "n1"), Qrel("q", "d", 0, "n2")], set())
+    [Fate(query_id='q', verdict='an unsupported nugget', nuggets=('n2',))]
+    """
+    supported = {(row.query_id, row.iteration) for row in qrels if row.relevance > 0}
+    unknown = {(query, nugget) for query, nugget, _ in failed}
+    return [
+        _fate(query, [n.nugget_id for n in banks.get(query, ())], supported, unknown) for query in queries
+    ]
+
+
+def _fate(
+    query: str, bank: Sequence[str], supported: Set[tuple[str, str]], unknown: Set[tuple[str, str]]
+) -> Fate:
+    lacking = [name for name in bank if (query, name) not in supported]
+    open_ = [name for name in lacking if (query, name) in unknown]
+    if not bank:
+        return Fate(query, NO_NUGGETS)
+    if not lacking:
+        return Fate(query, KEPT)
+    if len(lacking) == len(bank) and not open_:
+        return Fate(query, NO_DOCUMENT, tuple(lacking))
+    surely = [name for name in lacking if name not in open_]
+    if surely and len(lacking) < len(bank):
+        return Fate(query, UNSUPPORTED, tuple(surely))
+    return Fate(query, UNDECIDED, tuple(open_))
+
+
+def kept(found: Iterable[Fate], rule: str = STRICT) -> list[str]:
+    """Return the questions that stay by this rule."""
+    return [fate.query_id for fate in found if fate.verdict not in _RULES[rule]]
+
+
+def counts(found: Sequence[Fate], rule: str = STRICT) -> dict[str, int]:
+    """Return how many questions there are, how many fell for which reason, and how many stay."""
+    number = Counter(fate.verdict for fate in found)
+    fell = {reason: number[reason] for reason in _RULES[rule] if number[reason]}
+    return {"questions": len(found), **fell, KEPT: len(kept(found, rule))}
+
+
+def report(numbers: Mapping[str, int]) -> Iterator[str]:
+    """Yield the counts in words, each with its share of all questions.
+
+    >>> print(*report({"questions": 17, "no relevant document": 2, "kept": 15}), sep="\\n")
+    17 questions
+     -2 no relevant document (11.8 %)
+     15 kept (88.2 %)
+    """
+    total = numbers["questions"]
+    yield f"{total:,} question{'' if total == 1 else 's'}"
+    for reason, number in numbers.items():
+        if reason != "questions":
+            sign = "" if reason == KEPT else "-"
+            yield f"{f'{sign}{number:,}':>3} {reason} ({number / total if total else 0:.1%})".replace(
+                "%", " %"
+            )
+
+
+DEPTHS = (5, 10, 20, 50, 100)
+_EXPECTED_NUGGETS = 4  # of a question, while they are not written yet, each about so long
+_LIKE_A_NUGGET = "A nugget says one thing that a good answer to the question has to hold, in a few words."
+_LETTERS_A_TOKEN = 4
+
+
+def forecast_lines(
+    runs: Mapping[str, Run],
+    questions: Mapping[str, Question],
+    banks: Mapping[str, Sequence[Nugget]],
+    texts: Mapping[str, str] | None,
+    judges: Sequence[object],
+    depth: int,
+) -> Iterator[str]:
+    """Yield the pool at several depths: calls, tokens and dollars its judging takes, and who fills it."""
+    rubric = rubric_named(SUPPORT_RUBRIC)
+    placeholders = [Nugget("", str(number), _LIKE_A_NUGGET) for number in range(_EXPECTED_NUGGETS)]
+    banks = banks or dict.fromkeys(questions, placeholders)
+    priced = [judge for judge in judges if isinstance(judge, str)] if texts is not None else []
+    yield tab_line(
+        [
+            "depth",
+            "documents",
+            "a query",
+            "calls",
+            *(["tokens in"] if texts is not None else []),
+            *priced,
+        ]
+    )
+    for each in sorted({*DEPTHS, depth}):
+        pool = {query: docs for query, docs in pooled(runs, each).items() if query in questions}
+        yield "\t".join(
+            [f"{each}{'*' if each == depth else ''}", *_row(pool, rubric, questions, banks, texts, priced)]
+        )
+    yield ""
+    yield "\t".join(["source", "documents", "only here", "new here"])
+    pool = {query: docs for query, docs in pooled(runs, depth).items() if query in questions}
+    for source, numbers in contributions(pool).items():
+        yield tab_line([source], [f"{number:,}" for number in numbers])
+
+
+def _row(
+    pool: Pool,
+    rubric: Rubric,
+    questions: Mapping[str, Question],
+    banks: Mapping[str, Sequence[Nugget]],
+    texts: Mapping[str, str] | None,
+    priced: Sequence[str],
+) -> list[str]:
+    found = size(pool, rubric.file.window)
+    row = [f"{found.documents:,}", f"{found.breadth:.1f}", f"{found.calls:,}"]
+    if texts is None:
+        return row
+    material = material_of(pool, questions, banks, texts)
+    requests = [rubric.request(task.data, task.ids) for task in tasks(rubric, material)]
+    letters = sum(len(request.system) + len(request.user) for request in requests)
+    row.append(f"{letters // _LETTERS_A_TOKEN:,}")
+    for spec in priced:
+        price = estimate(requests, spec)
+        row.append("unknown" if price is None else f"at most {price:,.2f} USD")
+    return row
+
 
 _Judge = str | Model
 
@@ -76,10 +565,10 @@ class Plan:
     support_judges: tuple[_Judge, ...] = ()
     runs: tuple[tuple[str, str], ...] = ()
     nuggets: str | None = None
-    method: str = _pools.MINMAX
-    fuse_depth: int = _pools.FUSE_DEPTH
-    k: int = _pools.FUSE_K
-    depth: int = _pools.DEPTH
+    method: str = MINMAX
+    fuse_depth: int = FUSE_DEPTH
+    k: int = FUSE_K
+    depth: int = DEPTH
     unfused: bool = False
     threshold: float = THRESHOLD
     rule: str = STRICT
@@ -119,8 +608,15 @@ _Runs = dict[str, dict[str, Run]]  # setting -> name -> run
 
 
 def _runs_of(plan: Plan, topics: Topics) -> _Runs:
-    """Return the runs that are given; else what BM25 finds in the corpus."""
-    return _given(plan.runs) if plan.runs else _found_by_bm25(plan, topics)
+    """Return the runs that are given; else what BM25 finds in the corpus for every setting."""
+    if plan.runs:
+        return _given(plan.runs)
+    index = Index(passages_in(plan.corpus))
+    return {
+        setting: {"bm25": index.run(texts, "bm25", plan.fuse_depth)}
+        for setting, texts in topics.items()
+        if texts
+    }
 
 
 def _given(runs: tuple[tuple[str, str], ...]) -> _Runs:
@@ -134,16 +630,6 @@ def _given(runs: tuple[tuple[str, str], ...]) -> _Runs:
             raise UsageError(f"{path}: is named twice for the setting {setting}; expected each run once")
         named[name] = read_run(path)
     return table
-
-
-def _found_by_bm25(plan: Plan, topics: Topics) -> _Runs:
-    """Return what BM25 finds for every setting."""
-    index = Index(passages_in(plan.corpus))
-    return {
-        setting: {"bm25": index.run(texts, "bm25", plan.fuse_depth)}
-        for setting, texts in topics.items()
-        if texts
-    }
 
 
 def _fusions(plan: Plan, runs: _Runs) -> dict[str, Run]:
@@ -161,7 +647,7 @@ def _pooled_runs(plan: Plan, runs: _Runs, fusions: Mapping[str, Run]) -> dict[st
 
 
 _FILES = ("queries.tsv", "questions.jsonl", "nuggets.jsonl", "qrels.nugget", "pool.jsonl", "dropped.jsonl")
-ALL_FILES = (*_FILES, _manifest.NAME)
+ALL_FILES = (*_FILES, MANIFEST)
 _Say = Callable[[str], None]
 _Judgements = list[dict[str, Any]]
 
@@ -170,8 +656,8 @@ _Judgements = list[dict[str, Any]]
 class Built:
     """What came of a plan: the questions with their fates, and what failed by step."""
 
-    fates: list[_support.Fate] = field(default_factory=list)
-    steps: dict[str, _manifest.Step] = field(default_factory=dict)
+    fates: list[Fate] = field(default_factory=list)
+    steps: dict[str, Step] = field(default_factory=dict)
 
     @property
     def failed(self) -> int:
@@ -180,8 +666,8 @@ class Built:
 
     def lines(self, plan: Plan) -> Iterator[str]:
         """Yield how many questions stay, why others fell, and what it took."""
-        yield from _support.report(_support.counts(self.fates, plan.rule))
-        yield f"written to {visible(str(plan.folder))}; {_manifest.spent(self.steps.values())}"
+        yield from report(counts(self.fates, plan.rule))
+        yield f"written to {visible(str(plan.folder))}; {spent(self.steps.values())}"
 
 
 def build(plan: Plan, say: _Say = lambda message: None) -> Built:
@@ -199,11 +685,16 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
     Built
         What was built, and what it cost.
     """
-    _refuse_own_inputs(plan)
+    sources = [*plan.inputs, *plan.frozen]
+    _refuse_inputs(plan.folder, sources)
+    for source in sources:
+        # Steps are overwritten as they are made; an input among them would be gone when it is read again.
+        if os.path.isfile(source) and Path(os.path.realpath(source)).is_relative_to(plan.steps.resolve()):
+            raise UsageError(f"{source}: is read from, expected another folder to write to")
     questions = {question.query_id: question for question in read_questions(plan.questions)}
     # Asked before anything is read that costs time, or paid.
     if plan.nuggets is None:
-        _searching.require_answers(questions.values())
+        require_answers(questions.values())
     # One budget for all steps: a limit a step would add up to several times what was allowed.
     budget, built = plan.settings.budget(), Built()
     banks = _banks(plan, questions, budget, built, say)
@@ -217,15 +708,15 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
     write_lines(plan.folder / "pool.jsonl", pool_lines(pool))
     judgements = _judged(plan, questions, banks, pool, budget, built)
     built.fates = _write_collection(plan.folder, questions, banks, judgements, plan.threshold, plan.rule)
-    text = _manifest.manifest_text(
+    text = manifest_text(
         plan.folder,
         _FILES,
         plan.inputs,
         built.steps,
         plan.thresholds,
-        _support.counts(built.fates, plan.rule),
+        counts(built.fates, plan.rule),
     )
-    write_lines(plan.folder / _manifest.NAME, text.splitlines())
+    write_lines(plan.folder / MANIFEST, text.splitlines())
     return built
 
 
@@ -261,14 +752,14 @@ def _texts(
     settings: Settings,
     say: _Say,
     budget: Budget | None = None,
-) -> tuple[list[Nugget], _manifest.Step]:
+) -> tuple[list[Nugget], Step]:
     """Let a judge write by a rubric, and say for which questions there is nothing."""
     found = rubric_named(rubric)
     texts = nuggets_by(judge, found, Material(questions=questions), settings, budget)
     for query, why in texts.failed.items():
         say(f"{rubric}: nothing for query {visible(query)}: {why}")
     name = judge if isinstance(judge, str) else judge.name
-    return texts.nuggets, _manifest.Step(found, [name], texts.calls, texts.usage, len(texts.failed))
+    return texts.nuggets, Step(found, [name], texts.calls, texts.usage, len(texts.failed))
 
 
 def _topics(
@@ -278,16 +769,16 @@ def _topics(
     budget: Budget,
     built: Built,
     say: _Say,
-) -> _searching.Topics:
+) -> Topics:
     """Return the texts to look for; a model writes variants only where we are the ones who look."""
     written: dict[str, dict[str, list[str]]] = {}
     # Where runs are given, somebody has searched already: variants would be paid for and not used.
-    for setting in () if plan.runs else _searching.WRITTEN:
+    for setting in () if plan.runs else WRITTEN:
         for text in _written(plan, setting, questions, budget, built, say):
             written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
-    topics = _searching.topics(questions.values(), banks, written)
+    topics = topics_of(questions.values(), banks, written)
     for setting, texts in topics.items():
-        write_lines(plan.steps / "topics" / f"{setting}.tsv", _searching.topic_lines(texts))
+        write_lines(plan.steps / "topics" / f"{setting}.tsv", topic_lines(texts))
     return topics
 
 
@@ -307,14 +798,14 @@ def _judged(
     asked = {query: pool[query] for query in pool if query in questions and banks.get(query)}
     if not asked:
         raise InputError("support: nothing is pooled for any question that has nuggets; nothing to judge")
-    texts = _support.texts_of(plan.corpus, _support.documents_of(asked))
-    material = _support.material_of(asked, questions, banks, texts)
-    rubric = rubric_named(_support.RUBRIC)
+    texts = texts_of(plan.corpus, documents_of(asked))
+    material = material_of(asked, questions, banks, texts)
+    rubric = rubric_named(SUPPORT_RUBRIC)
     said = said_by_all(judges, rubric, material, plan.settings, budget)
-    built.steps["support"] = _manifest.of_judgements(rubric, said)
+    built.steps["support"] = of_judgements(rubric, said)
     write_lines(plan.steps / "support.jsonl", map(judgement_line, said))
     # What each judge said is written before the vote, so that it can be looked at.
-    how = replace(plan.settings, vote=_support.vote_of(judges, plan.settings.vote))
+    how = replace(plan.settings, vote=support_vote(judges, plan.settings.vote))
     return list(vote_of(said, rubric, how))
 
 
@@ -325,31 +816,30 @@ def _write_collection(
     judgements: _Judgements,
     threshold: float,
     rule: str,
-) -> list[_support.Fate]:
+) -> list[Fate]:
     """Write what stays of the questions, with nuggets and judgements, and what became of the others."""
-    qrels = list(_support.supported(judgements, threshold))
-    fates = _support.fates(questions, banks, qrels, _support.failed_pairs(judgements))
+    qrels = list(supported(judgements, threshold))
+    fates = fates_of(questions, banks, qrels, failed_pairs(judgements))
     # A dict keeps the order of the questions, which a set would lose.
-    stay = dict.fromkeys(_support.kept(fates, rule))
+    stay = dict.fromkeys(kept(fates, rule))
     of_stay = {query: questions[query] for query in stay}
     texts = {query: question.text for query, question in of_stay.items()}
-    write_lines(folder / "queries.tsv", _searching.topic_lines(texts))
-    write_lines(folder / "questions.jsonl", map(_question_line, of_stay.values()))
+    write_lines(folder / "queries.tsv", topic_lines(texts))
+    plain = (
+        dict(question.facts)
+        | {"query_id": question.query_id, "question": question.text, "answer": list(question.gold)}
+        for question in of_stay.values()
+    )
+    write_lines(folder / "questions.jsonl", map(as_line, plain))
     write_lines(folder / "nuggets.jsonl", _nugget_lines({query: banks[query] for query in stay}, questions))
     write_lines(folder / "qrels.nugget", qrel_lines(row for row in qrels if row.query_id in stay))
-    dropped = (fate for fate in fates if fate.query_id not in stay)
-    write_lines(folder / "dropped.jsonl", map(_fate_line, dropped))
+    dropped = (
+        {"query_id": fate.query_id, "verdict": fate.verdict, "nuggets": list(fate.nuggets)}
+        for fate in fates
+        if fate.query_id not in stay
+    )
+    write_lines(folder / "dropped.jsonl", map(as_line, dropped))
     return fates
-
-
-def _refuse_own_inputs(plan: Plan) -> None:
-    """`UsageError` if the collection would take the place of something it is made from."""
-    sources = [*plan.inputs, *plan.frozen]
-    _refuse_inputs(plan.folder, sources)
-    for source in sources:
-        # Steps are overwritten as they are made; an input among them would be gone when it is read again.
-        if os.path.isfile(source) and Path(os.path.realpath(source)).is_relative_to(plan.steps.resolve()):
-            raise UsageError(f"{source}: is read from, expected another folder to write to")
 
 
 def _refuse_inputs(folder: Path, inputs: Iterable[str], names: Iterable[str] = ALL_FILES) -> None:
@@ -365,17 +855,6 @@ def _nugget_lines(banks: Mapping[str, list[Nugget]], questions: Mapping[str, Que
     return write_nuggets((nugget for query in questions for nugget in banks.get(query, ())), texts)
 
 
-def _question_line(question: Question) -> str:
-    """Return a question as a line of plain questions."""
-    known = {"query_id": question.query_id, "question": question.text, "answer": list(question.gold)}
-    return as_line(dict(question.facts) | known)
-
-
-def _fate_line(fate: _support.Fate) -> str:
-    """Return what became of a question, as a line."""
-    return as_line({"query_id": fate.query_id, "verdict": fate.verdict, "nuggets": list(fate.nuggets)})
-
-
 def _by_query(nuggets: Iterable[Nugget]) -> dict[str, list[Nugget]]:
     banks: dict[str, list[Nugget]] = {}
     for nugget in nuggets:
@@ -387,17 +866,17 @@ def forecast(plan: Plan) -> Iterator[str]:
     """Yield what is known before a model is asked: variants that it would write can only add to the pool."""
     questions = {question.query_id: question for question in read_questions(plan.questions)}
     banks = _banks_in(plan.nuggets)
-    topics = _searching.topics(questions.values(), banks, {})
+    topics = topics_of(questions.values(), banks, {})
     runs = _runs_of(plan, topics)
     every = _pooled_runs(plan, runs, _fusions(plan, runs))
     # Texts are read once, for the deepest pool that is shown.
     deepest = pooled(every, max(*DEPTHS, plan.depth))
-    texts = _support.texts_of(plan.corpus, _support.documents_of(deepest))
+    texts = texts_of(plan.corpus, documents_of(deepest))
     judges = plan.support_judges or tuple(filter(None, [plan.judge]))
     yield from forecast_lines(every, questions, banks, texts, judges, plan.depth)
     unknown = [setting for setting, found in topics.items() if not found and not plan.runs]
     if unknown:
-        calls = (len(_searching.WRITTEN) + (plan.nuggets is None)) * len(questions)
+        calls = (len(WRITTEN) + (plan.nuggets is None)) * len(questions)
         yield ""
         yield f"to be written first, in {calls:,} calls: {', '.join(unknown)}; each of them adds at most"
         yield f"{plan.depth} documents to the pool of a question"
@@ -414,7 +893,7 @@ def setting_of(word: str) -> tuple[str, str]:
     """
     setting, _, path = word.partition("=")
     # A folder's name may hold the sign, too; on Windows it begins with a drive, C:\\.
-    return (setting, path) if path and not set(setting) & set("/\\:") else (_searching.QUESTION, word)
+    return (setting, path) if path and not set(setting) & set("/\\:") else (QUESTION, word)
 
 
 def fuse(paths: Iterable[str], method: str, depth: int, k: int) -> Iterator[str]:
@@ -425,7 +904,7 @@ def fuse(paths: Iterable[str], method: str, depth: int, k: int) -> Iterator[str]
 def nuggetize(source: Source, judge: _Judge, settings: Settings, say: _Say) -> tuple[Iterable[str], int]:
     """Return lists of nuggets, one line a question, and how many could not be written."""
     asked = [question for question in read_questions(source) if question.gold]
-    _searching.require_answers(asked)
+    require_answers(asked)
     questions = {question.query_id: question for question in asked}
     nuggets, step = _texts(judge, "nuggetize", questions, settings, say)
     texts = {query: question.text for query, question in questions.items()}
@@ -436,18 +915,18 @@ def write_variants(
     source: Source, nuggets: Source, judge: _Judge, folder: Path, settings: Settings, say: _Say
 ) -> int:
     """Write the texts to search with, a file a setting; return how many could not be written."""
-    _refuse_inputs(folder, _paths(source, nuggets), [f"{setting}.tsv" for setting in _searching.SETTINGS])
+    _refuse_inputs(folder, _paths(source, nuggets), [f"{setting}.tsv" for setting in SETTINGS])
     questions = {question.query_id: question for question in read_questions(source)}
     written: dict[str, dict[str, list[str]]] = {}
     lost = 0
-    for setting in _searching.WRITTEN:
+    for setting in WRITTEN:
         texts, step = _texts(judge, setting, questions, settings, say)
         lost += step.failed
         for text in texts:
             written.setdefault(setting, {}).setdefault(text.query_id, []).append(text.text)
-    topics = _searching.topics(questions.values(), _banks_in(nuggets), written)
+    topics = topics_of(questions.values(), _banks_in(nuggets), written)
     for setting, by_query in topics.items():
-        write_lines(folder / f"{setting}.tsv", _searching.topic_lines(by_query))
+        write_lines(folder / f"{setting}.tsv", topic_lines(by_query))
     return lost
 
 
@@ -471,7 +950,7 @@ def forecast_pool(
     asked = {query: Question(query, "") for query in deepest}
     if questions:
         asked = {question.query_id: question for question in read_questions(questions)}
-    texts = _support.texts_of(corpus, _support.documents_of(deepest)) if corpus else None
+    texts = texts_of(corpus, documents_of(deepest)) if corpus else None
     yield from forecast_lines(runs, asked, _banks_in(nuggets), texts, judges, depth)
 
 
@@ -481,11 +960,11 @@ def judge_support(
     """Return judgements of which pooled document supports which nugget, a line each, and how many failed."""
     known = {question.query_id: question for question in read_questions(questions)}
     found = {query: docs for query, docs in read_pool(pool).items() if query in known}
-    texts = _support.texts_of(corpus, _support.documents_of(found))
-    material = _support.material_of(found, known, _banks_in(nuggets), texts)
-    how = replace(how, vote=_support.vote_of(judges, how.vote))
-    said = list(judged_by(judges, rubric_named(_support.RUBRIC), material, how))
-    return map(judgement_line, said), len(_support.failed_pairs(said))
+    texts = texts_of(corpus, documents_of(found))
+    material = material_of(found, known, _banks_in(nuggets), texts)
+    how = replace(how, vote=support_vote(judges, how.vote))
+    said = list(judged_by(judges, rubric_named(SUPPORT_RUBRIC), material, how))
+    return map(judgement_line, said), len(failed_pairs(said))
 
 
 def filter_questions(
@@ -493,15 +972,15 @@ def filter_questions(
 ) -> Iterator[str]:
     """Write the questions whose nuggets are supported; return lines of how many fell and why."""
     _refuse_inputs(folder, _paths(judgements, questions, nuggets))
-    said = _support.read_support(judgements)
+    said = read_support(judgements)
     known = {question.query_id: question for question in read_questions(questions)}
     fates = _write_collection(folder, known, _banks_in(nuggets), said, threshold, rule)
-    return _support.report(_support.counts(fates, rule))
+    return report(counts(fates, rule))
 
 
 def check_runs(paths: Sequence[str], against: Path, depth: int, output: Path | None = None) -> Iterator[str]:
     """Yield what runs would leave unjudged at several depths; write that of `depth` as a pool, if wished."""
-    judged = _pools.judged_in(against)
+    judged = judged_in(against)
     more: Pool = {}
     for path in paths:
         run = read_run(path)
@@ -510,7 +989,7 @@ def check_runs(paths: Sequence[str], against: Path, depth: int, output: Path | N
                 f"{path}: no query in common with {against}; expected a run for the same queries"
                 + near_misses(run.query_ids, judged)
             )
-        yield from _pools.hole_lines(run, judged, sorted({*DEPTHS, depth}), depth, with_name=len(paths) > 1)
+        yield from hole_lines(run, judged, sorted({*DEPTHS, depth}), depth, with_name=len(paths) > 1)
         for query, docs in unjudged(run, judged, depth).items():
             for doc, sources in docs.items():
                 more.setdefault(query, {}).setdefault(doc, {}).update(sources)
@@ -533,7 +1012,7 @@ def _named(words: Iterable[str]) -> dict[str, Run]:
     runs: dict[str, Run] = {}
     for setting, named in _given(tuple(map(setting_of, words))).items():
         for name, run in named.items():
-            called = name if setting == _searching.QUESTION else f"{setting}/{name}"
+            called = name if setting == QUESTION else f"{setting}/{name}"
             runs[written_out(called)] = run
     return runs
 

@@ -64,7 +64,7 @@ def annotate(
 
 def _write(plan: LabelPlan, annotator: str, output: opt.File) -> None:
     from rageval.files.writing import whole_file
-    from rageval.pages.annotation import page_to_label
+    from rageval.pages.labels import page_to_label
 
     text = page_to_label(plan, annotator).encode()
     with whole_file(output) as stream:
@@ -74,8 +74,7 @@ def _write(plan: LabelPlan, annotator: str, output: opt.File) -> None:
 
 def _serve(plan: LabelPlan, annotator: str, place: opt.File, port: int | None) -> None:
     """Serve until interrupted."""
-    from rageval.pages.label_files import LabelFile
-    from rageval.pages.serving import LabelServer
+    from rageval.pages.labels import LabelFile, LabelServer
 
     with LabelFile(place, plan, annotator) as labels:
         for remark in labels.remarks:

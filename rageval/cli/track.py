@@ -23,7 +23,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.track import Organised, TrackPlan
-    from rageval.track._submissions import Submission
+    from rageval.track.submissions import Submission
 
 _STAGES = ("validate", "pool", "judge", "score", "pages", "archive")
 

@@ -33,20 +33,28 @@ from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.questions import read_questions
 from rageval.judges.voting import Place
 from rageval.measures.base import LOWER, Measure
-from rageval.pages._judging import (
-    MOST_PAIRS,
-    beside,
-    by_judge,
-    judging,
-    listed,
-    of_qrels,
-    spending,
-    without_fence,
-)
-from rageval.pages._matrices import DEPTH, fitting, of_answers, of_documents, rankings, read_notes, shortened
 from rageval.pages._parts import FORMAT, packed, pairs_packed, plain
 from rageval.pages._sentence import ranked
-from rageval.pages._traces import TEXTS, Texts, traces
+from rageval.pages.evidence import (
+    DEPTH,
+    MOST_PAIRS,
+    TEXTS,
+    Texts,
+    beside,
+    by_judge,
+    fitting,
+    judging,
+    listed,
+    of_answers,
+    of_documents,
+    of_qrels,
+    rankings,
+    read_notes,
+    shortened,
+    spending,
+    traces,
+    without_fence,
+)
 from rageval.records import Question
 from rageval.scoring.answers import Answers, read_judgements
 from rageval.scoring.evaluation import Evaluator, Runs
@@ -199,17 +207,16 @@ def _same_runs(results: Sequence[Scores], given: Any, qrels: Any) -> Runs:
     for scores in results:
         found = again.get(scores.run)
         # What was found is ranked by the usual rules; beside scores by others it would explain nothing.
-        if found is None or not all(map(_is_same, scores.scores, found.scores)):
+        if found is None or not all(
+            (one.signature, [*one.query_ids]) == (other.signature, [*other.query_ids])
+            and np.array_equal(one.values, other.values, equal_nan=True)
+            for one, other in zip(scores.scores, found.scores, strict=False)
+        ):
             raise UsageError(
                 f"report: the scores of {visible(scores.run)} are not those of these runs and judgements by"
                 " the usual rules; the command rageval report takes rules, too"
             )
     return runs
-
-
-def _is_same(one: Score, other: Score) -> bool:
-    same = (one.signature, [*one.query_ids]) == (other.signature, [*other.query_ids])
-    return same and np.array_equal(one.values, other.values, equal_nan=True)
 
 
 def _as_files(given: Any, place: Path) -> list[Source]:
@@ -501,8 +508,11 @@ _Input = tuple[str, Source]  # what it is, and where
 
 def provenance(command: Sequence[str], inputs: Iterable[_Input]) -> dict[str, Any]:
     """Return everything a stranger needs to make this report again."""
+    # Reproducible builds set the time.
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
     return {
-        "made": _now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "made": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "command": shlex.join(command),
         "versions": {
             "rageval": __version__,
@@ -511,12 +521,6 @@ def provenance(command: Sequence[str], inputs: Iterable[_Input]) -> dict[str, An
         },
         "inputs": [_input(role, source) for role, source in inputs],
     }
-
-
-def _now() -> datetime:
-    """Return the time, or the one that reproducible builds set."""
-    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
 
 
 def _input(role: str, source: Source) -> dict[str, Any]:

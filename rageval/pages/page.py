@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rageval.comparison.marks import lettered
 from rageval.comparison.results import ruling_of
@@ -140,8 +141,13 @@ def _environment(places: int) -> jinja2.Environment:
         # Every value passes here, so that no template can forget it.
         finalize=_shown,
     )
-    environment.filters |= {"number": lambda value: _number(value, places), "p": _p}
-    environment.filters |= {"ruling": ruling_of, "whose": _whose}
+    environment.filters |= {
+        "number": lambda value: "–" if value is None else f"{value:.{places}f}",
+        "p": _p,
+        "ruling": ruling_of,
+        # What the claims of a cell rest on; nothing where that need not be said.
+        "whose": lambda cell: by_whom(cell.get("basis") or "", cell.get("corrected_from") or ""),
+    }
     return environment
 
 
@@ -157,10 +163,6 @@ def _trusted(text: str) -> Any:
     from markupsafe import Markup
 
     return Markup(text)
-
-
-def _number(value: float | None, places: int) -> str:
-    return "–" if value is None else f"{value:.{places}f}"
 
 
 def _p(value: float | None) -> str:
@@ -191,6 +193,12 @@ def _tables(report: _Record) -> dict[str, Any]:
     }
     alone = {name: basis for name, (basis, source) in bases.items() if not source}
     rests = [*said_of_bases(alone), *said_of_corrected(bases)]
+    corrected = "; ".join(said_of_corrected(bases))
+    if corrected:
+        corrected = (
+            f"{corrected[:1].upper()}{corrected[1:]}. These labels alone decide what is claimed. Beside"
+            " stands what the judge alone says, and how many labels without a judge these are worth."
+        )
     better = report.get("better") or {}
     return {
         "letters": lettered(report["runs"]),
@@ -202,7 +210,7 @@ def _tables(report: _Record) -> dict[str, Any]:
         "low": [measure for measure in report["measures"] if better.get(measure) == LOWER],
         "neither": [measure for measure in report["measures"] if better.get(measure) == NEITHER],
         "by_judges": "; ".join(said_of_bases(alone)),
-        "by_people": _said_of_people(bases),
+        "by_people": corrected,
         # What all rests on stands there by itself, of slices, too.
         "said": [each for each in (report.get("comparison") or {}).get("said") or () if each not in rests],
         "texts": queries.get("texts") or {},
@@ -211,29 +219,10 @@ def _tables(report: _Record) -> dict[str, Any]:
         "lost": [cell for cell in cells.values() if cell.get("lost")],
         "by_judge": [cell for cell in cells.values() if cell.get("judges")],
         "judges": list(dict.fromkeys(judge for cell in cells.values() for judge in cell.get("judges") or ())),
-        "coefficients": _names_of(pair["coefficients"] for pair in report.get("judging") or ()),
+        "coefficients": list(
+            dict.fromkeys(name for pair in report.get("judging") or () for name in pair["coefficients"])
+        ),
     }
-
-
-def _names_of(named: Iterable[_Record]) -> list[str]:
-    """Return all names that stand in any of these, in their order."""
-    return list(dict.fromkeys(name for each in named for name in each))
-
-
-def _whose(record: _Record) -> str:
-    """Return what the claims of a cell rest on; nothing where that need not be said."""
-    return by_whom(record.get("basis") or "", record.get("corrected_from") or "")
-
-
-def _said_of_people(bases: Mapping[str, tuple[str, str]]) -> str:
-    """Say which measures labels correct, and what that means."""
-    said = "; ".join(said_of_corrected(bases))
-    if not said:
-        return ""
-    return (
-        f"{said[:1].upper()}{said[1:]}. These labels alone decide what is claimed. Beside stands what the"
-        " judge alone says, and how many labels without a judge these are worth."
-    )
 
 
 def _heat_maps(slices: Sequence[_Record]) -> list[dict[str, Any]]:
@@ -246,8 +235,11 @@ def _heat_maps(slices: Sequence[_Record]) -> list[dict[str, Any]]:
         low, high = min(values, default=0.0), max(values, default=0.0)
         rows: dict[tuple[str, str], dict[str, Any]] = {}
         for found in of_measure:
-            shaded = {**found, "shade": _shade(found["value"], low, high)}
-            rows.setdefault((found["field"], found["name"]), {})[found["run"]] = shaded
+            value = found["value"]
+            # All the same: no shade, as there is no better or worse.
+            is_flat = value is None or high <= low
+            shade = 0 if is_flat else round(_SHADES * (value - low) / (high - low))
+            rows.setdefault((found["field"], found["name"]), {})[found["run"]] = {**found, "shade": shade}
         listed = [
             {"field": field, "name": name, "cells": [by_run.get(run) for run in runs]}
             for (field, name), by_run in rows.items()
@@ -256,8 +248,22 @@ def _heat_maps(slices: Sequence[_Record]) -> list[dict[str, Any]]:
     return maps
 
 
-def _shade(value: float | None, low: float, high: float) -> int:
-    # All the same: no shade, as there is no better or worse.
-    if value is None or high <= low:
-        return 0
-    return round(_SHADES * (value - low) / (high - low))
+# Pages of a track: one that has the leaderboard, a topic, or a run. Static, escaped, without scripts.
+
+_TRACK_STYLES = ("page.css", "parts.css", "track.css")
+_TRACK_PLACES = 4
+
+
+def track_page(kind: Literal["index", "topic", "run"], record: Mapping[str, Any]) -> str:
+    """Return a page of this kind that shows the record; whatever is text in it is escaped."""
+    found: str = _template().render(kind=kind, **record)
+    return found
+
+
+@cache
+def _template() -> Any:
+    """Return the template, compiled once for hundreds of pages."""
+    style = "\n".join(map(asset, _TRACK_STYLES))
+    environment = _environment(_TRACK_PLACES)
+    environment.globals |= {"policy": policy([], style), "style": _trusted(style)}
+    return environment.get_template("track.html.jinja")

@@ -263,7 +263,7 @@ def read_qrels(
     return _with_asked(source, qrels)
 
 
-_MANIFEST = "manifest.json"  # of a collection that models judged: rageval.building._manifest
+_MANIFEST = "manifest.json"  # of a collection that models judged: rageval.building.collection
 _LONGEST_MANIFEST = 2**24  # bytes
 
 

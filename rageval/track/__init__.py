@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval.track.organising import EntryLimits, Organised, TrackPlan, leaderboard_of, organise
+    from rageval.track.stages import EntryLimits, Organised, TrackPlan, leaderboard_of, organise
 
 __all__ = ["EntryLimits", "Organised", "TrackPlan", "leaderboard_of", "organise"]
 
@@ -26,5 +26,5 @@ def __getattr__(name: str) -> Any:
 
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.organising"), name)
+    found = globals()[name] = getattr(import_module(f"{__name__}.stages"), name)
     return found

@@ -14,10 +14,9 @@ import pytest
 
 import rageval
 from building_samples import KEPT, WITHOUT_A_NUGGET, WITHOUT_DOCUMENT, by_rule, corpus, write_samples
-from rageval.building._manifest import _read_manifest, changed
-from rageval.building._pools import run_lines
-from rageval.building._searching import SETTINGS, Index, _read_topics
-from rageval.building.collection import _FILES
+from rageval.building.collection import _FILES, SETTINGS, Index, _read_manifest, changed
+from rageval.building.pools import run_lines
+from rageval.files.questions import read_questions
 from rageval.testing import Asked, LlmServer, Saying, openai_reply
 from test_bad_input import RAGEVAL, Outcome, assert_refused, command
 
@@ -51,6 +50,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
         yield found
 
 
+def read_topics(path: str) -> dict[str, str]:
+    return {question.query_id: question.text for question in read_questions(path)}
+
+
 def lines(path: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in Path(path).read_text().splitlines()]
 
@@ -67,7 +70,7 @@ def test_from_questions_to_a_collection_on_which_two_retrievers_are_compared(ser
     outcome = built()
     assert (outcome.code, outcome.out, outcome.err) == (0, REPORT, "")
     assert len(server.requests) == WRITING + SUPPORT
-    queries = _read_topics("c/queries.tsv")
+    queries = read_topics("c/queries.tsv")
     assert list(queries) == KEPT
     assert {str(line["query_id"]): line["verdict"] for line in lines("c/dropped.jsonl")} == {
         **{f"q{7 + at}": "an unsupported nugget" for at in range(len(WITHOUT_A_NUGGET))},
@@ -119,7 +122,7 @@ def test_every_artefact_is_read_by_others(server: LlmServer) -> None:
         ir_datasets.formats.TsvQueries(local(Path("c/queries.tsv"))),
         ir_datasets.formats.TrecQrels(local(Path("c/qrels.nugget")), {0: "no support", 1: "support"}),
     )
-    assert {query.query_id: query.text for query in dataset.queries_iter()} == _read_topics("c/queries.tsv")
+    assert {query.query_id: query.text for query in dataset.queries_iter()} == read_topics("c/queries.tsv")
     assert len(list(dataset.qrels_iter())) == len(qrels)
     assert rageval.evaluate("coverage@20", "c/steps/fused/nuggets.trec", dataset)["coverage@20"].value == 1.0
     manifest = _read_manifest(Path("c/manifest.json"))
@@ -182,7 +185,7 @@ def test_step_by_step_it_is_the_same_collection(server: LlmServer) -> None:
         assert (
             Path(f"topics/{setting}.tsv").read_bytes() == Path(f"c/steps/topics/{setting}.tsv").read_bytes()
         )
-        run = index.run(_read_topics(f"topics/{setting}.tsv"), setting)
+        run = index.run(read_topics(f"topics/{setting}.tsv"), setting)
         Path(f"{setting}.bm25").write_text("\n".join(run_lines(run)) + "\n")
         assert command("build", "fuse", f"{setting}.bm25", "-o", setting).code == 0
     assert command("build", "pool", *SETTINGS, "-o", "pool.jsonl").code == 0
@@ -225,13 +228,13 @@ def test_nuggets_that_failed_leave_the_question_out(server: LlmServer) -> None:
     assert outcome.code == 3
     assert "nuggetize: nothing for query q0: refused" in outcome.err
     assert " -1 no nuggets (8.3 %)" in outcome.out
-    assert "q0" not in _read_topics("c/queries.tsv")
+    assert "q0" not in read_topics("c/queries.tsv")
 
 
 @pytest.mark.parametrize(("rule", "stay"), [("strict", 7), ("documents", 10), ("none", 12)])
 def test_filters(server: LlmServer, rule: str, stay: int) -> None:
     assert built("--filter", rule).code == 0
-    assert len(_read_topics("c/queries.tsv")) == stay
+    assert len(read_topics("c/queries.tsv")) == stay
     assert _read_manifest(Path("c/manifest.json")).thresholds["filter"] == rule
 
 
@@ -273,7 +276,7 @@ def test_several_judges_vote_on_support(server: LlmServer) -> None:
 
 
 def read_topics_or_none(path: str) -> dict[str, str]:
-    return _read_topics(path) if Path(path).read_text() else {}
+    return read_topics(path) if Path(path).read_text() else {}
 
 
 def test_a_dry_run_shows_depth_and_breadth_against_cost_and_asks_nobody(server: LlmServer) -> None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval.building._searching import topics
-from rageval.building._support import (
+from rageval.building.audit import _LABELS, _figures, _read_labels, _sampled
+from rageval.building.collection import (
     _RULES,
     KEPT,
     NO_DOCUMENT,
@@ -20,13 +20,13 @@ from rageval.building._support import (
     UNSUPPORTED,
     counts,
     failed_pairs,
-    fates,
+    fates_of,
     kept,
     read_support,
     report,
     supported,
+    topics_of,
 )
-from rageval.building.audit import _LABELS, _figures, _read_labels, _sampled
 from rageval.errors import InputError
 from rageval.judges import Material, Settings, rubric_named
 from rageval.judges.panel import nuggets_by
@@ -55,7 +55,7 @@ BANK = {"q": [Nugget("q", "n1", "one"), Nugget("q", "n2", "two")]}
 def test_fates(support: str, failed: str, verdict: str, to_blame: tuple[str, ...]) -> None:
     qrels = [Qrel("q", "d", 1, name) for name in support.split()] + [Qrel("q", "e", 0, "n1")]
     pairs = {("q", name, "f") for name in failed.split()}
-    (fate,) = fates(["q"], BANK, qrels, pairs)
+    (fate,) = fates_of(["q"], BANK, qrels, pairs)
     assert (fate.verdict, fate.nuggets) == (verdict, to_blame)
 
 
@@ -64,7 +64,7 @@ def test_the_papers_shares_are_of_all_questions_in_this_order() -> None:
     qrels = [Qrel(str(at), "d", 1, "n1") for at in range(118, 1000)]
     qrels += [Qrel(str(at), "d", 1, "n2") for at in range(460, 1000)]
     banks = {str(at): [Nugget(str(at), name, name) for name in ("n1", "n2")] for at in range(1000)}
-    found = fates(banks, banks, qrels, set())
+    found = fates_of(banks, banks, qrels, set())
     assert list(report(counts(found))) == [
         "1,000 questions",
         "-118 no relevant document (11.8 %)",
@@ -80,7 +80,7 @@ def test_every_question_has_one_fate_and_stricter_rules_keep_fewer(
     queries = "abcdef"
     banks = {query: [n._replace(query_id=query) for n in BANK["q"]] for query in queries if with_nuggets}
     qrels = [Qrel(query, "d", 1, name) for query, names in support.items() for name in names]
-    found = fates(queries, banks, qrels, set())
+    found = fates_of(queries, banks, qrels, set())
     assert [fate.query_id for fate in found] == list(queries)
     stay = {rule: set(kept(found, rule)) for rule in _RULES}
     assert stay["strict"] <= stay["documents"] <= stay["none"]
@@ -148,7 +148,7 @@ def test_query_variants_are_read_strictly(
 def test_the_texts_of_every_setting() -> None:
     questions = [Question("q", "Why?", ("Because. ", "For")), Question("r", "How?")]
     written = {"sub-questions": {"q": ["Which?", "Whose?"]}, "closed-book": {"r": ["So."]}}
-    assert topics(questions, BANK, written) == {
+    assert topics_of(questions, BANK, written) == {
         "question": {"q": "Why?", "r": "How?"},
         "sub-questions": {"q": "Which? Whose?"},
         "closed-book": {"r": "So."},

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval import Run, read_run
-from rageval.building._pools import (
+from rageval.building.pools import (
     _METHODS,
-    _by_depth,
     _ranked_groups,
     contributions,
     fused,
@@ -23,6 +22,7 @@ from rageval.building._pools import (
     pooled,
     read_pool,
     run_lines,
+    size,
     unjudged,
 )
 from rageval.errors import UsageError
@@ -164,9 +164,8 @@ def test_a_pool_is_the_union_of_the_tops_and_remembers_where_from(
     assert all(pool["q"].values())
     parts = contributions(pool)
     assert sum(new for _, _, new in parts.values()) == len(pool["q"])
-    assert [size.documents for size in _by_depth(named, range(1, 9)).values()] == sorted(
-        size.documents for size in _by_depth(named, range(1, 9)).values()
-    )
+    sizes = [size(pooled(named, each)).documents for each in range(1, 9)]
+    assert sizes == sorted(sizes)
 
 
 def test_a_run_that_comes_later_adds_behind() -> None:

@@ -317,7 +317,7 @@ def test_other_files_and_files_together(files: dict[str, str], code: int, findin
 
 
 def test_a_collection_that_was_edited() -> None:
-    from rageval.building._manifest import manifest_text
+    from rageval.building.collection import manifest_text
 
     Path("qrels.nugget").write_text(QRELS)
     Path("manifest.json").write_text(manifest_text(Path(), ["qrels.nugget"], [], {}, {}, {}))

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 import rageval
-from rageval.building._pools import read_pool
-from rageval.building._support import read_support
+from rageval.building.collection import read_support
+from rageval.building.pools import read_pool
 from rageval.cli import main
 from rageval.comparison.passport import read as read_passport
 from rageval.errors import InputError

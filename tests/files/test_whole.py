@@ -36,24 +36,24 @@ COMMANDS = {
 OURS = Path(rageval.__file__).parent
 # What is read at once elsewhere: our own files, those of the package, and what was looked at before.
 READ_AT_ONCE = {
-    *("building/_manifest.py", "conformance/_vectors.py", "measures/papers.py", "pages/_parts.py"),
+    *("building/collection.py", "conformance/_vectors.py", "measures/papers.py", "pages/_parts.py"),
     *("datasets/_home.py", "datasets/_reading.py", "datasets/catalogue.py", "datasets/download.py"),
     *(
         "datasets/loading.py",
         "files/trec.py",
         "judges/_database.py",
         "judges/rubric.py",
-        "pages/label_files.py",
+        "pages/labels.py",
     ),
     *(
         "scoring/sources.py",
-        "track/_judging.py",
-        "track/_ledger.py",
-        "track/_publishing.py",
-        "track/_reader.py",
+        "track/stages.py",
+        "track/plan.py",
+        "track/publication.py",
+        "track/entries.py",
     ),
-    "track/_scoring.py",
-    "track/_submissions.py",
+    "track/leaderboard.py",
+    "track/submissions.py",
 }
 
 

@@ -65,7 +65,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         BASE | {"clusters", "files", "measures", "scoring"},
         set(),
     ),
-    "__init__": (BASE | {"_moved"}, set()),
+    "__init__": (BASE, set()),
     "__main__": ({"cli"}, set()),
     "cli": (
         BASE | {"checking", "comparison", "files", "measures", "parallel", "policy", "scoring"},
@@ -104,8 +104,7 @@ def modules() -> list[Path]:
 
 
 def room(path: Path) -> str:
-    name = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    return "__init__" if name == "_moved" else name  # a part of the front door
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
 @cache
@@ -221,7 +220,7 @@ def test_only_one_table_names_modules_that_stand_above() -> None:
         texts = {node.value for node in nodes(path) if is_text(node)}
         named = {text.partition(":")[0] for text in texts} & NAMES.keys() - {"rageval", "rageval.version"}
         above_it = {module for module in named if room(NAMES[module]) != room(path)}
-        assert not above_it or name in ("rageval.plugins", "rageval._moved"), f"{name} names {above_it}"
+        assert not above_it or name == "rageval.plugins", f"{name} names {above_it}"
 
 
 def is_text(node: ast.AST) -> TypeGuard[ast.Constant]:

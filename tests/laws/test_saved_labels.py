@@ -15,7 +15,7 @@ from labelling import NAMES, lines, plan_of, written
 from rageval import evaluate_answers
 from rageval.errors import InputError, MissingJudgements, RagevalError
 from rageval.files.plans import LabelPlan, read_plan
-from rageval.pages.label_files import LabelFile
+from rageval.pages.labels import LabelFile
 
 NOTHING = "nothing"  # no such key in the record
 GRADES = (NOTHING, 1, 0.5, 0, -1, 2, 7.5, "high", True)

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from labelling import ANSWERS, NAMES, made, plan_of, written
 from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
-from rageval.pages.annotation import _mixed, _to_label, places_of
+from rageval.pages.labels import _mixed, _to_label, places_of
 from snippets import ROOT
 
 SAMPLES = ROOT / "examples/data/answers"

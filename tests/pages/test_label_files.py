@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+import rageval.pages.labels
 from labelling import NAMES
 from rageval.cli import main
 from rageval.errors import InputError, OutputError, UsageError
 from rageval.files.plans import LabelPlan
-from rageval.pages import label_files
-from rageval.pages.label_files import LabelFile
-from rageval.pages.serving import LabelServer
+from rageval.pages.labels import LabelFile, LabelServer
 
 # The port follows from plan and annotator: tests at the same time need one each.
 WHO = f"kim-{os.getpid()}"
@@ -150,7 +149,7 @@ def test_where_there_are_no_locks_it_is_said(
     def none(*_: Any, **__: Any) -> bool:
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(label_files, "lock", none)
+    monkeypatch.setattr(rageval.pages.labels, "lock", none)
     with LabelFile(place, plan, WHO) as labels:
         assert labels.remarks == [f"{place}: cannot be locked on this disk; do not serve it twice"]
 

@@ -19,8 +19,8 @@ from click.testing import CliRunner, Result
 import rageval
 from rageval.cli import main
 from rageval.comparison import Settings
-from rageval.pages._matrices import fitting
 from rageval.pages._parts import CLOSING, OPENING, as_block, packed, pairs_packed, pairs_unpacked, unpacked
+from rageval.pages.evidence import fitting
 from rageval.pages.gathering import Beside, _most_telling, finished, measured
 from rageval.pages.page import page, read_report
 from test_readme import ROOT, blocks

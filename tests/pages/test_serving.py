@@ -22,8 +22,7 @@ import pytest
 from labelling import NAMES
 from rageval.errors import InputError
 from rageval.files.plans import LabelPlan
-from rageval.pages.label_files import LabelFile
-from rageval.pages.serving import LabelServer
+from rageval.pages.labels import LabelFile, LabelServer
 from report_pages import browser_, until  # noqa: F401
 
 pytestmark = pytest.mark.slow

@@ -22,7 +22,7 @@ from rageval.files.cells import csv_line, tab_line
 from rageval.files.writing import file_names
 from rageval.pages.page import _tables
 from rageval.track import EntryLimits, TrackPlan, leaderboard_of, organise
-from rageval.track import _apart as apart
+from rageval.track import submissions as apart
 from test_bad_input import assert_refused, command
 
 TOPICS = tuple(map(str, range(1, 7)))
@@ -303,7 +303,7 @@ class TestProcesses:
         """Let the process do this when it reads an entry whose name holds `evil`."""
         before, after = apart._PROGRAM.split("; main()")
         patch = (
-            "; import os, signal, time, rageval.track._reader as reader; read = reader.read\n"
+            "; import os, signal, time, rageval.track.entries as reader; read = reader.read\n"
             "def spoilt(path, name, job):\n"
             f"    if 'evil' in name: {what}\n"
             "    return read(path, name, job)\n"
@@ -420,8 +420,8 @@ class TestAnswers:
             organise(changed(answers, topics=None))
 
     def test_texts_of_an_answer_reach_no_other(self, answers: TrackPlan) -> None:
-        from rageval.track._judging import _material
-        from rageval.track._submissions import Submission
+        from rageval.track.stages import _material
+        from rageval.track.submissions import Submission
 
         doc = "msmarco_v2.1_doc_00_1#0_0"
         self.put("0evil", "x", documents={doc: {"text": "planted"}}, metadata={"narrative": "planted"})
@@ -496,10 +496,9 @@ class _Counted(str):
 
 
 def test_names_and_neighbours_take_twice_the_work_for_twice_the_entries() -> None:
-    from rageval.track._listing import Entry
-    from rageval.track._publishing import _neighbours
-    from rageval.track._reader import EntryRead
-    from rageval.track._submissions import _claimed_twice
+    from rageval.track.entries import Entry, EntryRead
+    from rageval.track.publication import _neighbours
+    from rageval.track.submissions import _claimed_twice
 
     def work(number: int) -> int:
         names = [_Counted(f"run{at}") for at in range(number)]

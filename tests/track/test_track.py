@@ -19,7 +19,7 @@ from rageval.judges.panel import Settings
 from rageval.scoring.evaluation import evaluate
 from rageval.testing import LlmServer
 from rageval.track import Organised, TrackPlan, leaderboard_of, organise
-from rageval.track.organising import STAGES
+from rageval.track.stages import STAGES
 from test_bad_input import assert_refused, command
 
 pytestmark = pytest.mark.slow

@@ -1,15 +1,18 @@
-"""The process that reads entries: it validates each file, says what it found, and may fail without harm.
+"""Entries of a track: what lies in its folder, looked at before it is opened, and the process that reads it.
 
-`_apart` starts it, tells it what to read on standard input, and takes a line of JSON for each file.
+The process validates each file, says what it found, and may fail without harm: `submissions` starts it,
+tells it what to read on standard input, and takes a line of JSON for each file.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
+import stat
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -22,11 +25,126 @@ from rageval.checking.tracks import track_named
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.kinds import tag_of
+from rageval.files.limits import assigned
 from rageval.files.whole import open_regular
 from rageval.records import Question
 from rageval.scoring.sources import read_run
 from rageval.text import problem_of_id, visible
-from rageval.track._listing import EntryLimits
+
+# What lies in the folder of a track, looked at before anything is opened.
+
+_MEGABYTE = 10**6
+_REPARSE_POINT = 0x400  # what Windows marks links and junctions with
+_KINDS = (
+    (stat.S_ISLNK, "a link", "the file itself"),
+    (stat.S_ISFIFO, "a FIFO", "a file"),
+    (stat.S_ISSOCK, "a socket", "a file"),
+    (stat.S_ISCHR, "a device", "a file"),
+    (stat.S_ISBLK, "a device", "a file"),
+)
+
+
+class EntryLimits(NamedTuple):
+    """What one entry of a track may cost.
+
+    Parameters
+    ----------
+    size
+        Bytes of a file.
+    seconds
+        Seconds of processor time for reading it; each megabyte adds one more.
+    memory
+        Bytes of memory for reading it.
+    """
+
+    size: int = 2**30
+    seconds: int = 60
+    memory: int = 4 * 2**30
+
+    def changed(self, assignments: tuple[str, ...]) -> EntryLimits:
+        """Return the limits after `NAME=NUMBER` words, as typed on the command line (`size=4G`)."""
+        return self._replace(**assigned(assignments, self._fields))
+
+    def seconds_for(self, size: int) -> int:
+        """Return how long a file of so many bytes may take."""
+        return self.seconds + size // _MEGABYTE
+
+
+class Entry(NamedTuple):
+    """Something in the folder: its name from there, its size and digest, or why it is not opened."""
+
+    name: str
+    size: int = 0
+    sha256: str = ""
+    problem: str = ""
+
+
+def entries_in(folder: Path, limits: EntryLimits) -> list[Entry]:
+    """Return everything that was handed in, by name; what begins with a dot was not.
+
+    Each is looked at before it is opened. Only files are opened, and no link is followed.
+    """
+    if not os.path.isdir(folder):  # of a name that is too long, too
+        raise InputError(f"{visible(str(folder))}: no such folder; expected one of runs")
+    found = sorted(_found(folder, limits))
+    if not found:
+        raise InputError(f"{visible(str(folder))}: holds no files, expected runs")
+    return found
+
+
+def _found(folder: Path, limits: EntryLimits) -> Iterator[Entry]:
+    waiting = [""]
+    while waiting:
+        inside = waiting.pop()
+        try:
+            with os.scandir(folder / inside) as scan:
+                names = [each.name for each in scan if not each.name.startswith(".")]
+        except OSError as error:
+            if not inside:
+                raise InputError(f"{visible(str(folder))}: cannot be read: {error.strerror}") from None
+            yield Entry(inside, problem=f"a folder that cannot be read: {error.strerror}")
+            continue
+        if inside and not names:
+            yield Entry(inside, problem="a folder without files, expected a file")
+        for each in names:
+            name = f"{inside}/{each}" if inside else each
+            if visible(each) != each:
+                yield Entry(
+                    visible(name),
+                    problem="its name holds control characters, or bytes that are not UTF-8; rename it",
+                )
+                continue
+            looked_at = _looked_at(folder / name, name, limits)
+            if looked_at is None:
+                waiting.append(name)
+            else:
+                yield looked_at
+
+
+def _looked_at(path: Path, name: str, limits: EntryLimits) -> Entry | None:
+    """Return what this is; None for a folder, whose files are entries of their own."""
+    try:
+        status = os.lstat(path)
+        # Windows tells junctions apart from folders by this only.
+        is_reparsed = bool(getattr(status, "st_file_attributes", 0) & _REPARSE_POINT)
+        for is_kind, what, expected in _KINDS:
+            if is_kind(status.st_mode) or (is_kind is stat.S_ISLNK and is_reparsed):
+                return Entry(name, problem=f"is {what}, expected {expected}")
+        if stat.S_ISDIR(status.st_mode):
+            return None
+        if status.st_size > limits.size:
+            return Entry(
+                name,
+                status.st_size,
+                problem=f"holds {status.st_size:,} bytes, at most {limits.size:,} are read (--limit size=…)",
+            )
+        with open_regular(path) as stream:
+            return Entry(name, status.st_size, hashlib.file_digest(stream, "sha256").hexdigest())
+    except OSError as error:
+        return Entry(name, problem=f"cannot be opened: {error.strerror or error}")
+
+
+# The process that reads entries.
 
 OF_RUNS = "run"  # the track whose submissions are rankings
 READY = b"ready"
@@ -79,7 +197,8 @@ def main() -> None:
         tell(READY)
         _limit(job.limits)
         for name, size in job.entries:
-            _limit_time(job.limits.seconds_for(size))
+            # Of this file alone: the limit is of all that the process takes, and it has read others.
+            _set("RLIMIT_CPU", int(time.process_time()) + 1 + job.limits.seconds_for(size))
             try:
                 found = read(Path(job.folder, name), name, job)
             except MemoryError:
@@ -101,11 +220,6 @@ def _limit(limits: EntryLimits) -> None:
     _set("RLIMIT_FSIZE", limits.size)  # rows that are not in order are sorted in temporary files
     _set("RLIMIT_NOFILE", _OPEN_FILES)
     _set("RLIMIT_CORE", 0)
-
-
-def _limit_time(seconds: int) -> None:
-    """Let the next file take so long, from now on."""
-    _set("RLIMIT_CPU", int(time.process_time()) + 1 + seconds)
 
 
 def _set(name: str, limit: int) -> None:
@@ -165,7 +279,9 @@ def _named(path: Path, job: EntryJob) -> tuple[str, int]:
                 f"none of its {len(topics):,} topics, such as {visible(theirs)!r}, is judged; expected some"
                 f" such as {visible(asked)!r}"
             )
-        return _tag(path) or path.name, len(topics)
+        # What it calls itself counts if that is a name.
+        tag = tag_of(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        return tag if tag and problem_of_id(tag) is None else path.name, len(topics)
     if columns := track_named(job.track).columns:
         rows = [line.split("\t") for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
         place, topic = columns.index("run_id"), columns.index("topic_id")
@@ -178,9 +294,3 @@ def _named(path: Path, job: EntryJob) -> tuple[str, int]:
         shown = ", ".join(map(visible, list(runs)[:3])) or "none"
         raise InputError(f"holds answers of {len(runs)} runs ({shown}), expected one run a file")
     return next(iter(runs.items()))
-
-
-def _tag(path: Path) -> str:
-    """Return what a run calls itself, if that is a name."""
-    tag = tag_of(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return tag if tag and problem_of_id(tag) is None else ""

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+import signal
+import subprocess
+import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from queue import Empty, SimpleQueue
+from typing import IO, Any, NamedTuple
 
 import msgspec
 
 from rageval.checking.findings import ERROR
-from rageval.errors import InputError
+from rageval.errors import InputError, OutputError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import as_line
 from rageval.files.questions import read_questions
@@ -17,9 +25,133 @@ from rageval.files.whole import text_of_whole
 from rageval.judges.material import DOCUMENTS
 from rageval.records import Answer
 from rageval.text import compatible, visible
-from rageval.track._apart import read_apart
-from rageval.track._listing import Entry, EntryLimits, entries_in
-from rageval.track._reader import MOST, EntryFinding, EntryJob, EntryRead
+from rageval.track.entries import (
+    MOST,
+    READY,
+    Entry,
+    EntryFinding,
+    EntryJob,
+    EntryLimits,
+    EntryRead,
+    entries_in,
+)
+
+# Entries are read by processes of their own, so that one that kills or stops its reader harms no other.
+
+_PATIENCE = 3  # times its seconds that a file may take on a machine that is busy with something else
+_TOGETHER = 100  # entries that a process reads; so that work is linear when each of them ends one
+_START = 30  # seconds that a process may take to begin
+# With the modules that this process has, and nothing from the folder it stands in.
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from rageval.track.entries import main; main()"
+)
+_Line = bytes | None
+
+
+def read_apart(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead]:
+    """Yield what came of each entry, in their order.
+
+    One process reads many. After it died, or ran out of memory, the entry it was at is read by a process of
+    its own: the memory may have been that of the entries before.
+    """
+    at, alone = 0, False
+    while at < len(entries):
+        batch = entries[at : at + (1 if alone else _TOGETHER)]
+        done = 0
+        for found in _batch(job, batch):
+            if isinstance(found, EntryRead):
+                done += 1
+                alone = False
+                yield found
+                continue
+            # Time is each entry's own, so that nothing would be different if it was read alone.
+            if done == 0 or found.is_certain:
+                done += 1
+                alone = False
+                yield EntryRead(errors=1, said=[EntryFinding(1, ERROR, found.reason)])
+            else:
+                alone = True
+        at += done
+
+
+class _Lost(msgspec.Struct, frozen=True):
+    """Why an entry was not read; `is_certain` if it was no matter of the entries before."""
+
+    reason: str
+    is_certain: bool = False
+
+
+def _batch(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead | _Lost]:
+    """Yield what a process says of these; the last may be that it was lost."""
+    listed = tuple((each.name, each.size) for each in entries)
+    late = "took more than {:,} s to read (--limit seconds=…)"
+    process = _started()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    lines: SimpleQueue[_Line] = SimpleQueue()
+    try:
+        threading.Thread(target=_hand_on, args=(process.stdout, lines), daemon=True).start()
+        with suppress(OSError):  # it ended already, which is seen where its lines end
+            process.stdin.write(pickle.dumps(job._replace(entries=listed), pickle.HIGHEST_PROTOCOL))
+            process.stdin.close()
+        # It read nothing before it has begun, so that no entry is at fault if it does not begin.
+        begun: _Line = None
+        with suppress(Empty):
+            begun = lines.get(timeout=_START)
+        if begun != READY + b"\n":
+            raise OutputError("the process that reads the runs did not begin; is this a whole Python?")
+        for each in entries:
+            seconds = job.limits.seconds_for(each.size)
+            try:
+                line = lines.get(timeout=_PATIENCE * seconds)
+            except Empty:
+                yield _Lost(late.format(seconds), is_certain=True)
+                return
+            if not line or not line.endswith(b"\n"):  # it ended, perhaps within a line
+                code = process.wait()
+                if sys.platform != "win32" and code == -signal.SIGXCPU:
+                    yield _Lost(late.format(seconds), is_certain=True)
+                    return
+                how = f"signal {-code}" if code < 0 else f"code {code}"
+                yield _Lost(f"ended the process that read it ({how})")
+                return
+            found = msgspec.json.decode(line, type=EntryRead)
+            if found.no_memory:
+                yield _Lost(
+                    f"takes more than {job.limits.memory:,} bytes of memory to read (--limit memory=…)"
+                )
+                return
+            yield found
+    finally:
+        process.kill()
+        process.wait()
+        with suppress(OSError):  # it did not read to the end
+            process.stdin.close()
+
+
+def _started() -> subprocess.Popen[bytes]:
+    # Not `-m`, which would take modules from the working directory; `-I` alone would lack what only this
+    # process knows of (PYTHONPATH, packages of the user).
+    path = json.dumps([each for each in sys.path if each])
+    options = ["-I", "-B", *(["-X", "utf8"] if sys.flags.utf8_mode else [])]
+    try:
+        return subprocess.Popen(
+            [sys.executable, *options, "-c", _PROGRAM, path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+    except OSError as error:
+        raise OutputError(f"no process can be started to read the runs: {error.strerror}") from error
+
+
+def _hand_on(stream: IO[bytes], lines: SimpleQueue[_Line]) -> None:
+    """Hand lines on, and None at the end."""
+    with stream:
+        for line in stream:
+            lines.put(line)
+    lines.put(None)
+
 
 OF_NO_RUN = (DOCUMENTS, "nuggets", "gold", "")  # run ids of judgements that are of no run
 _LONGEST = 100  # characters of a run's name
@@ -52,9 +184,9 @@ def checked(
     folder: Path,
     track: str,
     topics: Any,
-    judged: Iterable[str] | None = None,
-    teams: Path | None = None,
-    limits: EntryLimits = EntryLimits(),  # noqa: B008 (a tuple of numbers)
+    judged: Iterable[str] | None,
+    teams: Path | None,
+    limits: EntryLimits,
 ) -> tuple[list[Submission], list[_Said]]:
     """Return every entry with whether it is valid, and what was found in it.
 
@@ -67,32 +199,27 @@ def checked(
     names = {} if teams is None else read_teams(teams, [each.name for each in entries])
     job = EntryJob(str(folder), track, known, None if judged is None else frozenset(judged), limits, ())
     reading = read_apart(job, [each for each in entries if not each.problem])
-    read = [_refused(each.problem) if each.problem else next(reading) for each in entries]
-    run_of = [names.get(each.name, found.run) for each, found in zip(entries, read, strict=True)]
-    for problems in (_bad_names(read, run_of), _claimed_twice(entries, read, run_of, names)):
-        for at, message in problems.items():
-            read[at] = _with(read[at], message)
-    submissions = [_submission(*each) for each in zip(entries, read, run_of, strict=True)]
-    said = [
-        _Said(each.name, *one) for each, found in zip(entries, read, strict=True) for one in _kept(found.said)
+    read = [
+        EntryRead(errors=1, said=[EntryFinding(1, ERROR, each.problem)]) if each.problem else next(reading)
+        for each in entries
     ]
-    return submissions, said
-
-
-def _refused(problem: str) -> EntryRead:
-    return EntryRead(errors=1, said=[EntryFinding(1, ERROR, problem)])
-
-
-def _with(found: EntryRead, message: str) -> EntryRead:
-    """Return the same with one error more."""
-    return msgspec.structs.replace(
-        found, errors=found.errors + 1, said=[*found.said, EntryFinding(1, ERROR, message)]
-    )
-
-
-def _kept(said: Sequence[EntryFinding]) -> Sequence[EntryFinding]:
-    """Return so many findings, with the one that makes a file invalid."""
-    return said if len(said) <= MOST else [*said[: MOST - 1], said[-1]]
+    run_of = [names.get(each.name, found.run) for each, found in zip(entries, read, strict=True)]
+    bad_names = {
+        at: f"{problem}; write another as the run's name"
+        for at, (found, run) in enumerate(zip(read, run_of, strict=True))
+        if not found.errors and (problem := _problem_of(run))
+    }
+    for problems in (bad_names, _claimed_twice(entries, read, run_of, names)):
+        for at, message in problems.items():
+            said = [*read[at].said, EntryFinding(1, ERROR, message)]
+            read[at] = msgspec.structs.replace(read[at], errors=read[at].errors + 1, said=said)
+    submissions, lines = [], []
+    for entry, found, run in zip(entries, read, run_of, strict=True):
+        submissions.append(_submission(entry, found, run))
+        # So many, with the one that makes a file invalid.
+        kept = found.said if len(found.said) <= MOST else [*found.said[: MOST - 1], found.said[-1]]
+        lines += [_Said(entry.name, *each) for each in kept]
+    return submissions, lines
 
 
 def _submission(entry: Entry, found: EntryRead, run: str) -> Submission:
@@ -108,15 +235,6 @@ def _submission(entry: Entry, found: EntryRead, run: str) -> Submission:
         entry.sha256,
         first,
     )
-
-
-def _bad_names(read: Sequence[EntryRead], names: Sequence[str]) -> dict[int, str]:
-    """Return what is wrong with names of valid entries, by their places."""
-    found = {}
-    for at, (each, name) in enumerate(zip(read, names, strict=True)):
-        if not each.errors and (problem := _problem_of(name)):
-            found[at] = f"{problem}; write another as the run's name"
-    return found
 
 
 def _problem_of(name: str) -> str:

@@ -93,11 +93,6 @@ def size(pool: Mapping[str, Iterable[str]], window: int = _WINDOW) -> _Size:
     return _Size(len(numbers), sum(numbers), sum(-(-number // window) for number in numbers))
 
 
-def _by_depth(runs: Mapping[str, Run], depths: Sequence[int]) -> dict[int, _Size]:
-    """Return what each depth would make of the pool."""
-    return {depth: size(pooled(runs, depth)) for depth in depths}
-
-
 def contributions(pool: Pool) -> dict[str, tuple[int, int, int]]:
     """Return what each source brings: its documents, those only it has, those no source before it has."""
     found: dict[str, tuple[int, int, int]] = {}
@@ -267,7 +262,11 @@ def fused(
         raise UsageError(f"fusion {method!r}: expected one of {', '.join(_METHODS)}")
     if depth < 1 or k < 0:
         raise UsageError(f"depth={depth!r}, k={k!r}: expected a depth from 1 and a k from 0")
-    tables = [_by_query(run) for run in runs]
+    tables: list[dict[str, dict[str, float]]] = []
+    for run in runs:
+        tables.append({})
+        for row in run:
+            tables[-1].setdefault(row.query_id, {})[row.doc_id] = row.score
     queries = sorted({query for table in tables for query in table})
     fusions = {
         query: _fused([table[query] for table in tables if query in table], _METHODS[method], depth, k)
@@ -299,13 +298,6 @@ def run_lines(run: Run) -> Iterator[str]:
             yield separator.join((query, "Q0", doc, str(rank), repr(score[query, doc]), run.name))
 
 
-def _by_query(run: Run) -> dict[str, dict[str, float]]:
-    table: dict[str, dict[str, float]] = {}
-    for row in run:
-        table.setdefault(row.query_id, {})[row.doc_id] = row.score
-    return table
-
-
 _Weights = Mapping[str, Fraction]
 
 
@@ -320,16 +312,14 @@ def _fused(
     for found in weights:
         for doc, weight in found.items():
             total[doc] = total.get(doc, 0) + weight.numerator * (common // weight.denominator)
-    return dict(_as_floats(total, common))
-
-
-def _as_floats(total: Mapping[str, int], common: int) -> Iterator[tuple[str, float]]:
-    """Yield sums as floats of the same order, equal only where the sums are."""
+    # Floats of the same order as the sums, and equal only where the sums are.
+    floats: dict[str, float] = {}
     above, least = None, math.inf
     for doc, value in sorted(total.items(), key=lambda row: -row[1]):
         if value != above:
             above, least = value, min(value / common, math.nextafter(least, -math.inf))
-        yield doc, least
+        floats[doc] = least
+    return floats
 
 
 def _minmax(ranking: _Ranking, depth: int, k: int) -> dict[str, Fraction]:

@@ -1,20 +1,22 @@
-"""The labels of one annotator in a file, while the page is served: what may be saved, and where the page is.
-
-Every label is read as `rageval score` reads it before it is saved. The file is always whole. Beside it lies a
-file with the address of the page, which is the lock, too: a page that is open finds its program again.
-"""
+"""Labels of people: the page on which they label, the file of their labels, and the server between them."""
 
 from __future__ import annotations
 
+import hmac
 import io
+import json
 import os
+import random
 import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterable
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock
 from typing import IO, Any, Literal
@@ -22,15 +24,196 @@ from typing import IO, Any, Literal
 import msgspec
 
 from rageval.errors import InputError, OutputError, UsageError
-from rageval.files.jsonl import read_records
+from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import JudgementTable, judgement_line, kind_of
 from rageval.files.locking import lock
-from rageval.files.plans import LabelPlan
+from rageval.files.plans import Ask, AskedQuery, LabelPlan
 from rageval.files.writing import remove_parts, whole_file
+from rageval.judges.material import pair_aspect
 from rageval.measures.scales import ALL
-from rageval.pages.annotation import places_of
+from rageval.pages._parts import as_block, asset, policy
 from rageval.scoring.assessing import on
-from rageval.text import visible
+from rageval.text import problem_of_id, visible
+from rageval.version import __version__
+
+# The page on which a person labels what a plan asks: one file that asks for nothing from outside.
+#
+# It is blind: no name of a system and no verdict of a judge can be read in it. Where a label belongs is
+# sealed, and opened when labels are exported; the seal keeps names from the eye, and hides nothing from who
+# wants to know. Everybody gets the queries in the order of the plan, as only its beginning is a random
+# draw. Within a query the order is the annotator's own: each system comes first equally often, and in pairs
+# is A as often.
+
+_SCRIPTS = ("texts.js", "annotate.js")
+_STYLES = ("page.css", "annotate.css")
+_TEMPLATE = "annotate.html"
+_SIDES = {"answer_a": "answer_b", "answer_b": "answer_a"}
+_STEPS = 5  # of a range that has no whole numbers
+_MOST_STEPS = 9  # as many as there are digits to press
+_SALTS = 2**32
+_LONGEST_NAME = 60
+_Record = dict[str, Any]
+
+
+def page_to_label(plan: LabelPlan, annotator: str, served: bool = False) -> str:
+    """Return the page on which this person labels; `served` by a program that saves each label."""
+    script = "\n".join(['"use strict";', *map(asset, _SCRIPTS)])
+    style = "\n".join(map(asset, _STYLES))
+    more = ("connect-src 'self'",) if served else ()
+    parts = {
+        "policy": policy([script], style, *more),
+        "style": style,
+        "data": as_block({**_to_label(plan, annotator), "served": served}),
+        "script": script,
+    }
+    # Each part is put in once, so that nothing in a text can be taken for the place of another.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], asset(_TEMPLATE))
+
+
+def _to_label(plan: LabelPlan, annotator: str) -> _Record:
+    """Return what the page holds: what is asked in which order, and what may be said."""
+    if problem_of_id(annotator) or len(annotator) > _LONGEST_NAME or not annotator.isprintable():
+        name = visible(annotator)[:80]
+        raise UsageError(f"--annotator {name!r}: expected a name of 1 to {_LONGEST_NAME} letters")
+    if not all(ask.context is not None for query in plan.asked for ask in query.asks):
+        raise InputError(
+            "the plan holds no texts to label; expected one made with the files that were judged: rageval"
+            " label-plan … --answers FILE (--questions, --nuggets, --passages)"
+        )
+    # The same person gets the same order each time, another person another one.
+    rng = random.Random(f"{plan.sha}/{annotator}")
+    contexts: dict[str, int] = {}
+    asks = list(_in_order(plan, rng, contexts))
+    # In place of each place stands its sealed form, all of the same length: the length of one would tell the
+    # system by the length of its name.
+    texts = [json.dumps(ask.pop("place"), ensure_ascii=False).encode() for ask in asks]
+    longest = max(map(len, texts), default=0)
+    for ask, text in zip(asks, texts, strict=True):
+        salt = rng.randrange(_SALTS)
+        ask |= {"salt": salt, "sealed": b64encode(_mixed(text.ljust(longest), salt)).decode()}
+    # Tells labels that were given in this order from those of a page made anew.
+    order = sha256(as_line(asks).encode()).hexdigest()[:16]
+    return {
+        "plan": plan.sha,
+        "extends": plan.extends,
+        "annotator": annotator,
+        "order": order,
+        "version": __version__,
+        "rubric": plan.rubric,
+        "kind": plan.kind,
+        "instructions": _reflowed(plan.instructions),
+        "names": plan.names,
+        "labels": sorted(plan.labels.items(), key=lambda pair: -pair[1]),
+        "ranges": {name: _steps(*ends, plan.whole) for name, ends in plan.ranges.items()},
+        "queries": len(plan.asked),
+        "contexts": [json.loads(text) for text in contexts],
+        "asks": asks,
+    }
+
+
+def _in_order(plan: LabelPlan, rng: random.Random, contexts: dict[str, int]) -> Iterator[_Record]:
+    """Yield what is asked, in this annotator's order; `contexts` takes in the texts as they appear."""
+    # Each system comes first equally often: whoever is seen first sets the standard.
+    firsts = _balanced(len(plan.systems), len(plan.asked), rng)
+    flips = _balanced(2, sum(len(query.asks) for query in plan.asked), rng)
+    for number, (query, first) in enumerate(zip(plan.asked, firsts, strict=True), 1):
+        for ask in _within(query, plan.systems, first, rng):
+            context = query.contexts[ask.context or 0]
+            place: _Record = {"query_id": query.query_id, "item_id": ask.item_id}
+            if ask.pair is not None:
+                # Half of the pairs are shown the other way round, as judges prefer a side, too.
+                shown = ask.pair[::-1] if flips.pop() else ask.pair
+                if shown != ask.pair:
+                    context = {_SIDES.get(name, name): text for name, text in context.items()}
+                place |= {"aspect": pair_aspect(*shown), "shown": shown}
+            else:
+                also = {name: getattr(ask, name) for name in ("importance", "weight", "sentences")}
+                known = {name: value for name, value in also.items() if value is not None}
+                place |= {"run_id": ask.run_id, "aspect": ask.aspect, **known}
+            # Each text is in the page once, however many things are asked of it.
+            at = contexts.setdefault(json.dumps(context, sort_keys=True), len(contexts))
+            yield {"context": at, "text": ask.text, "query": number, "place": place}
+
+
+def _within(query: AskedQuery, systems: Sequence[str], first: int, rng: random.Random) -> Iterator[Ask]:
+    """Yield what is asked of a query, one answer (or document) after the other, that system's first."""
+    groups: dict[tuple[str, str], list[Ask]] = {}
+    # Documents are of no system: each is a group of its own.
+    has_documents = not {ask.run_id for ask in query.asks} & set(systems)
+    for ask in query.asks:
+        groups.setdefault((ask.run_id, ask.item_id if has_documents else ""), []).append(ask)
+    order = list(groups)
+    rng.shuffle(order)
+    # A stable sort: the chosen system goes to the front, the others stay shuffled.
+    order.sort(key=lambda group: group[0] != systems[first])
+    for group in order:
+        yield from groups[group]
+
+
+def _reflowed(text: str) -> str:
+    """Return the text with lines that were broken for their length alone put together again.
+
+    >>> _reflowed("It is so" + " so" * 30 + "\\nlong.\\nright: yes.")[-20:]
+    'so long.\\nright: yes.'
+    """
+    return re.sub(r"(?<=[^\n]{80})\n(?=\S)(?![\w-]+:)", " ", text)
+
+
+def _balanced(kinds: int, number: int, rng: random.Random) -> list[int]:
+    """Return so many numbers below `kinds`, each as often as the others, in random order."""
+    found = [at % kinds for at in range(number)]
+    rng.shuffle(found)
+    return found
+
+
+def _steps(low: float, high: float, whole: bool = False) -> list[float]:
+    """Return the numbers of a range that can be chosen, the best first: the whole ones, or five.
+
+    >>> _steps(-1.0, 2.0), _steps(0.0, 1.0)
+    ([2.0, 1.0, 0.0, -1.0], [1.0, 0.75, 0.5, 0.25, 0.0])
+    """
+    number = int(high - low) + 1
+    if low.is_integer() and high.is_integer() and (number > 2 or whole) and number <= _MOST_STEPS:
+        return [high - step for step in range(number)]
+    return [high - (high - low) * step / (_STEPS - 1) for step in range(_STEPS)]
+
+
+def _mixed(text: bytes, salt: int) -> bytes:
+    """Return the bytes mixed with those of mulberry32, as annotate.js does; twice gives them again.
+
+    >>> _mixed(_mixed(b"ours", 7), 7)
+    b'ours'
+    """
+    found, state, mask = bytearray(), salt, _SALTS - 1
+    for start in range(0, len(text), 4):
+        state = (state + 0x6D2B79F5) & mask
+        word = ((state ^ state >> 15) * (state | 1)) & mask
+        word ^= (word + ((word ^ word >> 7) * (word | 61) & mask)) & mask
+        word ^= word >> 14
+        found += bytes(byte ^ word >> 8 * at & 255 for at, byte in enumerate(text[start : start + 4]))
+    return bytes(found)
+
+
+def places_of(plan: LabelPlan) -> Mapping[tuple[str, str, str, str], Ask]:
+    """Return what is asked at each place: query, run, item and aspect, of a pair in either order."""
+    found = {}
+    for query in plan.asked:
+        for ask in query.asks:
+            if ask.pair is None:
+                found[query.query_id, ask.run_id, ask.item_id, ask.aspect] = ask
+                continue
+            for shown in (ask.pair, ask.pair[::-1]):
+                for run in shown:
+                    # A pair is judged with either of the two as the subject.
+                    found[query.query_id, run, ask.item_id, pair_aspect(*shown)] = ask
+    return found
+
+
+# The labels of one annotator in a file, while the page is served: what may be saved, and where the page is.
+#
+# Every label is read as `rageval score` reads it before it is saved. The file is always whole. Beside it
+# lies a file with the address of the page, which is the lock, too: a page that is open finds its program
+# again.
 
 _KEYS = ("query_id", "run_id", "item_id", "aspect")
 _START = b'{"annotator":'  # of a line: keys are sorted
@@ -362,8 +545,6 @@ def _unread(*labels: Label) -> str | None:
 
 
 def _aspect(shown: Iterable[_Id]) -> str | None:
-    from rageval.judges.material import pair_aspect
-
     names = [str(run) for run in shown]
     return pair_aspect(*names) if len(names) == 2 else None
 
@@ -402,3 +583,140 @@ def _stamp(path: Path) -> tuple[int, int] | None:
         found = os.stat(path)
         return found.st_mtime_ns, found.st_size
     return None
+
+
+# The page of labels, served on this computer by a program that saves each label in a file as it is given.
+#
+# Only who knows the token in the address is answered, only under the name of this computer, and only the page
+# itself may send labels. Whatever is sent, the server goes on.
+
+_HOST = "127.0.0.1"
+_LONGEST = 2**20  # bytes of a request
+_SAVED = b"saved"  # what the page waits for: another program at this port may say OK to anything
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+class LabelServer(ThreadingHTTPServer):
+    """Serves the page of a plan on this computer, under an address that nobody can guess."""
+
+    daemon_threads = True
+    # Elsewhere two may listen at one port, and the other one would get the labels.
+    allow_reuse_address = sys.platform != "win32"
+    allow_reuse_port = False
+
+    def __init__(self, labels: LabelFile, port: int | None = None) -> None:
+        """Listen at once, at the port of these labels if none is said; answer when `serve_forever` runs."""
+        self.labels = labels
+        self.page = page_to_label(labels.plan, labels.annotator, served=True).encode()
+        self.token = labels.token
+        port = labels.port if port is None else port
+        try:
+            # This computer only, never a network: labels have an author, and no password.
+            super().__init__((_HOST, port), _LabelHandler)
+        except OSError as error:
+            raise OutputError(
+                f"port {port}: cannot be listened at ({error.strerror or error}). Perhaps another rageval"
+                " annotate serves the same plan for the same annotator: end it. If it is another program, end"
+                " that, or choose another port with --port. A page that is open at the old port does not find"
+                " the new one: export its labels, and import them there"
+            ) from None
+        labels.keep_port(self.server_port)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Go on: a client that left is no fault, and anything else must not end the labelling."""
+        error = sys.exception()
+        if not isinstance(error, OSError):
+            say = visible(f"{type(error).__name__}: {error}")
+            print(f"rageval: a request failed, the labels are as before: {say}", file=sys.stderr)
+
+    @property
+    def origin(self) -> str:
+        """What the browser calls where the page is from."""
+        return f"http://{_HOST}:{self.server_port}"
+
+    @property
+    def address(self) -> str:
+        """Where the page is."""
+        return f"{self.origin}/{self.token}/"
+
+
+class _LabelHandler(BaseHTTPRequestHandler):
+    """Answers one request: the page, the labels so far, or labels to be saved."""
+
+    server: LabelServer
+    server_version, sys_version = "rageval", ""
+    protocol_version = "HTTP/1.1"
+    timeout = 30
+
+    def do_GET(self) -> None:
+        match self._asked():
+            case "":
+                self._reply(HTTPStatus.OK, self.server.page, "text/html; charset=utf-8")
+            case "labels":
+                self._reply(HTTPStatus.OK, self.server.labels.text())
+            case _:
+                self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+
+    def do_POST(self) -> None:
+        size = self.headers.get("Content-Length", "")
+        # A page of somebody else, open in the same browser, can send requests, but not under our origin.
+        if self._asked() != "labels" or self.headers.get("Origin") != self.server.origin:
+            self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+        # `isdigit` also holds of digits of other scripts, and `int` of endless ones takes endless time.
+        elif not size.isascii() or not size.isdigit() or len(size) > 9 or int(size) > _LONGEST:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected at most {_LONGEST:,} bytes")
+        else:
+            self._save(self.rfile.read(int(size)))
+
+    def _save(self, body: bytes) -> None:
+        try:
+            found = msgspec.json.decode(body)
+            if not isinstance(found, dict):
+                raise InputError(f"expected JSON {{labels: […], cleared: […]}}, found {type(found).__name__}")
+            labels, cleared = (found.get(key, []) for key in ("labels", "cleared"))
+            if not isinstance(labels, list) or not isinstance(cleared, list):
+                raise InputError("expected lists of labels and of cleared places")
+            self.server.labels.change(labels, cleared)
+        except InputError as error:  # sent again, it would be refused again
+            self._refuse(HTTPStatus.BAD_REQUEST, str(error))
+        except OutputError as error:  # changed by others, a full disk: the page keeps the label
+            self._refuse(HTTPStatus.CONFLICT, str(error))
+        except (ValueError, RecursionError) as error:
+            self._refuse(HTTPStatus.BAD_REQUEST, f"expected JSON {{labels: […], cleared: […]}}; {error}")
+        except OSError as error:
+            self._refuse(HTTPStatus.CONFLICT, f"{error.strerror or error}")
+        else:
+            self._reply(HTTPStatus.OK, _SAVED)
+
+    def _asked(self) -> str | None:
+        """Return what is asked for, None for whoever must not know that there is anything."""
+        host = self.headers.get("Host", "")
+        token, slash, rest = self.path.removeprefix("/").partition("/")
+        # In the same time however much is right, so that the token cannot be guessed letter by letter.
+        known = hmac.compare_digest(token.encode(), self.server.token.encode())
+        # The host is checked against names that resolve to this computer (DNS rebinding).
+        return rest if known and slash and f"http://{host}" == self.server.origin else None
+
+    def _refuse(self, status: HTTPStatus, why: str) -> None:
+        self.close_connection = True  # what was sent may not have been read
+        self._reply(status, visible(why).encode())
+
+    def _reply(self, status: HTTPStatus, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
+        self.send_response(status)
+        headers = {**_HEADERS, "Content-Type": kind, "Content-Length": str(len(body))}
+        for name, value in headers.items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing: addresses hold the token."""

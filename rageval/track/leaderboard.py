@@ -6,28 +6,25 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval.comparison.leaderboards import Standing, rows_of_scores, standings
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.cells import tab_line
 from rageval.files.jsonl import as_line, read_records
+from rageval.files.judgements import GRADED
 from rageval.files.leaderboards import LeaderboardRow, read_leaderboard, write_leaderboard
 from rageval.files.questions import read_questions
 from rageval.files.writing import write_lines
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
-from rageval.records import Answer, Qrel
+from rageval.records import Qrel
 from rageval.scoring.scores import Scores
 from rageval.text import visible
-from rageval.track._ledger import source_of
-from rageval.track._submissions import Submission, answers_of
-
-if TYPE_CHECKING:
-    from rageval.track.organising import TrackPlan
+from rageval.track.plan import TrackPlan, source_of
+from rageval.track.submissions import Submission, answers_of
 
 STANDINGS, TABLE, VALUES = "leaderboard.jsonl", "leaderboard.tsv", "scores.jsonl"
-_FINE = ("ok", "repaired")
 _NAMED = 5  # runs in a remark
 
 
@@ -51,20 +48,20 @@ def score(
     said: list[str] = []
     results = (_of_runs if plan.is_of_runs else _of_answers)(plan, submissions, files, said.append)
     rows = standings(results)
-    write_lines(plan.out / STANDINGS, (as_line(_plain(row)) for row in rows))
+    # JSON has no NaN, which stands for a value that is not defined.
+    plain = (
+        {
+            name: None if isinstance(value, float) and math.isnan(value) else value
+            for name, value in row._asdict().items()
+        }
+        for row in rows
+    )
+    write_lines(plan.out / STANDINGS, map(as_line, plain))
     write_lines(plan.out / TABLE, _table(rows))
     write_lines(plan.out / VALUES, write_leaderboard(rows_of_scores(results), "jsonl"))
     for remark in [f"{len(results):,} runs by {', '.join(map(str, results[0]))}", *said]:
         say(f"score: {remark}")
     return [STANDINGS, TABLE, VALUES]
-
-
-def _lacking(results: Sequence[Scores]) -> str:
-    """Return which runs lack judged topics, and how many: the leaderboard counts these for all runs."""
-    counts = [(visible(scores.run), scores.notes.queries_missing) for scores in results if scores.notes]
-    found = [f"{run} ({count:,})" for run, count in counts if count]
-    more = f" and {len(found) - _NAMED:,} more runs" if len(found) > _NAMED else ""
-    return ", ".join(found[:_NAMED]) + more
 
 
 def _of_answers(
@@ -74,29 +71,29 @@ def _of_answers(
 
     topics = _topics(plan)
     _tell_unjudged(plan, topics, files, say)
+    # What scores need to know of an answer, with ids of documents as citations.
+    answers: list[dict[str, Any]] = []
+    for each in answers_of(plan.folder, submissions):
+        parts = [{"text": part.text, "citations": part.citations} for part in each.sentences]
+        failed = {"answer": None, "status": "error", "reason": each.error}
+        record: dict[str, Any] = {"query_id": each.query_id, "run_id": each.run_id}
+        record |= failed if each.error else {"answer": parts}
+        answers.append(record | ({"repeat": each.repeat} if each.repeat else {}))
     found = scored(
         parsed(plan),
         list(map(str, files)),
         say,
-        answers=[_record(answer) for answer in answers_of(plan.folder, submissions)],
+        answers=answers,
         nuggets=source_of(plan, "nuggets"),
         questions=None if topics is None else [{"query_id": topic} for topic in topics],
         on_missing=plan.on_missing,
     )
-    known = {each.run for each in submissions}
+    known = {submission.run for submission in submissions}
     kept = [scores for run, scores in found.items() if run in known]
     if not kept:
         shown = ", ".join(map(visible, list(found)[:3]))
         raise InputError(f"the judgements are of {shown}, which are no runs that were handed in")
     return kept
-
-
-def _record(answer: Answer) -> dict[str, Any]:
-    """Return what scores need to know of an answer, with ids of documents as citations."""
-    parts = [{"text": part.text, "citations": part.citations} for part in answer.sentences]
-    said = {"answer": None, "status": "error", "reason": answer.error} if answer.error else {"answer": parts}
-    repeat = {"repeat": answer.repeat} if answer.repeat else {}
-    return {"query_id": answer.query_id, "run_id": answer.run_id, **said, **repeat}
 
 
 def _of_runs(
@@ -123,8 +120,11 @@ def _of_runs(
             lost = error
     if not results:
         raise lost
-    if lacking := _lacking(results):
-        say(f"topics that a run lacks count as 0: {lacking}")
+    counts = [(visible(scores.run), scores.notes.queries_missing) for scores in results if scores.notes]
+    lacking = [f"{run} ({count:,})" for run, count in counts if count]
+    if lacking:  # the leaderboard counts these for all runs
+        more = f" and {len(lacking) - _NAMED:,} more runs" if len(lacking) > _NAMED else ""
+        say(f"topics that a run lacks count as 0: {', '.join(lacking[:_NAMED])}{more}")
     topics = _topics(plan) or []
     if unjudged := [topic for topic in topics if topic not in judged]:
         say(f"{len(unjudged):,} of {len(topics):,} topics are unjudged; means are over the judged ones")
@@ -174,20 +174,12 @@ def _judged(files: Sequence[Path]) -> Iterator[Qrel]:
     for path in files:
         for line, row in read_records(str(path), dict[str, Any], "judgements of documents"):
             # Not judged, that is; a grade of 0 would say that somebody looked.
-            if row.get("status", "ok") not in _FINE:
+            if row.get("status", "ok") not in GRADED:
                 continue
             grade = row.get("grade")
             if not isinstance(grade, int | float) or not float(grade).is_integer():
                 raise InputError(f"{path}:{line}: expected a whole number as grade, found {grade!s:.40}")
             yield Qrel(str(row["query_id"]), str(row["item_id"]), int(grade), str(row.get("aspect", "0")))
-
-
-def _plain(row: Standing) -> dict[str, Any]:
-    found = row._asdict()
-    return {
-        name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in found.items()
-    }
 
 
 def read_standings(path: Path) -> list[Standing]:

@@ -1,4 +1,7 @@
-"""What was done, of what: a stage is not done again unless what it was made of, or what it made, changed."""
+"""The plan of a track, and what of it was done: a stage is not done again unless something of it changed.
+
+That is what it was made of, or what it made, both known by their digests.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,106 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from rageval.files.whole import opened_file
 from rageval.files.writing import write_lines
+from rageval.judges.panel import Settings
 from rageval.plugins import above
-
-if TYPE_CHECKING:
-    from rageval.track.organising import TrackPlan
+from rageval.text import mended
+from rageval.track.entries import OF_RUNS, EntryLimits
 
 NAME = "stages.json"
+OnMissing = Literal["error", "skip", "worst", "best"]
+Stage = Literal["validate", "pool", "judge", "score", "pages", "archive"]
+STAGES: tuple[Stage, ...] = ("validate", "pool", "judge", "score", "pages", "archive")
+
+
+@dataclass(frozen=True, slots=True)
+class TrackPlan:
+    """Everything that makes a difference to what comes of a track.
+
+    Parameters
+    ----------
+    folder
+        The runs, a file each, in folders or not.
+    out
+        Where everything is written.
+    track
+        Whose rules they must keep: `run` for rankings, else a track of answers or reports.
+    topics, nuggets, passages
+        Files, or data sets, of what was asked, of what a good answer holds, and of texts of documents.
+    qrels
+        Judgements of documents that are there already.
+    judgements
+        Files of judgements that are there already, such as people's.
+    rubrics, judges
+        What is judged, and by whom; none of them where judgements are there.
+    measures
+        What the leaderboard is by.
+    depth
+        How many documents of each run are pooled.
+    label
+        For how many topics a plan of labels is drawn, which `rageval annotate` takes.
+    seed
+        Of what is drawn.
+    teams
+        A file that says under which names files are listed: a file, a tab and a name a line.
+    limits
+        What one file may cost; one that costs more is not valid.
+    strict
+        Whether a run that is not valid ends everything.
+    on_missing
+        What failed judgements are in scores: an `error`, or `skip`, `worst`, `best`.
+    stage
+        The last stage to be done.
+    title
+        What the pages and the archive are called.
+    citation
+        A file CITATION.cff for the archive; one is made if none is named.
+    settings
+        How judges are asked.
+    """
+
+    folder: Path
+    out: Path
+    track: str
+    topics: str | Path | None = None
+    nuggets: str | Path | None = None
+    passages: str | Path | None = None
+    qrels: str | Path | None = None
+    judgements: tuple[str, ...] = ()
+    rubrics: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
+    measures: str = ""
+    depth: int = 20
+    label: int | None = None
+    seed: int = 0
+    teams: Path | None = None
+    limits: EntryLimits = field(default_factory=EntryLimits)
+    strict: bool = False
+    on_missing: OnMissing = "error"
+    stage: Stage = "archive"
+    title: str = ""
+    citation: Path | None = None
+    settings: Settings = field(default_factory=Settings)
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """What tells one version of these from another."""
+        return {name: stamp(source_of(self, name)) for name in ("topics", "nuggets", "passages", "qrels")}
+
+    @property
+    def is_of_runs(self) -> bool:
+        """Whether rankings were handed in, not answers."""
+        return self.track == OF_RUNS
+
+    @property
+    def heading(self) -> str:
+        """What it is called."""
+        return mended(self.title or f"{self.folder.resolve().name}: {self.track}")
 
 
 def digest(path: Path) -> str:
@@ -85,7 +177,8 @@ class DoneStages:
         made = {name: digest(self.folder / name) for name in files}
         for name in self._done.get(stage, {}).get("files", {}):
             # The ledger is a file that anybody can edit: nothing outside of the folder is removed for it.
-            if name not in made and _is_inside(name):
+            is_inside = not Path(name).is_absolute() and ".." not in Path(name).parts
+            if name not in made and is_inside:
                 with suppress(OSError):
                     (self.folder / name).unlink()
         self._done[stage] = {"key": key, "files": made}
@@ -101,10 +194,6 @@ class DoneStages:
 
     def _write(self) -> None:
         write_lines(self.folder / NAME, json.dumps(self._done, indent=1, sort_keys=True).splitlines())
-
-
-def _is_inside(name: str) -> bool:
-    return not Path(name).is_absolute() and ".." not in Path(name).parts
 
 
 def key_of(parts: Mapping[str, Any]) -> str:

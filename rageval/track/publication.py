@@ -8,13 +8,14 @@ import io
 import json
 import math
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rageval.comparison.leaderboards import HOW, Standing
 from rageval.errors import InputError
 from rageval.files.jsonl import read_records
+from rageval.files.judgements import GRADED
 from rageval.files.leaderboards import ALL
 from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions
@@ -22,17 +23,14 @@ from rageval.files.whole import open_regular
 from rageval.files.writing import file_names, whole_file, write_lines
 from rageval.judges.rubric import rubric_named
 from rageval.measures.parsing import parse_measure
-from rageval.pages.track import track_page
+from rageval.pages.page import track_page
 from rageval.records import Nugget
 from rageval.scoring.basis import in_words
 from rageval.text import visible
-from rageval.track._ledger import digest, source_of
-from rageval.track._scoring import STANDINGS, VALUES, read_standings, read_values
-from rageval.track._submissions import Submission
+from rageval.track.leaderboard import STANDINGS, VALUES, read_standings, read_values
+from rageval.track.plan import TrackPlan, digest, source_of
+from rageval.track.submissions import Submission
 from rageval.version import __version__
-
-if TYPE_CHECKING:
-    from rageval.track.organising import TrackPlan
 
 ARCHIVE = "track.tar.gz"
 _PAGES = "pages"
@@ -43,6 +41,15 @@ _MARKS = {
     **dict.fromkeys(("not_support", "no_support", "none", "no", "not"), "–"),
     **dict.fromkeys(("contradicts", "contradiction"), "✗"),
 }
+# What is known where no citation was named.
+_CITATION = """\
+cff-version: 1.2.0
+message: If you use these runs, judgements or scores, please cite them.
+title: {}
+type: dataset
+authors:
+  - name: "The organisers"
+"""
 _SIGNS = frozenset(_MARKS.values())
 _Values = dict[str, dict[str, dict[str, float]]]  # measure -> run -> topic -> value
 
@@ -82,7 +89,9 @@ class _Shown:
         self.places: dict[str, list[dict[str, Any]]] = {run: [] for run in self.runs}
         for standing in self.standings:
             self.places[standing.run].append(_cells(standing))
-        self.texts = _texts(plan)
+        self.texts: dict[str, str] = {}
+        if plan.topics is not None:
+            self.texts = {each.query_id: each.text for each in read_questions(source_of(plan, "topics"))}
         self.nuggets: dict[str, list[Nugget]] = {}
         for nugget in read_nuggets(source_of(plan, "nuggets")) if plan.nuggets is not None else ():
             self.nuggets.setdefault(nugget.query_id, []).append(nugget)
@@ -95,17 +104,32 @@ class _Shown:
     def index(self, submissions: Sequence[Submission]) -> dict[str, Any]:
         """Return what the page of the leaderboard shows."""
         first = self.measures[0]
-        means = {
-            topic: _mean(self.values[first][run].get(topic, math.nan) for run in self.runs)
-            for topic in self.topics
-        }
+        means: dict[str, float] = {}
+        for topic in self.topics:
+            values = [self.values[first][run].get(topic, math.nan) for run in self.runs]
+            known = [value for value in values if value == value]
+            means[topic] = math.fsum(known) / len(known) if known else math.nan
         sign = -1.0 if parse_measure(first).better == "lower" else 1.0
-        hardest = sorted(self.topics, key=lambda topic: (sign * _or_last(means[topic]), topic))
+
+        def hardness(topic: str) -> tuple[float, str]:
+            # NaN has no place in an order: it is taken for infinite.
+            return sign * (means[topic] if means[topic] == means[topic] else math.inf), topic
+
+        made = [("track", self.plan.track), ("rageval", __version__), ("intervals", HOW)]
+        made += [
+            ("rubric", f"{name}@{rubric_named(name).digest}") for name in dict.fromkeys(self.plan.rubrics)
+        ]
+        made += [("judge", _without_folder(judge)) for judge in self.plan.judges]
+        tables = []
+        for measure in self.measures:
+            rows = [row for row in self.standings if row.measure == measure]
+            cells = [{**_cells(row), "href": self.page_of_run[row.run]} for row in rows]
+            tables.append({"measure": measure, "basis": in_words(rows[0].basis), "rows": cells})
         return {
             "title": self.plan.heading,
             "lead": f"{len(self.runs):,} runs · {len(self.topics):,} topics",
             "first": first,
-            "tables": [self._table(measure) for measure in self.measures],
+            "tables": tables,
             "topics": [
                 {
                     "name": topic,
@@ -113,19 +137,11 @@ class _Shown:
                     "text": self.texts.get(topic, "")[:_MOST],
                     "mean": _plain(means[topic]),
                 }
-                for topic in hardest
+                for topic in sorted(self.topics, key=hardness)
             ],
             "submissions": submissions,
-            "made": list(_made(self.plan)),
+            "made": made,
             "signatures": list(dict.fromkeys(row.signature for row in self.standings)),
-        }
-
-    def _table(self, measure: str) -> dict[str, Any]:
-        rows = [row for row in self.standings if row.measure == measure]
-        return {
-            "measure": measure,
-            "basis": in_words(rows[0].basis),
-            "rows": [{**_cells(row), "href": self.page_of_run[row.run]} for row in rows],
         }
 
     def topic(self, topic: str) -> dict[str, Any]:
@@ -199,50 +215,23 @@ def _plain(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _mean(values: Iterable[float]) -> float:
-    known = [value for value in values if value == value]
-    return math.fsum(known) / len(known) if known else math.nan
-
-
-def _or_last(value: float) -> float:
-    return value if value == value else math.inf
-
-
-def _texts(plan: TrackPlan) -> dict[str, str]:
-    if plan.topics is None:
-        return {}
-    return {question.query_id: question.text for question in read_questions(source_of(plan, "topics"))}
-
-
 def _marks(plan: TrackPlan, judged: Mapping[str, str]) -> dict[tuple[str, str, str], str]:
     """Return what was said of every nugget in every answer, as a sign."""
     found: dict[tuple[str, str, str], str] = {}
     for name in judged:
         for _, row in read_records(str(plan.out / name), dict[str, Any], "judgements"):
-            if row.get("item_id", "answer") == "answer":
-                place = str(row.get("query_id")), str(row.get("run_id")), str(row.get("aspect", "0"))
-                found[place] = _mark(row)
+            if row.get("item_id", "answer") != "answer":
+                continue
+            label, grade = row.get("label"), row.get("grade")
+            if row.get("status", "ok") not in GRADED:
+                mark = "?"
+            elif isinstance(label, str):
+                mark = _MARKS.get(label.lower().replace(" ", "_"), label[:8])
+            else:
+                # A number is no verdict: a proxy that counts words says nothing of support.
+                mark = f"{grade:.1f}" if isinstance(grade, int | float) else ""
+            found[str(row.get("query_id")), str(row.get("run_id")), str(row.get("aspect", "0"))] = mark
     return found
-
-
-def _mark(row: Mapping[str, Any]) -> str:
-    if row.get("status", "ok") not in ("ok", "repaired"):
-        return "?"
-    label, grade = row.get("label"), row.get("grade")
-    if isinstance(label, str):
-        return _MARKS.get(label.lower().replace(" ", "_"), label[:8])
-    # A number is no verdict: a proxy that counts words says nothing of support.
-    return f"{grade:.1f}" if isinstance(grade, int | float) else ""
-
-
-def _made(plan: TrackPlan) -> Iterator[tuple[str, str]]:
-    yield "track", plan.track
-    yield "rageval", __version__
-    yield "intervals", HOW
-    for name in dict.fromkeys(plan.rubrics):
-        yield "rubric", f"{name}@{rubric_named(name).digest}"
-    for judge in plan.judges:
-        yield "judge", _without_folder(judge)
 
 
 def _without_folder(judge: str) -> str:
@@ -253,28 +242,33 @@ def _without_folder(judge: str) -> str:
 def write_archive(plan: TrackPlan, submissions: Sequence[Submission], made: Mapping[str, str]) -> list[str]:
     """Write everything that others need as one archive; the same content gives the same bytes."""
     contents: dict[str, bytes | Path] = {name: plan.out / name for name in made}
-    for each, name in zip(submissions, _names_of([each.file for each in submissions]), strict=True):
-        contents[f"runs/{name}"] = _handed_in(plan, each)
+    # Folders stay folders, and no two files meet under one name.
+    safe = file_names(part for each in submissions for part in each.file.split("/"))
+    for each in submissions:
+        contents["/".join(["runs", *(safe[part] for part in each.file.split("/"))])] = _handed_in(plan, each)
     for name in dict.fromkeys(plan.rubrics):
-        contents[f"prompts/{rubric_named(name).name}.txt"] = _prompt(name).encode()
+        rubric = rubric_named(name)
+        asked = rubric.file.prompt
+        prompt = f"{rubric.name}@{rubric.digest}\n\n# system\n\n{asked.system}\n\n# ask\n\n{asked.ask}\n"
+        contents[f"prompts/{rubric.name}.txt"] = prompt.encode()
     signatures = dict.fromkeys(row.signature for row in read_standings(plan.out / STANDINGS))
     contents["signatures.txt"] = "".join(f"{line}\n" for line in signatures).encode()
-    contents["CITATION.cff"] = plan.citation if plan.citation is not None else _citation(plan).encode()
+    # A title in quotes is JSON, which YAML reads.
+    citation = _CITATION.format(json.dumps(visible(plan.heading), ensure_ascii=False))
+    contents["CITATION.cff"] = plan.citation if plan.citation is not None else citation.encode()
     contents["manifest.json"] = _manifest(plan, contents).encode()
     with (
         whole_file(plan.out / ARCHIVE) as stream,
         gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0, compresslevel=6) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
     ):
-        for name in sorted(contents):
-            _add(archive, f"track/{name}", contents[name])
+        for name, content in sorted(contents.items(), key=lambda item: item[0]):
+            data = content if isinstance(content, bytes) else content.read_bytes()
+            # Of no owner and no date, so that the same files give the same bytes.
+            member = tarfile.TarInfo(f"track/{name}")
+            member.size, member.mode, member.mtime = len(data), 0o644, 0
+            archive.addfile(member, io.BytesIO(data))
     return [ARCHIVE]
-
-
-def _names_of(files: Sequence[str]) -> list[str]:
-    """Return names in the archive: folders stay folders, and no two files meet under one name."""
-    safe = file_names(part for file in files for part in file.split("/"))
-    return ["/".join(safe[part] for part in file.split("/")) for file in files]
 
 
 def _handed_in(plan: TrackPlan, one: Submission) -> bytes:
@@ -287,20 +281,6 @@ def _handed_in(plan: TrackPlan, one: Submission) -> bytes:
     if hashlib.sha256(content).hexdigest() != one.sha256:
         raise InputError(f"{visible(one.file)}: changed after it was validated; give the command again")
     return content
-
-
-def _add(archive: tarfile.TarFile, name: str, content: bytes | Path) -> None:
-    """Add a file of no owner and no date."""
-    data = content if isinstance(content, bytes) else content.read_bytes()
-    member = tarfile.TarInfo(name)
-    member.size, member.mode, member.mtime = len(data), 0o644, 0
-    archive.addfile(member, io.BytesIO(data))
-
-
-def _prompt(name: str) -> str:
-    rubric = rubric_named(name)
-    prompt = rubric.file.prompt
-    return f"{rubric.name}@{rubric.digest}\n\n# system\n\n{prompt.system}\n\n# ask\n\n{prompt.ask}\n"
 
 
 def _manifest(plan: TrackPlan, contents: Mapping[str, bytes | Path]) -> str:
@@ -321,16 +301,3 @@ def _manifest(plan: TrackPlan, contents: Mapping[str, bytes | Path]) -> str:
         "files": files,
     }
     return json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-
-
-def _citation(plan: TrackPlan) -> str:
-    """Return a citation file that says what is known; a name in quotes is JSON, which YAML reads."""
-    title = json.dumps(visible(plan.heading), ensure_ascii=False)
-    return (
-        "cff-version: 1.2.0\n"
-        "message: If you use these runs, judgements or scores, please cite them.\n"
-        f"title: {title}\n"
-        "type: dataset\n"
-        "authors:\n"
-        '  - name: "The organisers"\n'
-    )

@@ -1,0 +1,417 @@
+"""The stages of a track, each done once: validation, pool, judgements, scores, pages, an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from rageval.checking.tracks import track_named
+from rageval.comparison.leaderboards import Standing
+from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.files.jsonl import first_record
+from rageval.files.judgements import GRADED, judgement_line
+from rageval.files.limits import DEFAULT
+from rageval.files.opening import BOM, chunks
+from rageval.files.whole import read_whole
+from rageval.files.writing import write_lines
+from rageval.judges.material import Material, gathered, tasks
+from rageval.judges.rubric import Rubric, rubric_named
+from rageval.records import Answer
+from rageval.scoring.sources import read_run
+from rageval.text import visible
+from rageval.track.entries import EntryLimits, entries_in
+from rageval.track.leaderboard import STANDINGS, judged_topics, parsed, read_standings, score
+from rageval.track.plan import NAME, STAGES, DoneStages, Stage, TrackPlan, key_of, source_of, stamp
+from rageval.track.submissions import (
+    OF_NO_RUN,
+    Submission,
+    answers_of,
+    checked,
+    finding_lines,
+    lines_of,
+    read_submissions,
+)
+from rageval.version import __version__
+
+POOL, LABEL = "pool.jsonl", "label.jsonl"
+FOLDER = "judgements"
+_NAMED = 5  # runs in a remark
+_Pool = dict[str, dict[str, dict[str, int]]]  # query -> document -> run -> rank
+
+
+def _pool(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list[str]:
+    """Write the documents to judge, with the runs that found or cite them; and a plan of labels if asked."""
+    from rageval.building import pool_lines, pooled
+
+    if plan.is_of_runs:
+        runs = {each.run: read_run(str(plan.folder / each.file)) for each in submissions}
+        found = pooled(runs, plan.depth)
+    else:
+        found = _cited(plan, submissions)
+    write_lines(plan.out / POOL, pool_lines(found))
+    documents = sum(map(len, found.values()))
+    what = f"the top {plan.depth} of" if plan.is_of_runs else "cited by"
+    say(f"pool: {documents:,} documents of {len(found):,} topics, {what} {len(submissions):,} runs")
+    place = plan.out / LABEL
+    if plan.label is not None:
+        lines = list(_labels(plan, submissions, found, say))
+        # Byte for byte: labels name the plan by its digest, and those of another plan are refused.
+        if place.is_file() and place.read_bytes() != "".join(f"{line}\n" for line in lines).encode():
+            raise UsageError(
+                f"{visible(str(place))}: is another plan, and a plan must not change once people label;"
+                " move it away for a new one, or leave out --label"
+            )
+        write_lines(place, lines)
+    return [POOL, *([LABEL] if place.is_file() else [])]
+
+
+def _cited(plan: TrackPlan, submissions: Sequence[Submission]) -> _Pool:
+    """Return the documents that answers cite, in the order in which they do."""
+    found: _Pool = {}
+    for answer in answers_of(plan.folder, submissions):
+        # In the order of the text, which stands in for a rank where nothing was ranked.
+        cited = dict.fromkeys(doc for part in answer.sentences for doc in part.citations if doc)
+        docs = found.setdefault(answer.query_id, {})
+        for rank, doc in enumerate(cited, 1):
+            docs.setdefault(doc, {})[answer.run_id] = rank
+    return found
+
+
+def _asked_of_people(plan: TrackPlan) -> Rubric:
+    """Return the rubric of a plan of labels: the judges', or what suits what was handed in."""
+    if len(plan.rubrics) > 1:
+        raise UsageError("--label: expected one --rubric, what people are asked")
+    usual = "relevance" if plan.is_of_runs else "nugget-assignment"
+    return rubric_named(plan.rubrics[0] if plan.rubrics else usual)
+
+
+def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say: _Say) -> Iterator[str]:
+    """Yield a plan of what people shall label: whole topics, drawn at random."""
+    from rageval.comparison.planning import Aim, Population
+    from rageval.comparison.planning import plan as drawn
+    from rageval.files.plans import Ask, plan_lines
+
+    rubric = _asked_of_people(plan)
+    material = _material(plan, submissions, pool, say)
+    asks: dict[str, list[Ask]] = {}
+    for task in tasks(rubric, material):
+        for rows in () if task.failed else task.rows.values():
+            for row in rows:
+                asks.setdefault(row.query, []).append(
+                    Ask(
+                        row.run,
+                        row.item,
+                        row.aspect,
+                        importance=row.also.get("importance"),
+                        weight=row.also.get("weight"),
+                    )
+                )
+    systems = tuple(dict.fromkeys(ask.run_id for of in asks.values() for ask in of))
+    # Fewer topics than were asked for: then all of them.
+    number = min(plan.label or 0, len(asks))
+    if not number:
+        raise InputError(f"--label: there is nothing to label by {rubric.name}")
+    found = drawn(Population(systems, asks), Aim(number, plan.seed), rubric, material)
+    say(f"label: {number} of {len(asks)} topics, {sum(query.judgements for query in found.asked):,} labels")
+    return plan_lines(found)
+
+
+def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say: _Say) -> Material:
+    candidates = [(query, doc) for query, docs in pool.items() for doc in docs]
+    topics, nuggets, passages = (source_of(plan, name) for name in ("topics", "nuggets", "passages"))
+    # Without the answers: a question or a text that one of them holds would be taken for those of all.
+    material = gathered([], topics, nuggets, passages, candidates, every_question=False)
+    if plan.is_of_runs:
+        return material
+    answers = list(answers_of(plan.folder, submissions))
+    corpus = None if passages is None else material.passages
+    lost: dict[str, int] = {}
+    # Where nobody has texts, a judge that needs some says so.
+    if corpus is not None or any(answer.passages for answer in answers):
+        for at, answer in enumerate(answers):
+            answers[at], missing = _with_known_texts(answer, corpus)
+            if missing:
+                lost[answer.run_id] = lost.get(answer.run_id, 0) + missing
+    if lost:
+        shown = ", ".join(f"{visible(run)} ({number:,})" for run, number in list(lost.items())[:_NAMED])
+        more = f" and {len(lost) - _NAMED:,} more runs" if len(lost) > _NAMED else ""
+        say(f"judge: citations of documents without a text, which no judge can judge: {shown}{more}")
+    return replace(material, answers=answers, candidates={})
+
+
+def _with_known_texts(answer: Answer, corpus: Mapping[str, str] | None) -> tuple[Answer, int]:
+    """Return an answer whose citations have a text, and how many have none.
+
+    The organiser's texts, where there are some, go before those that the answer brings.
+    """
+    passages = answer.passages
+    texts: Mapping[str, str] = dict(passages)
+    if corpus is not None:
+        passages, texts = tuple((doc, corpus[doc]) for doc in texts if doc in corpus), corpus
+    missing = sum(doc is not None and doc not in texts for part in answer.sentences for doc in part.citations)
+    sentences = tuple(
+        part._replace(citations=tuple(doc if doc in texts else None for doc in part.citations))
+        for part in answer.sentences
+    )
+    return answer._replace(passages=passages, sentences=sentences), missing
+
+
+def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list[str]:
+    """Let the judges judge, a file a rubric; take over judgements that are there.
+
+    A judgement that failed is written with its status, and the stage is not done: what failed is asked again
+    when the command is given again.
+    """
+    from rageval.building import read_pool
+    from rageval.judges.panel import judged_by
+
+    files: list[str] = []
+    material = Material()
+    if plan.rubrics:
+        material = _material(plan, submissions, read_pool(plan.out / POOL), say)
+    lost = 0
+    for name in dict.fromkeys(plan.rubrics):
+        rubric = rubric_named(name)
+        said = list(judged_by(plan.judges, rubric, material, plan.settings))
+        files.append(f"{FOLDER}/{rubric.name}.jsonl")
+        write_lines(plan.out / files[-1], map(judgement_line, said))
+        failed = sum(row.get("status", "ok") not in GRADED for row in said)
+        # Written all the same: what was paid for stays, and only what failed is asked again.
+        lost += failed
+        say(f"judge: {len(said):,} judgements by {rubric.name}" + (f", {failed:,} failed" if failed else ""))
+    for number, path in enumerate(plan.judgements, 1):
+        # Copied, so that the archive holds what the scores rest on; by number, as two files may have one
+        # name.
+        files.append(f"{FOLDER}/given-{number}.jsonl")
+        write_lines(plan.out / files[-1], _copied(path, {each.run for each in submissions}, say))
+    if not files and plan.qrels is None:
+        there = "--qrels FILE" if plan.is_of_runs else "--judgements FILE"
+        raise MissingJudgements(
+            f"nothing is judged yet: expected --rubric NAME with --judge JUDGE, or {there}; what there is to"
+            f" judge stands in {visible(str(plan.out / POOL))} (--label N draws topics for people)"
+        )
+    # After all rubrics: one command more asks again for everything that failed.
+    if lost and plan.on_missing == "error":
+        raise MissingJudgements(
+            f"{lost:,} judgements failed: give the command again to ask for them again, or say --on-missing"
+            " skip, worst or best"
+        )
+    return files
+
+
+def _copied(path: str, runs: Collection[str], say: _Say) -> Iterator[str]:
+    """Yield the lines of judgements that were made elsewhere, but for those of runs that are left out."""
+    others, known = 0, {*runs, *OF_NO_RUN}
+    for text in chunks(path, DEFAULT.record):
+        for line in text.removeprefix(BOM).decode("utf-8", "replace").splitlines():
+            record = first_record(line.encode()) if '"run_id"' in line else None
+            if record is not None and str(record.get("run_id", "")) not in known:
+                others += 1
+            else:
+                yield line
+    if others:
+        say(f"judge: {others:,} lines of {visible(path)} are of runs that are not scored, and left out")
+
+
+# The stages of a track, each done once: validation, pool, judgements, scores, pages, an archive.
+
+__all__ = ["EntryLimits", "Organised", "TrackPlan", "leaderboard_of", "organise"]
+_SUBMISSIONS, _FINDINGS = "submissions.jsonl", "findings.jsonl"
+_Say = Callable[[str], None]
+
+
+@dataclass
+class Organised:
+    """What came of a track: every file that was handed in; the stages done, and those that were as before."""
+
+    submissions: list[Submission] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+
+    @property
+    def valid(self) -> list[Submission]:
+        """The runs that are scored."""
+        return [each for each in self.submissions if each.valid]
+
+
+def organise(
+    plan: TrackPlan,
+    say: _Say = lambda message: None,
+    listed: Callable[[Sequence[Submission]], None] = lambda submissions: None,
+) -> Organised:
+    """Do the stages up to the plan's last one, but for those that were done of the same.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    say
+        Called with what people should know meanwhile, a line at a time.
+    listed
+        Called with every file that was handed in, once it is known which are valid.
+
+    Returns
+    -------
+    Organised
+        The submissions and the stages.
+    """
+    _check(plan)
+    ledger = DoneStages(plan.out)
+    found = Organised()
+    for stage in STAGES[: STAGES.index(plan.stage) + 1]:
+        key = key_of({"stage": stage, "rageval": __version__, **_parts(plan, stage, ledger)})
+        if ledger.is_done(stage, key):
+            found.kept.append(stage)
+        else:
+            ledger.forget(stage)
+            ledger.keep(stage, key, _files_of(plan, stage, ledger, say))
+            found.done.append(stage)
+        if stage == "validate":
+            found.submissions = read_submissions(plan.out / _SUBMISSIONS)
+            listed(found.submissions)
+            _require_valid(plan, found)
+    return found
+
+
+def leaderboard_of(plan: TrackPlan) -> list[Standing]:
+    """Return where the runs stand.
+
+    Parameters
+    ----------
+    plan
+        A plan that was carried out to the stage `score`, or farther.
+
+    Returns
+    -------
+    list of Standing
+        By each measure, the best run first.
+    """
+    return read_standings(plan.out / STANDINGS)
+
+
+def _check(plan: TrackPlan) -> None:
+    """Refuse a plan that cannot be carried out before anything is written, or paid for."""
+    if plan.stage not in STAGES:
+        raise UsageError(f"stage {plan.stage!r}: expected one of {', '.join(STAGES)}")
+    if not plan.is_of_runs and track_named(plan.track).columns and plan.stage != "validate":
+        raise UsageError(f"--track {plan.track}: is of questions, not of answers; expected --stage validate")
+    try:
+        _check_folders(plan)
+    except (OSError, RuntimeError, ValueError) as error:  # a name too long, links in a circle, a NUL
+        if isinstance(error, UsageError):
+            raise
+        shown = f"{visible(str(plan.folder)[:80])}, {visible(str(plan.out)[:80])}"
+        raise UsageError(f"{shown}: cannot be looked at ({visible(str(error))[:80]})") from None
+    if STAGES.index(plan.stage) >= STAGES.index("pages"):
+        from rageval.pages.page import require_engine
+
+        require_engine()  # now, and not when everything is judged
+    for option, is_used, stage in (("--label", plan.label, "pool"), ("--rubric", plan.rubrics, "judge")):
+        if is_used and plan.topics is None and STAGES.index(plan.stage) >= STAGES.index(stage):
+            # Answers repeat what was asked, but it is the same question for all, and not theirs to say.
+            raise UsageError(f"{option}: expected --topics FILE, what was asked")
+    if bool(plan.rubrics) != bool(plan.judges):
+        raise UsageError("expected --rubric and --judge together: what is judged, and by whom")
+    if plan.is_of_runs and plan.judgements:
+        raise UsageError("judgements of documents are named by --qrels; --judgements are of answers")
+    if not plan.is_of_runs and plan.qrels is not None:
+        raise UsageError(f"--qrels: a track of answers ({plan.track}) expects --judgements FILE")
+    if plan.measures:
+        parsed(plan)
+    elif STAGES.index(plan.stage) >= STAGES.index("score"):
+        raise UsageError("expected -m MEASURES for the leaderboard, or --stage judge to end before it")
+
+
+def _check_folders(plan: TrackPlan) -> None:
+    """Refuse to write among the runs, or among files that nobody knows."""
+    inside, out = plan.folder.resolve(), plan.out.resolve()
+    shown = visible(str(plan.out))
+    if out == inside or inside in out.parents or out in inside.parents:
+        raise UsageError(f"{shown}: expected a folder beside that of the runs, not one in it")
+    # All that stands there may be written again by a later stage; an input among it would be gone then.
+    named = (plan.topics, plan.nuggets, plan.passages, plan.qrels, plan.teams, plan.citation)
+    frozen = (judge.partition("frozen:")[2] for judge in plan.judges)
+    every = (*named, *plan.judgements, *frozen)
+    paths = [Path(path) for path in every if isinstance(path, str | Path) and str(path)]
+    for path in [path for path in paths if path.is_file()]:
+        if out in path.resolve().parents:
+            raise UsageError(f"{visible(str(path))}: is read from, expected another folder to write to")
+    if plan.out.exists() and not plan.out.is_dir():
+        raise UsageError(f"{shown}: is a file, expected a folder to write to")
+    if plan.out.is_dir() and any(plan.out.iterdir()) and not (plan.out / NAME).is_file():
+        raise UsageError(f"{shown}: holds other files; expected a new folder, or this track's")
+
+
+def _require_valid(plan: TrackPlan, found: Organised) -> None:
+    lost = [each for each in found.submissions if not each.valid]
+    if lost and plan.strict:
+        raise InputError(
+            f"{len(lost)} of {len(found.submissions)} files are not valid, such as {visible(lost[0].file)}:"
+            f" {visible(lost[0].first)} (--strict)"
+        )
+    if not found.valid and plan.stage != "validate":
+        raise InputError(f"{visible(str(plan.folder))}: none of {len(found.submissions)} files is valid")
+
+
+def _parts(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:
+    """Return everything that a stage is made of; what earlier stages made is known by its digests."""
+    inputs = plan.inputs
+    if stage == "validate":
+        entries = entries_in(plan.folder, plan.limits)
+        teams = "" if plan.teams is None else sha256(read_whole(plan.teams, "a list of teams")).hexdigest()
+        rules = {"track": plan.track, "teams": teams, "limits": plan.limits}
+        return {"entries": entries, **rules, **{name: inputs[name] for name in ("topics", "qrels")}}
+    # What is not valid changes the pages and the archive, and nothing that is judged or scored.
+    first = 0 if stage in ("pages", "archive") else 1
+    valid = [
+        (each.file, each.run, each.sha256) for each in read_submissions(plan.out / _SUBMISSIONS) if each.valid
+    ]
+    before = {"valid": valid, **ledger.files(*STAGES[first : STAGES.index(stage)])}
+    if stage == "pool":
+        if plan.label is None:
+            return {"before": before, "depth": plan.depth}
+        drawn = {"label": plan.label, "seed": plan.seed, "rubric": _asked_of_people(plan).digest}
+        return {"before": before, "depth": plan.depth, **drawn, **inputs}
+    rubrics = [f"{name}@{rubric_named(name).digest}" for name in plan.rubrics]
+    # Of a judge that replays a file, also what is in it.
+    files = [judge.partition("frozen:")[2] for judge in plan.judges]
+    judges = [
+        judge + (f"@{stamp(file)}" if file else "") for judge, file in zip(plan.judges, files, strict=True)
+    ]
+    judged = {"rubrics": rubrics, "judges": judges, "vote": plan.settings.vote}
+    if stage == "judge":
+        given = [stamp(path) for path in plan.judgements]
+        return {"before": before, **inputs, **judged, "given": given, "refresh": plan.settings.refresh}
+    scored = {"measures": plan.measures, "on_missing": plan.on_missing, "nuggets": inputs["nuggets"]}
+    if stage == "score":
+        return {"before": before, "qrels": inputs["qrels"], "topics": inputs["topics"], **scored}
+    cited = stamp(plan.citation) if plan.citation is not None else ""
+    return {"before": before, "title": plan.heading, "citation": cited, **inputs, **judged}
+
+
+def _files_of(plan: TrackPlan, stage: Stage, ledger: DoneStages, say: _Say) -> list[str]:
+    """Do a stage, and return what it made."""
+    if stage == "validate":
+        topics = source_of(plan, "topics")
+        judged = None if plan.qrels is None else judged_topics(plan)
+        found, said = checked(plan.folder, plan.track, topics, judged, plan.teams, plan.limits)
+        write_lines(plan.out / _SUBMISSIONS, lines_of(found))
+        write_lines(plan.out / _FINDINGS, finding_lines(said))
+        return [_SUBMISSIONS, _FINDINGS]
+    submissions = read_submissions(plan.out / _SUBMISSIONS)
+    valid = [each for each in submissions if each.valid]
+    if stage == "pool":
+        return _pool(plan, valid, say)
+    if stage == "judge":
+        return _judge(plan, valid, say)
+    if stage == "score":
+        return score(plan, valid, ledger.files("judge"), say)
+    # Not imported for the stages before: pages need a package more.
+    from rageval.track.publication import write_archive, write_pages
+
+    if stage == "pages":
+        return write_pages(plan, submissions, ledger.files("judge"))
+    return write_archive(plan, valid, ledger.files(*STAGES[:-1]))
