@@ -110,7 +110,6 @@ _WAYS_ON = (
     "--tiebreak", metavar="JUDGE", help="Asked only where two judges differ (--vote majority or median)."
 )
 @shared("--dry-run")
-@shared("--dask", help="Let the workers of a Dask cluster ask (extra: dask).")
 @click.option("--shard", metavar="I/N", help="Only the I-th (from 1) of N shares, within 1/N of the limits.")
 @click.option(
     "--canaries",
@@ -170,7 +169,7 @@ def judge(
         return
     failed = Counter[str]()
     if until is not None:
-        settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
+        settings = settings_of(options, "shard", "tiebreak", "canaries")
         is_printed = options["output"] is None
         lines = judged_lines(until, found, material, judges, settings, pools, failed, is_printed)
         _write(lines, options["output"])
@@ -234,7 +233,7 @@ def _side_by_side(
     from rageval.files.judgements import judgement_line
     from rageval.judges.voting import place
 
-    settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
+    settings = settings_of(options, "shard", "tiebreak", "canaries")
     # One for both, or each rubric could spend all that was allowed.
     budget = settings.budget()
     said = []
@@ -330,7 +329,7 @@ def _lines(
     """Yield the lines of the result, while counting what failed by status."""
     from rageval.judges.material import SPLITS, UNITS
 
-    settings = settings_of(options, "shard", "tiebreak", "canaries", "dask")
+    settings = settings_of(options, "shard", "tiebreak", "canaries")
     _say_what_a_shard_may(settings)
     if rubric.file.unit in UNITS:
         judge = _only(judges, "the nuggets of a question are written")

@@ -237,7 +237,7 @@ class Transient(Exception):  # not an error of the user's: the scheduler handles
 
 
 class Lost(Transient):
-    """Lost with who carried it: nobody knows what it cost, and it says nothing of the model."""
+    """Lost on the way: nobody knows what it cost or became of it, and it says nothing of the model."""
 
 
 class Unreachable(Transient):

@@ -61,8 +61,6 @@ class Settings:
         Hand requests over in batches, which cost half and may take a day.
     poll_every
         Seconds between two looks at a batch.
-    dask
-        The address of a cluster whose workers ask.
     price
         What models cost: `"openai:MODEL=0.5,2"` (dollars per million tokens), or `0` for those in no table;
         or several of these.
@@ -88,7 +86,6 @@ class Settings:
     canaries: int = DEFAULT
     batch: bool = False
     poll_every: float = 60.0
-    dask: str | None = None
     price: Sequence[str] | float = ()
     rebuy: bool = False
     timeout: float | None = None
@@ -327,14 +324,7 @@ def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
 def _model(who: str | Model, settings: Settings) -> Model:
     is_timed = settings.timeout is not None and isinstance(who, str) and is_remote(who)
     options: dict[str, Any] = {"timeout": settings.timeout} if is_timed else {}
-    if settings.dask is None:
-        return model_named(who, **options) if isinstance(who, str) else who
-    # Batches are handed over by one process, for which workers could do nothing.
-    if settings.batch:
-        raise UsageError("workers cannot help with batches, which are handed over at once: leave out --dask")
-    from rageval.judges._cluster import OnCluster
-
-    return OnCluster(who, settings.dask, **options)
+    return model_named(who, **options) if isinstance(who, str) else who
 
 
 def _patience(settings: Settings) -> Patience:

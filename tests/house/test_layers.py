@@ -30,7 +30,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "measures": (BASE, {"numpy"}),
     "scoring": (BASE | {"files", "kernel", "measures"}, {"numpy"}),
     "spans": (BASE | {"files", "measures", "scoring"}, {"msgspec"}),
-    "judges": (BASE | {"clusters", "files"}, {"msgspec"}),
+    "judges": (BASE | {"files"}, {"msgspec"}),
     "datasets": (BASE | {"files", "scoring"}, {"msgspec"}),
     "building": (
         BASE | {"comparison", "files", "judges", "measures", "scoring", "statistics"},
