@@ -59,9 +59,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "precommit": (BASE | {"policy"}, set()),
     "pytest_plugin": (BASE, set()),
     "verbs": (BASE | {"scoring"}, set()),
-    "clusters": (BASE, set()),
     "parallel": (
-        BASE | {"clusters", "files", "measures", "scoring"},
+        BASE | {"files", "measures", "scoring"},
         set(),
     ),
     "__init__": (BASE | {"_moved"}, set()),

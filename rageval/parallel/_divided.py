@@ -90,7 +90,11 @@ class Divided(RunSource):
             parts = self.parts(self.engine)
             if len(parts) > 1:
                 by = _BY_WORKERS
-                return self._together(joining, self.engine, parts)
+                # Judgements travel, unless the workers see the memory of this process.
+                inherits = self.engine.inherits
+                sent = joining if inherits else joining._replace(qrels=portable(joining.qrels))
+                pieces = [piece for _, piece in paired(parts, self.engine.results(piece_of, sent, parts))]
+                return self._noted(joining.together(pieces))
         except Scattered:
             pass
         except InputError as error:
@@ -110,11 +114,6 @@ class Divided(RunSource):
             path = _findable(path)
         stretches = cut(path, self.reading, Grain(engine.width, self.smallest, _LARGEST))
         return [RunPart(stretch, self.reading, self.dedup) for stretch in stretches]
-
-    def _together(self, joining: Joining, engine: Engine, parts: list[RunPart]) -> Joined:
-        sent = joining if engine.inherits else joining._replace(qrels=portable(joining.qrels))
-        pieces = [piece for _, piece in paired(parts, engine.results(piece_of, sent, parts))]
-        return self._noted(joining.together(pieces))
 
 
 def in_parts(source: RunSource, executor: Any) -> Divided:
@@ -141,7 +140,11 @@ def scored(evaluator: Evaluator, runs: Iterable[RunLike], engine: Engine) -> Ite
     """
     sources = [run_source(run) for run in runs]
     sources = [source.in_memory() if source.is_stream else source for source in sources]
-    if len(sources) < engine.width or not (engine.inherits or _can_travel(evaluator, sources)):
+    # Rows of a table are not sent, nor a measure that a worker does not know.
+    can_travel = engine.inherits or (
+        all(source.table is None for source in sources) and all(map(_is_known, evaluator.measures))
+    )
+    if len(sources) < engine.width or not can_travel:
         for source in sources:
             yield evaluator.evaluate(Divided.of(source, engine))
     else:
@@ -162,11 +165,6 @@ def _elsewhere(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -
         if scores.notes is not None:
             scores.notes.read_here = reason
         yield scores
-
-
-def _can_travel(evaluator: Evaluator, sources: list[RunSource]) -> bool:
-    """Return whether no rows would have to be sent, and no measure that a worker does not know."""
-    return all(source.table is None for source in sources) and all(map(_is_known, evaluator.measures))
 
 
 def _is_known(measure: AnyMeasure) -> bool:
