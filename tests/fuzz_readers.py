@@ -38,7 +38,7 @@ def _file(content: bytes) -> Any:
 def _replies(content: bytes) -> None:
     import json
 
-    from rageval.judges._verdicts import KINDS, Invalid, RubricScale, read_object
+    from rageval.judges.verdicts import KINDS, Invalid, RubricScale, read_object
 
     found, _ = read_object(content.decode("utf-8", "surrogateescape"))
     json.dumps(found, ensure_ascii=False).encode()
@@ -212,7 +212,7 @@ READERS: dict[str, Callable[[bytes], None]] = {
 def tried(reader: str, content: bytes) -> None:
     """Read the bytes; a refusal is one line that any terminal can show, and anything else is a fault."""
     from rageval.errors import RagevalError
-    from rageval.judges._verdicts import Invalid
+    from rageval.judges.verdicts import Invalid
 
     try:
         READERS[reader](content[:SIZE])

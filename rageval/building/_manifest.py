@@ -16,8 +16,8 @@ from rageval.errors import InputError
 from rageval.files.named import NamedInFile, beside
 from rageval.files.whole import opened_file, read_whole
 from rageval.judges.base import Usage
+from rageval.judges.budget import cost
 from rageval.judges.rubric import Rubric
-from rageval.judges.spending import cost
 from rageval.version import __version__
 
 NAME = "manifest.json"

@@ -19,9 +19,9 @@ from rageval.files.jsonl import read_records
 from rageval.files.judgements import EXPECTED, JudgementLine
 from rageval.files.opening import Source, name_of
 from rageval.judges.base import Request
+from rageval.judges.budget import estimate
 from rageval.judges.material import Material, passages_in, tasks
 from rageval.judges.rubric import Rubric, rubric_named
-from rageval.judges.spending import estimate
 from rageval.measures.scales import SUPPORT
 from rageval.records import Nugget, Qrel, Question
 from rageval.scoring.runs import Run

@@ -26,10 +26,10 @@ from rageval.files.questions import read_questions
 from rageval.files.trec import qrel_lines
 from rageval.files.writing import file_names, refuse_place, write_lines
 from rageval.judges.base import Model
+from rageval.judges.budget import Budget
 from rageval.judges.material import Material, passages_in
 from rageval.judges.panel import Settings, judged_by, nuggets_by, said_by_all, vote_of
 from rageval.judges.rubric import rubric_named
-from rageval.judges.spending import Budget
 from rageval.names import near_misses
 from rageval.records import Nugget, Qrel, Question
 from rageval.scoring.runs import Run

@@ -10,9 +10,9 @@ from typing import Any
 from rageval.comparison.passport import Judged, parting, passport
 from rageval.files.judgements import FAILED, GRADED, JudgementTable
 from rageval.judges.base import Usage
+from rageval.judges.budget import cost
 from rageval.judges.material import DOCUMENTS
-from rageval.judges.spending import cost
-from rageval.judges.voting import Place, is_unfenced
+from rageval.judges.votes import Place, is_unfenced
 from rageval.pages._matrices import JudgesNotes, said_in
 from rageval.pages._parts import plain
 from rageval.scoring.qrels import Qrels

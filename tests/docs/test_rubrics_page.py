@@ -13,11 +13,10 @@ import pytest
 
 from fair_judge import said, write_lines
 from rageval.cli.rubrics import _SOURCES
-from rageval.judges._parsers import READS
-from rageval.judges._prompts import ITEMS, WAYS
-from rageval.judges._rubric_file import RubricFile
-from rageval.judges.importing import SOURCES
-from rageval.judges.rubric import rubric_named, rubric_names
+from rageval.judges.base import ITEMS, WAYS
+from rageval.judges.foreign import SOURCES
+from rageval.judges.rubric import RubricFile, rubric_named, rubric_names
+from rageval.judges.verdicts import READS
 from rageval.testing import Asked, LlmServer, Saying
 from snippets import ROOT, blocks, python_mistake
 

@@ -27,7 +27,7 @@ from rageval.files.nuggets import _SCORES, read_metrics, read_nuggets
 from rageval.files.questions import read_facts, read_groups, read_questions
 from rageval.files.retrieved import read_umbrela
 from rageval.judges.material import _read_passages
-from rageval.judges.models._frozen import FrozenJudgements
+from rageval.judges.offline import FrozenJudgements
 from rageval.judges.rubric import Rubric, rubric_named, rubric_text
 from rageval.scoring.runs import Run
 

@@ -20,8 +20,7 @@ from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.judges._exact import contains, exact, number, numbers_in, token_f1
 from rageval.judges.base import OK, REFUSED, Fatal, Reply, Request, Transient
 from rageval.judges.models import model_named
-from rageval.judges.models._frozen import FrozenJudgements
-from rageval.judges.offline import _lexical_evidence, _lexical_support, _stem, _stem_weights
+from rageval.judges.offline import FrozenJudgements, _lexical_evidence, _lexical_support, _stem, _stem_weights
 from rageval.testing import ScriptedModel
 
 REQUEST = Request("Judge.", "The Eiffel tower.", {"type": "object"})
@@ -203,7 +202,7 @@ def test_no_sdk_is_loaded_before_a_model_is_asked_for() -> None:
         pytest.importorskip(sdk)
     code = (
         "import sys, rageval.judges.models as models, rageval.testing\n"
-        "from rageval.judges.models import _openai, _anthropic, _hosts\n"
+        "from rageval.judges.models import _openai, _anthropic\n"
         "models.model_named('openai:m'), models.model_named('anthropic:m')\n"
         "print(*sys.modules)"
     )

@@ -17,11 +17,9 @@ import pytest
 
 from patient_loop import now, unhurried_  # noqa: F401  (a fixture)
 from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
-from rageval.judges._asking import CallGate, Patience
-from rageval.judges._prompts import Mark
-from rageval.judges._scheduler import ask_all
-from rageval.judges.base import Fatal, Lost, Reply, Request, Transient, Usage
-from rageval.judges.spending import Budget
+from rageval.judges.asking import CallGate, Patience, ask_all
+from rageval.judges.base import Fatal, Lost, Mark, Reply, Request, Transient, Usage
+from rageval.judges.budget import Budget
 from rageval.judges.store import Store
 from rageval.testing._sayings import ScriptedModel
 
@@ -375,7 +373,7 @@ INTERRUPTED = """
 import asyncio, signal, sys
 from rageval.judges.base import Request
 from rageval.testing._sayings import ScriptedModel
-from rageval.judges._scheduler import ask_all
+from rageval.judges.asking import ask_all
 from rageval.judges.store import Store
 
 async def say(request):

@@ -2,7 +2,7 @@
 
 The schema is sent as `output_config`; where that is refused it becomes the input of a tool the model must
 use, and then words only. The system text, which all requests of a rubric share, is marked for the cache.
-Which key goes to which address is told in `_hosts`.
+Which key goes to which address is told by `home_of` in `_remote`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ from rageval.judges.base import (
     Unclear,
     Usage,
 )
-from rageval.judges.models._batches import RemoteBatches, Result
-from rageval.judges.models._hosts import ANTHROPIC
 from rageval.judges.models._remote import (
+    ANTHROPIC,
     SAMPLING,
     SCHEMA,
     TEXT,
     Call,
+    RemoteBatches,
     RequestForm,
     Response,
+    Result,
     count,
     mapping,
     messages_of,

@@ -1,7 +1,7 @@
 """Models behind OpenAI's API, and every server that speaks it (vLLM, Ollama, …).
 
 Chat completions, live or in batches: the schema is sent strictly; a server that refuses it is asked for any
-JSON object, and then in words only. Which key goes to which address is told in `_hosts`.
+JSON object, and then in words only. Which key goes to which address is told by `home_of` in `_remote`.
 
 Experimental: the Decisions API, which chooses among labels and says how sure it is. It suits rubrics whose
 reply is a label, or a label an item, such as the assignment of nuggets: each item is a question of its own.
@@ -32,16 +32,18 @@ from rageval.judges.base import (
     Transient,
     Usage,
 )
-from rageval.judges.models._batches import RemoteBatches, Result, as_line
-from rageval.judges.models._hosts import OPENAI
 from rageval.judges.models._remote import (
+    OPENAI,
     SAMPLING,
     SCHEMA,
     TEXT,
     Call,
+    RemoteBatches,
     RemoteModel,
     RequestForm,
     Response,
+    Result,
+    as_line,
     count,
     mapping,
     messages_of,

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
-from rageval.judges._asking import (
+from rageval.judges.asking import (
     GRACE,
     USUAL,
     Hear,
@@ -36,7 +36,6 @@ from rageval.judges._asking import (
     sane,
     shared,
 )
-from rageval.judges._database import STORABLE
 from rageval.judges.base import (
     ENDED,
     ERROR,
@@ -50,8 +49,8 @@ from rageval.judges.base import (
     Unreachable,
     Usage,
 )
-from rageval.judges.spending import Budget, Reservation
-from rageval.judges.store import DONE, FAILED, INTENDED, OPEN, Store, StoredBatch, Unstorable
+from rageval.judges.budget import Budget, Reservation
+from rageval.judges.store import DONE, FAILED, INTENDED, OPEN, STORABLE, Store, StoredBatch, Unstorable
 
 _HALF = 0.5  # of the price of live calls, at both providers
 ROUNDS = 3  # batches that a request may be in
@@ -77,7 +76,7 @@ def ask_in_batches(
 ) -> Iterator[tuple[int, Reply]]:
     """Yield the reply to each numbered request, in their order, once all batches have ended.
 
-    As `_scheduler.ask_all`, but for batches: those that an earlier process left open are waited
+    As `asking.ask_all`, but for batches: those that an earlier process left open are waited
     for, and nothing in them is handed over again, unless `refresh` asks for everything once more. `rebuy`
     hands over again what may be in a batch that cannot be found. What has no reply after `ROUNDS` batches has
     the status `error`. `hear` is told of replies that are stored already; nothing that is handed over can be

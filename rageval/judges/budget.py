@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from rageval.judges.store import Store
 
+
 _BUILT_IN = Path(__file__).with_name("prices.toml")
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 _ADDRESS = re.compile(r"@https?://.*", re.DOTALL)
