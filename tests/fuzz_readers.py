@@ -198,7 +198,7 @@ READERS: dict[str, Callable[[bytes], None]] = {
     "reports": _reports,
     "questions": _lists("files.questions", "read_questions"),
     "nuggets": _nuggets,
-    "passages": _lists("judges.material", "_read_passages"),
+    "passages": _lists("judges.material", "passages_in"),
     "judgements": _judgements,
     "spans": lambda content: _met(content, _CHUNKS),
     "chunks": lambda content: _met(_SPANS, content),

@@ -234,10 +234,25 @@ def _take_fields(file: RubricFile, path: str) -> None:
     file.sees = [name for name in file.sees if name in shown]
 
 
+_Made = Callable[[Given], RubricFile]
+SOURCES: dict[str, _Made] = {}
+
+
+def _source(name: str) -> Callable[[_Made], _Made]:
+    """Let the function below make rubrics of this source's prompts."""
+
+    def declared(make: _Made) -> _Made:
+        SOURCES[name] = make
+        return make
+
+    return declared
+
+
 def _rubric(unit: str, kind: str, sees: list[str], prompt: Prompt, **more: Any) -> RubricFile:
     return RubricFile(unit, kind, sees, prompt, unfenced=True, **more)
 
 
+@_source("umbrela")
 def _of_umbrela(given: Given) -> RubricFile:
     """UMBRELA's prompts: YAML with `prefix_user`, or the text of its older versions."""
     if given.path.endswith((".yaml", ".yml")):
@@ -267,6 +282,7 @@ def _of_umbrela(given: Given) -> RubricFile:
     )
 
 
+@_source("umbrela-2025")
 def _of_umbrela_2025(given: Given) -> RubricFile:
     """Read a prompt of the same shape whose grades go from 0 to 4; nobody's names of them are known here."""
     file = _of_umbrela(given)
@@ -282,6 +298,7 @@ def _of_umbrela_2025(given: Given) -> RubricFile:
     return file
 
 
+@_source("nuggetizer")
 def _of_nuggetizer(given: Given) -> RubricFile:
     """Read the nuggetizer's prompts: YAML whose `method` says which of its three steps it is."""
     texts = yaml_texts(given.path)
@@ -349,6 +366,7 @@ _STEPS: Mapping[str, dict[str, Any]] = {
 }
 
 
+@_source("crag-script")
 def _of_crag(given: Given) -> RubricFile:
     """CRAG's script: instructions and examples in `templates.py`, the question in `local_evaluation.py`."""
     texts: dict[str, str] = {}
@@ -363,7 +381,13 @@ def _of_crag(given: Given) -> RubricFile:
             " there; expected the script itself, too (local_evaluation.py beside prompts/templates.py)"
         )
     parts = (_key(texts, name, given.paths[0]) for name in ("INSTRUCTIONS", "IN_CONTEXT_EXAMPLES"))
-    trim, departs = _cut_as_crag_does(given.tokenizer)
+    trim, departs = (
+        Trim("answer", words=75),
+        ["answers are cut at 75 words, not at 75 tokens of Llama 2's tokenizer (--tokenizer tokenizer.json)"],
+    )
+    if given.tokenizer is not None:
+        digest = sha256_of(given.tokenizer)
+        trim, departs = Trim("answer", tokens=75, tokenizer=given.tokenizer, sha256=digest), []
     return _rubric(
         "answer",
         "label",
@@ -390,14 +414,7 @@ def _of_crag(given: Given) -> RubricFile:
     )
 
 
-def _cut_as_crag_does(tokenizer: str | None) -> tuple[Trim, list[str]]:
-    if tokenizer is not None:
-        return Trim("answer", tokens=75, tokenizer=tokenizer, sha256=sha256_of(tokenizer)), []
-    return Trim("answer", words=75), [
-        "answers are cut at 75 words, not at 75 tokens of Llama 2's tokenizer (--tokenizer tokenizer.json)"
-    ]
-
-
+@_source("ragtifier")
 def _of_ragtifier(given: Given) -> RubricFile:
     """RAGtifier's Figure 2, as a text with its two headings."""
     texts = headed_texts(given.path, ("System Prompt", "Query Prompt"))
@@ -429,6 +446,7 @@ def _of_ragtifier(given: Given) -> RubricFile:
     )
 
 
+@_source("support")
 def _of_support(given: Given) -> RubricFile:
     """TREC RAG's support prompt: the constant of a Python file, or a text with its fields."""
     prompt = _plain_or_constant(given, "SUPPORT_EVAL_PROMPT")
@@ -460,6 +478,7 @@ def _of_support(given: Given) -> RubricFile:
     )
 
 
+@_source("pairwise")
 def _of_pairwise(given: Given) -> RubricFile:
     """Read a prompt that compares two answers and wants `[[A]]`, `[[B]]` or `[[C]]`, as MT-bench's does."""
     return _rubric(
@@ -479,6 +498,7 @@ def _of_pairwise(given: Given) -> RubricFile:
     )
 
 
+@_source("listwise")
 def _of_listwise(given: Given) -> RubricFile:
     """RankLLM's prompts, RankVicuna's among them: YAML with `prefix`, `body` and `suffix`."""
     texts = yaml_texts(given.path)
@@ -523,15 +543,3 @@ def _key(texts: Mapping[str, str], name: str, path: str) -> str:
         found = ", ".join(texts) or "nothing"
         raise InputError(f"{path}: expected the text {name!r}, found {found[:200]}")
     return texts[name]
-
-
-SOURCES: Mapping[str, Callable[[Given], RubricFile]] = {
-    "crag-script": _of_crag,
-    "nuggetizer": _of_nuggetizer,
-    "umbrela": _of_umbrela,
-    "umbrela-2025": _of_umbrela_2025,
-    "ragtifier": _of_ragtifier,
-    "support": _of_support,
-    "pairwise": _of_pairwise,
-    "listwise": _of_listwise,
-}

@@ -62,10 +62,16 @@ def read_object(text: str) -> tuple[dict[str, Any], bool]:
     found = _strict(text)
     if found is not None:
         return found, False
-    text = _without_fence(text)
-    # From what is right to what is often meant; a repair that changes what is said is none.
-    for attempt in (_strict, _without_last_commas, _as_python):
-        found = attempt(text)
+    # Models put JSON into a fence of Markdown, against all instructions.
+    first, _, rest = text.partition("\n")
+    inner = rest.removesuffix("```").rstrip(" \t\r\f\v")
+    if rest.endswith("```") and inner.endswith("\n") and _FENCE.fullmatch(first):
+        text = inner.strip()
+    # From what is right to what is often meant; a repair that changes what is said is none. Commas before a
+    # closing bracket are taken out, those inside strings stay.
+    without_last_commas = _STRING_OR_LAST_COMMA.sub(lambda match: match[1] or "", text)
+    for read, attempt in ((_strict, text), (_strict, without_last_commas), (_as_python, text)):
+        found = read(attempt)
         if found is not None:
             return found, True
     raise Invalid(f"expected one JSON object and nothing else, found {text[:80]!r}")
@@ -96,20 +102,6 @@ def _mended(value: Any, depth: int = 1) -> Any:
     return _once([(mended(key), _mended(item, depth + 1)) for key, item in value.items()])
 
 
-def _without_fence(text: str) -> str:
-    first, _, rest = text.partition("\n")
-    # Models put JSON into a fence of Markdown, against all instructions.
-    inner = rest.removesuffix("```").rstrip(" \t\r\f\v")
-    if rest.endswith("```") and inner.endswith("\n") and _FENCE.fullmatch(first):
-        return inner.strip()
-    return text
-
-
-def _without_last_commas(text: str) -> dict[str, Any] | None:
-    """Return the object without commas before a closing bracket; commas inside strings stay."""
-    return _strict(_STRING_OR_LAST_COMMA.sub(lambda match: match[1] or "", text))
-
-
 def _as_python(text: str) -> dict[str, Any] | None:
     """Return the object as Python writes it: its quotes and words, the rest as in JSON."""
     try:
@@ -134,7 +126,9 @@ def _from_python(text: str) -> Iterator[str]:
             # Read by a grammar of our own and never by `eval`: it is a stranger's text.
             yield json.dumps(_ESCAPE.sub(_meant, said[1:-1]))
         elif kind == "number":
-            yield _number(said)
+            # Python may leave out digits beside the point: `.5` and `1.` are no numbers to JSON.
+            number = said.removeprefix("+")
+            yield repr(float(number)) if re.search(r"(?<!\d)\.|\.(?!\d)", number) else number
         elif kind != "last":
             yield _WORDS.get(said, said)
         at = _end(_BLANKS, text, found.end())
@@ -158,13 +152,6 @@ def _meant(escape: re.Match[str]) -> str:
     return chr(number)
 
 
-def _number(said: str) -> str:
-    """Return a number as JSON writes it: Python may leave out digits beside the point."""
-    said = said.removeprefix("+")
-    # `.5` and `1.` are numbers to Python, not to JSON.
-    return repr(float(said)) if re.search(r"(?<!\d)\.|\.(?!\d)", said) else said
-
-
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     # A judge that gives a label twice may mean either.
@@ -183,15 +170,6 @@ def _text_of(record: dict[str, Any], key: str) -> str | None:
     if value is not None and not isinstance(value, str):
         raise Invalid(f"{key}: expected text, found {value!r:.80}")
     return value
-
-
-def _label_of(record: dict[str, Any], key: str, labels: tuple[str, ...]) -> str:
-    """One of the rubric's labels; only case and blanks are forgiven."""
-    value = record.get(key)
-    found = value.strip().lower().replace(" ", "_").replace("-", "_") if isinstance(value, str) else value
-    if found not in labels:
-        raise Invalid(f"{key}: expected one of {', '.join(labels)}, found {value!r:.80}")
-    return str(found)
 
 
 def _number_of(record: dict[str, Any], key: str, low: float, high: float, whole: bool) -> float:
@@ -282,6 +260,18 @@ def _object(properties: _Schema) -> _Schema:
 
 
 _TEXT: _Schema = {"type": "string"}
+_Read = Callable[[dict[str, Any], RubricScale, _Ids], list[Verdict]]
+KINDS: dict[str, ReplyKind] = {}
+
+
+def _kind(name: str, schema: Callable[[RubricScale, _Ids], _Schema]) -> Callable[[_Read], _Read]:
+    """Let the function below read replies of this kind, which are asked for by the schema."""
+
+    def declared(read: _Read) -> _Read:
+        KINDS[name] = ReplyKind(name, schema, read)
+        return read
+
+    return declared
 
 
 def _one_of(names: _Ids) -> _Schema:
@@ -292,10 +282,10 @@ def _list(items: _Schema) -> _Schema:
     return {"type": "array", "items": items}
 
 
-def _label_schema(scale: RubricScale, ids: _Ids) -> _Schema:
-    return _object({"evidence": _TEXT, "reason": _TEXT, "label": _one_of(scale.names)})
-
-
+@_kind(
+    "label",
+    lambda scale, ids: _object({"evidence": _TEXT, "reason": _TEXT, "label": _one_of(scale.names)}),
+)
 def _read_label(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     return [_verdict(reply, scale)]
 
@@ -305,22 +295,28 @@ def _labels_schema(scale: RubricScale, ids: _Ids) -> _Schema:
     return _object({"verdicts": _list(verdict)})
 
 
+@_kind("labels", _labels_schema)
 def _read_labels(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     found = _by_id(_list_of(reply, "verdicts"), ids, "item")
     return [_verdict(item, scale, name) for name, item in found.items()]
 
 
 def _verdict(item: dict[str, Any], scale: RubricScale, name: str = "") -> Verdict:
-    said = _label_of(item, "label", scale.names)
+    value = item.get("label")
+    # Only case and blanks are forgiven.
+    said = value.strip().lower().replace(" ", "_").replace("-", "_") if isinstance(value, str) else None
+    if said is None or said not in scale.names:
+        raise Invalid(f"label: expected one of {', '.join(scale.names)}, found {value!r:.80}")
     label = scale.values.get(said, said)
     return Verdict(name, label, scale.labels[label], _text_of(item, "evidence"), _text_of(item, "reason"))
 
 
-def _grades_schema(scale: RubricScale, ids: _Ids) -> _Schema:
-    number = {"type": "integer" if scale.whole else "number"}
-    return _object({"reason": _TEXT, **dict.fromkeys(scale.ranges, number)})
-
-
+@_kind(
+    "grades",
+    lambda scale, ids: _object(
+        {"reason": _TEXT, **{name: {"type": "integer" if scale.whole else "number"} for name in scale.ranges}}
+    ),
+)
 def _read_grades(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     reason = _text_of(reply, "reason")
     return [
@@ -335,6 +331,7 @@ def _matrix_schema(scale: RubricScale, ids: _Ids) -> _Schema:
     return _object({"documents": _list(row)})
 
 
+@_kind("matrix", _matrix_schema)
 def _read_matrix(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     """Return a verdict a document and nugget, its id being both, parted by a tab."""
     documents, nuggets = _parted(ids)
@@ -359,12 +356,10 @@ def _parted(ids: _Ids) -> tuple[_Ids, _Ids]:
     return ids[:border], ids[border + 1 :]
 
 
-def _texts(name: str, key: str) -> ReplyKind:
-    """Return a list of different texts under this key."""
+def _declare_texts(name: str, key: str) -> None:
+    """Declare the kind of reply that is a list of different texts under this key."""
 
-    def schema(scale: RubricScale, ids: _Ids) -> _Schema:
-        return _object({key: _list(_TEXT)})
-
+    @_kind(name, lambda scale, ids: _object({key: _list(_TEXT)}))
     def read(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
         texts = _list_of(reply, key)
         if not all(isinstance(text, str) and text.strip() for text in texts):
@@ -376,13 +371,13 @@ def _texts(name: str, key: str) -> ReplyKind:
             raise Invalid(f"{key}: expected at most {scale.most}, found {len(texts)}")
         return [Verdict(text.strip()) for text in texts]
 
-    return ReplyKind(name, schema, read)
+
+_declare_texts("texts", "nuggets")
+_declare_texts("queries", "queries")
+_declare_texts("claims", "claims")
 
 
-def _text_schema(scale: RubricScale, ids: _Ids) -> _Schema:
-    return _object({"text": _TEXT})
-
-
+@_kind("text", lambda scale, ids: _object({"text": _TEXT}))
 def _read_text(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     text = _text_of(reply, "text")
     if text is None or not text.strip():
@@ -390,31 +385,12 @@ def _read_text(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Ver
     return [Verdict(text.strip())]
 
 
-def _permutation_schema(scale: RubricScale, ids: _Ids) -> _Schema:
-    return _object({"ranking": _list(_one_of(ids))})
-
-
+@_kind("permutation", lambda scale, ids: _object({"ranking": _list(_one_of(ids))}))
 def _read_permutation(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
     ranking = _list_of(reply, "ranking")
     if sorted(map(str, ranking)) != sorted(ids):
         raise Invalid(f"ranking: expected each of {', '.join(ids)} once, found {ranking!r:.80}")
     return [Verdict(name, None, float(place)) for place, name in enumerate(ranking, 1)]
-
-
-KINDS: dict[str, ReplyKind] = {
-    kind.name: kind
-    for kind in (
-        ReplyKind("label", _label_schema, _read_label),
-        ReplyKind("labels", _labels_schema, _read_labels),
-        ReplyKind("grades", _grades_schema, _read_grades),
-        ReplyKind("matrix", _matrix_schema, _read_matrix),
-        _texts("texts", "nuggets"),
-        _texts("queries", "queries"),
-        _texts("claims", "claims"),
-        ReplyKind("text", _text_schema, _read_text),
-        ReplyKind("permutation", _permutation_schema, _read_permutation),
-    )
-}
 
 
 # How the sources of imported prompts read what a model replied, warts and all.
@@ -454,6 +430,28 @@ class ReplyRules:
         return Verdict(name, label, self.scale.labels[label], None, reason)
 
 
+@dataclass(frozen=True, slots=True)
+class Parser:
+    """A way of reading, and the kinds of reply it is for."""
+
+    read: Callable[[str, ReplyRules, _Ids], list[Verdict]]
+    kinds: tuple[str, ...]
+
+
+_Parse = Callable[[str, ReplyRules, _Ids], list[Verdict]]
+PARSERS: dict[str, Parser] = {}
+
+
+def _parser(name: str, *kinds: str) -> Callable[[_Parse], _Parse]:
+    """Let the function below be the way of reading of this name, for these kinds of reply."""
+
+    def declared(read: _Parse) -> _Parse:
+        PARSERS[name] = Parser(read, kinds)
+        return read
+
+    return declared
+
+
 # What UMBRELA looks for before a digit from 0 to 3: of the first that is there its last place decides.
 # A sign between them may be any of : ; < = (which is what a range from : to = in its source comes to).
 _SIGN = r"\s*+[:;<=]?\s*+"
@@ -475,6 +473,7 @@ def _phrases(most: int) -> list[re.Pattern[str]]:
     return [re.compile(f"{p.replace('[0-3]', digits)}({digits})", re.IGNORECASE) for p in _PHRASES]
 
 
+@_parser("score-line", "label")
 def _score_line(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the last number behind the first known phrase."""
     text = text.strip().lower()
@@ -494,6 +493,7 @@ _SCORE = re.compile(r'"score"\s*+:\s*+(\d+)')
 _EXPLANATION = re.compile(r'"explanation"\s*+:\s*+"(.+)"')
 
 
+@_parser("last-object", "label")
 def _last_object(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the score in the last pair of braces, as CRAG's script finds it: no JSON is needed."""
     *closed, _ = text.split("}")
@@ -522,6 +522,7 @@ def _python_list(text: str, most: int | None = None, lenient: bool = False) -> l
     return [mended(item) for item in items]
 
 
+@_parser("json-list", "labels", "texts")
 def _json_list(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read labels in the order in which items were shown, or texts."""
     if reading.is_list:
@@ -542,6 +543,7 @@ def _label_or_worst(label: str, reading: ReplyRules, name: str) -> Verdict:
         return reading.verdict(reading.unreadable or label, name)
 
 
+@_parser("tagged", "label")
 def _tagged(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the first of the values, in the rubric's order, that stands in the reply between its tags."""
     opening, closing = reading.tags
@@ -554,6 +556,7 @@ def _tagged(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     raise Invalid(f"expected one of {known}")
 
 
+@_parser("ranking", "permutation")
 def _ranking(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the numbers of the answers, best first, as RankLLM finds them; digits of any kind."""
     text = text.rpartition("</think>")[2]
@@ -570,6 +573,7 @@ def _ranking(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     return [Verdict(ids[at], None, float(place)) for place, at in enumerate(places, 1)]
 
 
+@_parser("pattern", "label")
 def _by_pattern(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read what stands in the first group of the first pattern that is found, at its last place."""
     # From each place a pattern may go through the rest of the text in each of its ways.
@@ -583,22 +587,6 @@ def _by_pattern(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     raise Invalid("none of the rubric's patterns is in the reply")
 
 
-@dataclass(frozen=True, slots=True)
-class Parser:
-    """A way of reading, and the kinds of reply it is for."""
-
-    read: Callable[[str, ReplyRules, _Ids], list[Verdict]]
-    kinds: tuple[str, ...]
-
-
-PARSERS: dict[str, Parser] = {
-    "score-line": Parser(_score_line, ("label",)),
-    "last-object": Parser(_last_object, ("label",)),
-    "json-list": Parser(_json_list, ("labels", "texts")),
-    "tagged": Parser(_tagged, ("label",)),
-    "ranking": Parser(_ranking, ("permutation",)),
-    "pattern": Parser(_by_pattern, ("label",)),
-}
 SCHEMA, JSON = "schema", "json"  # what every kind of reply can be read as
 READS = (SCHEMA, JSON, *PARSERS)
 
