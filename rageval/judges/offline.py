@@ -12,13 +12,13 @@ import math
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from html import unescape
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import read_records
@@ -85,7 +85,11 @@ class FrozenJudgements:
                 return found | {
                     field: value for field, value in unsaid.items() if field not in found and value
                 }
-        self._miss(key, rubric)
+        # Said with the first part of the key that the file does not have.
+        raise MissingJudgements(
+            f"{self.path}: no judgement of {_shown((*key, rubric))}: {self._reason(key)};"
+            " judge it with a model, or replay a file that holds it"
+        )
 
     async def ask(self, request: Request) -> Reply:
         """Raise `Fatal`: judgements are found by what was judged, not by how a model was asked."""
@@ -119,13 +123,6 @@ class FrozenJudgements:
             findings.add(
                 f"{place}: judged before, with another verdict: {_shown(key)}; expected one judgement"
             )
-
-    def _miss(self, key: _Key, rubric: str) -> NoReturn:
-        """Say what is missing: the first part of the key that the file does not have."""
-        raise MissingJudgements(
-            f"{self.path}: no judgement of {_shown((*key, rubric))}: {self._reason(key)};"
-            " judge it with a model, or replay a file that holds it"
-        )
 
     def _reason(self, key: _Key) -> str:
         if key in self._rubrics:
@@ -342,30 +339,27 @@ class _Window:
     numbers: frozenset[Decimal]
 
 
-def _lexical_support(nugget: str, text: str, weights: Mapping[str, float] | None = None) -> float:
-    """Return the share (0 to 1) of the nugget's words, by weight, in the best two neighbouring sentences.
+def _lexical_evidence(nugget: str, text: str) -> tuple[float, str]:
+    """Return how much of the nugget stands in the best two neighbouring sentences, and these sentences.
 
-    A place that lacks a number of the nugget counts for nothing. Rare words weigh more: `weights` come from
-    `_stem_weights` over a collection, by default from the sentences of the text.
+    It is the share (0 to 1) of its words, by weight: rare words weigh more, by the sentences of the text. A
+    place that lacks a number of the nugget counts for nothing.
 
     >>> text = "The Eiffel Tower stands in Paris. It was built in 1889. Millions visit the tower."
-    >>> _lexical_support("The tower was built in 1889", text)
-    1.0
-    >>> _lexical_support("The tower was built in 1890", text)
-    0.0
-    >>> round(_lexical_support("The tower is visited by tourists", text), 3)
+    >>> _lexical_evidence("The tower was built in 1889", text)
+    (1.0, 'The Eiffel Tower stands in Paris. It was built in 1889.')
+    >>> _lexical_evidence("The tower was built in 1890", text)
+    (0.0, '')
+    >>> round(_lexical_evidence("The tower is visited by tourists", text)[0], 3)
     0.537
     """
-    return _lexical_evidence(nugget, text, weights)[0]
-
-
-def _lexical_evidence(
-    nugget: str, text: str, weights: Mapping[str, float] | None = None
-) -> tuple[float, str]:
-    """Return the support and the place in the text it was found in, empty if there is none."""
-    wanted = _wanted_stems(nugget)
+    wanted = sorted(set(_stems(nugget)))  # in the order that makes sums the same everywhere
     numbers = frozenset(numbers_in(nugget))
-    weigh = _weigher(text, weights)
+    weights = _own_weights(text)
+
+    def weigh(stem: str) -> float:
+        return weights.get(stem, weights.get("", 1.0))
+
     total = math.fsum(weigh(stem) for stem in wanted)
     best = (0.0, "")
     for place in _windows(text):
@@ -413,11 +407,6 @@ def _stems(text: str) -> Iterator[str]:
     return (_stem(word) for word in _WORD.findall(text) if word not in _COMMON)
 
 
-def _wanted_stems(nugget: str) -> list[str]:
-    """Return the nugget's stems, each once, in the order that makes sums the same everywhere."""
-    return sorted(set(_stems(nugget)))
-
-
 @lru_cache(maxsize=64)
 def _sentences(text: str) -> tuple[_Window, ...]:
     parts = (part.strip() for part in _SENTENCE_END.split(text))
@@ -429,12 +418,6 @@ def _sentences(text: str) -> tuple[_Window, ...]:
 @lru_cache(maxsize=64)
 def _own_weights(text: str) -> Mapping[str, float]:
     return _stem_weights(place.text for place in _sentences(text))
-
-
-def _weigher(text: str, weights: Mapping[str, float] | None) -> Callable[[str], float]:
-    known = _own_weights(text) if weights is None else weights
-    unknown = known.get("", 1.0)
-    return lambda stem: known.get(stem, unknown)
 
 
 def _windows(text: str) -> Iterator[_Window]:
