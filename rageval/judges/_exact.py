@@ -231,18 +231,17 @@ def token_f1(answer: str, gold: Iterable[str]) -> float:
     >>> token_f1("the tall tower", ["Tower"]), token_f1("", ["x"])
     (0.6666666666666666, 0.0)
     """
-    said = _words(answer)
-    return max((_f1(said, _words(text)) for text in gold), default=0.0)
+    said, best = _words(answer), 0.0
+    for wanted in map(_words, gold):
+        shared = (said & wanted).total()
+        if shared:
+            best = max(best, 2 * shared / (said.total() + wanted.total()))
+    return best
 
 
 def _words(text: str) -> Counter[str]:
     characters = (" " if unicodedata.category(c)[0] in "PS" else c for c in folded(text))
     return Counter(word for word in "".join(characters).split() if word not in _ARTICLES)
-
-
-def _f1(said: Counter[str], wanted: Counter[str]) -> float:
-    shared = (said & wanted).total()
-    return 2 * shared / (said.total() + wanted.total()) if shared else 0.0
 
 
 def numbers_in(text: str) -> list[Decimal]:
@@ -253,10 +252,11 @@ def numbers_in(text: str) -> list[Decimal]:
     """
     text = compatible(_RAISED.sub(r" \g<0> ", text)).replace("−", "-")
     text = _RANGE.sub(" to ", text)
-    return [_value(match) for match in _NUMERAL.finditer(text) if len(match["digits"]) <= _LONGEST]
-
-
-def _value(match: re.Match[str]) -> Decimal:
-    plain = (match["sign"] or "") + match["digits"].replace(",", "") + (match["decimals"] or "")
-    scale = _SCALES.get((match["scale"] or "").lower(), 0)
-    return Decimal(f"{Decimal(f'{plain}E{scale}'):f}")  # exact, however long
+    numbers = []
+    for match in _NUMERAL.finditer(text):
+        if len(match["digits"]) <= _LONGEST:
+            plain = (match["sign"] or "") + match["digits"].replace(",", "") + (match["decimals"] or "")
+            scale = _SCALES.get((match["scale"] or "").lower(), 0)
+            # Exact, however long: no float comes between.
+            numbers.append(Decimal(f"{Decimal(f'{plain}E{scale}'):f}"))
+    return numbers

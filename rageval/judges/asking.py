@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sized
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -185,11 +185,9 @@ class CallGate:
             self._paused = now
         if not wanted:  # no word of when, or "at once" from a server that has just refused
             wanted = backoff(self.rounds, self._first_pause, self._longest_pause)
-        self._close_for(wanted * random.uniform(1.0, 1.1))
-
-    def _close_for(self, seconds: float) -> None:
+        # Nobody goes until then; one call goes ahead of the others.
         self._is_probing = True
-        self._opens = max(self._opens, self._loop.time() + seconds)
+        self._opens = max(self._opens, self._loop.time() + wanted * random.uniform(1.0, 1.1))
         self._loop.call_at(self._opens, self._let_in)
 
     def _has_room(self) -> bool:
@@ -305,28 +303,21 @@ def line(tally: JobTally, seconds: float) -> str:
     parts = [f"{tally.share} answered"]
     parts += [f"{tally.stored:,} from the store"] * bool(tally.stored)
     parts += [f"{rate:.1f}/s"] * bool(rate)
-    parts += [_money(tally)] * bool(tally.calls)
+    if tally.calls:
+        unpriced = f" and {tally.unpriced:,} calls without a price" if tally.unpriced else ""
+        guessed = f" (at most: the usage of {tally.guessed:,} calls is not known)" if tally.guessed else ""
+        parts.append(f"${tally.spent:,.2f}{guessed}{unpriced}")
     parts += [f"without a verdict: {_kinds(tally.failed)}"] * bool(tally.failed)
     parts += [f"tried again: {_kinds(tally.troubles)}"] * bool(tally.troubles)
     if rate and tally.total:
-        parts.append(f"{_span(max(0, tally.total - tally.done) / rate)} left")
+        minutes, rest = divmod(round(max(0, tally.total - tally.done) / rate), 60)
+        hours, minutes = divmod(minutes, 60)
+        parts.append(f"{hours}:{minutes:02}:{rest:02} left" if hours else f"{minutes}:{rest:02} left")
     return ", ".join(parts)
-
-
-def _money(tally: JobTally) -> str:
-    unpriced = f" and {tally.unpriced:,} calls without a price" if tally.unpriced else ""
-    guessed = f" (at most: the usage of {tally.guessed:,} calls is not known)" if tally.guessed else ""
-    return f"${tally.spent:,.2f}{guessed}{unpriced}"
 
 
 def _kinds(troubles: Counter[str]) -> str:
     return ", ".join(f"{count:,} {visible(kind)}" for kind, count in troubles.most_common(3))
-
-
-def _span(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 @dataclass(eq=False)
@@ -384,8 +375,17 @@ class _Bridge(Generic[_Item]):
         self._ready.wait()
 
     def items(self) -> Iterator[_Item]:
-        while (found := self._take()) is not None:
-            yield from found
+        while True:
+            try:
+                lot = self._made.get(timeout=_GLANCE)
+            except queue.Empty:
+                continue
+            if self._made.qsize() == _AHEAD // 2:
+                with suppress(RuntimeError):  # the stream is at its end already
+                    self._loop.call_soon_threadsafe(self._room.set)
+            if lot is None:
+                return
+            yield from lot
 
     def stop(self) -> None:
         """Wait for the stream to end, after telling it to if it has not."""
@@ -399,20 +399,6 @@ class _Bridge(Generic[_Item]):
     def raise_what_ended_it(self) -> None:
         if self._error is not None:
             raise self._error
-
-    def _take(self) -> list[_Item] | None:
-        while True:
-            try:
-                found = self._made.get(timeout=_GLANCE)
-            except queue.Empty:
-                continue
-            if self._made.qsize() == _AHEAD // 2:
-                self._make_more()
-            return found
-
-    def _make_more(self) -> None:
-        with suppress(RuntimeError):  # the stream is at its end already
-            self._loop.call_soon_threadsafe(self._room.set)
 
     def _run(self) -> None:
         try:
@@ -438,7 +424,9 @@ class _Bridge(Generic[_Item]):
                 if len(self._lot) >= _LOT:
                     self._hand_over()
                 if self._made.qsize() >= _AHEAD:
-                    await self._wait_for_room()
+                    self._room.clear()
+                    if self._made.qsize() >= _AHEAD:  # taken in the meantime, nobody would wake this up
+                        await self._room.wait()
         finally:
             self._hand_over()
             await stream.aclose()
@@ -447,11 +435,6 @@ class _Bridge(Generic[_Item]):
         if self._lot:
             self._made.put(self._lot)
             self._lot = []
-
-    async def _wait_for_room(self) -> None:
-        self._room.clear()
-        if self._made.qsize() >= _AHEAD:  # taken in the meantime, nobody would wake this up
-            await self._room.wait()
 
 
 # Asking a model many requests at once, so that every reply is paid for once and none that came is lost.
@@ -498,12 +481,8 @@ def ask_all(
     budget = budget or Budget()
     check(model, budget, shard)
     job = _LiveJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience, hear)
-    return in_a_thread(lambda: job.stream(shared(requests, model, shard), concurrency, _size(requests)))
-
-
-def _size(requests: Any) -> int | None:
-    """How many there are, if that can be said."""
-    return len(requests) if hasattr(requests, "__len__") else None
+    total = len(requests) if isinstance(requests, Sized) else None
+    return in_a_thread(lambda: job.stream(shared(requests, model, shard), concurrency, total))
 
 
 @dataclass(eq=False)
@@ -670,7 +649,10 @@ class _LiveJob(Job):
         try:
             reply = await self._model_says(request, begun)
             settle = partial(self._budget.settle_reply, reservation, reply, self._model.name)
-            self._heard()
+            # It is there: whatever failed before, and whoever fails next.
+            self._last_heard = asyncio.get_running_loop().time()
+            self._budget.answering.add(self._model.name)
+            self._failing.clear()
             self._gate.went_well(begun)
             if reply.status in STORABLE:
                 who = (self._model.name, self._model.endpoint, self._budget.job)
@@ -740,12 +722,6 @@ class _LiveJob(Job):
                 f"{error} (nothing but failures for {silence:,.0f} seconds; {self._way_on()})"
             ) from error
 
-    def _heard(self) -> None:
-        """Note that the model has answered."""
-        self._last_heard = asyncio.get_running_loop().time()
-        self._budget.answering.add(self._model.name)
-        self._failing.clear()
-
     def _way_on(self) -> str:
         return f"what was answered is stored in {self._store.path}: the same command goes on from there"
 
@@ -775,7 +751,11 @@ class _LiveJob(Job):
         beating.cancel()
         if self._tasks:
             self._stop(asyncio.CancelledError())
-            await self._let_land()
+            if self._flying:
+                self._progress.say(
+                    f"stopping: {len(self._flying):,} calls under way may come back within {GRACE:g} seconds"
+                )
+                await asyncio.wait([*self._flying], timeout=GRACE)
         tasks = [*self._tasks.values()]
         for task in tasks:
             task.cancel()
@@ -787,13 +767,6 @@ class _LiveJob(Job):
             self._progress.say(f"{self._store.damaged:,} damaged rows in {self._store.path} were asked again")
         self._show()
         self._progress.close(self._tally)
-
-    async def _let_land(self) -> None:
-        if self._flying:
-            self._progress.say(
-                f"stopping: {len(self._flying):,} calls under way may come back within {GRACE:g} seconds"
-            )
-            await asyncio.wait([*self._flying], timeout=GRACE)
 
 
 def _kind(error: Transient, model: str) -> str:

@@ -63,14 +63,14 @@ class Fences:
 
     def sent(self, prompt: Parts) -> str:
         """Return the prompt as it is sent."""
-        return "".join(piece if isinstance(piece, str) else self._of(piece) for piece in _flat(prompt))
-
-    def _of(self, mark: Mark) -> str:
-        while mark.number not in self._drawn:
-            fence = secrets.token_hex(_FENCE_BYTES)
-            if fence not in self._text and fence not in self._drawn.values():
-                self._drawn[mark.number] = fence
-        return self._drawn[mark.number]
+        pieces = [*_flat(prompt)]
+        for mark in pieces:
+            # Drawn until it is one that stands nowhere in what is sent.
+            while isinstance(mark, Mark) and mark.number not in self._drawn:
+                fence = secrets.token_hex(_FENCE_BYTES)
+                if fence not in self._text and fence not in self._drawn.values():
+                    self._drawn[mark.number] = fence
+        return "".join(piece if isinstance(piece, str) else self._drawn[piece.number] for piece in pieces)
 
 
 def stored(prompt: Parts) -> str:
@@ -106,7 +106,7 @@ def as_data(data: object) -> Shown:
     ('{"answer": "say \\\\"{{fence}}\\\\"\\\\u2028"}',)
     """
     text = json.dumps(data, ensure_ascii=False)
-    sent = _UNSEEN.sub(_escaped, text)
+    sent = _UNSEEN.sub(lambda match: json.dumps(match.group())[1:-1], text)
     known = text.replace("{{", "\\u007b{")  # as requests are stored since the first version
     if FENCE in known:  # which forgets the third of three braces
         known = _TWO_BRACES.sub(r"\\u007b", text)
@@ -127,10 +127,6 @@ def _flat(prompt: Iterable[Part]) -> Iterable[str | Mark]:
             yield from part.parts
         else:
             yield part
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return json.dumps(match.group())[1:-1]
 
 
 # --- Templates: an author's words with named fields. A template is taken apart once, when the rubric is
@@ -158,23 +154,16 @@ def template_of(text: str) -> Template:
     """
     found: list[str | Slot] = []
     for literal, name, form, conversion in Formatter().parse(text):
-        found += [literal] if literal else []
+        # A doubled brace parts texts; those beside one another become one.
+        if literal and found and isinstance(found[-1], str):
+            found[-1] += literal
+        elif literal:
+            found.append(literal)
         if name is None:
             continue
         if form or conversion or not name.isidentifier():
             raise ValueError(f"expected fields as in {{name}}, found {{{name}}}; a brace itself is doubled")
         found.append(Slot(name))
-    return _joined(found)
-
-
-def _joined(parts: Sequence[str | Slot]) -> Template:
-    """Return the same with neighbouring texts as one: a doubled brace parts them."""
-    found: list[str | Slot] = []
-    for part in parts:
-        if isinstance(part, str) and found and isinstance(found[-1], str):
-            found[-1] += part
-        else:
-            found.append(part)
     return tuple(found)
 
 
@@ -228,19 +217,11 @@ def texts_of(value: Any) -> list[str]:
     return [str(item["text"] if isinstance(item, dict) else item) for item in items]
 
 
-def _lines(value: Any) -> Parts:
-    return ("\n".join(texts_of(value)),)
-
-
-def _numbered(value: Any) -> Parts:
-    return ("\n".join(f"[{at}] {text}" for at, text in enumerate(texts_of(value), 1)),)
-
-
 # How a value is written where a field stands; the way of each is its source's.
 WAYS: dict[str, Callable[[Any], Parts]] = {
     "text": lambda value: ("\n\n".join(texts_of(value)),),
-    "lines": _lines,
-    "numbered": _numbered,
+    "lines": lambda value: ("\n".join(texts_of(value)),),
+    "numbered": lambda value: ("\n".join(f"[{at}] {text}" for at, text in enumerate(texts_of(value), 1)),),
     "first": lambda value: ((texts_of(value) or [""])[0],),
     "python": lambda value: (repr(texts_of(value)),),
     "json": lambda value: (json.dumps(value, ensure_ascii=False),),

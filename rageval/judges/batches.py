@@ -118,7 +118,14 @@ class _BatchJob(Job):
         wanted = []
         for number, key, request in requests:
             wanted.append((number, key))
-            self._want(number, key, request)
+            if key in self._asked:
+                continue
+            self._asked[key] = request
+            stored = self._store.get(key, self._job)
+            if stored is None:
+                self._unsettled[key] = request
+            else:
+                self._hear(number, stored, True)
         self._tally.total, self._tally.stored = len(self._asked), len(self._asked) - len(self._unsettled)
         self._beating = beating = asyncio.create_task(keep_beating(self._store, self._show))
         try:
@@ -129,20 +136,13 @@ class _BatchJob(Job):
         finally:
             await self._end(beating)
 
-    def _want(self, number: int, key: str, request: Request) -> None:
-        if key not in self._asked:
-            self._asked[key] = request
-            stored = self._store.get(key, self._job)
-            if stored is None:
-                self._unsettled[key] = request
-            else:
-                self._hear(number, stored, True)
-
     async def _work(self, poll_every: float) -> None:
         """Until everything is settled: take what has ended, hand over what is left, wait."""
         self._budget.open(self._store)
         # Before anything new: money for batches that are out already is spent, whatever the limit is now.
-        self._commit()
+        with self._store.together():
+            for key in self._unsettled.keys() & self._covered():
+                self._reserved[key] = self._budget.commit(self._unsettled[key], self._model.name, _HALF)
         while self._unsettled:
             await self._look_for_lost()
             for batch in self._open():
@@ -162,12 +162,6 @@ class _BatchJob(Job):
             # The heartbeat ends only with an error, which is raised here.
             if self._beating.done():  # which it is only without a store
                 self._beating.result()
-
-    def _commit(self) -> None:
-        """Count what was handed over before, which has to be paid whatever the limits are now."""
-        with self._store.together():
-            for key in self._unsettled.keys() & self._covered():
-                self._reserved[key] = self._budget.commit(self._unsettled[key], self._model.name, _HALF)
 
     def _covered(self) -> set[str]:
         """Return what is in a batch, or may be."""
@@ -299,9 +293,15 @@ class _BatchJob(Job):
             found = await self._patiently(lambda: _looked_for(self._model, intent, known))
         except Unclear as unclear:
             if not self._rebuys:
-                said = _wait_or_fail(intent, unclear)
+                size = f"{len(intent.keys):,} requests"
+                said = f"the id of a batch of {size} was lost ({intent.created}): {unclear}"
+                if not unclear.later:
+                    raise JudgeFailed(
+                        f"{said}; nothing is bought twice: if the provider's own page shows no such batch,"
+                        " run the same command with --rebuy"
+                    ) from unclear
                 if not self._looks[intent.id]:
-                    self._progress.say(said)
+                    self._progress.say(f"{said} (--rebuy does not wait, and may pay twice)")
                 self._looks[intent.id] = 1
                 return
             found = None
@@ -321,12 +321,9 @@ class _BatchJob(Job):
         self._taken.add(batch.id)
         if self._asked.keys() >= set(batch.keys):  # else somebody else will want the rest
             self._store.batches.mark(batch.id, DONE if said else FAILED)
-            await self._tidy_up(batch)
-
-    async def _tidy_up(self, batch: StoredBatch) -> None:
-        """Let the provider keep no copy of what was asked; if that fails, no judgement is any worse."""
-        if hasattr(self._model, "forget"):
-            await _at_leisure(self._model.forget(batch.id))
+            # The provider is to keep no copy of what was asked; if that fails, no judgement is any worse.
+            if hasattr(self._model, "forget"):
+                await _at_leisure(self._model.forget(batch.id))
 
     async def _replies(self, batch: StoredBatch) -> dict[str, Reply]:
         """Return what the batch says, the replies stored at once."""
@@ -422,14 +419,3 @@ async def _looked_for(model: BatchModel, intent: StoredBatch, known: Collection[
         raise Unclear(f"{model.name} does not look for batches", later=False)
     found: str | None = await finder.find(intent.id, intent.keys, intent.created, known)
     return found
-
-
-def _wait_or_fail(intent: StoredBatch, unclear: Unclear) -> str:
-    """Return what to say while it is not clear yet; `JudgeFailed` if it never will be."""
-    said = f"the id of a batch of {len(intent.keys):,} requests was lost ({intent.created}): {unclear}"
-    if unclear.later:
-        return f"{said} (--rebuy does not wait, and may pay twice)"
-    raise JudgeFailed(
-        f"{said}; nothing is bought twice: if the provider's own page shows no such batch, run the same"
-        " command with --rebuy"
-    )

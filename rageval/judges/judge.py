@@ -180,6 +180,16 @@ class _Outcome:
     key: str = ""
     attempts: int = 0
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the reply could be read, be it that it says nothing."""
+        return bool(self.verdicts) or self.status in GRADED
+
+    @property
+    def why(self) -> str:
+        """The status, and what is known of it."""
+        return f"{self.status}: {visible(self.detail)}" if self.detail else self.status
+
 
 def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str, Any]]:
     """Judge everything the rubric has to judge, by task.
@@ -318,18 +328,14 @@ class _Round:
             return
         key = request.key(self._judge.name, self._judge.endpoint)
         self._found[number].append(replace(outcome, reply=reply, key=key, attempts=self._tries[number]))
-        data = _next(self._rubric, task, self._found[number][-1])
+        # Nothing is asked after a step that failed.
+        data = None
+        if outcome.status in GRADED or self._rubric.file.each is not None:
+            data = self._rubric.then(task.data, reply.text, outcome.verdicts)
         if data is not None:
             self._now[number] = replace(task, data=data)
             self._tries[number] = 1
             self._waiting[number] = self._request(self._now[number])
-
-
-def _next(rubric: Rubric, task: Task, outcome: _Outcome) -> Mapping[str, Any] | None:
-    """Return what is to be asked next of the same thing: nothing after a step that failed."""
-    if outcome.status not in GRADED and rubric.file.each is None:
-        return None
-    return rubric.then(task.data, outcome.reply.text, outcome.verdicts)
 
 
 def _settled(rubric: Rubric, task: Task, outcomes: Sequence[_Outcome]) -> _Outcome:
@@ -339,7 +345,11 @@ def _settled(rubric: Rubric, task: Task, outcomes: Sequence[_Outcome]) -> _Outco
     if rubric.file.each is not None and not any(map(rubric.is_best, last.verdicts)):
         last = next((each for each in outcomes if each.status not in GRADED), last)
     if last.status in _COUNTED and rubric.file.lenient and rubric.file.unreadable:
-        last = _taken(rubric, task, last)
+        # As a job has asked for, a reply that cannot be read is taken for what the source takes it for.
+        label = str(rubric.file.unreadable)
+        verdicts = tuple(Verdict(name, label, rubric.file.labels[label]) for name in task.ids or ("",))
+        detail = f"{last.status}, taken for {label} as {rubric.file.compat} does: {last.detail}"
+        last = replace(last, status=OK, verdicts=verdicts, detail=detail)
     if len(outcomes) == 1:
         return last
     spent = [each.reply.usage for each in outcomes]
@@ -347,14 +357,6 @@ def _settled(rubric: Rubric, task: Task, outcomes: Sequence[_Outcome]) -> _Outco
     usage = Usage(sum(each.input for each in spent), sum(each.output for each in spent))
     attempts = sum(each.attempts for each in outcomes)
     return replace(last, reply=replace(last.reply, usage=usage), attempts=attempts)
-
-
-def _taken(rubric: Rubric, task: Task, outcome: _Outcome) -> _Outcome:
-    """Take a reply that cannot be read for what the source takes it for, as a job has asked for."""
-    label = str(rubric.file.unreadable)
-    verdicts = tuple(Verdict(name, label, rubric.file.labels[label]) for name in task.ids or ("",))
-    said = f"{outcome.status}, taken for {label} as {rubric.file.compat} does"
-    return replace(outcome, status=OK, verdicts=verdicts, detail=f"{said}: {outcome.detail}")
 
 
 def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[_Outcome, Request | None]:
@@ -402,20 +404,17 @@ def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: Judge) -> list[d
         "raw": reply.text,
         "usage": {"input": reply.usage.input, "output": reply.usage.output},
     }
-    rows = _said_rows(task, outcome, common)
+    if outcome.verdicts:
+        rows = [
+            _judgement(row, {**common, **_said(verdict, row)})
+            for verdict in outcome.verdicts
+            for row in task.rows[verdict.id]
+        ]
+    else:
+        rows = [_judgement(row, common) for rows in task.rows.values() for row in rows]
     # Who adds up tokens over rows would otherwise count a call as often as it has nuggets.
     rows[0] |= {key: value for key, value in call.items() if value}  # once a call, not once a nugget
     return rows
-
-
-def _said_rows(task: Task, outcome: _Outcome, common: Mapping[str, Any]) -> list[dict[str, Any]]:
-    if not outcome.verdicts:
-        return [_judgement(row, common) for rows in task.rows.values() for row in rows]
-    return [
-        _judgement(row, {**common, **_said(verdict, row)})
-        for verdict in outcome.verdicts
-        for row in task.rows[verdict.id]
-    ]
 
 
 def judge_name(model: str, rubric: Rubric) -> str:
@@ -539,12 +538,10 @@ class Written:
         self.calls += outcome.attempts
         spent = outcome.reply.usage
         self.usage = Usage(self.usage.input + spent.input, self.usage.output + spent.output)
-        if outcome.verdicts or outcome.status in ("ok", "repaired"):
+        if outcome.is_read:
             self.texts[query] = [verdict.id for verdict in outcome.verdicts]
         else:
-            self.failed[query] = (
-                f"{outcome.status}: {visible(outcome.detail)}" if outcome.detail else outcome.status
-            )
+            self.failed[query] = outcome.why
 
 
 def split(
@@ -556,11 +553,10 @@ def split(
     failed: list[tuple[str, str, str]] = []
     for number, outcome in sorted(_asked(rubric, dict(enumerate(every)), judge).items()):
         (row,) = every[number].rows[""]
-        if outcome.verdicts or outcome.status in ("ok", "repaired"):
+        if outcome.is_read:
             done.append(ClaimList(row.query, row.run, tuple(verdict.id for verdict in outcome.verdicts)))
         else:
-            why = f"{outcome.status}: {visible(outcome.detail)}" if outcome.detail else outcome.status
-            failed.append((row.query, row.run, why))
+            failed.append((row.query, row.run, outcome.why))
     return done, failed
 
 

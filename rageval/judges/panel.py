@@ -10,8 +10,8 @@ from itertools import islice
 from typing import Any
 
 from rageval.errors import InputError, JudgeFailed, UsageError
-from rageval.judges.asking import USUAL, Hear, JobProgress, Patience, ask_all
-from rageval.judges.base import ERROR, FILTERED, INVALID, REFUSED, TRUNCATED, Model, Reply, Request
+from rageval.judges.asking import USUAL, Hear, JobProgress, ask_all
+from rageval.judges.base import ERROR, FILTERED, INVALID, REFUSED, TRUNCATED, Model, Reply
 from rageval.judges.batches import ask_in_batches
 from rageval.judges.budget import Budget, estimate
 from rageval.judges.judge import Asked, Judge, Written, decided, judge, judge_name, nuggetize, split
@@ -51,7 +51,9 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number
         for name in (judgement["run_id"], judgement["item_id"]):
             if name.startswith(_RUN):
                 place = (name.removeprefix(f"{_RUN}-"), judgement["query_id"])
-                said.setdefault(place, []).append(_is_best(rubric, judgement))
+                labels, ranges = rubric.file.labels, rubric.file.ranges
+                best = ranges[judgement["aspect"]][1] if ranges else max(labels.values())
+                said.setdefault(place, []).append(bool(judgement.get("grade") == best))
     run = asked.runs[rubric.digest]
     if said and run.is_all:
         raise run.failure(asked.name, "any of {} canaries, which are judged first,")
@@ -96,7 +98,14 @@ def _with_canaries(rubric: Rubric, material: Material, number: int) -> Material 
         passages = {f"{_RUN}-{name}": _ATTACKS[name][1](rubric) for name in names}
         planted = replace(material, answers=(), candidates=candidates, passages=passages)
         return planted if candidates else None
-    cited = list(islice(_citations(material.answers), number))
+    cited: list[tuple[str, str, str]] = []  # of each answer the first citation that leads somewhere
+    for answer in material.answers:
+        if len(cited) == number:
+            break
+        docs = (doc for sentence in answer.sentences for doc in sentence.citations if doc is not None)
+        doc = next(docs, None)
+        if doc is not None:
+            cited.append((answer.query_id, doc, dict(answer.passages).get(doc, "")))
     answers = [
         Answer(query, f"{_RUN}-{name}", (Sentence(_ATTACKS[name][1](rubric), (doc,)),))
         for name, (query, doc, _) in _in_turns(names, cited, number)
@@ -111,14 +120,6 @@ def _in_turns(names: list[str], places: list[Any], number: int) -> Iterable[tupl
         return ()
     turns = ((at % len(names), at // len(names) % len(places)) for at in range(number))
     return dict.fromkeys((names[name], places[place]) for name, place in turns)
-
-
-def _is_best(rubric: Rubric, judgement: Mapping[str, Any]) -> bool:
-    """Whether there is no better verdict than this one."""
-    grade = judgement.get("grade")
-    if rubric.file.ranges:
-        return bool(grade == rubric.file.ranges[judgement["aspect"]][1])
-    return bool(grade == max(rubric.file.labels.values()))
 
 
 def _wished(rubric: Rubric) -> str:
@@ -162,14 +163,6 @@ _ATTACKS: Mapping[str, tuple[str, Callable[[Rubric], str]]] = {
     ),
 }
 _SAY_NOTHING = ("nothing", "opening")  # which may well stand in a passage that somebody cites
-
-
-def _citations(answers: Iterable[Answer]) -> Iterator[tuple[str, str, str]]:
-    """Yield the first citation of each answer that leads somewhere: query, document, text."""
-    for answer in answers:
-        texts = dict(answer.passages)
-        docs = (doc for sentence in answer.sentences for doc in sentence.citations if doc is not None)
-        yield from ((answer.query_id, doc, texts.get(doc, "")) for doc in islice(docs, 1))
 
 
 RETRIED = (INVALID, TRUNCATED, REFUSED, FILTERED)  # failed, and stored
@@ -410,7 +403,9 @@ def forecast(
     room = sum(request.max_tokens for request in requests)
     yield f"{len(requests):,} calls a judge, about {letters // 4:,} tokens in, at most {room:,} out"
     for spec in judges:
-        yield f"{spec}: " + ("asks nobody" if asks_nobody(spec) else _price(requests, spec, price))
+        cost = None if asks_nobody(spec) else estimate(requests, spec, price)
+        said = "price unknown" if cost is None else f"at most {cost:,.2f} USD"
+        yield f"{spec}: {'asks nobody' if asks_nobody(spec) else said}"
     if rubric.file.departures:
         yield f"{rubric.name} follows {rubric.file.follows}, and departs from it:"
         yield from (f"  {departure}" for departure in rubric.file.departures)
@@ -437,8 +432,15 @@ def _said_by(
 
 
 def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
-    model = _model(who, settings)
-    patience = _patience(settings)
+    model = who
+    if isinstance(model, str):
+        is_timed = settings.timeout is not None and is_remote(model)
+        model = model_named(model, **({"timeout": settings.timeout} if is_timed else {}))
+    patience = replace(
+        USUAL,
+        deadline=USUAL.deadline if settings.timeout is None else settings.timeout,
+        away=USUAL.away if settings.patience is None else settings.patience,
+    )
     in_batches = partial(ask_in_batches, poll_every=settings.poll_every, rebuy=settings.rebuy)
     live = partial(ask_all, concurrency=settings.concurrency)
     asking: Callable[..., Iterator[tuple[int, Reply]]] = in_batches if settings.batch else live
@@ -465,20 +467,6 @@ def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
         retry=settings.retried,
         asks_at_once=settings.batch,
         runs=budget.unreadable.setdefault(f"{model.name} {model.endpoint}", {}),
-    )
-
-
-def _model(who: str | Model, settings: Settings) -> Model:
-    is_timed = settings.timeout is not None and isinstance(who, str) and is_remote(who)
-    options: dict[str, Any] = {"timeout": settings.timeout} if is_timed else {}
-    return model_named(who, **options) if isinstance(who, str) else who
-
-
-def _patience(settings: Settings) -> Patience:
-    return replace(
-        USUAL,
-        deadline=USUAL.deadline if settings.timeout is None else settings.timeout,
-        away=USUAL.away if settings.patience is None else settings.patience,
     )
 
 
@@ -509,11 +497,6 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     if not (part.isdigit() and whole.isdigit() and 1 <= int(part) <= int(whole)):
         raise UsageError(f"--shard {text!r}: expected I/N with I from 1 to N, such as 1/4")
     return int(part) - 1, int(whole)
-
-
-def _price(requests: Sequence[Request], spec: str, price: Sequence[str] | float) -> str:
-    cost = estimate(requests, spec, price)
-    return "price unknown" if cost is None else f"at most {cost:,.2f} USD"
 
 
 def _part_of_limits(

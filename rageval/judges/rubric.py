@@ -70,6 +70,8 @@ from rageval.plugins import plugin, plugin_names
 
 # A rubric's file: what it may say, how it is read, and what is refused, with the line it stands in.
 
+__all__ = ["Prompt", "Rubric", "RubricFile", "rubric_named", "rubric_names", "rubric_text"]
+
 UNITS = (
     *("answer", "nuggets", "bank", "documents", "question", "passages", "passage", "citation"),
     *("pair", "against-gold", "list", "claims", "claim", "citations", "passage-nuggets"),
@@ -200,27 +202,27 @@ def content_of(file: RubricFile) -> dict[str, Any]:
 def rubric_file_of(text: str, source: str) -> RubricFile:
     """Read the text of a rubric file; `InputError` with its line for what it may not say."""
     try:
-        found = msgspec.convert(tomllib.loads(text), RubricFile)
+        file = msgspec.convert(tomllib.loads(text), RubricFile)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"\(at line (\d+)", str(error))
         where = f":{line[1]}" if line else ""
         raise InputError(f"{source}{where}: expected a rubric as TOML: {error}") from None
     except (ValueError, RecursionError) as error:  # of numbers, too
-        where = _where(source, text, _key_of(str(error)))
+        # The key that a complaint of msgspec's is about stands in its words alone.
+        found = re.search(r"`\$\.?([\w.-]*)|field `([^`]*)`", str(error))
+        path = (found[1] or found[2] or "") if found else ""
+        unknown = re.search(r"unknown field `([^`]*)`", str(error))
+        where = _where(source, text, unknown[1] if unknown else path.rpartition(".")[2])
         raise InputError(f"{where}: expected a rubric (unit, kind, sees, labels, prompt): {error}") from None
-    _read_named(found, source, text)
-    require_sane(found, source, text)
-    return found
-
-
-def _read_named(file: RubricFile, source: str, text: str) -> None:
-    """Read the examples that a rubric file names, and find its tokenizer: in its own folder, or below."""
+    # In its own folder, or below, lie the examples and the tokenizer that a rubric names.
     if file.examples is not None and file.examples.file is not None:
         named = NamedInFile(file.examples.file, source, _where(source, text, "examples"))
         file.examples = examples_in(file.examples.how, str(named), read_beside(named, _LARGEST_FILE))
     if file.trim is not None and file.trim.tokenizer is not None:
         named = NamedInFile(file.trim.tokenizer, source, _where(source, text, "tokenizer"))
         file.trim.tokenizer = os.fspath(beside(named))
+    require_sane(file, source, text)
+    return file
 
 
 def examples_in(how: Literal["prompt", "turns"], name: str, content: bytes) -> Examples:
@@ -248,14 +250,6 @@ def _turns_in(text: str, file: str) -> Iterator[dict[str, Any]]:
                 f"{file}:{number}: expected an example {{question, …, reply}}, found {line[:80]!r}"
             )
         yield found
-
-
-def _key_of(message: str) -> str:
-    """Return the key that a complaint of msgspec's is about."""
-    found = re.search(r"`\$\.?([\w.-]*)|field `([^`]*)`", message)
-    path = (found[1] or found[2] or "") if found else ""
-    unknown = re.search(r"unknown field `([^`]*)`", message)
-    return unknown[1] if unknown else path.rpartition(".")[2]
 
 
 def _where(source: str, text: str, key: str) -> str:
@@ -482,19 +476,15 @@ def trimmed(trim: Trim | None, data: Mapping[str, Any]) -> Mapping[str, Any]:
     if trim is None or not isinstance(data.get(trim.field), str):
         return data
     text = data[trim.field]
-    return {**data, trim.field: (_words(text, trim) if trim.words else _tokens(text, trim)).strip()}
-
-
-def _words(text: str, trim: Trim) -> str:
-    places = [match.end() for _, match in zip(range(trim.words or 0), _WORD.finditer(text), strict=False)]
-    return text[: places[-1]] if places else ""
-
-
-def _tokens(text: str, trim: Trim) -> str:
-    """Return the text of the first tokens; a beginning that a tokenizer adds to every text is not counted."""
-    tokenizer = _tokenizer(str(trim.tokenizer))
-    ids = tokenizer.encode(text, add_special_tokens=False).ids
-    return str(tokenizer.decode(ids[: trim.tokens]))
+    if trim.words:
+        words = [match for _, match in zip(range(trim.words), _WORD.finditer(text), strict=False)]
+        cut = text[: words[-1].end()] if words else ""
+    else:
+        tokenizer = _tokenizer(str(trim.tokenizer))
+        # A beginning that a tokenizer adds to every text is not counted.
+        tokens = tokenizer.encode(text, add_special_tokens=False).ids
+        cut = str(tokenizer.decode(tokens[: trim.tokens]))
+    return {**data, trim.field: cut.strip()}
 
 
 @cache
@@ -506,8 +496,6 @@ def _tokenizer(path: str) -> Any:
     except Exception as error:  # of a library in another language, which says no kind
         raise InputError(f"{path}: cannot be read as a tokenizer (tokenizer.json): {error}") from None
 
-
-__all__ = ["Prompt", "Rubric", "RubricFile", "rubric_named", "rubric_names", "rubric_text"]
 
 _PARSER = 1  # counted up when a reply would be read otherwise
 _ARE_DATA = (
@@ -568,7 +556,8 @@ class Rubric:
     def request(self, data: Mapping[str, Any], ids: tuple[str, ...] = (), sample: int = 0) -> Request:
         """Make the request that asks this of the data; `ids` are what the reply must echo."""
         step = self._step(data)
-        sees = [*self.file.sees, *(f"step{at + 1}" for at in range(self._steps_before(step)))]
+        steps_before = len(self.file.prompt.steps) if step is None else step
+        sees = [*self.file.sees, *(f"step{at + 1}" for at in range(steps_before))]
         lacking = [name for name in sees if name not in data]
         if lacking:
             raise UsageError(f"rubric {self.name}: nothing to show as {', '.join(lacking)}")
@@ -645,7 +634,7 @@ class Rubric:
     def with_examples(self, path: str) -> Rubric:
         """Return the rubric with in-context examples: turns out of JSON lines, else a text in the prompt."""
         how: Literal["prompt", "turns"] = "turns" if path.endswith((".jsonl", ".json")) else "prompt"
-        examples = examples_in(how, path, _bytes_of(path))
+        examples = examples_in(how, path, read_whole(path, "examples"))
         if self.file.unfenced and how == "prompt" and "{examples}" not in self.file.prompt.template:
             raise UsageError(
                 f"rubric {self.name}: its prompt has no place for examples; expected {{examples}}"
@@ -685,9 +674,6 @@ class Rubric:
         """Return the step that comes next, None where the verdict is asked for."""
         steps = range(len(self.file.prompt.steps))
         return next((at for at in steps if f"step{at + 1}" not in data), None)
-
-    def _steps_before(self, step: int | None) -> int:
-        return len(self.file.prompt.steps) if step is None else step
 
     def _template(self, step: int | None) -> str:
         return self.file.prompt.template if step is None else self.file.prompt.steps[step]
@@ -810,8 +796,10 @@ def _builtin(name: str) -> Rubric:
 
 def _out_of_python(path: Path) -> Rubric:
     """Return the rubric that a file of the user's defines; it is run, as any script the user names."""
+    if not os.path.isfile(path):
+        raise InputError(f"{path}: no such file")
     try:
-        found = runpy.run_path(_existing(path)).get("RUBRIC")
+        found = runpy.run_path(str(path)).get("RUBRIC")
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # whatever somebody's script may raise
@@ -824,15 +812,5 @@ def _out_of_python(path: Path) -> Rubric:
     return found
 
 
-def _existing(path: Path) -> str:
-    if not os.path.isfile(path):
-        raise InputError(f"{path}: no such file")
-    return str(path)
-
-
 def _text_of(path: Path) -> str:
     return text_of_whole(path, "a rubric")
-
-
-def _bytes_of(path: str) -> bytes:
-    return read_whole(path, "examples")

@@ -220,7 +220,11 @@ def on_network(path: str, mounts: str = "/proc/self/mounts") -> bool:
         return re.match(r"\\\\(?![?.]\\)|\\\\\?\\UNC\\", place) is not None
     found = _mounted_on_a_mac() if sys.platform == "darwin" else _mounted(mounts)
     # The innermost mount that holds the file is the one with the longest name.
-    around = [(len(folder), kind) for folder, kind in found if _is_within(place, folder)]
+    around = [
+        (len(folder), kind)
+        for folder, kind in found
+        if place == folder or place.startswith(folder.rstrip("/") + "/")
+    ]
     return bool(around) and max(around)[1].startswith(_NETWORK)
 
 
@@ -240,10 +244,6 @@ def _mounted_on_a_mac() -> list[tuple[str, str]]:
     except (OSError, subprocess.SubprocessError):
         return []
     return re.findall(r"(?m)^.*? on (/.*) \((\w+)", done.stdout.decode("utf-8", "surrogateescape"))
-
-
-def _is_within(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _migrate(connection: sqlite3.Connection, path: str) -> None:
@@ -617,20 +617,27 @@ class Store:
             with self.writing():
                 self._claims.beat()
             # Commits go to a log that is not synced each time, which would slow down thousands of replies a
-            # minute.
-            self._sync()
+            # minute. What was written is moved into the file, synced; what is being read may stay behind.
+            with self.reading() as connection:
+                if not connection.in_transaction:
+                    # Passive: it waits for no reader, and does what can be done now.
+                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def rows(self) -> Iterator[StoredReply]:
         """Yield every stored reply that is as it was written, by key."""
         return filter(None, map(self._stored, self._keys_from("")))
 
     def export(self) -> Iterator[str]:
-        """Write the store as lines of JSON, by key."""
-        return map(_line_of, self.rows())
+        """Write the store as lines of JSON, by key, to exchange and to archive."""
+        for stored in self.rows():
+            head = {name: getattr(stored, name) for name in _HEAD}
+            body = {"request": request_as_record(stored.request), "reply": reply_as_record(stored.reply)}
+            yield as_json({**head, **body})
 
     def import_(self, lines: Iterable[str]) -> Imported:
         """Take over exported replies; what differs from a reply already here is listed, not taken."""
-        return _import_lines(self, lines)
+        imported = Imported()
+        return _import_rows(self, _read_lines(lines, imported), imported)
 
     def merge(self, other: str | Path) -> Imported:
         """Take over the replies of another store."""
@@ -753,13 +760,6 @@ class Store:
         if self._loss is not None:
             raise StoreLost(self._loss)
 
-    def _sync(self) -> None:
-        """Move what was written from the log into the file, synced; what is being read may stay behind."""
-        with self.reading() as connection:
-            if not connection.in_transaction:
-                # Passive: it waits for no reader, and does what can be done now.
-                connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-
     def together(self) -> AbstractContextManager[Any]:
         """Make all that is written within one transaction."""
         return nullcontext() if self.read_only else self.writing()
@@ -858,15 +858,15 @@ def _insert_reply(connection: sqlite3.Connection, key: str, *columns: str) -> No
 def default_path() -> Path:
     """Return where judgements are kept: `RAGEVAL_STORE`, or a file in the user's cache folder."""
     told = os.environ.get("RAGEVAL_STORE")
-    return Path(told).expanduser() if told else _cache_folder() / "rageval" / "judgements.sqlite"
-
-
-def _cache_folder() -> Path:
+    if told:
+        return Path(told).expanduser()
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        cache = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        cache = Path.home() / "Library" / "Caches"
+    else:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "rageval" / "judgements.sqlite"
 
 
 def _is_same(path: str, file: os.stat_result) -> bool:
@@ -899,13 +899,6 @@ class StoredReply:
     def is_genuine(self) -> bool:
         """Tell whether the question is the one that the key belongs to."""
         return not self.model or self.request.key(self.model, self.endpoint) == self.key
-
-
-def _line_of(stored: StoredReply) -> str:
-    """One line of JSON, to exchange and to archive."""
-    head = {name: getattr(stored, name) for name in _HEAD}
-    body = {"request": request_as_record(stored.request), "reply": reply_as_record(stored.reply)}
-    return as_json({**head, **body})
 
 
 def _from_line(line: str) -> StoredReply:
@@ -960,12 +953,6 @@ def _import_rows(store: Store, rows: Iterable[StoredReply], found: Imported | No
     return found
 
 
-def _import_lines(store: Store, lines: Iterable[str]) -> Imported:
-    """Hand exported lines to a store; a line that cannot be read is reported and left out."""
-    found = Imported()
-    return _import_rows(store, _read_lines(lines, found), found)
-
-
 def _read_lines(lines: Iterable[str], found: Imported) -> Iterator[StoredReply]:
     # A last line that is cut off is an interrupted copy, and no damage.
     trouble = None  # of the line before: only when another follows was it not the last one
@@ -1006,13 +993,12 @@ class _StoredBatches:
 
     def add(self, id: str, provider: str, keys: Iterable[str], state: str = OPEN) -> None:
         """Keep a batch that the provider has accepted, or is about to be told."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
         with self._writing(durably=True) as connection:
             connection.execute(
                 "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)",
                 # Kept before the provider is told (INTENDED): if the answer is lost, the batch can be looked
                 # for.
-                (id, provider, json.dumps(list(keys)), state, now),
+                (id, provider, json.dumps(list(keys)), state, _now()),
             )
 
     def accepted(self, intent: str, id: str) -> None:

@@ -124,20 +124,17 @@ def _verdict(judgement: _Judgement) -> Any:
 
 
 def _median(graded: Sequence[_Judgement], labels: Mapping[str, float]) -> _Judgement | None:
-    grades = [(_grade(judgement, labels), judgement) for judgement in graded]
-    known = sorted(
-        ((grade, judgement) for grade, judgement in grades if grade is not None), key=lambda each: each[0]
-    )
+    known: list[tuple[float, _Judgement]] = []
+    for judgement in graded:
+        grade = judgement.get("grade")
+        grade = labels.get(str(judgement.get("label"))) if grade is None else grade
+        if grade is not None:
+            known.append((float(grade), judgement))
+    known.sort(key=lambda each: each[0])
     if not known:
         return None
     middle = median(grade for grade, _ in known)
     return min(known, key=lambda each: (abs(each[0] - middle), each[0]))[1]
-
-
-def _grade(judgement: _Judgement, labels: Mapping[str, float]) -> float | None:
-    grade = judgement.get("grade")
-    grade = labels.get(str(judgement.get("label"))) if grade is None else grade
-    return None if grade is None else float(grade)
 
 
 def _majority(graded: Sequence[_Judgement]) -> _Judgement | None:

@@ -27,7 +27,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -359,7 +359,16 @@ class RemoteModel(ABC):
             try:
                 await send(self._client(sdk))
             except sdk.APIConnectionError as error:
-                failed = self._unanswered(error.__cause__)
+                # Nobody to ask, or what became of the call is not known.
+                kind = type(error.__cause__).__name__
+                failed = Transient(f"{self.name}: no answer from {self.endpoint} ({kind})")
+                if kind in _UNCONNECTED:
+                    why = self.home.shown(_reason(error.__cause__), 100)
+                    failed = Unreachable(
+                        f"{self.name}: no server at {self.endpoint}"
+                        f" ({why or f'no connection within {_CONNECTING:g} seconds'});"
+                        " start it, or check the address and the network"
+                    )
             except (TypeError, getattr(sdk, self.provider.error)) as error:
                 if isinstance(error, TypeError) and "authentication" not in str(error):
                     raise
@@ -368,17 +377,6 @@ class RemoteModel(ABC):
         if arrival.response is not None:
             return arrival.response
         raise failed  # here, so that no traceback leads into the SDK and the headers it holds
-
-    def _unanswered(self, cause: BaseException | None) -> Transient:
-        """Return what it means that no answer came: nobody to ask, or the call's fate is unknown."""
-        kind = type(cause).__name__
-        if kind not in _UNCONNECTED:
-            return Transient(f"{self.name}: no answer from {self.endpoint} ({kind})")
-        why = self.home.shown(_reason(cause), 100) or f"no connection within {_CONNECTING:g} seconds"
-        return Unreachable(
-            f"{self.name}: no server at {self.endpoint} ({why});"
-            " start it, or check the address and the network"
-        )
 
     def _client(self, sdk: Any) -> Any:
         """Return the client of the running loop: connections cannot move to another."""
@@ -536,14 +534,14 @@ class _Decoder:
 
     def decode(self, chunk: bytes, room: int) -> bytes:
         """Decode the bytes, cut where the room ends."""
-        if self._window == 15 and not self._begun and chunk and not _has_header(chunk):
-            self._inner = zlib.decompressobj(-15)  # some servers send deflate without its header
+        if self._window == 15 and not self._begun and chunk:
+            has_header = chunk[0] & 0x0F == 8 and (
+                len(chunk) < 2 or int.from_bytes(chunk[:2], "big") % 31 == 0
+            )
+            if not has_header:  # some servers send deflate without it
+                self._inner = zlib.decompressobj(-15)
         self._begun = self._begun or bool(chunk)
         return b"" if self.done else self._inner.decompress(chunk, room)
-
-
-def _has_header(chunk: bytes) -> bool:
-    return chunk[0] & 0x0F == 8 and (len(chunk) < 2 or int.from_bytes(chunk[:2], "big") % 31 == 0)
 
 
 @dataclass(frozen=True)
@@ -579,7 +577,15 @@ class Response:
         error = body.get("error", body)
         if not isinstance(error, dict):
             error = {"message": error}
-        message = words(error.get("message")) or _details(error.get("detail"))
+        message, detail = words(error.get("message")), error.get("detail")
+        if not message and isinstance(detail, list):
+            # Some servers list what is wrong, beside the input, which is not quoted.
+            message = "; ".join(
+                f"{'.'.join(map(str, item.get('loc', ())))}: {words(item.get('msg'))}"
+                for item in map(mapping, detail[:5])
+            )
+        elif not message:
+            message = words(detail)
         return _Complaint(
             message or ("" if body else self.text),
             words(error.get("type")),
@@ -670,14 +676,6 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     if seconds is None or not math.isfinite(seconds) or seconds < 0:
         return None
     return min(seconds, _LONGEST_WAIT)
-
-
-def _details(detail: object) -> str:
-    """Return the complaints of a server that lists them, without the input it quotes."""
-    if not isinstance(detail, list):
-        return words(detail)
-    found = [mapping(item) for item in detail[:5]]
-    return "; ".join(f"{'.'.join(map(str, item.get('loc', ())))}: {words(item.get('msg'))}" for item in found)
 
 
 def _number(text: str | None) -> float | None:
@@ -884,7 +882,14 @@ class RemoteBatches(RemoteModel):
         response = await self._sent(send, _FILES * self.batch_bytes)
         if response.cut and 200 <= response.status < 300:
             raise Transient(f"{self.name}: a file of results that does not end")
-        return [] if response.status in (404, 410) else _records_in(self._success(response).body)
+        if response.status in (404, 410):
+            return []
+        records = []
+        for line in self._success(response).body.splitlines():
+            # A line that is no object is left out, and what it was about so asked again.
+            with suppress(ValueError, RecursionError):
+                records.append(mapping(json.loads(line)))
+        return [record for record in records if isinstance(record.get("custom_id"), str)]
 
     def _success(self, response: Response) -> Response:
         if not 200 <= response.status < 300:
@@ -927,17 +932,6 @@ class RemoteBatches(RemoteModel):
 def as_line(record: Mapping[str, Any]) -> str:
     """Write the record as a line of JSON."""
     return json.dumps(record, ensure_ascii=True, separators=(",", ":")) + "\n"
-
-
-def _records_in(text: bytes) -> list[dict[str, Any]]:
-    """Return the objects in lines of JSON; what is none is left out, and so asked again."""
-    found = []
-    for line in text.splitlines():
-        try:
-            found.append(mapping(json.loads(line)))
-        except (ValueError, RecursionError):
-            continue
-    return [record for record in found if isinstance(record.get("custom_id"), str)]
 
 
 def _when(created: object) -> float:
