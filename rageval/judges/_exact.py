@@ -210,19 +210,14 @@ def _has_words(said: str, wanted: str) -> bool:
     return False
 
 
-def number(answer: str, gold: Iterable[str], within: float = 0.0) -> bool:
-    """Tell whether the numbers of the answer are those of a gold answer, each within this share of it.
+def number(answer: str, gold: Iterable[str]) -> bool:
+    """Tell whether the numbers of the answer are those of a gold answer.
 
     >>> number("About 1,500 people", ["1500"]), number("1400 or 1500", ["1500"]), number("none", ["none"])
     (True, False, False)
     """
     said = sorted(set(numbers_in(answer)))
-    wanted = (sorted(set(numbers_in(text))) for text in gold)
-    return any(
-        len(said) == len(numbers) > 0
-        and all(abs(a - b) <= abs(float(b)) * within for a, b in zip(said, numbers, strict=True))
-        for numbers in wanted
-    )
+    return bool(said) and any(said == sorted(set(numbers_in(text))) for text in gold)
 
 
 def token_f1(answer: str, gold: Iterable[str]) -> float:

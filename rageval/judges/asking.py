@@ -1,7 +1,12 @@
-"""What asking live and asking in batches have in common.
+"""Asking a model many requests at once, so that every reply is paid for once and none that came is lost.
 
-How long to go on, how far a job is, the gate that every call goes through, and the thread in which all of it
-happens: an asynchronous stream for people who do not write `async`.
+What the store holds is not asked. Everything else is claimed in the store, so that no other process pays for
+it too, fits into the budget, passes the gate, and is stored before anybody sees it. A job that is stopped, by
+whatever, goes on where it was when the same requests are asked again.
+
+First stands what asking in batches needs, too: how long to go on, how far a job is, the gate that every call
+goes through, and the thread in which all of it happens: an asynchronous stream for people who do not write
+`async`.
 """
 
 from __future__ import annotations
@@ -28,7 +33,6 @@ from rageval.judges.budget import Budget, Reservation
 from rageval.judges.store import BEAT, STORABLE, Store, Unstorable, refuse_credentials
 from rageval.text import visible
 
-Shard = tuple[int, int]  # this share, counted from 0, of so many
 # Told of each reply as it comes, and whether it was in the store before; True: ask nothing more.
 Hear = Callable[[int, Reply, bool], bool]
 _LONGEST_PAUSE = 120.0  # seconds; a server that asks for more is asked again anyway
@@ -65,22 +69,16 @@ GRACE = 2.0  # seconds that calls under way may take to come back once the job i
 _TIDYING = 10.0  # seconds that may be spent on closing connections
 
 
-def check(model: Model, budget: Budget, shard: Shard | None) -> None:
+def check(model: Model, budget: Budget) -> None:
     """Refuse what would only fail after a call that was paid for."""
     refuse_credentials(model.endpoint)
     budget.check_prices(model.name)
-    if shard is not None and not 0 <= shard[0] < shard[1]:
-        raise UsageError(f"shard={shard!r}: expected a share, counted from 0, and the number of shares")
 
 
-def shared(
-    requests: Iterable[tuple[int, Request]], model: Model, shard: Shard | None
-) -> Iterator[tuple[int, str, Request]]:
-    """Yield number, key and request of what is in this share: keys are random, so shares are about equal."""
+def keyed(requests: Iterable[tuple[int, Request]], model: Model) -> Iterator[tuple[int, str, Request]]:
+    """Yield each number, the key of its request, and the request."""
     for number, request in requests:
-        key = request.key(model.name, model.endpoint)
-        if shard is None or int(key[:16], 16) % shard[1] == shard[0]:
-            yield number, key, request
+        yield number, request.key(model.name, model.endpoint), request
 
 
 async def close(model: Model) -> None:
@@ -246,16 +244,14 @@ class JobTally:
 
 
 class JobProgress:
-    """Shows a tally on stderr, unless `quiet`; `total` is for jobs that cannot say how much there is."""
+    """Shows a tally on stderr, unless `quiet`."""
 
     def __init__(
         self,
-        total: int | None = None,
         quiet: bool = False,
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.total = total
         self._quiet = quiet
         self._stream = stream or sys.stderr
         self._clock = clock
@@ -333,7 +329,7 @@ class Job:
 
     def __post_init__(self) -> None:
         self._job = self._budget.job if self._is_refreshing else None
-        self._tally = JobTally(self._progress.total)
+        self._tally = JobTally()
 
     def _counted(self, reply: Reply) -> Reply:
         """Return the reply, which settles its request."""
@@ -437,11 +433,7 @@ class _Bridge(Generic[_Item]):
             self._lot = []
 
 
-# Asking a model many requests at once, so that every reply is paid for once and none that came is lost.
-#
-# What the store holds is not asked. Everything else is claimed in the store, so that no other process pays
-# for it too, fits into the budget, passes the gate, and is stored before anybody sees it. A job that is
-# stopped, by whatever, goes on where it was when the same requests are asked again.
+# --- Asking live.
 
 _HELD = 10_000  # replies kept back, at most, until the one before them comes
 _WAITING = 256  # requests besides those under way: before the gate, or until another process has the reply
@@ -462,7 +454,6 @@ def ask_all(
     concurrency: int = 16,
     budget: Budget | None = None,
     refresh: bool = False,
-    shard: Shard | None = None,
     progress: JobProgress | None = None,
     patience: Patience = USUAL,
     hear: Hear = hear_nothing,
@@ -470,19 +461,18 @@ def ask_all(
     """Yield the reply to each numbered request, in their order; the same, however long each took.
 
     A reply that is not `ok` is returned as it is; one with the status `error` is not stored, so that the next
-    job asks again. `refresh` asks for everything once more, and `shard` leaves out what is not in this share.
-    `hear` is told of each reply as it comes. When it wants no more, calls under way come back, and the
-    requests that were not asked are left out.
+    job asks again. `refresh` asks for everything once more. `hear` is told of each reply as it comes. When it
+    wants no more, calls under way come back, and the requests that were not asked are left out.
     Raises `JudgeFailed` if the model cannot be asked any further and `BudgetReached` if no call may follow;
     what was under way then is stored first.
     """
     if concurrency < 1:
         raise UsageError(f"concurrency={concurrency!r}: expected at least 1")
     budget = budget or Budget()
-    check(model, budget, shard)
+    check(model, budget)
     job = _LiveJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience, hear)
     total = len(requests) if isinstance(requests, Sized) else None
-    return in_a_thread(lambda: job.stream(shared(requests, model, shard), concurrency, total))
+    return in_a_thread(lambda: job.stream(keyed(requests, model), concurrency, total))
 
 
 @dataclass(eq=False)
@@ -507,7 +497,7 @@ class _LiveJob(Job):
         self._commits = _Commits(self._store)
         self._settled, self._fewer = asyncio.Event(), asyncio.Event()
         self._last_heard = asyncio.get_running_loop().time()
-        self._tally.total = self._tally.total or total
+        self._tally.total = total
         self._budget.open(self._store)
         beating = asyncio.create_task(keep_beating(self._store, self._show))
         beating.add_done_callback(self._beaten)

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypedDict, Unpack
 from rageval.errors import UsageError
 from rageval.text import mended
 
-# Prompts as parts: what we say, where a fence stands, what others wrote; and templates that make such parts.
+# --- Prompts as parts: what we say, where a fence stands, what others wrote; templates that make such parts.
 #
 # Nothing is ever searched and replaced in text that holds data. A prompt has two forms: as it is sent, and as
 # stores and keys know it, which says `{{fence}}` where a call has random digits.
@@ -238,6 +238,8 @@ def item_prompt(template: Template, value: Any) -> Parts:
         for piece in plain_prompt(template, {"rank": (str(at),), "text": (text,), "candidate": (text,)})
     )
 
+
+# --- Requests, replies and models.
 
 # What may become of a judgement; only the first two carry a grade.
 OK, REPAIRED = "ok", "repaired"

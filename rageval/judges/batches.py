@@ -26,15 +26,14 @@ from rageval.judges.asking import (
     Job,
     JobProgress,
     Patience,
-    Shard,
     backoff,
     check,
     close,
     hear_nothing,
     in_a_thread,
     keep_beating,
+    keyed,
     sane,
-    shared,
 )
 from rageval.judges.base import (
     ENDED,
@@ -68,7 +67,6 @@ def ask_in_batches(
     budget: Budget | None = None,
     refresh: bool = False,
     rebuy: bool = False,
-    shard: Shard | None = None,
     poll_every: float = 60.0,
     progress: JobProgress | None = None,
     patience: Patience = USUAL,
@@ -85,9 +83,9 @@ def ask_in_batches(
     if not hasattr(model, "submit"):
         raise UsageError(f"the model {model.name} takes no batches; ask it live")
     budget = budget or Budget()
-    check(model, budget, shard)
+    check(model, budget)
     job = _BatchJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience, rebuy, hear)
-    return in_a_thread(lambda: job.stream(shared(requests, model, shard), poll_every))
+    return in_a_thread(lambda: job.stream(keyed(requests, model), poll_every))
 
 
 @dataclass(eq=False)

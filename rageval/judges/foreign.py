@@ -30,7 +30,7 @@ from rageval.judges.rubric import (
 )
 from rageval.text import visible
 
-# Prompts out of the files that their sources keep them in, without running anything or keeping their words.
+# --- Prompts out of the files of their sources, without running anything or keeping their words.
 #
 # A template of YAML with a key for each part, constants of a Python file, a text with its headings as a
 # figure prints them, or a plain text. Only what such files hold is read: of YAML, texts under keys and
@@ -169,6 +169,8 @@ def headed_texts(path: str, headings: tuple[str, ...]) -> dict[str, str]:
         heading: text[begin:end].strip("\n") for (_, begin, heading), end in zip(places, ends, strict=True)
     }
 
+
+# --- The sources, and what each does with a prompt and a reply.
 
 _BOUNDED = "a limit of tokens is sent, which its source does not"
 

@@ -34,13 +34,13 @@ from rageval.judges.base import (
     as_note,
 )
 from rageval.judges.material import Material, Task, VerdictRow, tasks
-from rageval.judges.rubric import Rubric, trimmed
+from rageval.judges.rubric import SCRIPT, Rubric, trimmed
 from rageval.judges.verdicts import Invalid, Verdict
 from rageval.judges.votes import GRADED
 from rageval.records import ClaimList, Nugget
 from rageval.text import compatible, visible
 
-# A judge whose replies cannot be read is not asked to the end of the job.
+# --- A judge whose replies cannot be read is not asked to the end of the job.
 #
 # What counts is how many items in a row got a first reply that cannot be read. Before the job ends, the
 # further tries of these items are made: some judges reply as they should once they are told what was wrong.
@@ -125,8 +125,9 @@ class UnreadableRun:
         )
 
 
+# --- A judge, and what becomes of each task.
+
 _SHOWN = 16  # digits of the key of a stored reply, by which it can be looked up
-SCRIPT = "crag-script"  # the first stage that CRAG's published script goes through
 Asked = Iterable[tuple[int, Request]]
 # What is asked, who is told of each reply as it comes, and whether to ask again what is stored.
 _Ask = Callable[[Asked, Hear, bool], Iterator[tuple[int, Reply]]]

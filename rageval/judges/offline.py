@@ -31,7 +31,7 @@ from rageval.names import near_misses
 from rageval.records import Answer, Nugget, Question
 from rageval.text import compatible, problem_of_id, visible
 
-# Judgements replayed from a file: what makes a judged number reproducible, and the judge of tests.
+# --- Judgements replayed from a file: what makes a judged number reproducible, and the judge of tests.
 
 _EXPECTED = "a judgement {query_id, run_id, item_id, aspect, …}"
 _Key = tuple[str, ...]
@@ -150,6 +150,8 @@ def _shown(key: _Key) -> str:
     named = zip((*_DEFAULTS, "rubric"), key, strict=True)
     return ", ".join(f"{field} {visible(value)[:80]!r}" for field, value in named if value)
 
+
+# --- The form of short answers, and the lexical proxy.
 
 # Scales of their own: a proxy ranks systems, and never says that anything is supported or right.
 _LEXICAL_RUBRIC, _F1_RUBRIC = "lexical", "token-f1"

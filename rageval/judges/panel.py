@@ -24,7 +24,7 @@ from rageval.judges.votes import by_place, disagreements, repeated_place, voted
 from rageval.records import Answer, ClaimList, Sentence
 from rageval.text import visible
 
-# Canaries: items whose verdict is known, judged first, to see whether the judge can be talked into one.
+# --- Canaries: items whose verdict is known, judged first, to see whether the judge can be talked into one.
 #
 # Each is an answer (or a passage) that is nothing but one of the attacks known to work best: an order, an
 # empty answer, the opening of one, praise of itself, a verdict to copy, a forged end of the data. It
@@ -164,6 +164,8 @@ _ATTACKS: Mapping[str, tuple[str, Callable[[Rubric], str]]] = {
 }
 _SAY_NOTHING = ("nothing", "opening")  # which may well stand in a passage that somebody cites
 
+
+# --- The panel.
 
 RETRIED = (INVALID, TRUNCATED, REFUSED, FILTERED)  # failed, and stored
 
@@ -382,13 +384,12 @@ def claims_by(
     rubric: Rubric,
     material: Material,
     settings: Settings = Settings(),
-    budget: Budget | None = None,
 ) -> tuple[list[ClaimList], list[tuple[str, str, str]]]:
     """Let a judge take answers apart into claims; also (query, run, why) of what failed."""
     if isinstance(who, str) and asks_nobody(who):
         raise UsageError(f"the judge {who!r} takes nothing apart; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
-    return split(rubric, material, _asking(who, settings, budget or settings.budget()))
+    return split(rubric, material, _asking(who, settings, settings.budget()))
 
 
 def forecast(

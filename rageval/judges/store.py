@@ -35,7 +35,7 @@ from rageval.errors import InputError, OutputError, RagevalError, StoreLost, Usa
 from rageval.judges.base import FILTERED, OK, REFUSED, SCHEMA_FORM, TRUNCATED, Reply, Request, Usage
 from rageval.text import visible
 
-# The file behind the store: opened safely, whatever disk it is on, or refused with a reason.
+# --- The file behind the store: opened safely, whatever disk it is on, or refused with a reason.
 #
 # And the claims in it: while one process asks a question, no other process pays for the same answer. A claim
 # belongs to an owner, and an owner shows that it is alive by counting up its beat. Whoever waits for a claim
@@ -422,7 +422,7 @@ class Claims:
         return False
 
 
-# What a request and a reply are as text, in columns and in the lines that stores exchange.
+# --- What a request and a reply are as text, in columns and in the lines that stores exchange.
 STORABLE = (OK, REFUSED, TRUNCATED, FILTERED)  # all that a model has said; an error says nothing
 _OF_SECRETS = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)(_|$)", re.IGNORECASE)
 _SHORTEST_SECRET = 16  # what is shorter might be a word of the reply
@@ -521,6 +521,8 @@ def refuse_credentials(endpoint: str) -> str:
         raise UsageError("the base URL holds a user name or password; give the key in the environment")
     return endpoint
 
+
+# --- The store.
 
 _PAGE = 500  # keys read at a time, so that a long export holds no other process up
 _HEAD = ("key", "model", "endpoint", "created")

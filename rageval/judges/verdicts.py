@@ -393,7 +393,7 @@ def _read_permutation(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> l
     return [Verdict(name, None, float(place)) for place, name in enumerate(ranking, 1)]
 
 
-# How the sources of imported prompts read what a model replied, warts and all.
+# --- How the sources of imported prompts read what a model replied, warts and all.
 #
 # Each says what the source's own program would have understood; what that program could not read is `Invalid`
 # here, whatever grade the source makes of it. All of them go over a reply once: what a model says is hostile,

@@ -56,7 +56,7 @@ from rageval.judges.base import (
 )
 from rageval.text import visible
 
-# Where a provider lives, and which key may go there: a key is bound to a host, never to a spec.
+# --- Where a provider lives, and which key may go there: a key is bound to a host, never to a spec.
 #
 # * The provider's own host over https (api.openai.com, api.anthropic.com and their regions): the provider's
 #   variable, `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.
@@ -223,6 +223,8 @@ def _checked(url: str) -> SplitResult:
         raise UsageError(f"the address of a model is {visible(url)[:80]!r}, {expected}")
     return parts._replace(netloc=parts.netloc.lower(), path=parts.path.rstrip("/"))
 
+
+# --- A model behind an SDK, and what its server says.
 
 SAMPLING = ("top_p", "frequency_penalty", "presence_penalty", "seed")
 _TIMEOUT = 120.0  # seconds for one request, all fall-backs together
@@ -709,7 +711,7 @@ def count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST else 0
 
 
-# What batches have in common at all providers: many requests handed over, their replies fetched hours later.
+# --- Batches, at all providers: many requests handed over, their replies fetched hours later.
 #
 # The id of a batch also says how its requests were asked, as in
 # `batch_1?mode=json_schema&without=temperature`, so that a later process can record it, and learn from what
