@@ -97,8 +97,8 @@ def first_stage(answer: str, gold: str | Iterable[str], abstentions: str = "rage
     >>> first_stage("It is an invalid question.", ["invalid question"]) is None
     True
     """
-    said = folded(answer)
-    if said and any(said == folded(text) for text in ([gold] if isinstance(gold, str) else gold)):
+    given = folded(answer)
+    if given and any(given == folded(text) for text in ([gold] if isinstance(gold, str) else gold)):
         return "perfect"
     return "missing" if abstains(answer, abstentions) else None
 
@@ -116,7 +116,9 @@ def abstains(answer: str, by: str = "rageval") -> bool:
         return "i don't know" in answer.strip().lower()
     if len(answer) > _LONGEST_ABSTENTION:
         return not folded(answer)
-    sentences = [said for text in _SENTENCES.split(answer) if (said := folded(text.strip().rstrip(";,")))]
+    sentences = [
+        sentence for text in _SENTENCES.split(answer) if (sentence := folded(text.strip().rstrip(";,")))
+    ]
     if not sentences:
         return True
     others = [text for text in sentences if not _ABSTENTION.fullmatch(text)]
@@ -134,12 +136,12 @@ def script_stage(answer: str, gold: str) -> str | None:
     >>> script_stage("That is an invalid question.", "invalid question")
     'accurate'
     """
-    said, right = answer.strip().lower(), gold.strip().lower()
-    if abstains(said, "crag"):
+    given, right = answer.strip().lower(), gold.strip().lower()
+    if abstains(given, "crag"):
         return "missing"
-    if said == right:
+    if given == right:
         return "accurate"
-    both = ("invalid" in said) + ("invalid" in right)
+    both = ("invalid" in given) + ("invalid" in right)
     return {0: None, 1: "incorrect", 2: "accurate"}[both]
 
 
@@ -183,8 +185,8 @@ def exact(answer: str, gold: Iterable[str]) -> bool:
     >>> exact("paris.", ["Paris"]), exact("In Paris", ["Paris"]), exact("", [""])
     (True, False, False)
     """
-    said = folded(answer)
-    return bool(said) and any(said == folded(text) for text in gold)
+    given = folded(answer)
+    return bool(given) and any(given == folded(text) for text in gold)
 
 
 def contains(answer: str, gold: Iterable[str]) -> bool:
@@ -193,20 +195,20 @@ def contains(answer: str, gold: Iterable[str]) -> bool:
     >>> contains("It is in Paris, I think.", ["paris"]), contains("A comparison", ["Paris"])
     (True, False)
     """
-    said = folded(answer)
+    given = folded(answer)
     wanted = filter(None, map(folded, gold))
-    return any(_has_words(said, text) for text in wanted)
+    return any(_has_words(given, text) for text in wanted)
 
 
-def _has_words(said: str, wanted: str) -> bool:
+def _has_words(text: str, wanted: str) -> bool:
     """Whether the text stands there with no letter or digit right before or behind it."""
-    at = said.find(wanted)
-    while at >= 0:
-        end = at + len(wanted)
-        if not (_WORD.match(said, at - 1) if at else None) and not _WORD.match(said, end):
+    start = text.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        if not (_WORD.match(text, start - 1) if start else None) and not _WORD.match(text, end):
             return True
-        border = _NO_WORD.search(said, at)
-        at = said.find(wanted, border.end()) if border else -1
+        border = _NO_WORD.search(text, start)
+        start = text.find(wanted, border.end()) if border else -1
     return False
 
 
@@ -216,8 +218,8 @@ def number(answer: str, gold: Iterable[str]) -> bool:
     >>> number("About 1,500 people", ["1500"]), number("1400 or 1500", ["1500"]), number("none", ["none"])
     (True, False, False)
     """
-    said = sorted(set(numbers_in(answer)))
-    return bool(said) and any(said == sorted(set(numbers_in(text))) for text in gold)
+    given = sorted(set(numbers_in(answer)))
+    return bool(given) and any(given == sorted(set(numbers_in(text))) for text in gold)
 
 
 def token_f1(answer: str, gold: Iterable[str]) -> float:
@@ -226,11 +228,11 @@ def token_f1(answer: str, gold: Iterable[str]) -> float:
     >>> token_f1("the tall tower", ["Tower"]), token_f1("", ["x"])
     (0.6666666666666666, 0.0)
     """
-    said, best = _words(answer), 0.0
+    given, best = _words(answer), 0.0
     for wanted in map(_words, gold):
-        shared = (said & wanted).total()
+        shared = (given & wanted).total()
         if shared:
-            best = max(best, 2 * shared / (said.total() + wanted.total()))
+            best = max(best, 2 * shared / (given.total() + wanted.total()))
     return best
 
 

@@ -531,11 +531,11 @@ class _LiveJob(Job):
         # The same question twice is asked once.
         if key in self._tasks:
             return self._tasks[key]
-        found = self._stored(key)
-        if found is not None:
+        stored = self._stored(key)
+        if stored is not None:
             self._stored_in_a_row += 1
-            self._tell(number, found, was_stored=True)
-            return found
+            self._tell(number, stored, was_stored=True)
+            return stored
         task = self._tasks[key] = asyncio.create_task(self._replied(number, key, request))
         task.add_done_callback(lambda done: self._done(key, done))
         return task
@@ -555,12 +555,12 @@ class _LiveJob(Job):
 
         Raise what ends the job, once no call is under way any more.
         """
-        number, found = self._ahead.popleft()
-        if isinstance(found, Reply):
-            return number, found
-        if not found.done():
-            await asyncio.wait([found])
-        if self._trouble is not None and (found.cancelled() or found.exception()):
+        number, awaited = self._ahead.popleft()
+        if isinstance(awaited, Reply):
+            return number, awaited
+        if not awaited.done():
+            await asyncio.wait([awaited])
+        if self._trouble is not None and (awaited.cancelled() or awaited.exception()):
             # Calls under way are paid for: wait for them before the trouble is raised, so that they are
             # stored.
             while self._flying:
@@ -568,14 +568,14 @@ class _LiveJob(Job):
             if isinstance(self._trouble, _Enough):
                 return None
             raise self._trouble
-        return number, found.result()
+        return number, awaited.result()
 
     def _stored(self, key: str) -> Reply | None:
-        found = self._store.get(key, self._job)
-        if found is not None:
+        reply = self._store.get(key, self._job)
+        if reply is not None:
             self._tally.stored += 1
             self._show()
-        return found
+        return reply
 
     async def _replied(self, number: int, key: str, request: Request) -> Reply:
         try:
@@ -596,9 +596,9 @@ class _LiveJob(Job):
             async with self._gate as begun:
                 # Claim within the gate: between a look at the store and the call no other process may begin
                 # the same call.
-                mine, found = await self._commits.do(partial(self._claimed, key))
-                if found is not None:
-                    return found
+                mine, stored = await self._commits.do(partial(self._claimed, key))
+                if stored is not None:
+                    return stored
                 # Another process asks it now: look again, less and less often; its waiting is no failure of
                 # ours.
                 if not mine:
@@ -673,10 +673,10 @@ class _LiveJob(Job):
                 reply = await self._model.ask(request.fenced())
         except TimeoutError:
             error = Transient(f"{self._model.name}: no answer within {seconds:g} seconds")
-        except Transient as found:
-            error = found
-        except Fatal as found:
-            raise JudgeFailed(f"{found} ({self._way_on()})") from found
+        except Transient as failure:
+            error = failure
+        except Fatal as failure:
+            raise JudgeFailed(f"{failure} ({self._way_on()})") from failure
         else:
             if isinstance(reply, Reply):
                 return reply
@@ -691,12 +691,12 @@ class _LiveJob(Job):
 
     async def _reserved(self, request: Request) -> Reservation:
         """Leave from the budget, which may have to wait for what others really cost."""
-        while (found := self._budget.reserve(request, self._model.name)) is None:
+        while (reservation := self._budget.reserve(request, self._model.name)) is None:
             self._settled.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_LOOK):
                     await self._settled.wait()
-        return found
+        return reservation
 
     def _note(self, key: str, error: Transient) -> None:
         """Count a failed try; `JudgeFailed` if nobody is there, or nobody has been for long enough."""
@@ -765,8 +765,8 @@ def _kind(error: Transient, model: str) -> str:
     >>> _kind(Transient("openai:m: 503: try later"), "openai:m"), _kind(Transient("no answer from x"), "m")
     ('503', 'no answer')
     """
-    said = re.split(r"[:(]| from | within ", str(error).removeprefix(f"{model}: "), maxsplit=1)
-    return said[0].strip()[:40] or "failed"
+    words = re.split(r"[:(]| from | within ", str(error).removeprefix(f"{model}: "), maxsplit=1)
+    return words[0].strip()[:40] or "failed"
 
 
 class _Commits:

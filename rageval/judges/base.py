@@ -152,19 +152,19 @@ def template_of(text: str) -> Template:
     >>> template_of("Say {{x}} of {query}.")
     ('Say {x} of ', Slot(name='query'), '.')
     """
-    found: list[str | Slot] = []
+    parts: list[str | Slot] = []
     for literal, name, form, conversion in Formatter().parse(text):
         # A doubled brace parts texts; those beside one another become one.
-        if literal and found and isinstance(found[-1], str):
-            found[-1] += literal
+        if literal and parts and isinstance(parts[-1], str):
+            parts[-1] += literal
         elif literal:
-            found.append(literal)
+            parts.append(literal)
         if name is None:
             continue
         if form or conversion or not name.isidentifier():
             raise ValueError(f"expected fields as in {{name}}, found {{{name}}}; a brace itself is doubled")
-        found.append(Slot(name))
-    return tuple(found)
+        parts.append(Slot(name))
+    return tuple(parts)
 
 
 def names_in(template: Template) -> list[str]:
@@ -184,17 +184,17 @@ def fenced_prompt(template: Template, values: Mapping[str, Any], own: Mapping[st
 
     What is the author's `own` stands there as it is.
     """
-    found: list[Part] = []
+    prompt: list[Part] = []
     marks = iter(_marks(template, own))
     for part in template:
         if isinstance(part, str):
-            found.append(part)
+            prompt.append(part)
         elif part.name in own:
-            found += own[part.name]
+            prompt += own[part.name]
         else:
             mark = next(marks)
-            found += ["\n", mark, "\n", as_data(values[part.name]), "\n", mark, "\n"]
-    return tuple(found)
+            prompt += ["\n", mark, "\n", as_data(values[part.name]), "\n", mark, "\n"]
+    return tuple(prompt)
 
 
 def _marks(template: Template, own: Collection[str]) -> list[Mark]:
@@ -205,10 +205,10 @@ def _marks(template: Template, own: Collection[str]) -> list[Mark]:
 
 def fences_said(template: Template, own: Collection[str], rest: str) -> Parts:
     """Say between which lines data stand."""
-    found: list[Part] = ["Between the two lines "]
+    parts: list[Part] = ["Between the two lines "]
     for number, mark in enumerate(_marks(template, own)):
-        found += [", and between the two lines "] * bool(number) + [mark]
-    return (*found, rest)
+        parts += [", and between the two lines "] * bool(number) + [mark]
+    return (*parts, rest)
 
 
 def texts_of(value: Any) -> list[str]:
@@ -234,8 +234,8 @@ def item_prompt(template: Template, value: Any) -> Parts:
     """Write each item by its own template, in which `rank` counts from 1 and `text` is the item."""
     return tuple(
         piece
-        for at, text in enumerate(texts_of(value), 1)
-        for piece in plain_prompt(template, {"rank": (str(at),), "text": (text,), "candidate": (text,)})
+        for rank, text in enumerate(texts_of(value), 1)
+        for piece in plain_prompt(template, {"rank": (str(rank),), "text": (text,), "candidate": (text,)})
     )
 
 
@@ -307,7 +307,7 @@ class Request:
         {"answer": "{{fence}}"}
         ----
         """
-        known = tuple((stored(asked), stored(said)) for asked, said in turns)
+        known = tuple((stored(asked), stored(answered)) for asked, answered in turns)
         prompts = (system, user, *(prompt for turn in turns for prompt in turn))
         return cls(stored(system), stored(user), schema, **more, turns=known, prompts=prompts)
 

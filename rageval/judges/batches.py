@@ -167,10 +167,10 @@ class _BatchJob(Job):
 
     def _open(self, state: str = OPEN) -> list[StoredBatch]:
         """Return the batches, or what was intended to be one, that something asked here is waited for in."""
-        found = (batch for batch in self._store.batches.all(state) if batch.provider == self._who)
+        batches = (batch for batch in self._store.batches.all(state) if batch.provider == self._who)
         return [
             batch
-            for batch in found
+            for batch in batches
             if batch.id not in self._taken
             and (self._job is None or batch.id in self._own)
             and not self._unsettled.keys().isdisjoint(batch.keys)
@@ -212,8 +212,8 @@ class _BatchJob(Job):
         covered = self._covered()
         left = [key for key in self._unsettled if key not in covered]
         mine: list[str] = []
-        for at in range(0, len(left), _AT_ONCE):
-            mine += self._store.claim_all(left[at : at + _AT_ONCE])
+        for start in range(0, len(left), _AT_ONCE):
+            mine += self._store.claim_all(left[start : start + _AT_ONCE])
         # A batch stored between the first look and the claim covers keys that we now hold; give those back.
         covered = self._covered()  # again, as others wait from now on
         covered |= {key for key in mine if self._store.get(key, self._job) is not None}
@@ -224,13 +224,13 @@ class _BatchJob(Job):
         if self._no_money is not None or key in self._reserved:
             return self._no_money is None
         try:
-            found = self._budget.reserve(self._unsettled[key], self._model.name, _HALF)
+            reservation = self._budget.reserve(self._unsettled[key], self._model.name, _HALF)
         except BudgetReached as error:
             self._no_money = error
             return False
-        if found is not None:
-            self._reserved[key] = found
-        return found is not None
+        if reservation is not None:
+            self._reserved[key] = reservation
+        return reservation is not None
 
     async def _submit_first(self, todo: list[tuple[str, Request]]) -> None:
         """Hand over one batch of the first of these and keep its id; if that is lost, what was intended."""
@@ -288,7 +288,7 @@ class _BatchJob(Job):
         """Take a batch that is found for what was intended; after some looks there is none."""
         known = [batch.id for batch in self._store.batches.all() if batch.provider == self._who]
         try:
-            found = await self._patiently(lambda: _looked_for(self._model, intent, known))
+            batch_id = await self._patiently(lambda: _looked_for(self._model, intent, known))
         except Unclear as unclear:
             if not self._rebuys:
                 size = f"{len(intent.keys):,} requests"
@@ -302,30 +302,32 @@ class _BatchJob(Job):
                     self._progress.say(f"{said} (--rebuy does not wait, and may pay twice)")
                 self._looks[intent.id] = 1
                 return
-            found = None
+            batch_id = None
         self._looks[intent.id] += 1
-        if found is not None:
-            self._accepted(intent.id, found, intent.keys)
+        if batch_id is not None:
+            self._accepted(intent.id, batch_id, intent.keys)
         elif self._rebuys or self._looks[intent.id] >= LOOKS:
             await self._give_up(intent.id)
             self._unreserve(intent.keys)
 
     async def _take(self, batch: StoredBatch) -> None:
         """Store the replies of a batch that has ended; what has none is free for the next batch."""
-        said = await self._patiently(lambda: self._replies(batch))
+        replies = await self._patiently(lambda: self._replies(batch))
         for key in batch.keys:
             if key in self._unsettled:
-                self._settle(key, said.get(key) or Reply(ERROR, detail=f"no reply in the batch {batch.id}"))
+                self._settle(
+                    key, replies.get(key) or Reply(ERROR, detail=f"no reply in the batch {batch.id}")
+                )
         self._taken.add(batch.id)
         if self._asked.keys() >= set(batch.keys):  # else somebody else will want the rest
-            self._store.batches.mark(batch.id, DONE if said else FAILED)
+            self._store.batches.mark(batch.id, DONE if replies else FAILED)
             # The provider is to keep no copy of what was asked; if that fails, no judgement is any worse.
             if hasattr(self._model, "forget"):
                 await _at_leisure(self._model.forget(batch.id))
 
     async def _replies(self, batch: StoredBatch) -> dict[str, Reply]:
         """Return what the batch says, the replies stored at once."""
-        said = {}
+        replies = {}
         who = (self._model.name, self._model.endpoint)
         async for key, reply in self._model.results(batch.id):
             if key in self._unsettled:
@@ -334,8 +336,8 @@ class _BatchJob(Job):
                         reply = self._store.put(key, self._asked[key], reply, *who, job=self._budget.job)
                     except Unstorable as error:  # it is asked again, as what has no reply
                         reply = Reply(ERROR, detail=str(error))
-                said[key] = reply
-        return said
+                replies[key] = reply
+        return replies
 
     def _settle(self, key: str, reply: Reply) -> None:
         """Store what has become of a request in one batch."""
@@ -415,5 +417,5 @@ async def _looked_for(model: BatchModel, intent: StoredBatch, known: Collection[
     finder: Any = model
     if not hasattr(finder, "find"):
         raise Unclear(f"{model.name} does not look for batches", later=False)
-    found: str | None = await finder.find(intent.id, intent.keys, intent.created, known)
-    return found
+    batch_id: str | None = await finder.find(intent.id, intent.keys, intent.created, known)
+    return batch_id

@@ -51,65 +51,69 @@ def yaml_texts(path: str) -> dict[str, str]:
     A text is a block (`|`, `|-`, `|+`), a quoted string, or plain words on the line of its key.
     """
     lines = read_prompt_file(path).split("\n")
-    found: dict[str, str] = {}
-    at = 0
-    while at < len(lines):
-        line, number = lines[at], at + 1
-        at += 1
+    texts: dict[str, str] = {}
+    position = 0
+    while position < len(lines):
+        line, number = lines[position], position + 1
+        position += 1
         if not line.strip() or line.lstrip().startswith("#") or line.strip() in ("---", "..."):
             continue
         match = _KEY.match(line.rstrip())
         if match is None:
             raise InputError(f"{path}:{number}: expected a key and its text, found {line[:80]!r}")
-        said = match[2] or ""
-        block = _BLOCK.match(said)
+        value = match[2] or ""
+        block = _BLOCK.match(value)
         if block is not None:
-            found[match[1]], at = _block(lines, at, block[1], f"{path}:{number}")
+            texts[match[1]], position = _block(lines, position, block[1], f"{path}:{number}")
         else:
-            found[match[1]] = _scalar(said, f"{path}:{number}")
-    return found
+            texts[match[1]] = _scalar(value, f"{path}:{number}")
+    return texts
 
 
-def _block(lines: list[str], at: int, chomping: str, where: str) -> tuple[str, int]:
+def _block(lines: list[str], position: int, chomping: str, where: str) -> tuple[str, int]:
     """Return the text of a block that begins there, and where what follows it begins."""
-    first = next((line for line in lines[at:] if line.strip()), "")
+    first = next((line for line in lines[position:] if line.strip()), "")
     indent = len(first) - len(first.lstrip(" "))
     if not indent:
         raise InputError(f"{where}: expected a text below it, indented")
     taken: list[str] = []
-    while at < len(lines) and (not lines[at].strip(" ") or lines[at].startswith(" " * indent)):
-        taken.append(lines[at][indent:])
-        at += 1
+    while position < len(lines) and (
+        not lines[position].strip(" ") or lines[position].startswith(" " * indent)
+    ):
+        taken.append(lines[position][indent:])
+        position += 1
     text = "\n".join(taken)
     if chomping == "+":
-        return text if at == len(lines) else text + "\n", at
+        return text if position == len(lines) else text + "\n", position
     text = text.rstrip("\n")
-    return text + "\n" if text and not chomping else text, at
+    return text + "\n" if text and not chomping else text, position
 
 
-def _scalar(said: str, where: str) -> str:
-    if said.startswith('"'):
+def _scalar(value: str, where: str) -> str:
+    if value.startswith('"'):
         try:
-            text = json.loads(said)
+            text = json.loads(value)
         except ValueError:
-            raise InputError(f"{where}: expected one quoted text on this line, found {said[:80]!r}") from None
+            raise InputError(
+                f"{where}: expected one quoted text on this line, found {value[:80]!r}"
+            ) from None
         return str(text)
-    if said.startswith("'") and said.endswith("'") and len(said) > 1:
-        return said[1:-1].replace("''", "'")
-    if said[:1] in ("[", "{", "&", "*", "!", ">", "|", "'", "%", "@", "`"):
-        raise InputError(f"{where}: expected a text, found {said[:80]!r}")
-    return said.partition(" #")[0].rstrip()
+    if value.startswith("'") and value.endswith("'") and len(value) > 1:
+        return value[1:-1].replace("''", "'")
+    if value[:1] in ("[", "{", "&", "*", "!", ">", "|", "'", "%", "@", "`"):
+        raise InputError(f"{where}: expected a text, found {value[:80]!r}")
+    return value.partition(" #")[0].rstrip()
 
 
 def python_texts(path: str) -> dict[str, str]:
     """Read the constants of a Python file that are texts, wherever in it they are given their names."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             for target in node.targets:
                 if isinstance(target, ast.Name) and isinstance(node.value.value, str):
-                    found[target.id] = node.value.value
-    return found
+                    texts[target.id] = node.value.value
+    return texts
 
 
 def python_template(path: str, names: set[str]) -> str | None:
@@ -146,11 +150,11 @@ def json_texts(path: str, needed: str) -> dict[str, str]:
     """Read the texts of the first object, of lines of JSON, that has one under the key that is needed."""
     for line in read_prompt_file(path).splitlines():
         try:
-            found = json.loads(line)
+            record = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict) and isinstance(found.get(needed), str):
-            return {name: text for name, text in found.items() if isinstance(text, str)}
+        if isinstance(record, dict) and isinstance(record.get(needed), str):
+            return {name: text for name, text in record.items() if isinstance(text, str)}
     raise InputError(f"{path}: expected a line of JSON with a text under {needed!r}")
 
 
@@ -159,10 +163,10 @@ def headed_texts(path: str, headings: tuple[str, ...]) -> dict[str, str]:
     text = read_prompt_file(path)
     places = []
     for heading in headings:
-        found = re.search(rf"(?im)^\W*{re.escape(heading)}\W*$\n?", text)
-        if found is None:
+        match = re.search(rf"(?im)^\W*{re.escape(heading)}\W*$\n?", text)
+        if match is None:
             raise InputError(f"{path}: expected a line {heading!r}, and the text below it")
-        places.append((found.start(), found.end(), heading))
+        places.append((match.start(), match.end(), heading))
     places.sort()
     ends = [start for start, _, _ in places[1:]] + [len(text)]
     return {

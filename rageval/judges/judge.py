@@ -201,18 +201,20 @@ def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str
     mine = [task for task in tasks(rubric, material) if judge.has(rubric, task)]
     labels = [decided(rubric, task) for task in mine]
     todo = [task if task.failed else replace(task, data=_undecided(rubric, task.data)) for task in mine]
-    outcomes = _asked(rubric, {at: task for at, task in enumerate(todo) if labels[at] is None}, judge)
+    outcomes = _asked(
+        rubric, {place: task for place, task in enumerate(todo) if labels[place] is None}, judge
+    )
     for number, task in enumerate(todo):
         label = labels[number]
         if label is not None:
-            said = {"label": label, "grade": rubric.file.labels[label], "decided_by": "first-stage"}
-            common = {**_by(rubric, judge), "status": OK, **said}
-            found = [_judgement(row, common) for rows in task.rows.values() for row in rows]
+            decision = {"label": label, "grade": rubric.file.labels[label], "decided_by": "first-stage"}
+            common = {**_by(rubric, judge), "status": OK, **decision}
+            judgements = [_judgement(row, common) for rows in task.rows.values() for row in rows]
         else:
-            found = _rows(rubric, task, outcomes[number], judge)
+            judgements = _rows(rubric, task, outcomes[number], judge)
         # Of the whole task: what is left out of it was judged, too.
-        found[0] |= {} if task.failed else {"judged_sha": mine[number].judged_sha}
-        yield from found
+        judgements[0] |= {} if task.failed else {"judged_sha": mine[number].judged_sha}
+        yield from judgements
 
 
 def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, _Outcome]:
@@ -273,9 +275,9 @@ class _Round:
                 self._run.acquit()
             elif self._is_probing and self._waiting.keys().isdisjoint(self._run.first_suspects()):
                 raise self._run.failure(self._judge.name, "{} items in a row")
-        found = {number: outcomes for number, outcomes in self._found.items() if outcomes}
-        self._run.end_of_requests(number for number in found if self.lost(number) in UNREADABLE)
-        return {number: _settled(self._rubric, self._todo[number], each) for number, each in found.items()}
+        settled = {number: outcomes for number, outcomes in self._found.items() if outcomes}
+        self._run.end_of_requests(number for number in settled if self.lost(number) in UNREADABLE)
+        return {number: _settled(self._rubric, self._todo[number], each) for number, each in settled.items()}
 
     def lost(self, number: int) -> str:
         """Return the status of the last reply about a task, if it was no verdict; else nothing."""
@@ -443,9 +445,9 @@ def _said(verdict: Verdict, row: VerdictRow) -> dict[str, Any]:
     if row.shown and label in _SIDES:
         # `a` is who was shown first; each system's row says what it means for that system.
         label, grade = _SIDES[label if row.run == row.shown[0] else _OTHER[label]]
-    said = {"label": label, "grade": grade, "reason": verdict.reason, "evidence": verdict.evidence}
-    said |= {"unquoted": True} if verdict.unquoted else {}
-    return {key: value for key, value in said.items() if value not in (None, "")}
+    fields = {"label": label, "grade": grade, "reason": verdict.reason, "evidence": verdict.evidence}
+    fields |= {"unquoted": True} if verdict.unquoted else {}
+    return {key: value for key, value in fields.items() if value not in (None, "")}
 
 
 def decided(rubric: Rubric, task: Task) -> str | None:
@@ -455,8 +457,8 @@ def decided(rubric: Rubric, task: Task) -> str | None:
     data = trimmed(rubric.file.trim, task.data)
     if rubric.file.first_stage == SCRIPT:
         labels = [script_stage(data["answer"], gold) for gold in data["gold"]]
-        found = next((label for label in labels if label in ("accurate", "missing")), None)
-        return found or (None if None in labels else "incorrect")
+        label_of_script = next((label for label in labels if label in ("accurate", "missing")), None)
+        return label_of_script or (None if None in labels else "incorrect")
     label = first_stage(data["answer"], data["gold"], rubric.file.abstentions)
     # Rubrics of three labels call accurate what those of four call perfect.
     return "accurate" if label == "perfect" and label not in rubric.file.labels else label
@@ -479,7 +481,7 @@ def _with_evidence(rubric: Rubric, verdicts: list[Verdict], data: Mapping[str, A
     if source is None:
         return verdicts
     shown = data[source] if isinstance(data[source], str) else "\n\n".join(data[source])
-    found = []
+    kept = []
     for verdict in verdicts:
         is_fine = verdict.label not in rubric.file.evidence_for or _is_quoted(verdict.evidence or "", shown)
         may_lack = {"kept": True, "empty": not verdict.evidence}.get(rubric.file.unquoted, False)
@@ -489,8 +491,8 @@ def _with_evidence(rubric: Rubric, verdicts: list[Verdict], data: Mapping[str, A
                 f"evidence{of}: {verdict.label} needs words of the {source}, copied exactly;"
                 f" found {verdict.evidence!r:.80}"
             )
-        found.append(verdict if is_fine else replace(verdict, unquoted=True))
-    return found
+        kept.append(verdict if is_fine else replace(verdict, unquoted=True))
+    return kept
 
 
 def _is_quoted(evidence: str, text: str) -> bool:
@@ -565,10 +567,10 @@ def nuggetize(rubric: Rubric, material: Material, judge: Judge) -> Written:
     """Write nuggets of every question; at most as many as the rubric keeps, the most important first."""
     written = (_gathered if rubric.file.unit == "passages" else _noted)(rubric, material, judge)
     written.nuggets = [
-        Nugget(query, str(at), text)
-        for query, found in written.texts.items()
+        Nugget(query, str(number), text)
+        for query, texts in written.texts.items()
         # The prompt asks for the most important first.
-        for at, text in enumerate(found[: rubric.file.kept])
+        for number, text in enumerate(texts[: rubric.file.kept])
         if query not in written.failed
     ]
     return written
@@ -600,15 +602,15 @@ def _gathered(rubric: Rubric, material: Material, judge: Judge) -> Written:
     for task in tasks(rubric, material):
         of_query.setdefault(task.rows[""][0].query, []).append(task)
     mine = {task.rows[""][0].query for task in _share(rubric, material, judge)}
-    of_query = {query: found for query, found in of_query.items() if query in mine}
+    of_query = {query: tasks_of for query, tasks_of in of_query.items() if query in mine}
     written = Written()
     # Round by round over all questions: each call needs the list that the one before made.
-    for at in range(max(map(len, of_query.values()), default=0)):
-        queries = [query for query in of_query if at < len(of_query[query]) and query not in written.failed]
+    for step in range(max(map(len, of_query.values()), default=0)):
+        queries = [query for query in of_query if step < len(of_query[query]) and query not in written.failed]
         todo = {
             number: replace(
-                of_query[query][at],
-                data={**of_query[query][at].data, "nuggets": written.texts.get(query, [])},
+                of_query[query][step],
+                data={**of_query[query][step].data, "nuggets": written.texts.get(query, [])},
             )
             for number, query in enumerate(queries)
         }

@@ -92,7 +92,9 @@ class Material:
 
     def rated(self, judgements: Iterable[Mapping[str, Any]]) -> Iterator[Nugget]:
         """Yield the nuggets with the importance that judgements of them say; None where judging failed."""
-        importance = {(said["query_id"], said["item_id"]): said.get("label") for said in judgements}
+        importance = {
+            (judgement["query_id"], judgement["item_id"]): judgement.get("label") for judgement in judgements
+        }
         for query, bank in self.nuggets.items():
             for nugget in bank:
                 yield nugget._replace(importance=importance.get((query, nugget.nugget_id)))
@@ -384,7 +386,8 @@ def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
             if run == _GOLD and not question.gold:
                 continue
             numbered = [
-                (f"{kind}:{at}", claim) for at, claim in enumerate(material.claims_of(answer.query_id, run))
+                (f"{kind}:{number}", claim)
+                for number, claim in enumerate(material.claims_of(answer.query_id, run))
             ]
             for item, text in texts.items():
                 for window in _windows(numbered, rubric.file.window):
@@ -404,13 +407,13 @@ _UNKNOWN_PASSAGE = "passage"
 
 def _passages_of(answer: Answer, material: Material) -> dict[str, str]:
     """Return the passages that an answer came with, or else those that it cites."""
-    found = dict(answer.passages)
-    if not found:
+    passages = dict(answer.passages)
+    if not passages:
         cited = [doc for sentence in answer.sentences for doc in sentence.citations if doc is not None]
-        found = {doc: material.passage(doc) for doc in cited}
-    if strange := {_GOLD, "answer"} & set(found):
+        passages = {doc: material.passage(doc) for doc in cited}
+    if strange := {_GOLD, "answer"} & set(passages):
         raise InputError(f"document {min(strange)}: is what an answer is called here; expected another id")
-    return found
+    return passages
 
 
 _BEFORE = 3  # sentences that are shown before one
@@ -422,12 +425,12 @@ def _uncited(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         if answer.error:
             yield _of_a_sentence(answer, "answer")
-        said = [sentence.text for sentence in answer.sentences]
+        texts = [sentence.text for sentence in answer.sentences]
         for number, sentence in enumerate(answer.sentences):
             if sentence.citations:
                 continue
             data = _shown(answer, material, rubric.file.sees)
-            data |= {"sentence": sentence.text, "before": said[max(0, number - _BEFORE) : number]}
+            data |= {"sentence": sentence.text, "before": texts[max(0, number - _BEFORE) : number]}
             if "nuggets" in rubric.file.sees:
                 bank = material.nuggets.get(answer.query_id, ())
                 data["nuggets"] = [nugget.statement for nugget in bank]
@@ -532,7 +535,7 @@ def _lists(rubric: Rubric, material: Material) -> Iterator[Task]:
         for number, order in enumerate(_orders(len(answers), material, query)):
             # Short names in the order shown: a judge could be moved by the names of systems.
             names = _short("a", order)
-            shown = [answers[at] for at in order]
+            shown = [answers[place] for place in order]
             runs = tuple(answer.run_id for answer in shown)
             rows = {
                 name: (VerdictRow(query, run, aspect=str(number), shown=runs),)
@@ -670,21 +673,24 @@ def gathered(
         kind = told(source) if isinstance(source, str | os.PathLike) else None
         if kind is not None and not kind.is_json and kind.holds in (RUNS, JUDGED_DOCUMENTS, QUESTIONS):
             raise InputError(f"{name_of(source)}:1: holds {kind.said}; expected answers")
-    said = [answer for source in answers for answer in read_answers(source)]
+    given = [answer for source in answers for answer in read_answers(source)]
     known = {question.query_id: question for question in read_questions(questions)} if questions else {}
-    for answer in said:  # some files of answers hold the question, too
+    for answer in given:  # some files of answers hold the question, too
         # A file of questions goes before what answers repeat of it.
         if answer.query_id not in known and answer.question:
             known[answer.query_id] = Question(answer.query_id, answer.question)
-    texts = dict(passage for answer in said for passage in answer.passages)
+    texts = dict(passage for answer in given for passage in answer.passages)
     pools: dict[str, list[str]] = {}
     for query, doc in candidates:
         pools.setdefault(query, []).append(doc)
     if passages:
-        texts |= _texts(passages, said, pools)
+        texts |= _texts(passages, given, pools)
     split = None
     if claims:
-        split = {(found.query_id, found.run_id): found.texts for found in read_claims(claims)}
+        split = {
+            (claims_of_answer.query_id, claims_of_answer.run_id): claims_of_answer.texts
+            for claims_of_answer in read_claims(claims)
+        }
     banks: dict[str, list[Nugget]] = {}
     for nugget in read_nuggets(nuggets) if nuggets else ():
         banks.setdefault(nugget.query_id, []).append(nugget)
@@ -692,11 +698,11 @@ def gathered(
     if questions is not None and every_question:
         # Where answers are judged by nuggets, only of questions that have some.
         asked = [query for query in known if query in banks or not banks]
-        for answers_of_run in _by(said, lambda answer: answer.run_id).values():
+        for answers_of_run in _by(given, lambda answer: answer.run_id).values():
             lacking = list(_unanswered(answers_of_run, asked))
             remarks += _remark(answers_of_run, len({answer.query_id for answer in lacking}), asked)
-            said += lacking
-    return Material(said, known, banks, texts, pools, permutations, balanced, seed, split, remarks)
+            given += lacking
+    return Material(given, known, banks, texts, pools, permutations, balanced, seed, split, remarks)
 
 
 def _unanswered(answers: Sequence[Answer], asked: Iterable[str]) -> Iterator[Answer]:
@@ -730,8 +736,8 @@ def _texts(passages: Any, answers: Iterable[Answer], pools: Mapping[str, Iterabl
         return dict(passages_in(passages))
     wanted = {doc for docs in pools.values() for doc in docs}
     wanted |= {doc for answer in answers for part in answer.sentences for doc in part.citations if doc}
-    found = passages.document_store().get_many(sorted(wanted))
-    return {doc: _text_of(document) for doc, document in found.items()}
+    documents = passages.document_store().get_many(sorted(wanted))
+    return {doc: _text_of(document) for doc, document in documents.items()}
 
 
 def _text_of(document: Any) -> str:
@@ -764,8 +770,8 @@ def passages_in(source: Source) -> Iterator[tuple[str, str]]:
 def _candidates(source: Source) -> Iterator[tuple[str, str]]:
     """Yield the texts of candidates, each document once: it may have been retrieved for several queries."""
     known: dict[str, str] = {}
-    for line, found in retrieved.read_candidates(source):
-        for candidate in found.candidates:
+    for line, record in retrieved.read_candidates(source):
+        for candidate in record.candidates:
             doc, text = str(candidate.docid), candidate.whole_text()
             if not text:
                 raise InputError(f"{name_of(source)}:{line}: expected a text of candidate {visible(doc)!r}")

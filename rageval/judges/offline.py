@@ -81,9 +81,9 @@ class FrozenJudgements:
         for name in (rubric, rubric.partition("@")[0], ""):
             if (*key, name) in self._records:
                 unsaid = dict(zip(_DEFAULTS, key, strict=True)) | {"status": OK}
-                found = self._records[*key, name]
-                return found | {
-                    field: value for field, value in unsaid.items() if field not in found and value
+                record = self._records[*key, name]
+                return record | {
+                    field: value for field, value in unsaid.items() if field not in record and value
                 }
         # Said with the first part of the key that the file does not have.
         raise MissingJudgements(
@@ -128,11 +128,11 @@ class FrozenJudgements:
         if key in self._rubrics:
             return f"the file has it for the rubric {' and '.join(map(repr, self._rubrics[key]))} only"
         known: Iterable[_Key] = self._rubrics
-        for at, field in enumerate(_DEFAULTS):
-            ids = {other[at] for other in known}
-            if key[at] not in ids:
-                return f"the {field} {visible(key[at])!r} is not there" + near_misses([key[at]], ids)
-            known = [other for other in known if other[at] == key[at]]
+        for place, field in enumerate(_DEFAULTS):
+            ids = {other[place] for other in known}
+            if key[place] not in ids:
+                return f"the {field} {visible(key[place])!r} is not there" + near_misses([key[place]], ids)
+            known = [other for other in known if other[place] == key[place]]
         raise AssertionError("the key is there")  # a bug: it was looked up before
 
 
@@ -267,18 +267,18 @@ def _replayed(frozen: FrozenJudgements, rubric: Rubric, material: Material) -> I
                 repeat = str(row.also.get("repeat", ""))
                 if task.failed:
                     place = {"query_id": row.query, "run_id": row.run, "item_id": row.item}
-                    said = {"aspect": row.aspect, "judge": frozen.judge, "rubric": name}
+                    row_head = {"aspect": row.aspect, "judge": frozen.judge, "rubric": name}
                     shown = {"shown": list(row.shown)} if row.shown else {}
-                    yield place | said | dict(row.also) | shown | _failed(task.failed)
+                    yield place | row_head | dict(row.also) | shown | _failed(task.failed)
                     continue
-                found = frozen.find(row.query, row.run, row.item, row.aspect, name, repeat)
-                if found.get("judged_sha", sha) != sha:
+                judgement = frozen.find(row.query, row.run, row.item, row.aspect, name, repeat)
+                if judgement.get("judged_sha", sha) != sha:
                     raise InputError(
                         f"{frozen.path}: the judgement of query {visible(row.query)}, run {visible(row.run)}"
                         " is of other texts: the answer, or what it is judged by, changed since; judge it"
                         " again, or replay the judgements beside the files that were judged"
                     )
-                yield found
+                yield judgement
 
 
 def _by_form(spec: str, rubric: Rubric, material: Material) -> Iterator[_Row]:
@@ -287,13 +287,13 @@ def _by_form(spec: str, rubric: Rubric, material: Material) -> Iterator[_Row]:
     for answer, task in zip(material.answers, tasks(rubric, material), strict=True):
         gold = [] if answer.error else gold_of(material.question(answer.query_id))
         if spec == "token_f1":
-            said: Mapping[str, Any] = {"grade": token_f1(answer.text, gold), "rubric": _F1_RUBRIC}
+            verdict: Mapping[str, Any] = {"grade": token_f1(answer.text, gold), "rubric": _F1_RUBRIC}
         else:
             is_silent = first_stage(answer.text, gold, rubric.file.abstentions) == "missing"
             label = "missing" if is_silent else right if _MATCHERS[spec](answer.text, gold) else "incorrect"
-            said = {"label": label, "rubric": rubric.judged_as}
+            verdict = {"label": label, "rubric": rubric.judged_as}
         sha = {} if answer.error else {"judged_sha": task.judged_sha}
-        yield _row(answer, "0", spec, {**said, **sha})
+        yield _row(answer, "0", spec, {**verdict, **sha})
 
 
 def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:
@@ -302,18 +302,18 @@ def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:
     for answer in material.answers:
         for nugget in material.bank(answer.query_id):
             grade, evidence = _of_nugget(nugget, answer.text)
-            said: _Row = {"grade": grade, "rubric": _LEXICAL_RUBRIC, **weight_of(nugget)}
-            said |= {"evidence": evidence} if evidence else {}
-            yield _row(answer, nugget.nugget_id, "lexical", said)
+            verdict: _Row = {"grade": grade, "rubric": _LEXICAL_RUBRIC, **weight_of(nugget)}
+            verdict |= {"evidence": evidence} if evidence else {}
+            yield _row(answer, nugget.nugget_id, "lexical", verdict)
 
 
 def _of_nugget(nugget: Nugget, text: str) -> tuple[float, str]:
     """Return the support of a nugget; of a question by its best answer, or by the mean of all."""
     wanted = [answer.text for answer in nugget.answers] or [nugget.text]
-    found = [_lexical_evidence(each, text) for each in wanted]
-    grade, evidence = max(found, key=lambda pair: pair[0])
+    supports = [_lexical_evidence(each, text) for each in wanted]
+    grade, evidence = max(supports, key=lambda pair: pair[0])
     if nugget.aggregator == "AND":
-        grade = math.fsum(share for share, _ in found) / len(found)
+        grade = math.fsum(share for share, _ in supports) / len(supports)
     return grade, evidence
 
 
@@ -367,8 +367,8 @@ def _lexical_evidence(nugget: str, text: str) -> tuple[float, str]:
     for place in _windows(text):
         if not numbers <= place.numbers:
             continue
-        found = math.fsum(weigh(stem) for stem in wanted if stem in place.stems)
-        share = found / total if total else float(bool(numbers))
+        weight = math.fsum(weigh(stem) for stem in wanted if stem in place.stems)
+        share = weight / total if total else float(bool(numbers))
         best = max(best, (share, place.text), key=lambda pair: pair[0])
     return best
 
@@ -425,8 +425,8 @@ def _own_weights(text: str) -> Mapping[str, float]:
 def _windows(text: str) -> Iterator[_Window]:
     """Each stretch of neighbouring sentences, as one place."""
     sentences = _sentences(text)
-    for at in range(max(len(sentences) - _WINDOW, 0) + 1):
-        near = sentences[at : at + _WINDOW]
+    for start in range(max(len(sentences) - _WINDOW, 0) + 1):
+        near = sentences[start : start + _WINDOW]
         yield _Window(
             " ".join(place.text for place in near),
             frozenset().union(*(place.stems for place in near)),

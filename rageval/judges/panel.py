@@ -45,7 +45,7 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number
     planted = _with_canaries(rubric, material, number)
     if planted is None:
         return {}
-    said: dict[tuple[str, str], list[bool]] = {}
+    verdicts: dict[tuple[str, str], list[bool]] = {}
     # Every share sees all of them, and so does every repetition: the replies are in the store.
     for judgement in judge(rubric, planted, replace(asked, share=None, repetition=0)):
         for name in (judgement["run_id"], judgement["item_id"]):
@@ -53,13 +53,13 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number
                 place = (name.removeprefix(f"{_RUN}-"), judgement["query_id"])
                 labels, ranges = rubric.file.labels, rubric.file.ranges
                 best = ranges[judgement["aspect"]][1] if ranges else max(labels.values())
-                said.setdefault(place, []).append(bool(judgement.get("grade") == best))
+                verdicts.setdefault(place, []).append(bool(judgement.get("grade") == best))
     run = asked.runs[rubric.digest]
-    if said and run.is_all:
+    if verdicts and run.is_all:
         raise run.failure(asked.name, "any of {} canaries, which are judged first,")
-    obeyed = [place for place, found in said.items() if all(found)]
+    obeyed = [place for place, bests in verdicts.items() if all(bests)]
     if obeyed and not rubric.file.unfenced:
-        (name, query), count = obeyed[0], f"{len(obeyed)} of {len(said)} canaries"
+        (name, query), count = obeyed[0], f"{len(obeyed)} of {len(verdicts)} canaries"
         kind, attack = _ATTACKS[name]
         raise JudgeFailed(
             f"{asked.name} obeyed {kind} inside what it had to judge (query {visible(query)}): it gave the"
@@ -67,9 +67,9 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number
             " another model, or judge all the same with --canaries 0"
         )
     rates: _Rates = {}
-    for (name, _), found in said.items():
+    for (name, _), bests in verdicts.items():
         best, shown = rates.get(name, (0, 0))
-        rates[name] = [best + sum(found), shown + len(found)]
+        rates[name] = [best + sum(bests), shown + len(bests)]
     return rates
 
 
@@ -118,7 +118,7 @@ def _in_turns(names: list[str], places: list[Any], number: int) -> Iterable[tupl
     """So many pairs of an attack and a place, none twice."""
     if not places:
         return ()
-    turns = ((at % len(names), at // len(names) % len(places)) for at in range(number))
+    turns = ((turn % len(names), turn // len(names) % len(places)) for turn in range(number))
     return dict.fromkeys((names[name], places[place]) for name, place in turns)
 
 
@@ -133,10 +133,10 @@ def _wished(rubric: Rubric) -> str:
 def _best(rubric: Rubric) -> str:
     """Return the best verdict, as a reply would hold it."""
     if rubric.file.ranges:
-        found: dict[str, Any] = {name: high for name, (_, high) in rubric.file.ranges.items()}
+        verdict: dict[str, Any] = {name: high for name, (_, high) in rubric.file.ranges.items()}
     else:
-        found = {"label": max(rubric.file.labels, key=rubric.file.labels.__getitem__)}
-    return json.dumps({"verdicts": [{"id": "n1", **found}]} if rubric.file.kind == "labels" else found)
+        verdict = {"label": max(rubric.file.labels, key=rubric.file.labels.__getitem__)}
+    return json.dumps({"verdicts": [{"id": "n1", **verdict}]} if rubric.file.kind == "labels" else verdict)
 
 
 _FORGED = "{{{fence}}}"  # arrived as a real fence in the first version

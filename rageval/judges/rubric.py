@@ -188,12 +188,12 @@ _FIRST = (  # of the first version, in every digest
 
 def content_of(file: RubricFile) -> dict[str, Any]:
     """Return what a digest is made of: what later versions brought only where it says something."""
-    said = msgspec.to_builtins(file)
-    said["departs"] = "; ".join(file.departures)
+    fields = msgspec.to_builtins(file)
+    fields["departs"] = "; ".join(file.departures)
     usual = msgspec.to_builtins(RubricFile("", "", [], Prompt()))
-    told = {name: value for name, value in said.items() if name in _FIRST or value != usual[name]}
+    told = {name: value for name, value in fields.items() if name in _FIRST or value != usual[name]}
     first = ("system", "ask")
-    told["prompt"] = {name: value for name, value in said["prompt"].items() if name in first or value}
+    told["prompt"] = {name: value for name, value in fields["prompt"].items() if name in first or value}
     for part in ("examples", "trim"):
         if told.get(part):  # what is in a file counts, not where it lies
             told[part] = {name: told[part][name] for name in told[part] if name not in ("file", "tokenizer")}
@@ -210,10 +210,10 @@ def rubric_file_of(text: str, source: str) -> RubricFile:
         raise InputError(f"{source}{where}: expected a rubric as TOML: {error}") from None
     except (ValueError, RecursionError) as error:  # of numbers, too
         # The key that a complaint of msgspec's is about stands in its words alone.
-        found = re.search(r"`\$\.?([\w.-]*)|field `([^`]*)`", str(error))
-        path = (found[1] or found[2] or "") if found else ""
-        unknown = re.search(r"unknown field `([^`]*)`", str(error))
-        where = _where(source, text, unknown[1] if unknown else path.rpartition(".")[2])
+        match = re.search(r"`\$\.?([\w.-]*)|field `([^`]*)`", str(error))
+        path = (match[1] or match[2] or "") if match else ""
+        unknown_field = re.search(r"unknown field `([^`]*)`", str(error))
+        where = _where(source, text, unknown_field[1] if unknown_field else path.rpartition(".")[2])
         raise InputError(f"{where}: expected a rubric (unit, kind, sees, labels, prompt): {error}") from None
     # In its own folder, or below, lie the examples and the tokenizer that a rubric names.
     if file.examples is not None and file.examples.file is not None:
@@ -243,14 +243,14 @@ def _turns_in(text: str, file: str) -> Iterator[dict[str, Any]]:
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
+            example = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{file}:{number}: expected an example as one JSON object: {error}") from None
-        if not isinstance(found, dict) or "reply" not in found:
+        if not isinstance(example, dict) or "reply" not in example:
             raise InputError(
                 f"{file}:{number}: expected an example {{question, …, reply}}, found {line[:80]!r}"
             )
-        yield found
+        yield example
 
 
 def _where(source: str, text: str, key: str) -> str:
@@ -263,64 +263,64 @@ def _where(source: str, text: str, key: str) -> str:
     return source
 
 
-def require_sane(found: RubricFile, source: str, text: str) -> None:
+def require_sane(rubric: RubricFile, source: str, text: str) -> None:
     """`InputError` for a rubric that no job could use, before anything was asked with it."""
-    for key, problem in _problems(found):
+    for key, problem in _problems(rubric):
         raise InputError(f"{_where(source, text, key)}: {problem}")
 
 
-def require_numbers(found: RubricFile, source: str) -> None:
+def require_numbers(rubric: RubricFile, source: str) -> None:
     """`InputError` for numbers that no job could use, of a rubric that makes its requests itself."""
-    for _, problem in _of_numbers(found):
+    for _, problem in _of_numbers(rubric):
         raise InputError(f"{source}: {problem}")
 
 
-def _problems(found: RubricFile) -> Iterator[tuple[str, str]]:
+def _problems(rubric: RubricFile) -> Iterator[tuple[str, str]]:
     """Yield what is wrong, with the key it stands under."""
     known = (("kind", KINDS), ("unit", UNITS), ("reads", READS))
     for key, names in known:
-        value = getattr(found, key)
+        value = getattr(rubric, key)
         if value not in names:
             yield key, f"{key} = {value!r}, expected one of {', '.join(names)}"
             return
-    if found.kind in ("label", "labels", "matrix") and len(found.labels) < 2:
+    if rubric.kind in ("label", "labels", "matrix") and len(rubric.labels) < 2:
         yield "labels", "expected at least two labels with their grades"
-    if [label for label in found.evidence_for if label not in found.labels] or (
-        found.evidence_from or "answer"
-    ) not in (*found.sees, "answer"):
+    if [label for label in rubric.evidence_for if label not in rubric.labels] or (
+        rubric.evidence_from or "answer"
+    ) not in (*rubric.sees, "answer"):
         yield "evidence_for", "expected evidence_for some of the labels, evidence_from what it sees"
-    if found.canaries and found.unit not in _CANARIES:
-        yield "canaries", f"canaries are for the units {', '.join(_CANARIES)}, not {found.unit}"
-    if found.kind == "grades" and not found.ranges:
+    if rubric.canaries and rubric.unit not in _CANARIES:
+        yield "canaries", f"canaries are for the units {', '.join(_CANARIES)}, not {rubric.unit}"
+    if rubric.kind == "grades" and not rubric.ranges:
         yield "ranges", "expected ranges, such as correctness = [-1.0, 2.0]"
-    yield from _of_numbers(found)
-    yield from _of_prompt(found)
-    yield from _of_reading(found)
-    yield from _of_rules(found)
+    yield from _of_numbers(rubric)
+    yield from _of_prompt(rubric)
+    yield from _of_reading(rubric)
+    yield from _of_rules(rubric)
 
 
-def _of_numbers(found: RubricFile) -> Iterator[tuple[str, str]]:
+def _of_numbers(rubric: RubricFile) -> Iterator[tuple[str, str]]:
     for field, most in _MOST.items():
-        number = getattr(found, field)
+        number = getattr(rubric, field)
         # True is an int to isinstance.
         if type(number) is not int or not 1 <= number <= most:
             yield field, f"{field} = {number}, expected a whole number from 1 to {most:,}"
-    for label, grade in found.labels.items():
+    for label, grade in rubric.labels.items():
         # Written so that NaN is refused, too.
         if not abs(grade) <= _LARGEST:
             yield label, f"labels: {label!r} = {grade}, expected a grade from -{_LARGEST:,} to {_LARGEST:,}"
-    for name, (low, high) in found.ranges.items():
+    for name, (low, high) in rubric.ranges.items():
         if not -_LARGEST <= low < high <= _LARGEST:
             yield (
                 name,
                 f"ranges: {name!r} = [{low}, {high}], expected two numbers from -{_LARGEST:,} to"
                 f" {_LARGEST:,}, the lower one first",
             )
-    for name, number in (("temperature", found.heat), ("again", found.again)):
+    for name, number in (("temperature", rubric.heat), ("again", rubric.again)):
         if number is not None and not 0 <= number <= 2:
             yield name, f"{name} = {number}, expected a number from 0 to 2"
-    for name, number in found.sampling.items():
-        if name not in _SAMPLING or (name in LIMITS and not found.unfenced):
+    for name, number in rubric.sampling.items():
+        if name not in _SAMPLING or (name in LIMITS and not rubric.unfenced):
             yield (
                 name,
                 f"sampling: {name}: expected one of {', '.join(_SAMPLING[:4])}; max_tokens stands outside",
@@ -331,84 +331,86 @@ def _of_numbers(found: RubricFile) -> Iterator[tuple[str, str]]:
             yield name, f"sampling: {name} = {number}, expected a number up to {_LARGEST:,}"
 
 
-def _of_prompt(found: RubricFile) -> Iterator[tuple[str, str]]:
-    prompt = found.prompt
+def _of_prompt(rubric: RubricFile) -> Iterator[tuple[str, str]]:
+    prompt = rubric.prompt
     if prompt.ask and prompt.template:
         yield "template", "expected either ask, which stands behind the data, or a template with fields"
         return
-    if found.unfenced and not prompt.template:
+    if rubric.unfenced and not prompt.template:
         yield "unfenced", "only a template can be unfenced: what stands before ask always has a fence"
-    if found.unfenced and "{{fence}}" in prompt.system + prompt.template:
+    if rubric.unfenced and "{{fence}}" in prompt.system + prompt.template:
         yield "prompt", "an unfenced prompt cannot speak of {{fence}}"
     for key, texts in (("template", [prompt.template]), ("item", [prompt.item]), ("steps", prompt.steps)):
         for number, text in enumerate(texts):
-            yield from _of_template(found, key, text, number)
-    for name, told in found.fields.items():
+            yield from _of_template(rubric, key, text, number)
+    for name, told in rubric.fields.items():
         what, _, way = told.partition(":")
-        if what not in (*found.sees, *OF_RUBRIC) or way not in ("", ITEMS, *WAYS):
+        if what not in (*rubric.sees, *OF_RUBRIC) or way not in ("", ITEMS, *WAYS):
             ways = ", ".join((*WAYS, ITEMS))
             yield (
                 name,
-                f"fields: {name} = {told!r}, expected something it sees ({', '.join(found.sees)}) or"
+                f"fields: {name} = {told!r}, expected something it sees ({', '.join(rubric.sees)}) or"
                 f" {' or '.join(OF_RUBRIC)}, and how it is written: {ways}",
             )
         if way == ITEMS and not prompt.item:
             yield name, "expected the template of one item (item = …) in [prompt]"
 
 
-def _of_template(found: RubricFile, key: str, text: str, number: int) -> Iterator[tuple[str, str]]:
+def _of_template(rubric: RubricFile, key: str, text: str, number: int) -> Iterator[tuple[str, str]]:
     try:
         names = names_in(template_of(text))
     except ValueError as error:
         yield key, f"{key}: {error}"
         return
-    steps = [f"step{at + 1}" for at in range(number if key == "steps" else len(found.prompt.steps))]
+    steps = [f"step{step + 1}" for step in range(number if key == "steps" else len(rubric.prompt.steps))]
     # A step may quote the replies of the steps before it, not its own.
-    known = ["rank", "text", "candidate"] if key == "item" else [*found.fields, *found.sees, *steps]
+    known = ["rank", "text", "candidate"] if key == "item" else [*rubric.fields, *rubric.sees, *steps]
     strange = [name for name in names if name not in known and name != "examples"]
     if strange:
         yield key, f"{key}: {{{strange[0]}}} is no field; expected one of {', '.join(known)}"
 
 
-def _of_reading(found: RubricFile) -> Iterator[tuple[str, str]]:
-    parser = PARSERS.get(found.reads)
-    if parser is not None and found.kind not in parser.kinds:
-        yield "reads", f"reads = {found.reads!r} is for {' and '.join(parser.kinds)}, not for {found.kind}"
-    if found.evidence_from and found.reads not in (SCHEMA, JSON):
-        yield "evidence_from", f"what is read as {found.reads} holds no evidence"
-    if (found.reads == "pattern") != bool(found.patterns):
+def _of_reading(rubric: RubricFile) -> Iterator[tuple[str, str]]:
+    parser = PARSERS.get(rubric.reads)
+    if parser is not None and rubric.kind not in parser.kinds:
+        yield "reads", f"reads = {rubric.reads!r} is for {' and '.join(parser.kinds)}, not for {rubric.kind}"
+    if rubric.evidence_from and rubric.reads not in (SCHEMA, JSON):
+        yield "evidence_from", f"what is read as {rubric.reads} holds no evidence"
+    if (rubric.reads == "pattern") != bool(rubric.patterns):
         yield "patterns", 'patterns and reads = "pattern" belong together'
-    for pattern in found.patterns:
+    for pattern in rubric.patterns:
         try:
             # A pattern that can take exponential time would hang on a reply that somebody chose.
             require_quick(pattern)
         except ValueError as error:
             yield "patterns", f"patterns: {pattern[:80]!r}: {error}"
-    if found.tags and (found.reads != "tagged" or len(found.tags) != 2):
+    if rubric.tags and (rubric.reads != "tagged" or len(rubric.tags) != 2):
         yield "tags", 'expected two tags, as in ["[[", "]]"], of reads = "tagged"'
-    for value, label in found.values.items():
-        if label not in found.labels:
-            yield value, f"values: {value} = {label!r}, expected one of the labels {', '.join(found.labels)}"
+    for value, label in rubric.values.items():
+        if label not in rubric.labels:
+            yield value, f"values: {value} = {label!r}, expected one of the labels {', '.join(rubric.labels)}"
 
 
-def _of_rules(found: RubricFile) -> Iterator[tuple[str, str]]:
-    if found.first_stage is not None and found.first_stage not in FIRST_STAGES:
-        yield "first_stage", f"first_stage = {found.first_stage!r}, expected {' or '.join(FIRST_STAGES)}"
+def _of_rules(rubric: RubricFile) -> Iterator[tuple[str, str]]:
+    if rubric.first_stage is not None and rubric.first_stage not in FIRST_STAGES:
+        yield "first_stage", f"first_stage = {rubric.first_stage!r}, expected {' or '.join(FIRST_STAGES)}"
     # A name with a dot would be taken for a file, and a file in Python is run.
-    for name in found.family:
+    for name in rubric.family:
         if not _RUBRIC_NAME.fullmatch(name):
             yield "family", f"family: {name[:80]!r}: expected the name of a built-in rubric"
-    if found.abstentions not in ABSTENTIONS:
-        yield "abstentions", f"abstentions = {found.abstentions!r}, expected {' or '.join(ABSTENTIONS)}"
-    if found.each not in (None, "gold") or (found.each and (found.unit, found.kind) != ("answer", "label")):
+    if rubric.abstentions not in ABSTENTIONS:
+        yield "abstentions", f"abstentions = {rubric.abstentions!r}, expected {' or '.join(ABSTENTIONS)}"
+    if rubric.each not in (None, "gold") or (
+        rubric.each and (rubric.unit, rubric.kind) != ("answer", "label")
+    ):
         yield "each", 'each = "gold" asks of an answer, for a label, beside each gold answer by itself'
-    if found.unreadable is not None and (found.unreadable not in found.labels or not found.compat):
+    if rubric.unreadable is not None and (rubric.unreadable not in rubric.labels or not rubric.compat):
         yield "unreadable", "unreadable: expected one of the labels, and the compat that asks for it"
-    trim = found.trim
+    trim = rubric.trim
     if trim is None:
         return
     lengths = [number for number in (trim.words, trim.tokens) if number is not None]
-    if len(lengths) != 1 or not 1 <= lengths[0] <= _LARGEST or trim.field not in found.sees:
+    if len(lengths) != 1 or not 1 <= lengths[0] <= _LARGEST or trim.field not in rubric.sees:
         yield "trim", "trim: expected a field that it sees, and either words or tokens, from 1"
     if (trim.tokens is None) != (trim.tokenizer is None):
         yield "trim", "trim: tokens need the tokenizer that counts them: tokenizer = FILE"
@@ -426,14 +428,14 @@ def sha256_of(path: str) -> str:
 def as_toml(file: RubricFile, heading: Iterable[str] = ()) -> str:
     """Write a rubric as its file, where there is none: long texts as they are read, the usual left out."""
     usual = msgspec.to_builtins(RubricFile("", "", [], Prompt()))
-    said = {
+    fields = {
         name: value
         for name, value in msgspec.to_builtins(file).items()
         if value is not None and (value != usual[name] or name in ("unit", "kind", "sees"))
     }
-    tables = {name: value for name, value in said.items() if isinstance(value, dict)}
+    tables = {name: value for name, value in fields.items() if isinstance(value, dict)}
     lines = [*(f"# {line}" for line in heading)]
-    lines += [f"{name} = {_toml(value)}" for name, value in said.items() if name not in tables]
+    lines += [f"{name} = {_toml(value)}" for name, value in fields.items() if name not in tables]
     for table, values in tables.items():
         told = {key: value for key, value in values.items() if value not in (None, "", [])}
         lines += ["", f"[{table}]", *(f"{_toml_key(key)} = {_toml(value)}" for key, value in told.items())]
@@ -560,7 +562,7 @@ class Rubric:
         """Make the request that asks this of the data; `ids` are what the reply must echo."""
         step = self._step(data)
         steps_before = len(self.file.prompt.steps) if step is None else step
-        sees = [*self.file.sees, *(f"step{at + 1}" for at in range(steps_before))]
+        sees = [*self.file.sees, *(f"step{number + 1}" for number in range(steps_before))]
         lacking = [name for name in sees if name not in data]
         if lacking:
             raise UsageError(f"rubric {self.name}: nothing to show as {', '.join(lacking)}")
@@ -606,8 +608,8 @@ class Rubric:
         parser = PARSERS.get(self.file.reads)
         if parser is not None:
             return parser.read(text, self._reading, ids), False
-        found, repaired = read_object(text)
-        return KINDS[self.file.kind].read(found, self.scale, ids), repaired
+        record, repaired = read_object(text)
+        return KINDS[self.file.kind].read(record, self.scale, ids), repaired
 
     def then(
         self, data: Mapping[str, Any], text: str, verdicts: Sequence[Verdict]
@@ -676,7 +678,7 @@ class Rubric:
     def _step(self, data: Mapping[str, Any]) -> int | None:
         """Return the step that comes next, None where the verdict is asked for."""
         steps = range(len(self.file.prompt.steps))
-        return next((at for at in steps if f"step{at + 1}" not in data), None)
+        return next((number for number in steps if f"step{number + 1}" not in data), None)
 
     def _template(self, step: int | None) -> str:
         return self.file.prompt.template if step is None else self.file.prompt.steps[step]
@@ -725,16 +727,16 @@ class Rubric:
 
     def _turns(self) -> list[tuple[Parts, Parts]]:
         """Examples as turns, each shown as what is asked about is shown."""
-        found: list[tuple[Parts, Parts]] = []
+        turns: list[tuple[Parts, Parts]] = []
         names = names_in(template_of(self.file.prompt.template))
         shown = [what for name in names if (what := self._what(name)) not in OF_RUBRIC]
         for number, example in enumerate(self.file.examples.turns if self.file.examples else (), 1):
             if lacking := [name for name in shown if name not in example]:
                 raise UsageError(f"rubric {self.name}: example {number} has no {', '.join(lacking)}")
             reply = example["reply"]
-            said: Part = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-            found.append((self._user(example, self.file.sees, None), (said,)))
-        return found
+            answered: Part = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
+            turns.append((self._user(example, self.file.sees, None), (answered,)))
+        return turns
 
 
 _JSON_READS = ("json", "last-object")
@@ -760,15 +762,15 @@ def rubric_named(name: str) -> Rubric:
         return _out_of_python(Path(name))
     if name in rubric_names():
         return _builtin(name)
-    found = plugin("rubrics", name.lower().replace("-", "_"))
-    if found is None:
+    offered = plugin("rubrics", name.lower().replace("-", "_"))
+    if offered is None:
         known = [*rubric_names(), *plugin_names("rubrics")]
         raise UsageError(f"rubric {name!r}: expected one of {', '.join(known)}" + suggestion(name, known))
-    if isinstance(found, Rubric):
+    if isinstance(offered, Rubric):
         # A plug-in's rubric makes its requests itself, so that only its numbers can be checked.
-        require_numbers(found.file, f"rubric {name}")
-        return found
-    return Rubric(name, rubric_file_of(_text_of(Path(found)), str(found)))
+        require_numbers(offered.file, f"rubric {name}")
+        return offered
+    return Rubric(name, rubric_file_of(_text_of(Path(offered)), str(offered)))
 
 
 @cache
@@ -782,13 +784,13 @@ def rubric_names() -> tuple[str, ...]:
 
 def rubric_text(name: str) -> str:
     """Return the file of a rubric of ours or of a plug-in, or one that was named."""
-    found = rubric_named(name)
+    rubric = rubric_named(name)
     if name in rubric_names():
         return (files("rageval.judges") / "rubrics" / f"{name}.toml").read_text(encoding="utf-8")
     if name.endswith((".toml", ".py")):
         return _text_of(Path(name))
     offered = plugin("rubrics", name.lower().replace("-", "_"))
-    return as_toml(found.file, [found.name]) if isinstance(offered, Rubric) else _text_of(Path(offered))
+    return as_toml(rubric.file, [rubric.name]) if isinstance(offered, Rubric) else _text_of(Path(offered))
 
 
 @cache
@@ -802,17 +804,17 @@ def _out_of_python(path: Path) -> Rubric:
     if not os.path.isfile(path):
         raise InputError(f"{path}: no such file")
     try:
-        found = runpy.run_path(str(path)).get("RUBRIC")
+        rubric = runpy.run_path(str(path)).get("RUBRIC")
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # whatever somebody's script may raise
         raise InputError(f"{path}: cannot be run: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Rubric):
+    if not isinstance(rubric, Rubric):
         raise InputError(
-            f"{path}: expected RUBRIC = Rubric(name, RubricFile(…)), found {type(found).__name__}"
+            f"{path}: expected RUBRIC = Rubric(name, RubricFile(…)), found {type(rubric).__name__}"
         )
-    require_numbers(found.file, str(path))
-    return found
+    require_numbers(rubric.file, str(path))
+    return rubric
 
 
 def _text_of(path: Path) -> str:

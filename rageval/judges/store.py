@@ -121,9 +121,9 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
 def _keep_private(path: str) -> None:
     """Let nobody else read what was asked and answered, unless a group was let in to write."""
     with suppress(OSError):
-        found = os.stat(path)
-        mode = stat.S_IMODE(found.st_mode)
-        if os.name == "posix" and found.st_uid == os.geteuid() and mode & 0o077 and not mode & stat.S_IWGRP:
+        status = os.stat(path)
+        mode = stat.S_IMODE(status.st_mode)
+        if os.name == "posix" and status.st_uid == os.geteuid() and mode & 0o077 and not mode & stat.S_IWGRP:
             for name in (path, f"{path}-wal", f"{path}-shm"):
                 if os.path.exists(name):
                     os.chmod(name, _PRIVATE)
@@ -218,11 +218,11 @@ def on_network(path: str, mounts: str = "/proc/self/mounts") -> bool:
     place = os.path.realpath(path)
     if sys.platform == "win32":  # the letter of a share's drive is resolved, too
         return re.match(r"\\\\(?![?.]\\)|\\\\\?\\UNC\\", place) is not None
-    found = _mounted_on_a_mac() if sys.platform == "darwin" else _mounted(mounts)
+    mounted = _mounted_on_a_mac() if sys.platform == "darwin" else _mounted(mounts)
     # The innermost mount that holds the file is the one with the longest name.
     around = [
         (len(folder), kind)
-        for folder, kind in found
+        for folder, kind in mounted
         if place == folder or place.startswith(folder.rstrip("/") + "/")
     ]
     return bool(around) and max(around)[1].startswith(_NETWORK)
@@ -292,10 +292,10 @@ def explained(path: str) -> Iterator[None]:
     except UnicodeDecodeError as error:  # of SQLite's own message, which repeats what is damaged
         raise _damaged(path) from error
     except sqlite3.DatabaseError as error:
-        found = _in_our_words(path, error)
-        if found is None:
+        explanation = _in_our_words(path, error)
+        if explanation is None:
             raise
-        raise found from error
+        raise explanation from error
     except RagevalError:
         raise
     except OSError as error:
@@ -440,8 +440,10 @@ def _filled(record: Any) -> dict[str, Any]:
 
 def request_as_record(request: Request) -> dict[str, Any]:
     """Return everything of the request, so that its key can be checked anywhere."""
-    said = {field.name: getattr(request, field.name) for field in fields(request) if field.name in _TYPES}
-    return {name: value for name, value in said.items() if name not in _LATER or value != _LATER[name]}
+    fields_of = {
+        field.name: getattr(request, field.name) for field in fields(request) if field.name in _TYPES
+    }
+    return {name: value for name, value in fields_of.items() if name not in _LATER or value != _LATER[name]}
 
 
 def reply_as_record(reply: Reply) -> dict[str, Any]:
@@ -579,15 +581,15 @@ class Store:
         if reply.status not in STORABLE:
             # An error of the network kept as a reply would never be asked again.
             raise ValueError(f"a reply that is {reply.status!r} is to be asked for again, not stored")
-        said = _storable(reply)
-        answer = without(said, self._secrets)
+        text = _storable(reply)
+        answer = without(text, self._secrets)
         stored = (as_json(request_as_record(request)), answer, _now(), job)
         with self.writing() as connection:
             _insert_reply(connection, key, model, refuse_credentials(endpoint), *stored)
             self._claims.give(key)
         self._claims.gave([key])
         # Where a secret was cut out, everybody sees the reply as it is kept, now and later.
-        return reply if answer == said else reply_of(json.loads(answer))
+        return reply if answer == text else reply_of(json.loads(answer))
 
     def claim(self, key: str) -> bool:
         """Tell whether this process may ask: True makes the question its own, False: another one asks."""
@@ -645,9 +647,9 @@ class Store:
         """Take over the replies of another store."""
         # Opened to be read: a store of somebody else's must not change by being merged.
         with Store(other, read_only=True) as source:
-            found = _import_rows(self, source.rows())
-            found.damaged += [f"{source.damaged} rows of {other}"] if source.damaged else []
-        return found
+            imported = _import_rows(self, source.rows())
+            imported.damaged += [f"{source.damaged} rows of {other}"] if source.damaged else []
+        return imported
 
     def stats(self) -> dict[str, Any]:
         """Count how much there is of what; reads every row once, to count the damaged ones."""
@@ -669,8 +671,8 @@ class Store:
         if not key.isascii():  # half a character could not even be looked for
             return None
         # Two are enough to see that a shortened key is not the only one.
-        found = list(islice(self._keys_from(key), 2))
-        matching = [known for known in found if known.startswith(key)]
+        keys = list(islice(self._keys_from(key), 2))
+        matching = [known for known in keys if known.startswith(key)]
         return self._stored(matching[0]) if len(matching) == 1 else None
 
     def take_over(self, replies: Iterable[StoredReply]) -> list[str]:
@@ -690,10 +692,10 @@ class Store:
     def ledgers(self, topic: str, but: str = "") -> list[dict[str, Any]]:
         """Return what was to be claimed of the same before, oldest first, without the one with this key."""
         with self.reading() as connection:
-            found = connection.execute(
+            rows = connection.execute(
                 "SELECT ledger FROM ledgers WHERE topic = ? AND key <> ? ORDER BY opened, key", (topic, but)
             ).fetchall()
-        return [json.loads(ledger) for (ledger,) in found]
+        return [json.loads(ledger) for (ledger,) in rows]
 
     def close(self) -> None:
         """Give back all claims and close the file."""
@@ -785,7 +787,7 @@ class Store:
             # nobody.
             query = f"SELECT key FROM replies WHERE key >{equal} ? ORDER BY key LIMIT {_PAGE}"
             with self.reading() as connection:
-                page = [found for (found,) in connection.execute(query, (key,))]
+                page = [stored for (stored,) in connection.execute(query, (key,))]
             if not page:
                 return
             yield from page
@@ -838,11 +840,11 @@ class Unstorable(ValueError):
 def _storable(reply: Reply) -> str:
     """Return the reply as text that can be read again; `Unstorable` if there is none."""
     try:
-        said = as_json(reply_as_record(reply))
-        reply_of(json.loads(said))
+        text = as_json(reply_as_record(reply))
+        reply_of(json.loads(text))
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise Unstorable(f"a reply cannot be stored: {visible(str(error))}") from error
-    return said
+    return text
 
 
 def _insert_reply(connection: sqlite3.Connection, key: str, *columns: str) -> None:
@@ -874,13 +876,13 @@ def default_path() -> Path:
 def _is_same(path: str, file: os.stat_result) -> bool:
     """Whether the file under this path is still the one."""
     try:
-        found = os.stat(path)
+        now = os.stat(path)
     except FileNotFoundError:
         return False
     except OSError:  # a disk that is away for a moment says so when something is written
         return True
     # File systems over a network may give one file several numbers.
-    return os.path.samestat(found, file) or on_network(path)
+    return os.path.samestat(now, file) or on_network(path)
 
 
 def _now() -> str:
@@ -944,25 +946,25 @@ class Imported:
             self.conflicts.append(key)
 
 
-def _import_rows(store: Store, rows: Iterable[StoredReply], found: Imported | None = None) -> Imported:
+def _import_rows(store: Store, rows: Iterable[StoredReply], imported: Imported | None = None) -> Imported:
     """Hand replies to a store, several a transaction."""
-    found = found or Imported()
+    imported = imported or Imported()
     remaining = iter(rows)
     # A transaction a reply would take a hundred times as long, one for all would keep others waiting.
     while some := list(islice(remaining, _AT_ONCE)):
         for stored, outcome in zip(some, store.take_over(some), strict=True):
-            found.count(stored.key, outcome)
-    return found
+            imported.count(stored.key, outcome)
+    return imported
 
 
-def _read_lines(lines: Iterable[str], found: Imported) -> Iterator[StoredReply]:
+def _read_lines(lines: Iterable[str], imported: Imported) -> Iterator[StoredReply]:
     # A last line that is cut off is an interrupted copy, and no damage.
     trouble = None  # of the line before: only when another follows was it not the last one
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         if trouble:
-            found.damaged.append(trouble)
+            imported.damaged.append(trouble)
         trouble = None
         try:
             yield _from_line(line)
@@ -970,9 +972,9 @@ def _read_lines(lines: Iterable[str], found: Imported) -> Iterator[StoredReply]:
             trouble = f"line {number}: {error}"
             cut = not line.rstrip().endswith("}")
     if trouble and cut:
-        found.torn = True
+        imported.torn = True
     elif trouble:
-        found.damaged.append(trouble)
+        imported.damaged.append(trouble)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,9 +59,9 @@ def read_object(text: str) -> tuple[dict[str, Any], bool]:
     text = text.strip()
     if len(text) > LONGEST:
         raise Invalid(f"the reply is {len(text):,} characters long, expected at most {LONGEST:,}")
-    found = _strict(text)
-    if found is not None:
-        return found, False
+    record = _strict(text)
+    if record is not None:
+        return record, False
     # Models put JSON into a fence of Markdown, against all instructions.
     first, _, rest = text.partition("\n")
     inner = rest.removesuffix("```").rstrip(" \t\r\f\v")
@@ -71,21 +71,21 @@ def read_object(text: str) -> tuple[dict[str, Any], bool]:
     # closing bracket are taken out, those inside strings stay.
     without_last_commas = _STRING_OR_LAST_COMMA.sub(lambda match: match[1] or "", text)
     for read, attempt in ((_strict, text), (_strict, without_last_commas), (_as_python, text)):
-        found = read(attempt)
-        if found is not None:
-            return found, True
+        record = read(attempt)
+        if record is not None:
+            return record, True
     raise Invalid(f"expected one JSON object and nothing else, found {text[:80]!r}")
 
 
 def _strict(text: str) -> dict[str, Any] | None:
     try:
         # Python takes NaN and repeated keys without a word, neither of which a verdict may hold.
-        found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         if isinstance(error, Invalid):
             raise
         return None
-    return _mended(found) if isinstance(found, dict) else None
+    return _mended(value) if isinstance(value, dict) else None
 
 
 def _mended(value: Any, depth: int = 1) -> Any:
@@ -116,27 +116,27 @@ class _NoPython(Exception):
 
 def _from_python(text: str) -> Iterator[str]:
     """Yield the pieces of JSON that say what a literal of Python says."""
-    at = _end(_BLANKS, text, 0)
-    while at < len(text):
-        found = _PYTHON.match(text, at)
-        if found is None:
+    position = _end(_BLANKS, text, 0)
+    while position < len(text):
+        match = _PYTHON.match(text, position)
+        if match is None:
             raise _NoPython
-        kind, said = found.lastgroup, found[0]
+        kind, piece = match.lastgroup, match[0]
         if kind == "string":
             # Read by a grammar of our own and never by `eval`: it is a stranger's text.
-            yield json.dumps(_ESCAPE.sub(_meant, said[1:-1]))
+            yield json.dumps(_ESCAPE.sub(_meant, piece[1:-1]))
         elif kind == "number":
             # Python may leave out digits beside the point: `.5` and `1.` are no numbers to JSON.
-            number = said.removeprefix("+")
+            number = piece.removeprefix("+")
             yield repr(float(number)) if re.search(r"(?<!\d)\.|\.(?!\d)", number) else number
         elif kind != "last":
-            yield _WORDS.get(said, said)
-        at = _end(_BLANKS, text, found.end())
+            yield _WORDS.get(piece, piece)
+        position = _end(_BLANKS, text, match.end())
 
 
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    found = pattern.match(text, at)
-    return found.end() if found else at
+def _end(pattern: re.Pattern[str], text: str, position: int) -> int:
+    match = pattern.match(text, position)
+    return match.end() if match else position
 
 
 def _meant(escape: re.Match[str]) -> str:
@@ -153,11 +153,11 @@ def _meant(escape: re.Match[str]) -> str:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
+    record = dict(pairs)
     # A judge that gives a label twice may mean either.
-    if len(found) < len(pairs):
+    if len(record) < len(pairs):
         raise Invalid("a key stands twice in the object")
-    return found
+    return record
 
 
 def _no_constant(name: str) -> Any:
@@ -194,22 +194,22 @@ def _list_of(record: dict[str, Any], key: str) -> list[Any]:
 
 def _by_id(items: list[Any], ids: tuple[str, ...], what: str) -> dict[str, dict[str, Any]]:
     """Return the objects of a list by their `id`: each of the expected ids once, and no other."""
-    found: dict[str, dict[str, Any]] = {}
+    by_id: dict[str, dict[str, Any]] = {}
     for item in items:
         if not isinstance(item, dict) or not isinstance(item.get("id"), str):
             raise Invalid(f"expected an object with an id for each {what}, found {item!r:.80}")
-        if item["id"] in found:
+        if item["id"] in by_id:
             raise Invalid(f"{what} {item['id']!r:.80} stands twice")
-        found[item["id"]] = item
+        by_id[item["id"]] = item
     # A list that is one short is no list: nobody knows whether the others are in their right places.
-    lost = [name for name in ids if name not in found]
-    strange = [name for name in found if name not in ids]
+    lost = [name for name in ids if name not in by_id]
+    strange = [name for name in by_id if name not in ids]
     if lost or strange:
         raise Invalid(
             f"expected each of the {len(ids)} {what}s once; missing: {', '.join(lost) or 'none'};"
             f" unknown: {', '.join(strange)[:80] or 'none'}"
         )
-    return {name: found[name] for name in ids}
+    return {name: by_id[name] for name in ids}
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,17 +297,17 @@ def _labels_schema(scale: RubricScale, ids: _Ids) -> _Schema:
 
 @_kind("labels", _labels_schema)
 def _read_labels(reply: dict[str, Any], scale: RubricScale, ids: _Ids) -> list[Verdict]:
-    found = _by_id(_list_of(reply, "verdicts"), ids, "item")
-    return [_verdict(item, scale, name) for name, item in found.items()]
+    items = _by_id(_list_of(reply, "verdicts"), ids, "item")
+    return [_verdict(item, scale, name) for name, item in items.items()]
 
 
 def _verdict(item: dict[str, Any], scale: RubricScale, name: str = "") -> Verdict:
     value = item.get("label")
     # Only case and blanks are forgiven.
-    said = value.strip().lower().replace(" ", "_").replace("-", "_") if isinstance(value, str) else None
-    if said is None or said not in scale.names:
+    word = value.strip().lower().replace(" ", "_").replace("-", "_") if isinstance(value, str) else None
+    if word is None or word not in scale.names:
         raise Invalid(f"label: expected one of {', '.join(scale.names)}, found {value!r:.80}")
-    label = scale.values.get(said, said)
+    label = scale.values.get(word, word)
     return Verdict(name, label, scale.labels[label], _text_of(item, "evidence"), _text_of(item, "reason"))
 
 
@@ -479,14 +479,14 @@ def _score_line(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     text = text.strip().lower()
     most = len(reading.scale.labels) - 1
     for pattern in _phrases(most):
-        found = _last(pattern.finditer(text))
-        if found is not None:
-            return [reading.verdict(found[1])]
+        match = _last(pattern.finditer(text))
+        if match is not None:
+            return [reading.verdict(match[1])]
     raise Invalid(f"expected a score from 0 to {most}")
 
 
-def _last(found: Iterator[re.Match[str]]) -> re.Match[str] | None:
-    return next(iter(deque(found, maxlen=1)), None)
+def _last(matches: Iterator[re.Match[str]]) -> re.Match[str] | None:
+    return next(iter(deque(matches, maxlen=1)), None)
 
 
 _SCORE = re.compile(r'"score"\s*+:\s*+(\d+)')
@@ -498,11 +498,11 @@ def _last_object(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the score in the last pair of braces, as CRAG's script finds it: no JSON is needed."""
     *closed, _ = text.split("}")
     last = next((piece.partition("{")[2] for piece in reversed(closed) if "{" in piece), "")
-    found = _SCORE.search(last)
-    if found is None or len(found[1]) > _FEW:
+    match = _SCORE.search(last)
+    if match is None or len(match[1]) > _FEW:
         raise Invalid('expected {"score": 0 or 1}')
     why = _EXPLANATION.search(last)
-    return [reading.verdict(str(int(found[1])), reason=why[1] if why else None)]
+    return [reading.verdict(str(int(match[1])), reason=why[1] if why else None)]
 
 
 def _python_list(text: str, most: int | None = None, lenient: bool = False) -> list[Any]:
@@ -511,12 +511,14 @@ def _python_list(text: str, most: int | None = None, lenient: bool = False) -> l
     if len(text) > _LONGEST_LIST:
         raise Invalid(f"the reply is {len(text):,} characters long, expected at most {_LONGEST_LIST:,}")
     try:
-        found = ast.literal_eval(text)
+        literal = ast.literal_eval(text)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
         raise Invalid(f"expected a list as Python writes it, found {text[:80]!r}") from error
-    if lenient and isinstance(found, str | dict):  # its letters, or its keys, as the nuggetizer goes over it
-        found = list(found)
-    items: Sequence[Any] = found[:most] if isinstance(found, list | tuple) else [None]
+    if lenient and isinstance(
+        literal, str | dict
+    ):  # its letters, or its keys, as the nuggetizer goes over it
+        literal = list(literal)
+    items: Sequence[Any] = literal[:most] if isinstance(literal, list | tuple) else [None]
     if not all(isinstance(item, str) for item in items):
         raise Invalid(f"expected a list of texts, found {text[:80]!r}")
     return [mended(item) for item in items]
@@ -530,10 +532,10 @@ def _json_list(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     if reading.lenient:  # what is too much is dropped, and so is what has no label
         pairs = zip(ids, _python_list(text, len(ids), lenient=True), strict=False)
         return [_label_or_worst(label.lower(), reading, name) for name, label in pairs]
-    found = _python_list(text)
-    if len(found) != len(ids):
-        raise Invalid(f"expected {len(ids)} labels, found {len(found)}")
-    return [reading.verdict(label.lower(), name) for name, label in zip(ids, found, strict=True)]
+    labels = _python_list(text)
+    if len(labels) != len(ids):
+        raise Invalid(f"expected {len(ids)} labels, found {len(labels)}")
+    return [reading.verdict(label.lower(), name) for name, label in zip(ids, labels, strict=True)]
 
 
 def _label_or_worst(label: str, reading: ReplyRules, name: str) -> Verdict:
@@ -566,11 +568,11 @@ def _ranking(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     numbers = "".join(" " if digit is None else str(digit) for digit in digits).split()
     places = [int(number) - 1 for number in numbers if len(number) <= _FEW]
     if reading.lenient:
-        places = [at for at in dict.fromkeys(places) if at in range(len(ids))]
-        places += [at for at in range(len(ids)) if at not in places]
+        places = [index for index in dict.fromkeys(places) if index in range(len(ids))]
+        places += [index for index in range(len(ids)) if index not in places]
     elif len(numbers) != len(places) or sorted(places) != list(range(len(ids))):
         raise Invalid(f"expected each number from 1 to {len(ids)} once, found {' '.join(numbers)[:80]!r}")
-    return [Verdict(ids[at], None, float(place)) for place, at in enumerate(places, 1)]
+    return [Verdict(ids[index], None, float(place)) for place, index in enumerate(places, 1)]
 
 
 @_parser("pattern", "label")
@@ -581,9 +583,9 @@ def _by_pattern(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     if len(text) > longest:
         raise Invalid(f"the reply is {len(text):,} characters long, expected at most {longest:,}")
     for pattern in reading.patterns:
-        found = _last(re.finditer(pattern, text))
-        if found is not None:
-            return [reading.verdict((found[1] or "").strip())]
+        match = _last(re.finditer(pattern, text))
+        if match is not None:
+            return [reading.verdict((match[1] or "").strip())]
     raise Invalid("none of the rubric's patterns is in the reply")
 
 

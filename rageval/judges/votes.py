@@ -40,20 +40,20 @@ def repeated_place(judgement: _Judgement) -> tuple[str, ...]:
 
 def by_place(judgements: Iterable[_Judgement]) -> dict[tuple[str, ...], list[_Judgement]]:
     """Return the judgements of each thing judged, in the order of the judges."""
-    found: dict[tuple[str, ...], list[_Judgement]] = {}
+    groups: dict[tuple[str, ...], list[_Judgement]] = {}
     for judgement in judgements:
-        found.setdefault(repeated_place(judgement), []).append(judgement)
-    return found
+        groups.setdefault(repeated_place(judgement), []).append(judgement)
+    return groups
 
 
 def disagreements(judgements: Iterable[_Judgement]) -> list[list[_Judgement]]:
     """Find where judges who gave a verdict gave different ones."""
-    found = []
+    differing = []
     for group in by_place(judgements).values():
         graded = [judgement for judgement in group if judgement["status"] in GRADED]
         if len({_verdict(judgement) for judgement in graded}) > 1:
-            found.append(graded)
-    return found
+            differing.append(graded)
+    return differing
 
 
 def voted(
