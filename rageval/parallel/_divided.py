@@ -48,6 +48,7 @@ def piece_of(joining: Joining, part: RunPart) -> Piece:
         piece = compiled_piece(joining, source, reading)
     if piece is not None:
         return piece
+    # The compiled reader leaves what is not ordinary, wherever it stands: Python reads from the beginning.
     with part.stretch.opened(part.reading) as (source, reading):
         return joining.piece(whole_queries(rows_of(source, reading), part.dedup))
 
@@ -110,7 +111,7 @@ class Divided(RunSource):
             return []
         if not can_read_again(path):
             return []
-        if not engine.inherits:
+        if not engine.inherits:  # such a worker may stand in another folder
             path = _findable(path)
         stretches = cut(path, self.reading, Grain(engine.width, self.smallest, _LARGEST))
         return [RunPart(stretch, self.reading, self.dedup) for stretch in stretches]
@@ -139,6 +140,7 @@ def scored(evaluator: Evaluator, runs: Iterable[RunLike], engine: Engine) -> Ite
         The scores of every run, in their order.
     """
     sources = [run_source(run) for run in runs]
+    # A stream can be read once, and by nobody else.
     sources = [source.in_memory() if source.is_stream else source for source in sources]
     # Rows of a table are not sent, nor a measure that a worker does not know.
     can_travel = engine.inherits or (

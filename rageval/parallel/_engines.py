@@ -116,6 +116,7 @@ def processes(jobs: int) -> Iterator[Engine]:
 
 
 def _end(pool: ProcessPoolExecutor) -> None:
+    # Private in concurrent.futures, whose own way to end a pool is to wait for what is under way.
     for process in [*pool._processes.values()]:
         process.terminate()
 
@@ -207,6 +208,7 @@ def each_in_a_process(
     except BrokenExecutor as error:
         raise WorkerDied(_died(str(items[done]))) from error
     finally:
+        # Whatever is forked later is not to inherit what is done with.
         _work = None
 
 
@@ -238,11 +240,11 @@ def _signals_now() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
-def _run(at: int) -> Any:
+def _run(position: int) -> Any:
     if _work is None:
         raise RuntimeError("the process was started without its work")
     task, items = _work
-    return task(items[at])
+    return task(items[position])
 
 
 class OnDask:
@@ -284,12 +286,12 @@ class OnDask:
         def version() -> Any:  # within a function, so that it travels as code and not as a name
             return import_module("rageval.version").__version__
 
-        for worker, found in self._client.run(version, on_error="return").items():
+        for worker, theirs in self._client.run(version, on_error="return").items():
             # A worker that went away in between gives an OSError; Dask does without it.
-            if not isinstance(found, OSError) and found != __version__:
+            if not isinstance(theirs, OSError) and theirs != __version__:
                 raise UsageError(
                     f"--dask {self._address}: the worker {worker}: expected rageval {__version__} there as"
-                    f" well, found {found!s:.100}"
+                    f" well, found {theirs!s:.100}"
                 )
 
     def __enter__(self) -> Self:
@@ -305,21 +307,21 @@ class OnDask:
         """Yield the results in the order of the units."""
         futures = self._sent(task, shared, units)
         rounds = 1
-        for at, unit in enumerate(units):
-            outcome = _outcome(futures[at])
+        for position, unit in enumerate(units):
+            outcome = _outcome(futures[position])
             if outcome is _KILLED:  # or it only stood in line behind the unit that kills
                 # Wait for the others, then try this unit alone: if it kills again, it was the one.
                 for future in futures:
                     with suppress(*_cancelled()):
                         future.exception()
-                futures[at : at + 1] = self._sent(task, shared, [unit])
-                outcome = _outcome(futures[at])
+                futures[position : position + 1] = self._sent(task, shared, [unit])
+                outcome = _outcome(futures[position])
             while outcome is _FORGOTTEN and rounds < ROUNDS:
                 rounds += 1
                 self._return(unit)
                 # Results before this one were taken already, so nothing is done twice that has a result.
-                futures[at:] = self._sent(task, shared, units[at:])
-                outcome = _outcome(futures[at])
+                futures[position:] = self._sent(task, shared, units[position:])
+                outcome = _outcome(futures[position])
             if outcome is _KILLED or outcome is _FORGOTTEN:
                 raise WorkerDied(_died(str(unit)))
             yield outcome
