@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from rageval.judges._database import as_json, connect, reply_as_record, request_as_record
 from rageval.judges.base import Reply, Request, Usage
-from rageval.judges.store import Store
+from rageval.judges.store import Store, as_json, connect, reply_as_record, request_as_record
 from timing import markdown, verdict
 
 SYSTEM = "Judge whether the text between the fences supports the claim. " * 10

@@ -100,7 +100,7 @@ async def ask_bare(url: str, count: int) -> float:
 
 def ask_ours(url: str, count: int) -> float:
     """Seconds for so many calls through rageval, into a new store; connections are opened on the way."""
-    from rageval.judges._scheduler import ask_all
+    from rageval.judges.asking import ask_all
     from rageval.judges.base import Request
     from rageval.judges.models._openai import OpenAIChat
     from rageval.judges.store import Store

@@ -21,7 +21,7 @@ _ABOVE = {
     "guest": "rageval.interop:_guest",  # a measure of ours as one of ir_measures'
     "log": "rageval.logs.readers:tool_of",  # whose log a file is that is of no kind of ours
     "papers of a data set": "rageval.datasets.loading:papers_of",
-    "parts": "rageval.parallel._dividing:in_parts",  # a run that an executor's workers read
+    "parts": "rageval.parallel._divided:in_parts",  # a run that an executor's workers read
 }
 
 

@@ -219,7 +219,6 @@ class JudgeOptions(TypedDict, total=False):
     canaries: int
     batch: bool
     poll_every: float
-    dask: str | None
     price: Sequence[str] | float
     rebuy: bool
     timeout: float | None

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from fair_judge import data_in, said, schema_in
-from rageval.judges._judging import _as_quoted
+from rageval.judges.judge import _as_quoted
 from rageval.testing import Asked, Saying
 
 TOOLS = (  # a question each

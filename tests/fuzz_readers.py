@@ -38,7 +38,7 @@ def _file(content: bytes) -> Any:
 def _replies(content: bytes) -> None:
     import json
 
-    from rageval.judges._verdicts import KINDS, Invalid, RubricScale, read_object
+    from rageval.judges.verdicts import KINDS, Invalid, RubricScale, read_object
 
     found, _ = read_object(content.decode("utf-8", "surrogateescape"))
     json.dumps(found, ensure_ascii=False).encode()
@@ -198,7 +198,7 @@ READERS: dict[str, Callable[[bytes], None]] = {
     "reports": _reports,
     "questions": _lists("files.questions", "read_questions"),
     "nuggets": _nuggets,
-    "passages": _lists("judges.material", "_read_passages"),
+    "passages": _lists("judges.material", "passages_in"),
     "judgements": _judgements,
     "spans": lambda content: _met(content, _CHUNKS),
     "chunks": lambda content: _met(_SPANS, content),
@@ -212,7 +212,7 @@ READERS: dict[str, Callable[[bytes], None]] = {
 def tried(reader: str, content: bytes) -> None:
     """Read the bytes; a refusal is one line that any terminal can show, and anything else is a fault."""
     from rageval.errors import RagevalError
-    from rageval.judges._verdicts import Invalid
+    from rageval.judges.verdicts import Invalid
 
     try:
         READERS[reader](content[:SIZE])

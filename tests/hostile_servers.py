@@ -26,11 +26,10 @@ from typing import Any
 
 from fair_judge import data_in
 from rageval.errors import JudgeFailed
-from rageval.judges._asking import Patience
-from rageval.judges._judging import Asked as Requests
-from rageval.judges._judging import Judge, judge
-from rageval.judges._scheduler import ask_all
+from rageval.judges.asking import Patience, ask_all
 from rageval.judges.base import Reply
+from rageval.judges.judge import Asked as Requests
+from rageval.judges.judge import Judge, judge
 from rageval.judges.material import Material
 from rageval.judges.models import model_named
 from rageval.judges.rubric import rubric_named

@@ -26,7 +26,7 @@ from rageval.datasets import _home
 from rageval.errors import OutputError, UsageError
 from rageval.files import locking, writing
 from rageval.files.opening import is_remote
-from rageval.judges import _database
+from rageval.judges import store
 from rageval.judges.models import model_named
 from rageval.parallel import Forked, OnExecutor, processes
 from rageval.policy import from_here
@@ -177,7 +177,7 @@ def test_a_share_is_known_on_windows(
     windows: None, monkeypatch: pytest.MonkeyPatch, place: str, far: bool
 ) -> None:
     monkeypatch.setattr(os.path, "realpath", lambda path: place)  # Windows resolves the letter of a drive
-    assert _database.on_network("Z:judged.sqlite") is far
+    assert store.on_network("Z:judged.sqlite") is far
 
 
 def test_a_share_is_known_on_a_mac(mac: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,15 +188,15 @@ def test_a_share_is_known_on_a_mac(mac: None, monkeypatch: pytest.MonkeyPatch) -
     )
     monkeypatch.setattr(subprocess, "run", lambda *words, **options: SimpleNamespace(stdout=mounted))
     monkeypatch.setattr(os.path, "realpath", lambda path: path)
-    assert _database.on_network("/Volumes/our data/judged.sqlite")
-    assert _database.on_network("/Volumes/export/a/judged.sqlite")
-    assert not _database.on_network("/Users/me/judged.sqlite")
+    assert store.on_network("/Volumes/our data/judged.sqlite")
+    assert store.on_network("/Volumes/export/a/judged.sqlite")
+    assert not store.on_network("/Users/me/judged.sqlite")
 
     def lacking(*words: Any, **options: Any) -> Any:
         raise FileNotFoundError
 
     monkeypatch.setattr(subprocess, "run", lacking)
-    assert not _database.on_network("/Volumes/export/judged.sqlite")
+    assert not store.on_network("/Volumes/export/judged.sqlite")
 
 
 NAMES = st.one_of(

@@ -19,7 +19,7 @@ from fair_judge import fair
 from model_checks import environment
 from rageval.judges import _exact
 from rageval.judges._exact import first_stage, folded
-from rageval.judges._judging import _is_quoted
+from rageval.judges.judge import _is_quoted
 from rageval.judges.offline import _lexical_evidence
 from rageval.judges.store import _checksum
 from rageval.testing import LlmServer, Saying, openai_reply

@@ -52,10 +52,10 @@ from rageval.files.trec import qrel_lines
 from rageval.files.whole import opened_file, read_whole
 from rageval.files.writing import file_names, refuse_place, write_lines
 from rageval.judges.base import Model, Usage
+from rageval.judges.budget import Budget, cost, estimate
 from rageval.judges.material import Material, passages_in, tasks
 from rageval.judges.panel import Settings, judged_by, nuggets_by, said_by_all, vote_of
 from rageval.judges.rubric import Rubric, rubric_named
-from rageval.judges.spending import Budget, cost, estimate
 from rageval.measures.scales import SUPPORT
 from rageval.names import near_misses
 from rageval.records import Nugget, Qrel, Question

@@ -54,7 +54,7 @@ _NEEDS: Mapping[str, _Clauses] = {
     "judge on_missing": ((("measures",), "is about scores; expected -m MEASURE, too"),),
     "judge disagreements": _SEVERAL,
     "judge tiebreak": _SEVERAL,
-    **dict.fromkeys(("judge shard", "judge dask", "judge batch", "judge refresh", "judge retry"), _ASKED),
+    **dict.fromkeys(("judge shard", "judge batch", "judge refresh", "judge retry"), _ASKED),
     # That none are planted is so of a judge that is not asked, too.
     "judge canaries": (((_JUDGES_ASK, "canaries=0"), _ASKED[0][1]),),
     "conformance seed": ((("fuzz",), "is about drawn cases; expected --fuzz N, too"),),

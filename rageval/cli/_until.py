@@ -62,7 +62,7 @@ def judged_lines(
     """Judge, yield the lines, and say the claim: on stdout, unless the lines go there."""
     from rageval.comparison.until import judged_until
     from rageval.files.judgements import judgement_line
-    from rageval.judges.voting import GRADED
+    from rageval.judges.votes import GRADED
 
     rows, ledger, before = judged_until(
         until, judges, rubric, material, settings, pools=pools,

@@ -25,10 +25,10 @@ from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
+    from rageval.judges.budget import Budget
     from rageval.judges.material import Material
     from rageval.judges.panel import Settings
     from rageval.judges.rubric import Rubric
-    from rageval.judges.spending import Budget
 
 _MOST_APART = 20  # things on which two rubrics differ that are listed
 _GRADED = ("ok", "repaired")
@@ -118,9 +118,6 @@ class Options(Claiming, Asking):
     disagreements: Annotated[
         opt.File | None,
         opt.printed("Also write the judgements on which judges differ.", metavar="FILE", kind="output"),
-    ] = None
-    dask: Annotated[
-        str | None, opt.done("Let the workers of a Dask cluster ask (extra: dask).", metavar="ADDRESS")
     ] = None
     seed: Annotated[opt.Seed, "The same seed, the same random orders."] = 0
     pilot: Annotated[
@@ -241,7 +238,7 @@ def _side_by_side(
     from rageval.cli.agree import passport_lines
     from rageval.comparison.passport import passport
     from rageval.files.judgements import judgement_line
-    from rageval.judges.voting import place
+    from rageval.judges.votes import place
 
     settings = settings_of(options)
     # One for both, or each rubric could spend all that was allowed.
@@ -379,7 +376,7 @@ def _judgements(
 ) -> list[dict[str, Any]]:
     from rageval.files.judgements import judgement_line
     from rageval.judges.panel import said_by_all, vote_of
-    from rageval.judges.voting import disagreements
+    from rageval.judges.votes import disagreements
 
     said = said_by_all(judges, rubric, material, settings, budget)
     if rubric.file.unfenced:

@@ -15,7 +15,7 @@ from rageval.cli._output import print_lines
 from rageval.errors import UsageError
 from rageval.text import visible
 
-# What `--as` knows, in the order in which help says it; the rules are in rageval.judges.importing.
+# What `--as` knows, in the order in which help says it; the rules are in rageval.judges.foreign.
 _SOURCES = (
     *("crag-script", "nuggetizer", "umbrela", "umbrela-2025", "ragtifier"),
     *("support", "pairwise", "listwise"),
@@ -106,7 +106,7 @@ def _import(files: tuple[str, ...], options: Options) -> None:
     rageval rubrics import prompts/templates.py local_evaluation.py --as crag-script -o crag-script.toml
     rageval rubrics import assigner_template.yaml --as nuggetizer -o assigner.toml
     """
-    from rageval.judges.importing import Given, imported
+    from rageval.judges.foreign import Given, imported
 
     text = imported(options.source, Given(files, options.examples, options.tokenizer, options.system))
     if options.output is None:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from rageval.comparison.turning import Grades, Pools, open_documents, run_values
 from rageval.errors import UsageError
 from rageval.judges.rubric import Rubric
-from rageval.judges.voting import GRADED
+from rageval.judges.votes import GRADED
 from rageval.measures.base import Measure
 
 Rows = Sequence[Mapping[str, Any]]

@@ -29,9 +29,9 @@ from rageval.files.kinds import start_of_file, told_by
 from rageval.files.opening import Source, name_of
 from rageval.files.start import EITHER, JUDGED_DOCUMENTS
 from rageval.judges.base import Usage
+from rageval.judges.budget import cost
 from rageval.judges.material import DOCUMENTS
-from rageval.judges.spending import cost
-from rageval.judges.voting import GRADED, Place, is_unfenced, place, voted
+from rageval.judges.votes import GRADED, Place, is_unfenced, place, voted
 from rageval.measures.scales import ALL, CRAG, FAULTS
 from rageval.records import Qrel
 from rageval.showing import Displayed, Grid

@@ -353,8 +353,7 @@ def _said_of_share(settings: Settings) -> str:
     if settings.store is None and not os.environ.get("RAGEVAL_STORE"):
         raise UsageError(
             f"shard={settings.shard}: shares of a job that stops look at one another's replies; expected a"
-            " store that all of them use (--store FILE, or RAGEVAL_STORE), or one job and the workers of a"
-            " cluster (--dask)"
+            " store that all of them use (--store FILE, or RAGEVAL_STORE)"
         )
     return (
         f"share {settings.shard} asks its part of each block, and what no other share has asked for by then;"

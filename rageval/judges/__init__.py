@@ -13,29 +13,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval.judges._prompts import Mark, as_data
-    from rageval.judges._rubric_file import Prompt, RubricFile
-    from rageval.judges._verdicts import Invalid, Verdict
-    from rageval.judges.base import Fatal, Model, Reply, Request, Transient
+    from rageval.judges.base import Fatal, Mark, Model, Reply, Request, Transient, as_data
     from rageval.judges.material import Material, gathered
     from rageval.judges.models import model_named
     from rageval.judges.offline import gold_in_top
     from rageval.judges.panel import Settings, judged_by
-    from rageval.judges.rubric import Rubric, rubric_named
+    from rageval.judges.rubric import Prompt, Rubric, RubricFile, rubric_named
+    from rageval.judges.verdicts import Invalid, Verdict
 
 _HOME = {
-    **dict.fromkeys(("Fatal", "Model", "Reply", "Request", "Transient"), "base"),
-    **dict.fromkeys(("Invalid", "Verdict"), "_verdicts"),
-    **dict.fromkeys(("Mark", "as_data"), "_prompts"),
-    **dict.fromkeys(("Prompt", "RubricFile"), "_rubric_file"),
+    **dict.fromkeys(("Fatal", "Mark", "Model", "Reply", "Request", "Transient", "as_data"), "base"),
+    **dict.fromkeys(("Invalid", "Verdict"), "verdicts"),
+    **dict.fromkeys(("Prompt", "Rubric", "RubricFile", "rubric_named"), "rubric"),
     "Material": "material",
-    "Rubric": "rubric",
     "Settings": "panel",
     "gathered": "material",
     "gold_in_top": "offline",
     "judged_by": "panel",
     "model_named": "models",
-    "rubric_named": "rubric",
 }
 
 __all__ = [

@@ -97,8 +97,8 @@ def first_stage(answer: str, gold: str | Iterable[str], abstentions: str = "rage
     >>> first_stage("It is an invalid question.", ["invalid question"]) is None
     True
     """
-    said = folded(answer)
-    if said and any(said == folded(text) for text in ([gold] if isinstance(gold, str) else gold)):
+    given = folded(answer)
+    if given and any(given == folded(text) for text in ([gold] if isinstance(gold, str) else gold)):
         return "perfect"
     return "missing" if abstains(answer, abstentions) else None
 
@@ -116,7 +116,9 @@ def abstains(answer: str, by: str = "rageval") -> bool:
         return "i don't know" in answer.strip().lower()
     if len(answer) > _LONGEST_ABSTENTION:
         return not folded(answer)
-    sentences = [said for text in _SENTENCES.split(answer) if (said := folded(text.strip().rstrip(";,")))]
+    sentences = [
+        sentence for text in _SENTENCES.split(answer) if (sentence := folded(text.strip().rstrip(";,")))
+    ]
     if not sentences:
         return True
     others = [text for text in sentences if not _ABSTENTION.fullmatch(text)]
@@ -134,12 +136,12 @@ def script_stage(answer: str, gold: str) -> str | None:
     >>> script_stage("That is an invalid question.", "invalid question")
     'accurate'
     """
-    said, right = answer.strip().lower(), gold.strip().lower()
-    if abstains(said, "crag"):
+    given, right = answer.strip().lower(), gold.strip().lower()
+    if abstains(given, "crag"):
         return "missing"
-    if said == right:
+    if given == right:
         return "accurate"
-    both = ("invalid" in said) + ("invalid" in right)
+    both = ("invalid" in given) + ("invalid" in right)
     return {0: None, 1: "incorrect", 2: "accurate"}[both]
 
 
@@ -183,8 +185,8 @@ def exact(answer: str, gold: Iterable[str]) -> bool:
     >>> exact("paris.", ["Paris"]), exact("In Paris", ["Paris"]), exact("", [""])
     (True, False, False)
     """
-    said = folded(answer)
-    return bool(said) and any(said == folded(text) for text in gold)
+    given = folded(answer)
+    return bool(given) and any(given == folded(text) for text in gold)
 
 
 def contains(answer: str, gold: Iterable[str]) -> bool:
@@ -193,36 +195,31 @@ def contains(answer: str, gold: Iterable[str]) -> bool:
     >>> contains("It is in Paris, I think.", ["paris"]), contains("A comparison", ["Paris"])
     (True, False)
     """
-    said = folded(answer)
+    given = folded(answer)
     wanted = filter(None, map(folded, gold))
-    return any(_has_words(said, text) for text in wanted)
+    return any(_has_words(given, text) for text in wanted)
 
 
-def _has_words(said: str, wanted: str) -> bool:
+def _has_words(text: str, wanted: str) -> bool:
     """Whether the text stands there with no letter or digit right before or behind it."""
-    at = said.find(wanted)
-    while at >= 0:
-        end = at + len(wanted)
-        if not (_WORD.match(said, at - 1) if at else None) and not _WORD.match(said, end):
+    start = text.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        if not (_WORD.match(text, start - 1) if start else None) and not _WORD.match(text, end):
             return True
-        border = _NO_WORD.search(said, at)
-        at = said.find(wanted, border.end()) if border else -1
+        border = _NO_WORD.search(text, start)
+        start = text.find(wanted, border.end()) if border else -1
     return False
 
 
-def number(answer: str, gold: Iterable[str], within: float = 0.0) -> bool:
-    """Tell whether the numbers of the answer are those of a gold answer, each within this share of it.
+def number(answer: str, gold: Iterable[str]) -> bool:
+    """Tell whether the numbers of the answer are those of a gold answer.
 
     >>> number("About 1,500 people", ["1500"]), number("1400 or 1500", ["1500"]), number("none", ["none"])
     (True, False, False)
     """
-    said = sorted(set(numbers_in(answer)))
-    wanted = (sorted(set(numbers_in(text))) for text in gold)
-    return any(
-        len(said) == len(numbers) > 0
-        and all(abs(a - b) <= abs(float(b)) * within for a, b in zip(said, numbers, strict=True))
-        for numbers in wanted
-    )
+    given = sorted(set(numbers_in(answer)))
+    return bool(given) and any(given == sorted(set(numbers_in(text))) for text in gold)
 
 
 def token_f1(answer: str, gold: Iterable[str]) -> float:
@@ -231,18 +228,17 @@ def token_f1(answer: str, gold: Iterable[str]) -> float:
     >>> token_f1("the tall tower", ["Tower"]), token_f1("", ["x"])
     (0.6666666666666666, 0.0)
     """
-    said = _words(answer)
-    return max((_f1(said, _words(text)) for text in gold), default=0.0)
+    given, best = _words(answer), 0.0
+    for wanted in map(_words, gold):
+        shared = (given & wanted).total()
+        if shared:
+            best = max(best, 2 * shared / (given.total() + wanted.total()))
+    return best
 
 
 def _words(text: str) -> Counter[str]:
     characters = (" " if unicodedata.category(c)[0] in "PS" else c for c in folded(text))
     return Counter(word for word in "".join(characters).split() if word not in _ARTICLES)
-
-
-def _f1(said: Counter[str], wanted: Counter[str]) -> float:
-    shared = (said & wanted).total()
-    return 2 * shared / (said.total() + wanted.total()) if shared else 0.0
 
 
 def numbers_in(text: str) -> list[Decimal]:
@@ -253,10 +249,11 @@ def numbers_in(text: str) -> list[Decimal]:
     """
     text = compatible(_RAISED.sub(r" \g<0> ", text)).replace("−", "-")
     text = _RANGE.sub(" to ", text)
-    return [_value(match) for match in _NUMERAL.finditer(text) if len(match["digits"]) <= _LONGEST]
-
-
-def _value(match: re.Match[str]) -> Decimal:
-    plain = (match["sign"] or "") + match["digits"].replace(",", "") + (match["decimals"] or "")
-    scale = _SCALES.get((match["scale"] or "").lower(), 0)
-    return Decimal(f"{Decimal(f'{plain}E{scale}'):f}")  # exact, however long
+    numbers = []
+    for match in _NUMERAL.finditer(text):
+        if len(match["digits"]) <= _LONGEST:
+            plain = (match["sign"] or "") + match["digits"].replace(",", "") + (match["decimals"] or "")
+            scale = _SCALES.get((match["scale"] or "").lower(), 0)
+            # Exact, however long: no float comes between.
+            numbers.append(Decimal(f"{Decimal(f'{plain}E{scale}'):f}"))
+    return numbers

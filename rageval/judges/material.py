@@ -92,7 +92,9 @@ class Material:
 
     def rated(self, judgements: Iterable[Mapping[str, Any]]) -> Iterator[Nugget]:
         """Yield the nuggets with the importance that judgements of them say; None where judging failed."""
-        importance = {(said["query_id"], said["item_id"]): said.get("label") for said in judgements}
+        importance = {
+            (judgement["query_id"], judgement["item_id"]): judgement.get("label") for judgement in judgements
+        }
         for query, bank in self.nuggets.items():
             for nugget in bank:
                 yield nugget._replace(importance=importance.get((query, nugget.nugget_id)))
@@ -153,6 +155,21 @@ def tasks(rubric: Rubric, material: Material) -> Iterator[Task]:
     yield from _UNITS[rubric.file.unit](rubric, material)
 
 
+_Cut = Callable[[Rubric, Material], Iterator[Task]]
+_UNITS: dict[str, _Cut] = {}
+
+
+def _unit(name: str) -> Callable[[_Cut], _Cut]:
+    """Let the function below cut material into tasks for rubrics of this unit."""
+
+    def declared(cut: _Cut) -> _Cut:
+        _UNITS[name] = cut
+        return cut
+
+    return declared
+
+
+@_unit("answer")
 def _answers(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         # A rubric of several numbers says all of them in one call; each becomes a judgement of its own
@@ -191,6 +208,7 @@ def gold_of(question: Question) -> list[str]:
     return list(question.gold)
 
 
+@_unit("nuggets")
 def _nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         data = _shown(answer, material, rubric.file.sees)
@@ -199,6 +217,7 @@ def _nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
             yield _of_nuggets(data, window, answer)
 
 
+@_unit("bank")
 def _bank(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query in material.nuggets:
         data = {"question": material.question(query).text}
@@ -234,6 +253,7 @@ def weight_of(nugget: Nugget) -> dict[str, Any]:
     return {key: value for key, value in also.items() if value is not None}
 
 
+@_unit("documents")
 def _documents(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, docs in material.candidates.items():
         bank = material.bank(query)
@@ -255,6 +275,7 @@ def _documents(rubric: Rubric, material: Material) -> Iterator[Task]:
             yield Task(data, rows, (*names, "", *nuggets))
 
 
+@_unit("passage")
 def _passages(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, docs in material.candidates.items():
         for doc in docs:
@@ -262,6 +283,7 @@ def _passages(rubric: Rubric, material: Material) -> Iterator[Task]:
             yield Task(data, {"": (VerdictRow(query, DOCUMENTS, item=doc),)})
 
 
+@_unit("citation")
 def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in material.answers:
         if answer.error:
@@ -285,6 +307,7 @@ def _of_a_sentence(answer: Answer, item: str) -> Task:
     return Task({}, {"": (row,)}, failed=answer.error)
 
 
+@_unit("citations")
 def _cited_together(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield for each sentence all that it cites together; of several, each alone and all but each, too."""
     for answer in material.answers:
@@ -305,6 +328,7 @@ def _cited_together(rubric: Rubric, material: Material) -> Iterator[Task]:
                 yield Task({"sentence": sentence.text, "passages": passages}, {"": (row,)})
 
 
+@_unit("passage-nuggets")
 def _passage_nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, docs in material.candidates.items():
         question = material.question(query).text
@@ -319,6 +343,7 @@ def _passage_nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
                 yield Task(data | {"nuggets": _listed(names, [n.text for n in window])}, rows, names)
 
 
+@_unit(SPLITS)
 def _apart(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield each answer, and the gold answer of each question, to be taken apart into claims."""
     for answer in material.answers:
@@ -341,6 +366,7 @@ def _apart(rubric: Rubric, material: Material) -> Iterator[Task]:
             )
 
 
+@_unit("claim")
 def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield claims beside what may entail them: the answer's, beside gold and passages, and gold's."""
     for answer in material.answers:
@@ -360,11 +386,19 @@ def _claims(rubric: Rubric, material: Material) -> Iterator[Task]:
             if run == _GOLD and not question.gold:
                 continue
             numbered = [
-                (f"{kind}:{at}", claim) for at, claim in enumerate(material.claims_of(answer.query_id, run))
+                (f"{kind}:{number}", claim)
+                for number, claim in enumerate(material.claims_of(answer.query_id, run))
             ]
             for item, text in texts.items():
                 for window in _windows(numbered, rubric.file.window):
-                    yield _of_claims(answer, question, item, text, window)
+                    names = _short("c", window)
+                    rows = {
+                        name: (VerdictRow(answer.query_id, answer.run_id, item, aspect),)
+                        for name, (aspect, _) in zip(names, window, strict=True)
+                    }
+                    listed = _listed(names, [claim for _, claim in window])
+                    data = {"question": question.text, "claims": listed, "text": text}
+                    yield Task(data, rows, names)
 
 
 _UNKNOWN_CLAIMS = ((_GOLD, "response:0"), ("answer", "gold:0"))  # what is said of which
@@ -373,41 +407,30 @@ _UNKNOWN_PASSAGE = "passage"
 
 def _passages_of(answer: Answer, material: Material) -> dict[str, str]:
     """Return the passages that an answer came with, or else those that it cites."""
-    found = dict(answer.passages)
-    if not found:
+    passages = dict(answer.passages)
+    if not passages:
         cited = [doc for sentence in answer.sentences for doc in sentence.citations if doc is not None]
-        found = {doc: material.passage(doc) for doc in cited}
-    if strange := {_GOLD, "answer"} & set(found):
+        passages = {doc: material.passage(doc) for doc in cited}
+    if strange := {_GOLD, "answer"} & set(passages):
         raise InputError(f"document {min(strange)}: is what an answer is called here; expected another id")
-    return found
-
-
-def _of_claims(
-    answer: Answer, question: Question, item: str, text: str, window: Sequence[tuple[str, str]]
-) -> Task:
-    names = _short("c", window)
-    rows = {
-        name: (VerdictRow(answer.query_id, answer.run_id, item, aspect),)
-        for name, (aspect, _) in zip(names, window, strict=True)
-    }
-    listed = _listed(names, [claim for _, claim in window])
-    return Task({"question": question.text, "claims": listed, "text": text}, rows, names)
+    return passages
 
 
 _BEFORE = 3  # sentences that are shown before one
 
 
+@_unit("uncited")
 def _uncited(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield each sentence that cites nothing, with those before it and what the bank asks."""
     for answer in material.answers:
         if answer.error:
             yield _of_a_sentence(answer, "answer")
-        said = [sentence.text for sentence in answer.sentences]
+        texts = [sentence.text for sentence in answer.sentences]
         for number, sentence in enumerate(answer.sentences):
             if sentence.citations:
                 continue
             data = _shown(answer, material, rubric.file.sees)
-            data |= {"sentence": sentence.text, "before": said[max(0, number - _BEFORE) : number]}
+            data |= {"sentence": sentence.text, "before": texts[max(0, number - _BEFORE) : number]}
             if "nuggets" in rubric.file.sees:
                 bank = material.nuggets.get(answer.query_id, ())
                 data["nuggets"] = [nugget.statement for nugget in bank]
@@ -415,6 +438,7 @@ def _uncited(rubric: Rubric, material: Material) -> Iterator[Task]:
             yield Task(data, {"": (VerdictRow(answer.query_id, answer.run_id, "answer", str(number), also),)})
 
 
+@_unit("expected")
 def _expected(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield the short answers that a report is expected to give, some at a time; else the nuggets."""
     for answer in material.answers:
@@ -441,12 +465,14 @@ def _short_answers(nugget: Nugget) -> list[Nugget]:
     ]
 
 
+@_unit("question")
 def _questions(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, question in material.questions.items():
         gold = {"gold": gold_of(question)} if "gold" in rubric.file.sees else {}
         yield Task({"question": question.text, **gold}, {"": (VerdictRow(query, _NUGGETS),)})
 
 
+@_unit("passages")
 def _gathering(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield a few passages each; the list so far is still to be filled in."""
     for query, docs in material.candidates.items():
@@ -458,12 +484,14 @@ def _gathering(rubric: Rubric, material: Material) -> Iterator[Task]:
             )
 
 
+@_unit("pair")
 def _pairs(rubric: Rubric, material: Material) -> Iterator[Task]:
-    for query, answers in _by_query(_unrepeated(material.answers)).items():
+    for query, answers in _by_query(material.answers).items():
         for one, other in combinations(answers, 2):
             yield from _both_orders(_asked_of(query, material), query, one, other)
 
 
+@_unit("against-gold")
 def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in _unrepeated(material.answers):
         query = answer.query_id
@@ -501,12 +529,13 @@ def pair_aspect(first: str, second: str) -> str:
     return f"{first} | {second}" if plain else json.dumps((first, second), ensure_ascii=False)
 
 
+@_unit("list")
 def _lists(rubric: Rubric, material: Material) -> Iterator[Task]:
-    for query, answers in _by_query(_unrepeated(material.answers)).items():
+    for query, answers in _by_query(material.answers).items():
         for number, order in enumerate(_orders(len(answers), material, query)):
             # Short names in the order shown: a judge could be moved by the names of systems.
             names = _short("a", order)
-            shown = [answers[at] for at in order]
+            shown = [answers[place] for place in order]
             runs = tuple(answer.run_id for answer in shown)
             rows = {
                 name: (VerdictRow(query, run, aspect=str(number), shown=runs),)
@@ -558,11 +587,16 @@ def _unrepeated(answers: Iterable[Answer]) -> Iterator[Answer]:
         yield answer
 
 
-def _by_query(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
-    found: dict[str, list[Answer]] = {}
+def _by(answers: Iterable[Answer], name_of_group: Callable[[Answer], str]) -> dict[str, list[Answer]]:
+    groups: dict[str, list[Answer]] = {}
     for answer in answers:
-        found.setdefault(answer.query_id, []).append(answer)
-    return found
+        groups.setdefault(name_of_group(answer), []).append(answer)
+    return groups
+
+
+def _by_query(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
+    """Return the answers to each query; `UsageError` for two of one system."""
+    return _by(_unrepeated(answers), lambda answer: answer.query_id)
 
 
 def _windows(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
@@ -577,27 +611,6 @@ def _short(letter: str, items: Sequence[Any]) -> tuple[str, ...]:
 
 def _listed(names: Sequence[str], texts: Iterable[str]) -> list[dict[str, str]]:
     return [{"id": name, "text": text} for name, text in zip(names, texts, strict=True)]
-
-
-_UNITS: dict[str, Callable[[Rubric, Material], Iterator[Task]]] = {
-    "answer": _answers,
-    "nuggets": _nuggets,
-    "bank": _bank,
-    "documents": _documents,
-    "passage": _passages,
-    "citation": _citations,
-    "citations": _cited_together,
-    "passage-nuggets": _passage_nuggets,
-    SPLITS: _apart,
-    "claim": _claims,
-    "uncited": _uncited,
-    "expected": _expected,
-    "question": _questions,
-    "passages": _gathering,
-    "pair": _pairs,
-    "against-gold": _against_gold,
-    "list": _lists,
-}
 
 
 class _Passage(msgspec.Struct):
@@ -656,39 +669,40 @@ def gathered(
         with_limits(source, limits) for source in (questions, nuggets, passages, claims)
     )
     for source in answers:
-        _refuse_lines(source)
-    said = [answer for source in answers for answer in read_answers(source)]
+        # A run, or another file of columns, that stands where answers do is refused once, and by its kind.
+        kind = told(source) if isinstance(source, str | os.PathLike) else None
+        if kind is not None and not kind.is_json and kind.holds in (RUNS, JUDGED_DOCUMENTS, QUESTIONS):
+            raise InputError(f"{name_of(source)}:1: holds {kind.said}; expected answers")
+    given = [answer for source in answers for answer in read_answers(source)]
     known = {question.query_id: question for question in read_questions(questions)} if questions else {}
-    for answer in said:  # some files of answers hold the question, too
+    for answer in given:  # some files of answers hold the question, too
         # A file of questions goes before what answers repeat of it.
         if answer.query_id not in known and answer.question:
             known[answer.query_id] = Question(answer.query_id, answer.question)
-    texts = dict(passage for answer in said for passage in answer.passages)
+    texts = dict(passage for answer in given for passage in answer.passages)
     pools: dict[str, list[str]] = {}
     for query, doc in candidates:
         pools.setdefault(query, []).append(doc)
     if passages:
-        texts |= _texts(passages, said, pools)
+        texts |= _texts(passages, given, pools)
     split = None
     if claims:
-        split = {(found.query_id, found.run_id): found.texts for found in read_claims(claims)}
-    banks = _banks(nuggets)
+        split = {
+            (claims_of_answer.query_id, claims_of_answer.run_id): claims_of_answer.texts
+            for claims_of_answer in read_claims(claims)
+        }
+    banks: dict[str, list[Nugget]] = {}
+    for nugget in read_nuggets(nuggets) if nuggets else ():
+        banks.setdefault(nugget.query_id, []).append(nugget)
     remarks: list[str] = []
     if questions is not None and every_question:
         # Where answers are judged by nuggets, only of questions that have some.
         asked = [query for query in known if query in banks or not banks]
-        for answers_of_run in _by_run(said).values():
+        for answers_of_run in _by(given, lambda answer: answer.run_id).values():
             lacking = list(_unanswered(answers_of_run, asked))
             remarks += _remark(answers_of_run, len({answer.query_id for answer in lacking}), asked)
-            said += lacking
-    return Material(said, known, banks, texts, pools, permutations, balanced, seed, split, remarks)
-
-
-def _by_run(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
-    found: dict[str, list[Answer]] = {}
-    for answer in answers:
-        found.setdefault(answer.run_id, []).append(answer)
-    return found
+            given += lacking
+    return Material(given, known, banks, texts, pools, permutations, balanced, seed, split, remarks)
 
 
 def _unanswered(answers: Sequence[Answer], asked: Iterable[str]) -> Iterator[Answer]:
@@ -719,11 +733,11 @@ def _remark(answers: Sequence[Answer], lacking: int, asked: Sequence[str]) -> It
 def _texts(passages: Any, answers: Iterable[Answer], pools: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """Return the texts of a file; of a data set, which may exceed memory, only those that will be shown."""
     if not hasattr(passages, "document_store"):
-        return _read_passages(passages)
+        return dict(passages_in(passages))
     wanted = {doc for docs in pools.values() for doc in docs}
     wanted |= {doc for answer in answers for part in answer.sentences for doc in part.citations if doc}
-    found = passages.document_store().get_many(sorted(wanted))
-    return {doc: _text_of(document) for doc, document in found.items()}
+    documents = passages.document_store().get_many(sorted(wanted))
+    return {doc: _text_of(document) for doc, document in documents.items()}
 
 
 def _text_of(document: Any) -> str:
@@ -733,20 +747,8 @@ def _text_of(document: Any) -> str:
     return f"{title}\n{text}" if title else str(text)
 
 
-def _refuse_lines(source: Source) -> None:
-    """Refuse a run or another file of columns that stands where answers do, once and by its kind."""
-    kind = told(source) if isinstance(source, str | os.PathLike) else None
-    if kind is not None and not kind.is_json and kind.holds in (RUNS, JUDGED_DOCUMENTS, QUESTIONS):
-        raise InputError(f"{name_of(source)}:1: holds {kind.said}; expected answers")
-
-
-def _read_passages(source: Source) -> dict[str, str]:
-    """Read {document: text} of JSON lines with an id and a text, whatever the corpus calls them."""
-    return dict(passages_in(source))
-
-
 def passages_in(source: Source) -> Iterator[tuple[str, str]]:
-    """Read the same, one at a time, for a corpus that is larger than memory, or a data set."""
+    """Read (document, text) of a corpus of JSON lines, whatever it calls them, or of a data set."""
     if callable(content := getattr(source, "documents", None)):
         for document in content():
             yield document.doc_id, _text_of(document)
@@ -768,8 +770,8 @@ def passages_in(source: Source) -> Iterator[tuple[str, str]]:
 def _candidates(source: Source) -> Iterator[tuple[str, str]]:
     """Yield the texts of candidates, each document once: it may have been retrieved for several queries."""
     known: dict[str, str] = {}
-    for line, found in retrieved.read_candidates(source):
-        for candidate in found.candidates:
+    for line, record in retrieved.read_candidates(source):
+        for candidate in record.candidates:
             doc, text = str(candidate.docid), candidate.whole_text()
             if not text:
                 raise InputError(f"{name_of(source)}:{line}: expected a text of candidate {visible(doc)!r}")
@@ -781,10 +783,3 @@ def _candidates(source: Source) -> Iterator[tuple[str, str]]:
                     f"{name_of(source)}:{line}: document {visible(doc)!r} has another text than before;"
                     " expected one"
                 )
-
-
-def _banks(source: Source | None) -> dict[str, list[Nugget]]:
-    banks: dict[str, list[Nugget]] = {}
-    for nugget in read_nuggets(source) if source else ():
-        banks.setdefault(nugget.query_id, []).append(nugget)
-    return banks

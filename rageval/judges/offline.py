@@ -9,23 +9,149 @@ computed from it: `nugget_recall[lexical]`.
 from __future__ import annotations
 
 import math
+import os
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from html import unescape
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from rageval.errors import InputError, UsageError
+from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.files.jsonl import read_records
+from rageval.files.opening import Complaints, quoted
 from rageval.judges._exact import contains, exact, first_stage, folded, number, numbers_in, token_f1
-from rageval.judges.base import ERROR
+from rageval.judges.base import ERROR, OK, Fatal, Reply, Request
 from rageval.judges.material import Material, gold_of, repeat_of, tasks, weight_of
-from rageval.judges.models._frozen import FrozenJudgements
 from rageval.judges.rubric import Rubric
+from rageval.names import near_misses
 from rageval.records import Answer, Nugget, Question
-from rageval.text import compatible, visible
+from rageval.text import compatible, problem_of_id, visible
+
+# --- Judgements replayed from a file: what makes a judged number reproducible, and the judge of tests.
+
+_EXPECTED = "a judgement {query_id, run_id, item_id, aspect, …}"
+_Key = tuple[str, ...]
+_DEFAULTS = {"query_id": None, "run_id": None, "item_id": "answer", "aspect": "0", "repeat": ""}
+_VERDICT = ("label", "grade", "status", "importance", "weight")
+
+
+class FrozenJudgements:
+    """The judgements of a file, found by what was judged and the rubric. It asks nobody.
+
+    `judge` picks one judge's, which a file of several needs. A judgement without a rubric answers for any,
+    one whose rubric has no version (as people write it) for any version of it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], judge: str | None = None) -> None:
+        self.path = str(path)
+        self.name = f"frozen:{Path(path).name}"
+        self.endpoint = ""
+        self._records: dict[_Key, dict[str, Any]] = {}
+        self._rubrics: dict[_Key, list[str]] = defaultdict(list)
+        self._read(judge)
+
+    @property
+    def judge(self) -> str:
+        """Whose judgements these are; the file, where they are of several or of nobody who is named."""
+        names = {str(record.get("judge") or "") for record in self._records.values()} - {""}
+        return names.pop() if len(names) == 1 else self.name
+
+    @property
+    def remarks(self) -> list[str]:
+        """What should be said of the file before it is replayed."""
+        if any(record.get("judged_sha") for record in self._records.values()):
+            return []
+        return [
+            f"{visible(self.name)}: the judgements say nothing of what was judged (judged_sha): nobody can"
+            " tell whether the answers changed since"
+        ]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def find(
+        self, query_id: str, run_id: str, item_id: str, aspect: str, rubric: str, repeat: str = ""
+    ) -> dict[str, Any]:
+        """Find the judgement as it stands in the file, also if it says that judging failed."""
+        key = (query_id, run_id, item_id, aspect, repeat)
+        for name in (rubric, rubric.partition("@")[0], ""):
+            if (*key, name) in self._records:
+                unsaid = dict(zip(_DEFAULTS, key, strict=True)) | {"status": OK}
+                record = self._records[*key, name]
+                return record | {
+                    field: value for field, value in unsaid.items() if field not in record and value
+                }
+        # Said with the first part of the key that the file does not have.
+        raise MissingJudgements(
+            f"{self.path}: no judgement of {_shown((*key, rubric))}: {self._reason(key)};"
+            " judge it with a model, or replay a file that holds it"
+        )
+
+    async def ask(self, request: Request) -> Reply:
+        """Raise `Fatal`: judgements are found by what was judged, not by how a model was asked."""
+        raise Fatal(f"{self.name} holds judgements and no model's replies: look them up with find()")
+
+    def _read(self, judge: str | None) -> None:
+        findings = Complaints()
+        for line, record in read_records(self.path, dict, _EXPECTED):
+            place = f"{self.path}:{line}"
+            key = _key(record)
+            if key is None:
+                findings.add(
+                    f"{place}: expected {_EXPECTED}, ids as text; found {quoted(repr(record).encode())}"
+                )
+            elif (problem := next(filter(None, map(problem_of_id, key[:3])), None)) is not None:
+                findings.add(f"{place}: expected {problem}")
+            elif judge is None or record.get("judge") == judge:
+                self._add(key, record, place, findings)
+        findings.raise_if_any()
+        if not self._records:
+            raise InputError(f"{self.path}: no judgement by the judge {judge!r}; expected at least one")
+
+    def _add(self, key: _Key, record: dict[str, Any], place: str, findings: Complaints) -> None:
+        first = self._records.setdefault(key, record)
+        if first is record:
+            self._rubrics[key[:-1]].append(key[-1])
+        elif first.get("judge") != record.get("judge"):
+            judges = f"{first.get('judge')!r} and {record.get('judge')!r}"
+            findings.add(f"{place}: judged by {judges}; name the one to replay: judge=…")
+        elif any(first.get(field) != record.get(field) for field in _VERDICT):
+            findings.add(
+                f"{place}: judged before, with another verdict: {_shown(key)}; expected one judgement"
+            )
+
+    def _reason(self, key: _Key) -> str:
+        if key in self._rubrics:
+            return f"the file has it for the rubric {' and '.join(map(repr, self._rubrics[key]))} only"
+        known: Iterable[_Key] = self._rubrics
+        for place, field in enumerate(_DEFAULTS):
+            ids = {other[place] for other in known}
+            if key[place] not in ids:
+                return f"the {field} {visible(key[place])!r} is not there" + near_misses([key[place]], ids)
+            known = [other for other in known if other[place] == key[place]]
+        raise AssertionError("the key is there")  # a bug: it was looked up before
+
+
+def _key(record: dict[str, Any]) -> _Key | None:
+    """Return what a record is found by, None if an id is missing or is no text."""
+    given = ((record.get(field), default) for field, default in _DEFAULTS.items())
+    ids = [default if value is None else value for value, default in given]
+    ids.append(record.get("rubric") or "")
+    if not all(isinstance(value, str | int) and not isinstance(value, bool) for value in ids):
+        return None
+    return tuple(map(str, ids))
+
+
+def _shown(key: _Key) -> str:
+    named = zip((*_DEFAULTS, "rubric"), key, strict=True)
+    return ", ".join(f"{field} {visible(value)[:80]!r}" for field, value in named if value)
+
+
+# --- The form of short answers, and the lexical proxy.
 
 # Scales of their own: a proxy ranks systems, and never says that anything is supported or right.
 _LEXICAL_RUBRIC, _F1_RUBRIC = "lexical", "token-f1"
@@ -141,18 +267,18 @@ def _replayed(frozen: FrozenJudgements, rubric: Rubric, material: Material) -> I
                 repeat = str(row.also.get("repeat", ""))
                 if task.failed:
                     place = {"query_id": row.query, "run_id": row.run, "item_id": row.item}
-                    said = {"aspect": row.aspect, "judge": frozen.judge, "rubric": name}
+                    row_head = {"aspect": row.aspect, "judge": frozen.judge, "rubric": name}
                     shown = {"shown": list(row.shown)} if row.shown else {}
-                    yield place | said | dict(row.also) | shown | _failed(task.failed)
+                    yield place | row_head | dict(row.also) | shown | _failed(task.failed)
                     continue
-                found = frozen.find(row.query, row.run, row.item, row.aspect, name, repeat)
-                if found.get("judged_sha", sha) != sha:
+                judgement = frozen.find(row.query, row.run, row.item, row.aspect, name, repeat)
+                if judgement.get("judged_sha", sha) != sha:
                     raise InputError(
                         f"{frozen.path}: the judgement of query {visible(row.query)}, run {visible(row.run)}"
                         " is of other texts: the answer, or what it is judged by, changed since; judge it"
                         " again, or replay the judgements beside the files that were judged"
                     )
-                yield found
+                yield judgement
 
 
 def _by_form(spec: str, rubric: Rubric, material: Material) -> Iterator[_Row]:
@@ -161,13 +287,13 @@ def _by_form(spec: str, rubric: Rubric, material: Material) -> Iterator[_Row]:
     for answer, task in zip(material.answers, tasks(rubric, material), strict=True):
         gold = [] if answer.error else gold_of(material.question(answer.query_id))
         if spec == "token_f1":
-            said: Mapping[str, Any] = {"grade": token_f1(answer.text, gold), "rubric": _F1_RUBRIC}
+            verdict: Mapping[str, Any] = {"grade": token_f1(answer.text, gold), "rubric": _F1_RUBRIC}
         else:
             is_silent = first_stage(answer.text, gold, rubric.file.abstentions) == "missing"
             label = "missing" if is_silent else right if _MATCHERS[spec](answer.text, gold) else "incorrect"
-            said = {"label": label, "rubric": rubric.judged_as}
+            verdict = {"label": label, "rubric": rubric.judged_as}
         sha = {} if answer.error else {"judged_sha": task.judged_sha}
-        yield _row(answer, "0", spec, {**said, **sha})
+        yield _row(answer, "0", spec, {**verdict, **sha})
 
 
 def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:
@@ -176,18 +302,18 @@ def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:
     for answer in material.answers:
         for nugget in material.bank(answer.query_id):
             grade, evidence = _of_nugget(nugget, answer.text)
-            said: _Row = {"grade": grade, "rubric": _LEXICAL_RUBRIC, **weight_of(nugget)}
-            said |= {"evidence": evidence} if evidence else {}
-            yield _row(answer, nugget.nugget_id, "lexical", said)
+            verdict: _Row = {"grade": grade, "rubric": _LEXICAL_RUBRIC, **weight_of(nugget)}
+            verdict |= {"evidence": evidence} if evidence else {}
+            yield _row(answer, nugget.nugget_id, "lexical", verdict)
 
 
 def _of_nugget(nugget: Nugget, text: str) -> tuple[float, str]:
     """Return the support of a nugget; of a question by its best answer, or by the mean of all."""
     wanted = [answer.text for answer in nugget.answers] or [nugget.text]
-    found = [_lexical_evidence(each, text) for each in wanted]
-    grade, evidence = max(found, key=lambda pair: pair[0])
+    supports = [_lexical_evidence(each, text) for each in wanted]
+    grade, evidence = max(supports, key=lambda pair: pair[0])
     if nugget.aggregator == "AND":
-        grade = math.fsum(share for share, _ in found) / len(found)
+        grade = math.fsum(share for share, _ in supports) / len(supports)
     return grade, evidence
 
 
@@ -215,37 +341,34 @@ class _Window:
     numbers: frozenset[Decimal]
 
 
-def _lexical_support(nugget: str, text: str, weights: Mapping[str, float] | None = None) -> float:
-    """Return the share (0 to 1) of the nugget's words, by weight, in the best two neighbouring sentences.
+def _lexical_evidence(nugget: str, text: str) -> tuple[float, str]:
+    """Return how much of the nugget stands in the best two neighbouring sentences, and these sentences.
 
-    A place that lacks a number of the nugget counts for nothing. Rare words weigh more: `weights` come from
-    `_stem_weights` over a collection, by default from the sentences of the text.
+    It is the share (0 to 1) of its words, by weight: rare words weigh more, by the sentences of the text. A
+    place that lacks a number of the nugget counts for nothing.
 
     >>> text = "The Eiffel Tower stands in Paris. It was built in 1889. Millions visit the tower."
-    >>> _lexical_support("The tower was built in 1889", text)
-    1.0
-    >>> _lexical_support("The tower was built in 1890", text)
-    0.0
-    >>> round(_lexical_support("The tower is visited by tourists", text), 3)
+    >>> _lexical_evidence("The tower was built in 1889", text)
+    (1.0, 'The Eiffel Tower stands in Paris. It was built in 1889.')
+    >>> _lexical_evidence("The tower was built in 1890", text)
+    (0.0, '')
+    >>> round(_lexical_evidence("The tower is visited by tourists", text)[0], 3)
     0.537
     """
-    return _lexical_evidence(nugget, text, weights)[0]
-
-
-def _lexical_evidence(
-    nugget: str, text: str, weights: Mapping[str, float] | None = None
-) -> tuple[float, str]:
-    """Return the support and the place in the text it was found in, empty if there is none."""
-    wanted = _wanted_stems(nugget)
+    wanted = sorted(set(_stems(nugget)))  # in the order that makes sums the same everywhere
     numbers = frozenset(numbers_in(nugget))
-    weigh = _weigher(text, weights)
+    weights = _own_weights(text)
+
+    def weigh(stem: str) -> float:
+        return weights.get(stem, weights.get("", 1.0))
+
     total = math.fsum(weigh(stem) for stem in wanted)
     best = (0.0, "")
     for place in _windows(text):
         if not numbers <= place.numbers:
             continue
-        found = math.fsum(weigh(stem) for stem in wanted if stem in place.stems)
-        share = found / total if total else float(bool(numbers))
+        weight = math.fsum(weigh(stem) for stem in wanted if stem in place.stems)
+        share = weight / total if total else float(bool(numbers))
         best = max(best, (share, place.text), key=lambda pair: pair[0])
     return best
 
@@ -286,11 +409,6 @@ def _stems(text: str) -> Iterator[str]:
     return (_stem(word) for word in _WORD.findall(text) if word not in _COMMON)
 
 
-def _wanted_stems(nugget: str) -> list[str]:
-    """Return the nugget's stems, each once, in the order that makes sums the same everywhere."""
-    return sorted(set(_stems(nugget)))
-
-
 @lru_cache(maxsize=64)
 def _sentences(text: str) -> tuple[_Window, ...]:
     parts = (part.strip() for part in _SENTENCE_END.split(text))
@@ -304,17 +422,11 @@ def _own_weights(text: str) -> Mapping[str, float]:
     return _stem_weights(place.text for place in _sentences(text))
 
 
-def _weigher(text: str, weights: Mapping[str, float] | None) -> Callable[[str], float]:
-    known = _own_weights(text) if weights is None else weights
-    unknown = known.get("", 1.0)
-    return lambda stem: known.get(stem, unknown)
-
-
 def _windows(text: str) -> Iterator[_Window]:
     """Each stretch of neighbouring sentences, as one place."""
     sentences = _sentences(text)
-    for at in range(max(len(sentences) - _WINDOW, 0) + 1):
-        near = sentences[at : at + _WINDOW]
+    for start in range(max(len(sentences) - _WINDOW, 0) + 1):
+        near = sentences[start : start + _WINDOW]
         yield _Window(
             " ".join(place.text for place in near),
             frozenset().union(*(place.stems for place in near)),

@@ -15,26 +15,35 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import runpy
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib import import_module
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
-from rageval.errors import InputError, UsageError
-from rageval.files.whole import read_whole, text_of_whole
+from rageval.errors import InputError, MissingPackage, UsageError
+from rageval.files.named import NamedInFile, beside, read_beside
+from rageval.files.whole import opened_file, read_whole, text_of_whole
 from rageval.judges._exact import ABSTENTIONS
-from rageval.judges._parsers import PARSERS, SCHEMA, ReplyRules
-from rageval.judges._prompts import (
+from rageval.judges.base import (
     FENCE,
     ITEMS,
+    JSON_FORM,
+    SCHEMA_FORM,
+    TEXT_FORM,
     WAYS,
     Mark,
     Part,
+    Parts,
+    Request,
     as_data,
     by_author,
     fenced_prompt,
@@ -44,25 +53,454 @@ from rageval.judges._prompts import (
     plain_prompt,
     template_of,
 )
-from rageval.judges._prompts import Prompt as Parts
-from rageval.judges._rubric_file import (
-    FIRST_STAGES,
-    OF_RUBRIC,
-    Prompt,
-    RubricFile,
-    as_toml,
-    content_of,
-    examples_in,
-    require_numbers,
-    rubric_file_of,
-    trimmed,
+from rageval.judges.verdicts import (
+    JSON,
+    KINDS,
+    PARSERS,
+    READS,
+    SCHEMA,
+    ReplyRules,
+    RubricScale,
+    Verdict,
+    read_object,
+    require_quick,
 )
-from rageval.judges._verdicts import KINDS, RubricScale, Verdict, read_object
-from rageval.judges.base import JSON_FORM, SCHEMA_FORM, TEXT_FORM, Request
 from rageval.names import suggestion
 from rageval.plugins import plugin, plugin_names
 
+# --- A rubric's file: what it may say, how it is read, and what is refused, with the line it stands in.
+
 __all__ = ["Prompt", "Rubric", "RubricFile", "rubric_named", "rubric_names", "rubric_text"]
+
+UNITS = (
+    *("answer", "nuggets", "bank", "documents", "question", "passages", "passage", "citation"),
+    *("pair", "against-gold", "list", "claims", "claim", "citations", "passage-nuggets"),
+    *("uncited", "expected"),
+)
+_CANARIES = ("answer", "nuggets", "against-gold", "passage", "citation")  # units that hold what speaks
+_MOST = {"window": 10_000, "max_tokens": 1_000_000, "most": 10_000, "kept": 10_000, "tries": 1_000}
+_LARGEST = 10**6
+_LARGEST_FILE = 64 * 2**20  # bytes of examples
+_RUBRIC_NAME = re.compile(r"[A-Za-z0-9_-]+")
+SCRIPT = "crag-script"  # the first stage that CRAG's published script goes through
+FIRST_STAGES = ("crag", SCRIPT)
+OF_RUBRIC = {"most": "most", "examples": "examples"}  # fields that are no data
+_UNSET = "unset"
+LIMITS = ("max_tokens", "max_completion_tokens")
+_SAMPLING = ("top_p", "frequency_penalty", "presence_penalty", "seed", *LIMITS)
+
+
+class Prompt(msgspec.Struct, forbid_unknown_fields=True):
+    """The prompt: `system`, and `ask`, which stands behind the data, or a `template` with fields in it.
+
+    `steps` are templates that are asked before, whose replies are the fields `step1`, `step2`, …; `item` is
+    the template of one item of a list.
+    """
+
+    system: str = ""
+    ask: str = ""
+    template: str = ""
+    item: str = ""
+    steps: list[str] = []
+
+
+class Trim(msgspec.Struct, forbid_unknown_fields=True):
+    """A text that is cut before it is shown: to so many words, or tokens of the tokenizer in a file."""
+
+    field: str
+    words: int | None = None
+    tokens: int | None = None
+    tokenizer: str | None = None
+    sha256: str | None = None
+
+
+class Examples(msgspec.Struct, forbid_unknown_fields=True, rename={"how": "as"}):
+    """In-context examples out of a file of the user's: in the `prompt` as text, or as `turns`."""
+
+    how: Literal["prompt", "turns"] = "prompt"
+    file: str | None = None
+    text: str = ""
+    turns: list[dict[str, Any]] = []
+
+
+class RubricFile(msgspec.Struct, forbid_unknown_fields=True):
+    """A rubric file."""
+
+    unit: str
+    kind: str
+    sees: list[str]
+    prompt: Prompt
+    follows: str = ""
+    departs: str | list[str] = ""
+    labels: dict[str, float] = {}
+    ranges: dict[str, tuple[float, float]] = {}
+    first_stage: str | None = None
+    evidence_from: str | None = None
+    evidence_for: list[str] = []
+    canaries: bool = False
+    judged_as: str | None = None
+    family: list[str] = []  # rubrics that are asked of one answer together, by one judge
+    window: int = 10
+    max_tokens: int = 1024
+    most: int = 30
+    kept: int = 20
+    whole: bool = False
+    unquoted: Literal["refused", "empty", "kept"] = "refused"
+    unfenced: bool = False
+    reads: str = SCHEMA
+    values: dict[str, str] = {}
+    tags: list[str] = []
+    patterns: list[str] = []
+    fields: dict[str, str] = {}
+    examples: Examples | None = None
+    trim: Trim | None = None
+    temperature: float | Literal["unset"] = 0.0
+    again: float | None = None
+    sampling: dict[str, int | float] = {}
+    tries: int = 3
+    each: str | None = None
+    compat: str | None = None
+    unreadable: str | None = None
+    lenient: bool = False
+    abstentions: str = ABSTENTIONS[0]
+
+    @property
+    def departures(self) -> list[str]:
+        """Where it departs from what it follows, each by itself."""
+        return [self.departs] if isinstance(self.departs, str) and self.departs else [*self.departs]
+
+    @property
+    def room(self) -> int:
+        """How many tokens a reply may have, whatever its source calls the limit."""
+        return next((int(self.sampling[name]) for name in LIMITS if name in self.sampling), self.max_tokens)
+
+    @property
+    def heat(self) -> float | None:
+        """The temperature, None where the source sends none."""
+        return None if self.temperature == _UNSET else float(self.temperature)
+
+
+_FIRST = (  # of the first version, in every digest
+    *("unit", "kind", "sees", "prompt", "follows", "departs", "labels", "ranges", "first_stage"),
+    *("evidence_from", "evidence_for", "canaries", "judged_as", "window", "max_tokens", "most", "kept"),
+)
+
+
+def content_of(file: RubricFile) -> dict[str, Any]:
+    """Return what a digest is made of: what later versions brought only where it says something."""
+    fields = msgspec.to_builtins(file)
+    fields["departs"] = "; ".join(file.departures)
+    usual = msgspec.to_builtins(RubricFile("", "", [], Prompt()))
+    told = {name: value for name, value in fields.items() if name in _FIRST or value != usual[name]}
+    first = ("system", "ask")
+    told["prompt"] = {name: value for name, value in fields["prompt"].items() if name in first or value}
+    for part in ("examples", "trim"):
+        if told.get(part):  # what is in a file counts, not where it lies
+            told[part] = {name: told[part][name] for name in told[part] if name not in ("file", "tokenizer")}
+    return told
+
+
+def rubric_file_of(text: str, source: str) -> RubricFile:
+    """Read the text of a rubric file; `InputError` with its line for what it may not say."""
+    try:
+        file = msgspec.convert(tomllib.loads(text), RubricFile)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"\(at line (\d+)", str(error))
+        where = f":{line[1]}" if line else ""
+        raise InputError(f"{source}{where}: expected a rubric as TOML: {error}") from None
+    except (ValueError, RecursionError) as error:  # of numbers, too
+        # The key that a complaint of msgspec's is about stands in its words alone.
+        match = re.search(r"`\$\.?([\w.-]*)|field `([^`]*)`", str(error))
+        path = (match[1] or match[2] or "") if match else ""
+        unknown_field = re.search(r"unknown field `([^`]*)`", str(error))
+        where = _where(source, text, unknown_field[1] if unknown_field else path.rpartition(".")[2])
+        raise InputError(f"{where}: expected a rubric (unit, kind, sees, labels, prompt): {error}") from None
+    # In its own folder, or below, lie the examples and the tokenizer that a rubric names.
+    if file.examples is not None and file.examples.file is not None:
+        named = NamedInFile(file.examples.file, source, _where(source, text, "examples"))
+        file.examples = examples_in(file.examples.how, str(named), read_beside(named, _LARGEST_FILE))
+    if file.trim is not None and file.trim.tokenizer is not None:
+        named = NamedInFile(file.trim.tokenizer, source, _where(source, text, "tokenizer"))
+        file.trim.tokenizer = os.fspath(beside(named))
+    require_sane(file, source, text)
+    return file
+
+
+def examples_in(how: Literal["prompt", "turns"], name: str, content: bytes) -> Examples:
+    """Return the examples that a file holds."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: cannot be read as examples: {error}") from None
+    if how == "prompt":
+        return Examples("prompt", name, text)
+    return Examples("turns", name, turns=list(_turns_in(text, name)))
+
+
+def _turns_in(text: str, file: str) -> Iterator[dict[str, Any]]:
+    """Examples, one a line: what is shown, under the names that the rubric sees, and the `reply`."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            example = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{file}:{number}: expected an example as one JSON object: {error}") from None
+        if not isinstance(example, dict) or "reply" not in example:
+            raise InputError(
+                f"{file}:{number}: expected an example {{question, …, reply}}, found {line[:80]!r}"
+            )
+        yield example
+
+
+def _where(source: str, text: str, key: str) -> str:
+    """Return the source with the line in which the key stands, if it does."""
+    pattern = re.compile(rf"\s*(?:\[+)?[\"']?{re.escape(key)}[\"']?\s*(?:=|\])") if key else None
+    for number, line in enumerate(text.splitlines(), 1):
+        # TOML's reader tells no lines, so the key is looked for; a message without a line is right as well.
+        if pattern is not None and pattern.match(line):
+            return f"{source}:{number}"
+    return source
+
+
+def require_sane(rubric: RubricFile, source: str, text: str) -> None:
+    """`InputError` for a rubric that no job could use, before anything was asked with it."""
+    for key, problem in _problems(rubric):
+        raise InputError(f"{_where(source, text, key)}: {problem}")
+
+
+def require_numbers(rubric: RubricFile, source: str) -> None:
+    """`InputError` for numbers that no job could use, of a rubric that makes its requests itself."""
+    for _, problem in _of_numbers(rubric):
+        raise InputError(f"{source}: {problem}")
+
+
+def _problems(rubric: RubricFile) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong, with the key it stands under."""
+    known = (("kind", KINDS), ("unit", UNITS), ("reads", READS))
+    for key, names in known:
+        value = getattr(rubric, key)
+        if value not in names:
+            yield key, f"{key} = {value!r}, expected one of {', '.join(names)}"
+            return
+    if rubric.kind in ("label", "labels", "matrix") and len(rubric.labels) < 2:
+        yield "labels", "expected at least two labels with their grades"
+    if [label for label in rubric.evidence_for if label not in rubric.labels] or (
+        rubric.evidence_from or "answer"
+    ) not in (*rubric.sees, "answer"):
+        yield "evidence_for", "expected evidence_for some of the labels, evidence_from what it sees"
+    if rubric.canaries and rubric.unit not in _CANARIES:
+        yield "canaries", f"canaries are for the units {', '.join(_CANARIES)}, not {rubric.unit}"
+    if rubric.kind == "grades" and not rubric.ranges:
+        yield "ranges", "expected ranges, such as correctness = [-1.0, 2.0]"
+    yield from _of_numbers(rubric)
+    yield from _of_prompt(rubric)
+    yield from _of_reading(rubric)
+    yield from _of_rules(rubric)
+
+
+def _of_numbers(rubric: RubricFile) -> Iterator[tuple[str, str]]:
+    for field, most in _MOST.items():
+        number = getattr(rubric, field)
+        # True is an int to isinstance.
+        if type(number) is not int or not 1 <= number <= most:
+            yield field, f"{field} = {number}, expected a whole number from 1 to {most:,}"
+    for label, grade in rubric.labels.items():
+        # Written so that NaN is refused, too.
+        if not abs(grade) <= _LARGEST:
+            yield label, f"labels: {label!r} = {grade}, expected a grade from -{_LARGEST:,} to {_LARGEST:,}"
+    for name, (low, high) in rubric.ranges.items():
+        if not -_LARGEST <= low < high <= _LARGEST:
+            yield (
+                name,
+                f"ranges: {name!r} = [{low}, {high}], expected two numbers from -{_LARGEST:,} to"
+                f" {_LARGEST:,}, the lower one first",
+            )
+    for name, number in (("temperature", rubric.heat), ("again", rubric.again)):
+        if number is not None and not 0 <= number <= 2:
+            yield name, f"{name} = {number}, expected a number from 0 to 2"
+    for name, number in rubric.sampling.items():
+        if name not in _SAMPLING or (name in LIMITS and not rubric.unfenced):
+            yield (
+                name,
+                f"sampling: {name}: expected one of {', '.join(_SAMPLING[:4])}; max_tokens stands outside",
+            )
+        if name in LIMITS and not (type(number) is int and 1 <= number <= _MOST["max_tokens"]):
+            yield name, f"sampling: {name} = {number}, expected a whole number from 1"
+        if not abs(number) <= _LARGEST:
+            yield name, f"sampling: {name} = {number}, expected a number up to {_LARGEST:,}"
+
+
+def _of_prompt(rubric: RubricFile) -> Iterator[tuple[str, str]]:
+    prompt = rubric.prompt
+    if prompt.ask and prompt.template:
+        yield "template", "expected either ask, which stands behind the data, or a template with fields"
+        return
+    if rubric.unfenced and not prompt.template:
+        yield "unfenced", "only a template can be unfenced: what stands before ask always has a fence"
+    if rubric.unfenced and "{{fence}}" in prompt.system + prompt.template:
+        yield "prompt", "an unfenced prompt cannot speak of {{fence}}"
+    for key, texts in (("template", [prompt.template]), ("item", [prompt.item]), ("steps", prompt.steps)):
+        for number, text in enumerate(texts):
+            yield from _of_template(rubric, key, text, number)
+    for name, told in rubric.fields.items():
+        what, _, way = told.partition(":")
+        if what not in (*rubric.sees, *OF_RUBRIC) or way not in ("", ITEMS, *WAYS):
+            ways = ", ".join((*WAYS, ITEMS))
+            yield (
+                name,
+                f"fields: {name} = {told!r}, expected something it sees ({', '.join(rubric.sees)}) or"
+                f" {' or '.join(OF_RUBRIC)}, and how it is written: {ways}",
+            )
+        if way == ITEMS and not prompt.item:
+            yield name, "expected the template of one item (item = …) in [prompt]"
+
+
+def _of_template(rubric: RubricFile, key: str, text: str, number: int) -> Iterator[tuple[str, str]]:
+    try:
+        names = names_in(template_of(text))
+    except ValueError as error:
+        yield key, f"{key}: {error}"
+        return
+    steps = [f"step{step + 1}" for step in range(number if key == "steps" else len(rubric.prompt.steps))]
+    # A step may quote the replies of the steps before it, not its own.
+    known = ["rank", "text", "candidate"] if key == "item" else [*rubric.fields, *rubric.sees, *steps]
+    strange = [name for name in names if name not in known and name != "examples"]
+    if strange:
+        yield key, f"{key}: {{{strange[0]}}} is no field; expected one of {', '.join(known)}"
+
+
+def _of_reading(rubric: RubricFile) -> Iterator[tuple[str, str]]:
+    parser = PARSERS.get(rubric.reads)
+    if parser is not None and rubric.kind not in parser.kinds:
+        yield "reads", f"reads = {rubric.reads!r} is for {' and '.join(parser.kinds)}, not for {rubric.kind}"
+    if rubric.evidence_from and rubric.reads not in (SCHEMA, JSON):
+        yield "evidence_from", f"what is read as {rubric.reads} holds no evidence"
+    if (rubric.reads == "pattern") != bool(rubric.patterns):
+        yield "patterns", 'patterns and reads = "pattern" belong together'
+    for pattern in rubric.patterns:
+        try:
+            # A pattern that can take exponential time would hang on a reply that somebody chose.
+            require_quick(pattern)
+        except ValueError as error:
+            yield "patterns", f"patterns: {pattern[:80]!r}: {error}"
+    if rubric.tags and (rubric.reads != "tagged" or len(rubric.tags) != 2):
+        yield "tags", 'expected two tags, as in ["[[", "]]"], of reads = "tagged"'
+    for value, label in rubric.values.items():
+        if label not in rubric.labels:
+            yield value, f"values: {value} = {label!r}, expected one of the labels {', '.join(rubric.labels)}"
+
+
+def _of_rules(rubric: RubricFile) -> Iterator[tuple[str, str]]:
+    if rubric.first_stage is not None and rubric.first_stage not in FIRST_STAGES:
+        yield "first_stage", f"first_stage = {rubric.first_stage!r}, expected {' or '.join(FIRST_STAGES)}"
+    # A name with a dot would be taken for a file, and a file in Python is run.
+    for name in rubric.family:
+        if not _RUBRIC_NAME.fullmatch(name):
+            yield "family", f"family: {name[:80]!r}: expected the name of a built-in rubric"
+    if rubric.abstentions not in ABSTENTIONS:
+        yield "abstentions", f"abstentions = {rubric.abstentions!r}, expected {' or '.join(ABSTENTIONS)}"
+    if rubric.each not in (None, "gold") or (
+        rubric.each and (rubric.unit, rubric.kind) != ("answer", "label")
+    ):
+        yield "each", 'each = "gold" asks of an answer, for a label, beside each gold answer by itself'
+    if rubric.unreadable is not None and (rubric.unreadable not in rubric.labels or not rubric.compat):
+        yield "unreadable", "unreadable: expected one of the labels, and the compat that asks for it"
+    trim = rubric.trim
+    if trim is None:
+        return
+    lengths = [number for number in (trim.words, trim.tokens) if number is not None]
+    if len(lengths) != 1 or not 1 <= lengths[0] <= _LARGEST or trim.field not in rubric.sees:
+        yield "trim", "trim: expected a field that it sees, and either words or tokens, from 1"
+    if (trim.tokens is None) != (trim.tokenizer is None):
+        yield "trim", "trim: tokens need the tokenizer that counts them: tokenizer = FILE"
+    # Another tokenizer cuts elsewhere, and judgements of both would bear one name.
+    elif trim.tokenizer is not None and trim.sha256 != sha256_of(trim.tokenizer):
+        yield "tokenizer", f"trim: {trim.tokenizer} is not the file it was (expected sha256 = {trim.sha256})"
+
+
+def sha256_of(path: str) -> str:
+    """Return the digest of a file; `InputError` if it cannot be read."""
+    with opened_file(path, "a tokenizer") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def as_toml(file: RubricFile, heading: Iterable[str] = ()) -> str:
+    """Write a rubric as its file, where there is none: long texts as they are read, the usual left out."""
+    usual = msgspec.to_builtins(RubricFile("", "", [], Prompt()))
+    fields = {
+        name: value
+        for name, value in msgspec.to_builtins(file).items()
+        if value is not None and (value != usual[name] or name in ("unit", "kind", "sees"))
+    }
+    tables = {name: value for name, value in fields.items() if isinstance(value, dict)}
+    lines = [*(f"# {line}" for line in heading)]
+    lines += [f"{name} = {_toml(value)}" for name, value in fields.items() if name not in tables]
+    for table, values in tables.items():
+        told = {key: value for key, value in values.items() if value not in (None, "", [])}
+        lines += ["", f"[{table}]", *(f"{_toml_key(key)} = {_toml(value)}" for key, value in told.items())]
+    return "\n".join(lines)
+
+
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _quoted(name)
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML writes it; a text of several lines as such, if it would be read as it is."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_toml_key(key)} = {_toml(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    if not isinstance(value, str):
+        return json.dumps(value)
+    # Literal texts of TOML know no escapes: what they cannot hold is written with quotes.
+    if "\n" in value and "'''" not in value and not _UNPRINTED.search(value) and not value.endswith("'"):
+        return f"'''\n{value}'''"
+    return _quoted(value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+_UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+_WORD = re.compile(r"\S+")
+
+
+def trimmed(trim: Trim | None, data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the data with what the rule cuts cut.
+
+    >>> dict(trimmed(Trim("answer", words=2), {"answer": "one  two three"}))
+    {'answer': 'one  two'}
+    """
+    if trim is None or not isinstance(data.get(trim.field), str):
+        return data
+    text = data[trim.field]
+    if trim.words:
+        words = [match for _, match in zip(range(trim.words), _WORD.finditer(text), strict=False)]
+        cut = text[: words[-1].end()] if words else ""
+    else:
+        tokenizer = _tokenizer(str(trim.tokenizer))
+        # A beginning that a tokenizer adds to every text is not counted.
+        tokens = tokenizer.encode(text, add_special_tokens=False).ids
+        cut = str(tokenizer.decode(tokens[: trim.tokens]))
+    return {**data, trim.field: cut.strip()}
+
+
+@cache
+def _tokenizer(path: str) -> Any:
+    if find_spec("tokenizers") is None:
+        raise MissingPackage("tokenizers", f"cutting by the tokenizer {path}")
+    try:
+        return import_module("tokenizers").Tokenizer.from_file(path)
+    except Exception as error:  # of a library in another language, which says no kind
+        raise InputError(f"{path}: cannot be read as a tokenizer (tokenizer.json): {error}") from None
+
+
+# --- A rubric in use: requests out of data, verdicts out of replies.
 
 _PARSER = 1  # counted up when a reply would be read otherwise
 _ARE_DATA = (
@@ -123,7 +561,8 @@ class Rubric:
     def request(self, data: Mapping[str, Any], ids: tuple[str, ...] = (), sample: int = 0) -> Request:
         """Make the request that asks this of the data; `ids` are what the reply must echo."""
         step = self._step(data)
-        sees = [*self.file.sees, *(f"step{at + 1}" for at in range(self._steps_before(step)))]
+        steps_before = len(self.file.prompt.steps) if step is None else step
+        sees = [*self.file.sees, *(f"step{number + 1}" for number in range(steps_before))]
         lacking = [name for name in sees if name not in data]
         if lacking:
             raise UsageError(f"rubric {self.name}: nothing to show as {', '.join(lacking)}")
@@ -169,8 +608,8 @@ class Rubric:
         parser = PARSERS.get(self.file.reads)
         if parser is not None:
             return parser.read(text, self._reading, ids), False
-        found, repaired = read_object(text)
-        return KINDS[self.file.kind].read(found, self.scale, ids), repaired
+        record, repaired = read_object(text)
+        return KINDS[self.file.kind].read(record, self.scale, ids), repaired
 
     def then(
         self, data: Mapping[str, Any], text: str, verdicts: Sequence[Verdict]
@@ -200,7 +639,7 @@ class Rubric:
     def with_examples(self, path: str) -> Rubric:
         """Return the rubric with in-context examples: turns out of JSON lines, else a text in the prompt."""
         how: Literal["prompt", "turns"] = "turns" if path.endswith((".jsonl", ".json")) else "prompt"
-        examples = examples_in(how, path, _bytes_of(path))
+        examples = examples_in(how, path, read_whole(path, "examples"))
         if self.file.unfenced and how == "prompt" and "{examples}" not in self.file.prompt.template:
             raise UsageError(
                 f"rubric {self.name}: its prompt has no place for examples; expected {{examples}}"
@@ -214,7 +653,7 @@ class Rubric:
             raise UsageError(f"compat={compat!r}: rubric {self.name} {knows}")
         # CRAG's rule is not only what an unreadable reply is taken for, but also what is decided without a
         # model.
-        by_form = {"first_stage": FIRST_STAGES[-1], "abstentions": compat} if compat == "crag" else {}
+        by_form = {"first_stage": SCRIPT, "abstentions": compat} if compat == "crag" else {}
         return replace(self, file=msgspec.structs.replace(self.file, lenient=True, **by_form))
 
     def abstaining_by(self, abstentions: str) -> Rubric:
@@ -239,10 +678,7 @@ class Rubric:
     def _step(self, data: Mapping[str, Any]) -> int | None:
         """Return the step that comes next, None where the verdict is asked for."""
         steps = range(len(self.file.prompt.steps))
-        return next((at for at in steps if f"step{at + 1}" not in data), None)
-
-    def _steps_before(self, step: int | None) -> int:
-        return len(self.file.prompt.steps) if step is None else step
+        return next((number for number in steps if f"step{number + 1}" not in data), None)
 
     def _template(self, step: int | None) -> str:
         return self.file.prompt.template if step is None else self.file.prompt.steps[step]
@@ -291,16 +727,16 @@ class Rubric:
 
     def _turns(self) -> list[tuple[Parts, Parts]]:
         """Examples as turns, each shown as what is asked about is shown."""
-        found: list[tuple[Parts, Parts]] = []
+        turns: list[tuple[Parts, Parts]] = []
         names = names_in(template_of(self.file.prompt.template))
         shown = [what for name in names if (what := self._what(name)) not in OF_RUBRIC]
         for number, example in enumerate(self.file.examples.turns if self.file.examples else (), 1):
             if lacking := [name for name in shown if name not in example]:
                 raise UsageError(f"rubric {self.name}: example {number} has no {', '.join(lacking)}")
             reply = example["reply"]
-            said: Part = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-            found.append((self._user(example, self.file.sees, None), (said,)))
-        return found
+            answered: Part = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
+            turns.append((self._user(example, self.file.sees, None), (answered,)))
+        return turns
 
 
 _JSON_READS = ("json", "last-object")
@@ -326,15 +762,15 @@ def rubric_named(name: str) -> Rubric:
         return _out_of_python(Path(name))
     if name in rubric_names():
         return _builtin(name)
-    found = plugin("rubrics", name.lower().replace("-", "_"))
-    if found is None:
+    offered = plugin("rubrics", name.lower().replace("-", "_"))
+    if offered is None:
         known = [*rubric_names(), *plugin_names("rubrics")]
         raise UsageError(f"rubric {name!r}: expected one of {', '.join(known)}" + suggestion(name, known))
-    if isinstance(found, Rubric):
+    if isinstance(offered, Rubric):
         # A plug-in's rubric makes its requests itself, so that only its numbers can be checked.
-        require_numbers(found.file, f"rubric {name}")
-        return found
-    return Rubric(name, rubric_file_of(_text_of(Path(found)), str(found)))
+        require_numbers(offered.file, f"rubric {name}")
+        return offered
+    return Rubric(name, rubric_file_of(_text_of(Path(offered)), str(offered)))
 
 
 @cache
@@ -348,13 +784,13 @@ def rubric_names() -> tuple[str, ...]:
 
 def rubric_text(name: str) -> str:
     """Return the file of a rubric of ours or of a plug-in, or one that was named."""
-    found = rubric_named(name)
+    rubric = rubric_named(name)
     if name in rubric_names():
         return (files("rageval.judges") / "rubrics" / f"{name}.toml").read_text(encoding="utf-8")
     if name.endswith((".toml", ".py")):
         return _text_of(Path(name))
     offered = plugin("rubrics", name.lower().replace("-", "_"))
-    return as_toml(found.file, [found.name]) if isinstance(offered, Rubric) else _text_of(Path(offered))
+    return as_toml(rubric.file, [rubric.name]) if isinstance(offered, Rubric) else _text_of(Path(offered))
 
 
 @cache
@@ -365,29 +801,21 @@ def _builtin(name: str) -> Rubric:
 
 def _out_of_python(path: Path) -> Rubric:
     """Return the rubric that a file of the user's defines; it is run, as any script the user names."""
+    if not os.path.isfile(path):
+        raise InputError(f"{path}: no such file")
     try:
-        found = runpy.run_path(_existing(path)).get("RUBRIC")
+        rubric = runpy.run_path(str(path)).get("RUBRIC")
     except InputError:
         raise
     except (Exception, SystemExit) as error:  # whatever somebody's script may raise
         raise InputError(f"{path}: cannot be run: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Rubric):
+    if not isinstance(rubric, Rubric):
         raise InputError(
-            f"{path}: expected RUBRIC = Rubric(name, RubricFile(…)), found {type(found).__name__}"
+            f"{path}: expected RUBRIC = Rubric(name, RubricFile(…)), found {type(rubric).__name__}"
         )
-    require_numbers(found.file, str(path))
-    return found
-
-
-def _existing(path: Path) -> str:
-    if not os.path.isfile(path):
-        raise InputError(f"{path}: no such file")
-    return str(path)
+    require_numbers(rubric.file, str(path))
+    return rubric
 
 
 def _text_of(path: Path) -> str:
     return text_of_whole(path, "a rubric")
-
-
-def _bytes_of(path: str) -> bytes:
-    return read_whole(path, "examples")

@@ -27,9 +27,9 @@ from rageval.files.judgements import (
 )
 from rageval.files.opening import Source, can_read_again
 from rageval.judges.base import Usage
+from rageval.judges.budget import cost
 from rageval.judges.material import DOCUMENTS, passages_in
-from rageval.judges.spending import cost
-from rageval.judges.voting import Place, is_unfenced
+from rageval.judges.votes import Place, is_unfenced
 from rageval.measures.scales import FAULTS
 from rageval.pages._parts import plain
 from rageval.records import Answer, Nugget, Question, Sentence

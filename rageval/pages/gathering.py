@@ -31,7 +31,7 @@ from rageval.files.nuggets import read_nuggets
 from rageval.files.objects import records_of_frame
 from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.questions import read_questions
-from rageval.judges.voting import Place
+from rageval.judges.votes import Place
 from rageval.measures.base import LOWER, Measure
 from rageval.pages._parts import FORMAT, packed, pairs_packed, plain
 from rageval.pages._sentence import ranked

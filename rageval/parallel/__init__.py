@@ -5,7 +5,7 @@ The unit of work is a run, or a part of a run's file that is cut where rows of a
 (`scoring.joining`), which are put together in the order of the file. Judgements travel, rows of runs do not.
 """
 
-from rageval.parallel._dividing import Divided, scored
+from rageval.parallel._divided import Divided, scored
 from rageval.parallel._engines import Engine, Forked, OnDask, OnExecutor, processes
 
 __all__ = ["Divided", "Engine", "Forked", "OnDask", "OnExecutor", "processes", "scored"]

@@ -15,17 +15,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, cast
 
-from rageval.clusters import asking_for_rageval, connecting, require_rageval
-from rageval.errors import RagevalError, UsageError
+from rageval.errors import MissingPackage, RagevalError, UsageError
+from rageval.version import __version__
 
 if TYPE_CHECKING:
     import logging
     from concurrent.futures import ProcessPoolExecutor
 
     from rageval.typing import Executor
+
 
 _Shared = TypeVar("_Shared")
 _Unit = TypeVar("_Unit")
@@ -96,13 +98,16 @@ def processes(jobs: int) -> Iterator[Engine]:
         The processes, which end with the block.
     """
     import multiprocessing
+    import signal
     import sys
     from concurrent.futures import ProcessPoolExecutor
 
     if "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin":
         yield Forked(jobs)
         return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _leave_signals) as pool:
+    # A terminal sends Ctrl-C to all processes: it is left to the one that began the others.
+    ignoring = (signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), *ignoring) as pool:
         try:
             yield OnExecutor(pool)
         except KeyboardInterrupt:  # the others would work on, and be waited for
@@ -110,14 +115,8 @@ def processes(jobs: int) -> Iterator[Engine]:
             raise
 
 
-def _leave_signals() -> None:
-    """Leave Ctrl-C, which a terminal sends to all processes, to the one that began this one."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def _end(pool: ProcessPoolExecutor) -> None:
+    # Private in concurrent.futures, whose own way to end a pool is to wait for what is under way.
     for process in [*pool._processes.values()]:
         process.terminate()
 
@@ -209,6 +208,7 @@ def each_in_a_process(
     except BrokenExecutor as error:
         raise WorkerDied(_died(str(items[done]))) from error
     finally:
+        # Whatever is forked later is not to inherit what is done with.
         _work = None
 
 
@@ -240,11 +240,11 @@ def _signals_now() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
-def _run(at: int) -> Any:
+def _run(position: int) -> Any:
     if _work is None:
         raise RuntimeError("the process was started without its work")
     task, items = _work
-    return task(items[at])
+    return task(items[position])
 
 
 class OnDask:
@@ -259,9 +259,20 @@ class OnDask:
     inherits = False
 
     def __init__(self, address: str) -> None:
+        try:
+            from distributed.comm.addressing import parse_address
+            from distributed.comm.registry import get_backend
+        except ImportError:
+            raise MissingPackage("distributed", "--dask", extra="dask") from None
         self._address = address
-        with connecting(address):
+        try:
+            get_backend(parse_address(address)[0])
             self._client = self._connected(PATIENCE)
+        except (OSError, ValueError, TypeError) as error:
+            raise UsageError(
+                f"--dask {address}: no cluster answers there ({error!s:.100}); expected the address that"
+                " 'dask scheduler' prints, such as tcp://10.0.0.1:8786"
+            ) from error
         try:
             self._require_rageval()
         except BaseException:
@@ -270,13 +281,18 @@ class OnDask:
         self.width = max(1, sum(self._client.nthreads().values()))
 
     def _require_rageval(self) -> None:
-        for worker, version in self._client.run(asking_for_rageval(), on_error="return").items():
-            try:
-                require_rageval(version)
-            except UsageError as error:
-                raise UsageError(f"--dask {self._address}: the worker {worker}: {error}") from None
-            except OSError:  # it went away; Dask does without it
-                continue
+        """Refuse workers with another rageval or none, whom a task that they cannot import would kill."""
+
+        def version() -> Any:  # within a function, so that it travels as code and not as a name
+            return import_module("rageval.version").__version__
+
+        for worker, theirs in self._client.run(version, on_error="return").items():
+            # A worker that went away in between gives an OSError; Dask does without it.
+            if not isinstance(theirs, OSError) and theirs != __version__:
+                raise UsageError(
+                    f"--dask {self._address}: the worker {worker}: expected rageval {__version__} there as"
+                    f" well, found {theirs!s:.100}"
+                )
 
     def __enter__(self) -> Self:
         return self
@@ -291,19 +307,21 @@ class OnDask:
         """Yield the results in the order of the units."""
         futures = self._sent(task, shared, units)
         rounds = 1
-        for at, unit in enumerate(units):
-            outcome = _outcome(futures[at])
+        for position, unit in enumerate(units):
+            outcome = _outcome(futures[position])
             if outcome is _KILLED:  # or it only stood in line behind the unit that kills
                 # Wait for the others, then try this unit alone: if it kills again, it was the one.
-                _settled(futures)
-                futures[at : at + 1] = self._sent(task, shared, [unit])
-                outcome = _outcome(futures[at])
+                for future in futures:
+                    with suppress(*_cancelled()):
+                        future.exception()
+                futures[position : position + 1] = self._sent(task, shared, [unit])
+                outcome = _outcome(futures[position])
             while outcome is _FORGOTTEN and rounds < ROUNDS:
                 rounds += 1
                 self._return(unit)
                 # Results before this one were taken already, so nothing is done twice that has a result.
-                futures[at:] = self._sent(task, shared, units[at:])
-                outcome = _outcome(futures[at])
+                futures[position:] = self._sent(task, shared, units[position:])
+                outcome = _outcome(futures[position])
             if outcome is _KILLED or outcome is _FORGOTTEN:
                 raise WorkerDied(_died(str(unit)))
             yield outcome
@@ -369,10 +387,3 @@ def _outcome(future: Any) -> Any:
         return _KILLED
     except (*_cancelled(), CommClosedError):  # the scheduler was lost before it had handed the result over
         return _FORGOTTEN
-
-
-def _settled(futures: list[Any]) -> None:
-    """Wait until nothing is under way."""
-    for future in futures:
-        with suppress(*_cancelled()):
-            future.exception()

@@ -406,7 +406,7 @@ def test_a_disk_that_is_full_under_the_store_is_said_of_the_store(
     """The store is on a disk of its own: a database that may not grow any further."""
     script = (
         "import sqlite3, sys\n"
-        "import rageval.judges._database as database\n"
+        "import rageval.judges.store as database\n"
         "connect = database.connect\n"
         "def small(*words, **options):\n"
         "    found = connect(*words, **options)\n"

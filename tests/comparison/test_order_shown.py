@@ -17,8 +17,8 @@ from rageval import InputError, read_judgements
 from rageval.comparison.arena import Games, _corrected, games
 from rageval.comparison.positions import positions_in, positions_of, too_much
 from rageval.files.judgements import judgement_line
-from rageval.judges._judging import Asked, Judge, judge
 from rageval.judges.base import Reply, Request, Usage
+from rageval.judges.judge import Asked, Judge, judge
 from rageval.judges.material import Material, tasks
 from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Question, Sentence

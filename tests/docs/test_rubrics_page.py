@@ -13,11 +13,10 @@ import pytest
 
 from fair_judge import said, write_lines
 from rageval.cli.rubrics import _SOURCES
-from rageval.judges._parsers import READS
-from rageval.judges._prompts import ITEMS, WAYS
-from rageval.judges._rubric_file import RubricFile
-from rageval.judges.importing import SOURCES
-from rageval.judges.rubric import rubric_named, rubric_names
+from rageval.judges.base import ITEMS, WAYS
+from rageval.judges.foreign import SOURCES
+from rageval.judges.rubric import RubricFile, rubric_named, rubric_names
+from rageval.judges.verdicts import READS
 from rageval.testing import Asked, LlmServer, Saying
 from snippets import ROOT, blocks, python_mistake
 
@@ -67,7 +66,7 @@ def test_its_tables_leave_nothing_out() -> None:
     assert [name for name in told if f"`{name}`" not in PAGE and f"[{name}]`" not in PAGE] == [
         name for name in ("follows", "departs", "prompt") if f"`{name}`" not in PAGE
     ]
-    assert tuple(SOURCES) == _SOURCES
+    assert sorted(SOURCES) == sorted(_SOURCES)
 
 
 def test_whatever_an_original_is_of_stands_beside_it() -> None:

@@ -18,7 +18,7 @@ from rageval.datasets.loading import Dataset
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.questions import read_questions
-from rageval.judges.material import _read_passages
+from rageval.judges.material import passages_in
 from rageval.records import Qrel
 
 RUN = {"q1": {"a": 2.5, "b": 1.0}, "q2": {"c": 3.0, "a": 2.0}}
@@ -145,7 +145,7 @@ class TestCandidates:
     def test_they_are_questions_and_passages(self, tmp_path: Path) -> None:
         path = wrote(tmp_path / "c.jsonl", jsonl(candidates()))
         assert [(q.query_id, q.text) for q in read_questions(path)] == [(q, f"who is {q}?") for q in RUN]
-        assert _read_passages(path) == TEXTS
+        assert dict(passages_in(path)) == TEXTS
         numbered = wrote(tmp_path / "n.jsonl", jsonl(candidates(numbered=True)))
         assert [question.query_id for question in read_questions(numbered)] == ["1", "2"]
 
@@ -161,10 +161,10 @@ class TestCandidates:
         lines = candidates()
         lines[1]["candidates"][1]["doc"] = "Another."
         with pytest.raises(InputError, match=":2: document 'a' has another text than before"):
-            _read_passages(wrote(tmp_path / "c.jsonl", jsonl(lines)))
+            dict(passages_in(wrote(tmp_path / "c.jsonl", jsonl(lines))))
         del lines[1]["candidates"][1]["doc"]
         with pytest.raises(InputError, match=":2: expected a text of candidate 'a'"):
-            _read_passages(wrote(tmp_path / "d.jsonl", jsonl(lines)))
+            dict(passages_in(wrote(tmp_path / "d.jsonl", jsonl(lines))))
 
     def test_other_json_is_none(self, tmp_path: Path) -> None:
         """Answers and judgements whose first value is an object of numbers."""

@@ -26,8 +26,8 @@ from rageval.files.judgements import JudgementLine
 from rageval.files.nuggets import _SCORES, read_metrics, read_nuggets
 from rageval.files.questions import read_facts, read_groups, read_questions
 from rageval.files.retrieved import read_umbrela
-from rageval.judges.material import _read_passages
-from rageval.judges.models._frozen import FrozenJudgements
+from rageval.judges.material import passages_in
+from rageval.judges.offline import FrozenJudgements
 from rageval.judges.rubric import Rubric, rubric_named, rubric_text
 from rageval.scoring.runs import Run
 
@@ -90,7 +90,7 @@ READERS: dict[str, tuple[Reader, dict[str, Any], tuple[str, ...]]] = {
     ),
     "metrics": (read_metrics, {"qid": "q", **dict.fromkeys(_SCORES, 0.5)}, ("qid",)),
     "facts": (lambda path: read_facts(path, ("domain",)), {"query_id": "q", "domain": "d"}, ("query_id",)),
-    "passages": (_read_passages, {"id": "d", "text": "t"}, ("id",)),
+    "passages": (lambda path: dict(passages_in(path)), {"id": "d", "text": "t"}, ("id",)),
     "a pool": (read_pool, {"query_id": "q", "doc_id": "d", "from": {"r": 1}}, ("query_id", "doc_id")),
     "support": (
         read_support,

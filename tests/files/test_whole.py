@@ -41,7 +41,7 @@ READ_AT_ONCE = {
     *(
         "datasets/loading.py",
         "files/trec.py",
-        "judges/_database.py",
+        "judges/store.py",
         "judges/rubric.py",
         "pages/labels.py",
     ),

@@ -31,7 +31,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "measures": (BASE, {"numpy"}),
     "scoring": (BASE | {"files", "kernel", "measures"}, {"numpy"}),
     "spans": (BASE | {"files", "measures", "scoring"}, {"msgspec"}),
-    "judges": (BASE | {"clusters", "files"}, {"msgspec"}),
+    "judges": (BASE | {"files"}, {"msgspec"}),
     "datasets": (BASE | {"files", "scoring"}, {"msgspec"}),
     "building": (
         BASE | {"comparison", "files", "judges", "measures", "scoring", "statistics"},
@@ -60,9 +60,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "precommit": (BASE | {"policy"}, set()),
     "pytest_plugin": (BASE, set()),
     "verbs": (BASE | {"scoring"}, set()),
-    "clusters": (BASE, set()),
     "parallel": (
-        BASE | {"clusters", "files", "measures", "scoring"},
+        BASE | {"files", "measures", "scoring"},
         set(),
     ),
     "__init__": (BASE, set()),

@@ -43,11 +43,11 @@ GUARDS = ("sys.platform", "os.name", "hasattr(os,", "get_all_start_methods", "ex
 GUARDED_BY_CALLER = {
     ("parallel/_engines.py", "_signals_later"),
     ("parallel/_engines.py", "_signals_now"),
-    ("judges/_database.py", "_has_ended"),
+    ("judges/store.py", "_has_ended"),
 }
 # Paths that only Linux has; each is looked at with care for its absence.
 PLACES = {
-    "judges/_database.py": {"/proc/self/mounts", "/proc/self/ns/pid", "/sbin/mount"},
+    "judges/store.py": {"/proc/self/mounts", "/proc/self/ns/pid", "/sbin/mount"},
     "files/whole.py": {"/dev/fd/", "/proc/self/fd/"},
 }
 

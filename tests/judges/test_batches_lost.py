@@ -14,10 +14,10 @@ import pytest
 
 from fair_judge import fair, write_lines
 from rageval.errors import BudgetReached, JudgeFailed
-from rageval.judges._batching import ask_in_batches
 from rageval.judges.base import Lost, Reply, Request, Usage
+from rageval.judges.batches import ask_in_batches
+from rageval.judges.budget import Budget
 from rageval.judges.models import model_named
-from rageval.judges.spending import Budget
 from rageval.judges.store import INTENDED, OPEN, Store
 from rageval.testing import Asked, LlmServer, Saying
 from rageval.testing._server import usual

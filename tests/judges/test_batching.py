@@ -18,11 +18,10 @@ from typing import Any
 import pytest
 
 from rageval.errors import BudgetReached, JudgeFailed, UsageError
-from rageval.judges._asking import Patience
-from rageval.judges._batching import ROUNDS, ask_in_batches
-from rageval.judges._scheduler import ask_all
+from rageval.judges.asking import Patience, ask_all
 from rageval.judges.base import ENDED, ERROR, WORKING, Fatal, Reply, Request, Transient, Usage
-from rageval.judges.spending import Budget
+from rageval.judges.batches import ROUNDS, ask_in_batches
+from rageval.judges.budget import Budget
 from rageval.judges.store import OPEN, Store
 from rageval.testing._server import ScriptedModel
 
@@ -202,8 +201,8 @@ WAITING = """
 import signal
 import sys
 from pathlib import Path
-from rageval.judges._batching import ask_in_batches
-from rageval.judges._asking import JobProgress
+from rageval.judges.batches import ask_in_batches
+from rageval.judges.asking import JobProgress
 from rageval.judges.store import Store
 from test_batching import Provider, asked
 signal.signal(signal.SIGINT, signal.default_int_handler)

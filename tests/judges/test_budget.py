@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rageval.errors import BudgetReached, InputError, UsageError
 from rageval.judges.base import Request, Usage
-from rageval.judges.spending import Budget, _prices, _upper_cost, _upper_usage, cost, estimate
+from rageval.judges.budget import Budget, _prices, _upper_cost, _upper_usage, cost, estimate
 
 MODEL = "openai:gpt-4o-mini"
 REQUEST = Request("Judge.", "Is it so?", {"type": "object"}, max_tokens=100)

@@ -18,11 +18,10 @@ from hypothesis import strategies as st
 
 from fair_judge import SENTINEL, fair
 from rageval.errors import BudgetReached, UsageError
-from rageval.judges._database import PATIENCE
-from rageval.judges._scheduler import ask_all
+from rageval.judges.asking import ask_all
 from rageval.judges.base import Reply, Request, Transient, Unreachable, Usage
-from rageval.judges.spending import Budget, _price_of, _stated, _upper_cost, _upper_usage, cost
-from rageval.judges.store import Store
+from rageval.judges.budget import Budget, _price_of, _stated, _upper_cost, _upper_usage, cost
+from rageval.judges.store import PATIENCE, Store
 from rageval.testing import Asked, LlmServer, Saying
 from rageval.testing._server import ScriptedModel
 from test_bad_input import assert_refused, command
@@ -205,7 +204,7 @@ def test_a_job_of_another_machine_counts_unless_it_had_ended_without_a_word(
 ) -> None:
     now = [0.0]
     with monkeypatch.context() as patch:
-        patch.setattr("rageval.judges._database.place", lambda: "elsewhere 1")
+        patch.setattr("rageval.judges.store.place", lambda: "elsewhere 1")
         there = Store(clock=lambda: now[0])
     away = Budget()
     away.open(there)

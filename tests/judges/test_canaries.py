@@ -13,8 +13,8 @@ from rageval.comparison.passport import passport, read
 from rageval.errors import JudgeFailed
 from rageval.files.judgements import judgement_line
 from rageval.judges import Settings, judged_by
-from rageval.judges._canaries import DEFAULT
 from rageval.judges.base import Request
+from rageval.judges.panel import DEFAULT
 from rageval.judges.rubric import rubric_named, rubric_names
 from rageval.testing import ScriptedModel
 from test_bad_input import command

@@ -27,7 +27,7 @@ JOB = """
 import asyncio, hashlib, os, sys
 from rageval.judges.base import Request
 from rageval.testing._server import ScriptedModel
-from rageval.judges._scheduler import ask_all
+from rageval.judges.asking import ask_all
 from rageval.judges.store import Store
 
 store, log, output, count, delay = sys.argv[1:]

@@ -11,8 +11,8 @@ import pytest
 
 from rageval.comparison.passport import read
 from rageval.comparison.positions import positions_in
-from rageval.judges._judging import Asked, Judge, judge
 from rageval.judges.base import Reply, Request, Usage
+from rageval.judges.judge import Asked, Judge, judge
 from rageval.judges.material import Material
 from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Nugget, Question, Sentence

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from fair_judge import said, write_lines
 from rageval.judges import rubric_named
-from rageval.judges._prompt_files import yaml_texts
+from rageval.judges.foreign import yaml_texts
 from rageval.judges.rubric import rubric_names
 from rageval.testing import Asked, LlmServer
 from test_bad_input import assert_refused, command

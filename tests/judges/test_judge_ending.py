@@ -18,12 +18,10 @@ import pytest
 
 from fair_judge import fair, write_lines
 from rageval.errors import JudgeFailed
-from rageval.judges import _scheduler as scheduler
-from rageval.judges import panel
-from rageval.judges._asking import Patience
-from rageval.judges._scheduler import ask_all
+from rageval.judges import asking, panel
+from rageval.judges.asking import Patience, ask_all
 from rageval.judges.base import Reply, Request, Unreachable
-from rageval.judges.spending import Budget
+from rageval.judges.budget import Budget
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying, openai_error
 from rageval.testing._server import ScriptedModel
@@ -212,8 +210,8 @@ def test_who_is_to_survive_the_terminal_does(server: LlmServer) -> None:
 UNHURRIED = """
 import sys
 from rageval.cli import main
-from rageval.judges import _scheduler as scheduler
-scheduler.GRACE = 3600
+from rageval.judges import asking
+asking.GRACE = 3600
 main(sys.argv[1:], prog_name="rageval")
 """
 
@@ -234,7 +232,7 @@ def test_a_second_signal_ends_at_once(server: LlmServer, number: signal.Signals)
 
 
 def test_calls_under_way_land_when_the_job_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler, "GRACE", 3600)
+    monkeypatch.setattr(asking, "GRACE", 3600)
     begun, released = threading.Semaphore(0), threading.Event()
 
     async def say(request: Request) -> Reply:

@@ -13,11 +13,11 @@ import pytest
 
 import rageval
 from rageval.errors import InputError, UsageError
-from rageval.judges._judging import Asked, Judge, judge
 from rageval.judges.base import FENCE, Reply, Request, Usage
+from rageval.judges.judge import Asked, Judge, judge
 from rageval.judges.material import Material, tasks
 from rageval.judges.rubric import rubric_named
-from rageval.judges.voting import disagreements, voted
+from rageval.judges.votes import disagreements, voted
 from rageval.records import Answer, Nugget, Question, Sentence
 
 QUESTIONS = {

@@ -19,15 +19,14 @@ from click.testing import CliRunner
 from rageval.cli import main
 from rageval.files.jsonl import in_memory
 from rageval.judges import rubric_named
-from rageval.judges._asking import JobTally, line
-from rageval.judges._canaries import _wished
-from rageval.judges._database import BEAT, Claims
-from rageval.judges._judging import _read
-from rageval.judges._prompt_files import python_template
-from rageval.judges._verdicts import Invalid, _mended
+from rageval.judges.asking import JobTally, line
 from rageval.judges.base import FILTERED, OK, TRUNCATED, Reply, Request, Usage
+from rageval.judges.foreign import python_template
+from rageval.judges.judge import _read
 from rageval.judges.material import gathered, tasks
-from rageval.judges.store import Store
+from rageval.judges.panel import _wished
+from rageval.judges.store import BEAT, Claims, Store
+from rageval.judges.verdicts import Invalid, _mended
 
 REQUEST = Request("Judge.", "Is it so?", {"type": "object"})
 

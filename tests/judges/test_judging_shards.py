@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ import pytest
 
 from fair_judge import data_in, fair
 from rageval.testing import Asked, LlmServer, Saying
+from snippets import ROOT, blocks
+from test_bad_input import command as done
 
 pytestmark = pytest.mark.slow
 
@@ -71,3 +74,30 @@ def test_a_shard_that_is_lost_is_run_again_and_nothing_is_paid_twice(
     parts = [line for name in "12" for line in (tmp_path / name).read_text().splitlines()]
     assert sorted((tmp_path / "judged").read_text().splitlines()) == sorted(parts)
     assert len(parts) == ITEMS
+
+
+def test_the_commands_on_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four shards that have parted the limits say what one job says, and ask what it asks."""
+    _, _, section = (ROOT / "docs/scale.md").read_text(encoding="utf-8").partition("\n## Judging on several")
+    shard, merge = "".join(blocks("sh", section)).splitlines()
+    questions = [
+        {"query_id": f"q{at}", "question": f"Fact {at}?", "answer": f"fact {at}!"} for at in range(8)
+    ]
+    answers = [{"query_id": f"q{at}", "run_id": "r", "answer": f"number {at}"} for at in range(8)]
+    for name, records in (("questions", questions), ("answers", answers)):
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    monkeypatch.chdir(tmp_path)
+    Path("prices").write_text('[models]\n"openai:MODEL" = { input = 1, output = 1 }')
+    monkeypatch.setenv("RAGEVAL_PRICES", str(tmp_path / "prices"))
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-this-process-0123456789")
+    with LlmServer(fair) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai)
+        whole = re.sub(r"--shard \S+ ", "", shard).replace("1.sqlite", "one.sqlite")
+        assert done(*whole.replace("1.jsonl", "whole.jsonl").split()[1:]).code == 0
+        for part in "1234":
+            words = re.sub(r"\b1(?=/4|\.)", part, shard)
+            assert f"shard {part}/4 may spend $25 of $100" in done(*words.split()[1:]).err
+        assert done(*merge.split()[1:]).code == 0
+        parts = [line for part in "1234" for line in Path(f"{part}.jsonl").read_text().splitlines()]
+        assert sorted(parts) == sorted(Path("whole.jsonl").read_text().splitlines())
+        assert len(server.requests) == 2 * (8 + 6) + 3 * 6, "six canaries for every shard"

@@ -14,24 +14,25 @@ import pytest
 
 from model_checks import ANTHROPIC_KEY, OPENAI_KEY, REQUEST, environment, in_a_loop
 from rageval.errors import UsageError
-from rageval.judges._prompts import FENCE, Mark
 from rageval.judges.base import (
     ENDED,
     ERROR,
+    FENCE,
     FILTERED,
     OK,
     REFUSED,
     TRUNCATED,
     WORKING,
     Fatal,
+    Mark,
     Reply,
     Request,
     Transient,
 )
 from rageval.judges.models import _anthropic
 from rageval.judges.models._anthropic import AnthropicMessages
-from rageval.judges.models._batches import RemoteBatches
 from rageval.judges.models._openai import OpenAIChat
+from rageval.judges.models._remote import RemoteBatches
 from rageval.testing import (
     Asked,
     LlmServer,

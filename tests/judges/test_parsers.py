@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval.judges._parsers import PARSERS, ReplyRules, require_quick
-from rageval.judges._verdicts import LONGEST, Invalid, RubricScale, Verdict
+from rageval.judges.verdicts import LONGEST, PARSERS, Invalid, ReplyRules, RubricScale, Verdict, require_quick
 
 GRADES = ReplyRules(
     RubricScale({"unrelated": 0.0, "related": 1.0, "relevant": 2.0, "perfect": 3.0}, {}),

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval.judges._asking import JobProgress, JobTally, Patience, line
-from rageval.judges._scheduler import ask_all
+from rageval.judges.asking import JobProgress, JobTally, Patience, ask_all, line
 from rageval.judges.base import Reply, Request, Transient, Usage
 from rageval.judges.store import Store
 from rageval.testing._server import ScriptedModel

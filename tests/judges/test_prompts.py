@@ -18,9 +18,8 @@ import golden_store
 from fair_judge import said
 from rageval.errors import UsageError
 from rageval.judges import Settings, judged_by
-from rageval.judges._judging import Asked, Judge, _asked
-from rageval.judges._prompts import FENCE, Fences, Mark, as_data
-from rageval.judges.base import Reply, Request
+from rageval.judges.base import FENCE, Fences, Mark, Reply, Request, as_data
+from rageval.judges.judge import Asked, Judge, _asked
 from rageval.judges.material import Task
 from rageval.judges.rubric import Rubric, rubric_named, rubric_names
 from rageval.records import Answer, Sentence
@@ -54,7 +53,7 @@ ask = "Is what stands between {{fence}} good?"
 """
 PYTHON = """
 from rageval.judges.base import Request
-from rageval.judges._prompts import Mark, as_data
+from rageval.judges.base import Mark, as_data
 from rageval.judges.rubric import Prompt, Rubric, RubricFile
 
 class Own(Rubric):

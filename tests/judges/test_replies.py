@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval.judges._verdicts import KINDS, LONGEST, Invalid, RubricScale, read_object
 from rageval.judges.rubric import rubric_named, rubric_names
+from rageval.judges.verdicts import KINDS, LONGEST, Invalid, RubricScale, read_object
 
 SUPPORT = RubricScale({"support": 1.0, "partial_support": 0.5, "not_support": 0.0}, {})
 GRADES = RubricScale({}, {"correctness": (-1.0, 2.0), "faithfulness": (-1.0, 1.0)})

@@ -18,9 +18,8 @@ import pytest
 from fair_judge import said, write_lines
 from rageval.errors import InputError, MissingPackage, UsageError
 from rageval.judges import Settings, gathered, judged_by, rubric_named
-from rageval.judges._prompts import names_in, template_of
-from rageval.judges._rubric_file import RubricFile, as_toml, content_of
-from rageval.judges.base import Reply, Request
+from rageval.judges.base import Reply, Request, names_in, template_of
+from rageval.judges.rubric import RubricFile, as_toml, content_of
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, ScriptedModel
 from test_bad_input import assert_refused, command
@@ -393,23 +392,23 @@ def test_an_answer_is_cut_before_it_is_shown(tmp_path: Path, monkeypatch: pytest
     by_tokens = rubric_of(tmp_path, right)
     assert by_tokens.digest != by_words.digest
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    monkeypatch.setattr("rageval.judges._rubric_file.find_spec", lambda name: None)
+    monkeypatch.setattr("rageval.judges.rubric.find_spec", lambda name: None)
     with pytest.raises(MissingPackage, match="pip install 'tokenizers'"):
         by_tokens.request(data)
     module = SimpleNamespace(Tokenizer=_Tokenizer)
-    monkeypatch.setattr("rageval.judges._rubric_file.find_spec", lambda name: True)
-    monkeypatch.setattr("rageval.judges._rubric_file.import_module", lambda name: module)
+    monkeypatch.setattr("rageval.judges.rubric.find_spec", lambda name: True)
+    monkeypatch.setattr("rageval.judges.rubric.import_module", lambda name: module)
     assert "Said: one, to" in by_tokens.request(data).user
 
 
 def test_a_tokenizer_that_is_none_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rageval.judges._rubric_file import Trim, trimmed
+    from rageval.judges.rubric import Trim, trimmed
 
     path = tmp_path / "t.json"
     path.write_text("broken")
     module = SimpleNamespace(Tokenizer=_Tokenizer)
-    monkeypatch.setattr("rageval.judges._rubric_file.find_spec", lambda name: True)
-    monkeypatch.setattr("rageval.judges._rubric_file.import_module", lambda name: module)
+    monkeypatch.setattr("rageval.judges.rubric.find_spec", lambda name: True)
+    monkeypatch.setattr("rageval.judges.rubric.import_module", lambda name: module)
     with pytest.raises(InputError, match=r"t\.json: cannot be read as a tokenizer"):
         trimmed(Trim("answer", tokens=3, tokenizer=str(path)), {"answer": "x"})
 

@@ -17,11 +17,10 @@ import pytest
 
 from patient_loop import now, unhurried_  # noqa: F401  (a fixture)
 from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
-from rageval.judges._asking import CallGate, Patience
-from rageval.judges._prompts import Mark
-from rageval.judges._scheduler import ask_all
-from rageval.judges.base import Fatal, Lost, Reply, Request, Transient, Usage
-from rageval.judges.spending import Budget
+from rageval.judges.asking import CallGate, Patience, ask_all
+from rageval.judges.base import Fatal, Lost, Mark, Reply, Request, Transient, Usage
+from rageval.judges.budget import Budget
+from rageval.judges.judge import Judge
 from rageval.judges.store import Store
 from rageval.testing._server import ScriptedModel
 
@@ -294,7 +293,11 @@ def test_the_limit_of_money_is_kept(store: Store, tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize("shares", [1, 2, 3, 7])
 def test_shares_are_disjoint_and_together_everything(store: Store, shares: int) -> None:
     model = ScriptedModel(lambda request: request.user)
-    parts = [dict(ask_all(asked(200), model, store, shard=(at, shares))) for at in range(shares)]
+    parts = []
+    for part in range(shares):
+        judge = Judge(model.name, lambda *_: iter(()), model.endpoint, share=(part, shares))
+        mine = [(number, request) for number, request in asked(200) if judge.is_mine(request)]
+        parts.append(dict(ask_all(mine, model, store)))
     assert sorted(number for part in parts for number in part) == list(range(200))
     assert model.calls == 200
     assert all(len(part) > 200 / shares / 2 for part in parts)
@@ -375,7 +378,7 @@ INTERRUPTED = """
 import asyncio, signal, sys
 from rageval.judges.base import Request
 from rageval.testing._server import ScriptedModel
-from rageval.judges._scheduler import ask_all
+from rageval.judges.asking import ask_all
 from rageval.judges.store import Store
 
 async def say(request):

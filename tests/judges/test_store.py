@@ -21,10 +21,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval.errors import InputError, OutputError, UsageError
-from rageval.judges._database import BEAT, MIGRATIONS, PATIENCE, on_network
-from rageval.judges._scheduler import ask_all
+from rageval.judges.asking import ask_all
 from rageval.judges.base import FENCE, Reply, Request, Usage
-from rageval.judges.store import Store, _from_line
+from rageval.judges.store import BEAT, MIGRATIONS, PATIENCE, Store, _from_line, on_network
 from rageval.testing._server import ScriptedModel
 
 NOBODY = 65534
@@ -250,7 +249,7 @@ def test_a_claim_is_kept_while_its_owner_shows_that_it_lives(
         return now[0]
 
     with Store(path, clock=clock) as mine:
-        monkeypatch.setattr("rageval.judges._database.place", lambda: "another machine")
+        monkeypatch.setattr("rageval.judges.store.place", lambda: "another machine")
         with Store(path, clock=clock) as other:
             assert other.claim("a")
             assert other.claim("b")
@@ -318,7 +317,7 @@ import resource, signal, sys
 from rageval.errors import OutputError
 from rageval.judges.base import Request
 from rageval.testing._server import ScriptedModel
-from rageval.judges._scheduler import ask_all
+from rageval.judges.asking import ask_all
 from rageval.judges.store import Store
 
 path, limit = sys.argv[1:]

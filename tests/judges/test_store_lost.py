@@ -11,7 +11,7 @@ import pytest
 
 from fair_judge import fair
 from rageval.errors import OutputError, StoreLost
-from rageval.judges import _asking as asking
+from rageval.judges import asking as asking
 from rageval.judges.base import Reply
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying

@@ -23,13 +23,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rageval.judges import _scheduler as scheduler
-from rageval.judges._asking import Patience
-from rageval.judges._batching import LOOKS, ask_in_batches
-from rageval.judges._database import PATIENCE
-from rageval.judges._scheduler import ask_all
+from rageval.judges import asking
+from rageval.judges.asking import Patience, ask_all
 from rageval.judges.base import ENDED, Lost, Reply, Request
-from rageval.judges.store import INTENDED, Store
+from rageval.judges.batches import LOOKS, ask_in_batches
+from rageval.judges.store import INTENDED, PATIENCE, Store
 from rageval.testing._server import ScriptedModel
 
 pytestmark = pytest.mark.slow
@@ -307,7 +305,7 @@ class Judging(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
-scheduler_looks = (scheduler._FIRST_LOOK, scheduler._LAST_LOOK)
+asking_looks = (asking._FIRST_LOOK, asking._LAST_LOOK)
 
 
 class Hasty(Judging):
@@ -315,10 +313,10 @@ class Hasty(Judging):
 
     def __init__(self) -> None:
         super().__init__()
-        scheduler._FIRST_LOOK = scheduler._LAST_LOOK = 0.001
+        asking._FIRST_LOOK = asking._LAST_LOOK = 0.001
 
     def teardown(self) -> None:
-        scheduler._FIRST_LOOK, scheduler._LAST_LOOK = scheduler_looks
+        asking._FIRST_LOOK, asking._LAST_LOOK = asking_looks
         super().teardown()
 
 

@@ -12,8 +12,8 @@ import pytest
 import rageval
 from rageval.errors import JudgeFailed, UsageError
 from rageval.judges import Settings, gathered, judged_by, rubric_named
-from rageval.judges._unreadable import IN_A_ROW
 from rageval.judges.base import ENDED, Reply, Request
+from rageval.judges.judge import IN_A_ROW
 from rageval.judges.material import Material
 from rageval.judges.panel import claims_by, nuggets_by
 from rageval.judges.store import Store

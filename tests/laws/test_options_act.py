@@ -279,7 +279,7 @@ REFUSED = {
     **{f"{JUDGE} --{name}": "--batch" for name in ("poll-every 3", "rebuy")},
     **{
         f"{JUDGE} --{name}": "model"
-        for name in ("shard 1/2", "canaries 3", "batch", "refresh", "retry invalid", "dask tcp://127.0.0.1:1")
+        for name in ("shard 1/2", "canaries 3", "batch", "refresh", "retry invalid")
     },
     f"{JUDGE} --depth 3": "--run",
     f"{JUDGE} --rel 1": "--qrels",
@@ -302,7 +302,7 @@ ASKING = {  # tests/judges: needs a model that is asked
         "--price",
         "--rebuy",
     ),
-    *("--timeout", "--patience", "--refresh", "--retry", "--quiet", "-q", "--vote", "--dask", "--shard"),
+    *("--timeout", "--patience", "--refresh", "--retry", "--quiet", "-q", "--vote", "--shard"),
     *("--canaries", "--claims", "--passages", "--run", "--depth", "--qrels", "--rel", "--examples"),
     *("--compat", "--permutations", "--balanced", "--seed", "--on-missing", "--pilot", "--abstentions"),
 }
@@ -372,7 +372,7 @@ ELSEWHERE: dict[str, set[str]] = {
     },
     "track": {
         *ASKING
-        - {"--dask", "--shard", "--canaries", "--claims", "--run", "--rel", "--examples", "--compat"}
+        - {"--shard", "--canaries", "--claims", "--run", "--rel", "--examples", "--compat"}
         - {"--permutations", "--balanced", "--pilot", "--abstentions"},
         *("--output", "--track", "--stage", "--strict", "--topics", "--nuggets", "--judgements", "--rubric"),
         *("--judge", "--measure", "--label", "--title", "--citation"),
@@ -453,7 +453,7 @@ ELSEWHERE: dict[str, set[str]] = {
         *("--dry-run", "--limit"),
     },
 }
-_BUILT = {*ASKING, "--judge", "--output"} - {"--dask", "--shard", "--canaries", "--claims", "--passages"}
+_BUILT = {*ASKING, "--judge", "--output"} - {"--shard", "--canaries", "--claims", "--passages"}
 _BUILT -= {"--run", "--depth", "--qrels", "--rel", "--examples", "--compat", "--permutations", "--balanced"}
 _BUILT -= {"--seed", "--on-missing", "--pilot", "--abstentions"}
 ELSEWHERE |= {

@@ -28,7 +28,7 @@ from rageval.comparison import Settings, compare, compare_runs
 from rageval.comparison.passport import passport
 from rageval.comparison.results import ruling_of
 from rageval.errors import MeasureError
-from rageval.judges.voting import place
+from rageval.judges.votes import place
 from rageval.measures import builtin
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, _foreign_measure

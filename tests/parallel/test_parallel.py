@@ -21,7 +21,7 @@ from rageval.files.opening import FileChanged
 from rageval.files.parts import Grain, _Span, _span_opened, cut
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked, OnExecutor, scored
-from rageval.parallel._dividing import SMALLEST, RunPart
+from rageval.parallel._divided import SMALLEST, RunPart
 from rageval.parallel._engines import _unpacked
 from rageval.scoring.sources import RunSource
 

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import rageval
-from rageval import clusters
 from rageval.errors import RagevalError, UsageError
 from rageval.files.parts import Grain, cut
 from rageval.files.trec import PLAIN
@@ -192,7 +191,7 @@ def test_an_address_where_nobody_answers(monkeypatch: pytest.MonkeyPatch, place:
 
 def test_workers_with_another_rageval(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They would die of tasks that they cannot unpack, and the units be blamed for it."""
-    monkeypatch.setattr(clusters, "__version__", "9.9")
+    monkeypatch.setattr(_engines, "__version__", "9.9")
     with pytest.raises(
         UsageError, match=r"the worker tcp://.*: expected rageval 9\.9 there as well, found 0\."
     ):

@@ -16,7 +16,7 @@ import pytest
 import rageval
 from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
 from rageval.parallel import Forked, OnExecutor, scored
-from rageval.parallel._dividing import piece_of
+from rageval.parallel._divided import piece_of
 from rageval.scoring.joining import Joining
 from rageval.scoring.ordering import Scattered, View
 from rageval.scoring.remarks import of_run

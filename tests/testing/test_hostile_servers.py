@@ -22,7 +22,7 @@ pytest.importorskip("anthropic")
 HERE = Path(__file__).parents[1]
 FLOOD = """
 from hostile_servers import KINDS, items, outcomes, peak
-from rageval.judges._asking import Patience
+from rageval.judges.asking import Patience
 
 patience = Patience(tries=1, deadline=120.0, total=600.0, away=600.0, first_pause=0.01, longest_pause=0.02)
 outcomes("{provider}", items(4), KINDS["no end"].answer)

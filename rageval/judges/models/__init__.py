@@ -13,10 +13,10 @@ from rageval.text import visible
 
 _EXPECTED = "openai:MODEL, openai:MODEL@http://HOST/v1, anthropic:MODEL or frozen:FILE"
 _BUILTIN = {
-    "openai": ("openai", "OpenAIChat"),
-    "openai_decisions": ("openai", "OpenAIDecisions"),
-    "anthropic": ("anthropic", "AnthropicMessages"),
-    "frozen": ("frozen", "FrozenJudgements"),
+    "openai": ("models._openai", "OpenAIChat"),
+    "openai_decisions": ("models._openai", "OpenAIDecisions"),
+    "anthropic": ("models._anthropic", "AnthropicMessages"),
+    "frozen": ("offline", "FrozenJudgements"),
 }
 _REMOTE = ("openai", "openai_decisions", "anthropic")
 _WITH_ADDRESS = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.DOTALL)
@@ -90,7 +90,7 @@ def _maker(provider: str, spec: str) -> Callable[..., Model]:
     """Return what makes models of this provider: ours, or what a package adds."""
     if provider in _BUILTIN:
         module, name = _BUILTIN[provider]
-        made: Callable[..., Model] = getattr(import_module(f"{__name__}._{module}"), name)
+        made: Callable[..., Model] = getattr(import_module(f"rageval.judges.{module}"), name)
         return made
     from rageval.plugins import plugin, plugin_names
 

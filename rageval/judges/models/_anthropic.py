@@ -2,7 +2,7 @@
 
 The schema is sent as `output_config`; where that is refused it becomes the input of a tool the model must
 use, and then words only. The system text, which all requests of a rubric share, is marked for the cache.
-Which key goes to which address is told in `_hosts`.
+Which key goes to which address is told by `home_of` in `_remote`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ from rageval.judges.base import (
     Unclear,
     Usage,
 )
-from rageval.judges.models._batches import RemoteBatches, Result
-from rageval.judges.models._hosts import ANTHROPIC
 from rageval.judges.models._remote import (
+    ANTHROPIC,
     SAMPLING,
     SCHEMA,
     TEXT,
     Call,
+    RemoteBatches,
     RequestForm,
     Response,
+    Result,
     count,
     mapping,
     messages_of,
@@ -111,8 +112,10 @@ class AnthropicMessages(RemoteBatches):
 
     def _read(self, body: Mapping[str, Any]) -> Reply:
         stopped = words(body.get("stop_reason"))
-        status = _STOPPED.get(stopped, OK)
-        detail = "" if status == OK else _why(body, stopped)
+        status, detail = _STOPPED.get(stopped, OK), ""
+        if status != OK:
+            explanation = words(mapping(body.get("stop_details")).get("explanation"))
+            detail = f"stop_reason {stopped}" + (f": {explanation}" if explanation else "")
         return Reply(status, _text(body["content"]), detail, _usage(mapping(body.get("usage"))))
 
     def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,7 +135,8 @@ class AnthropicMessages(RemoteBatches):
         async for batch in self._listed(_list, earliest):
             name = self._checked_id(batch.get("id"))
             # The API keeps no tag; the number of requests is the first thing that tells batches apart.
-            if name in known or _size(batch) != len(keys):
+            size = sum(map(count, mapping(batch.get("request_counts")).values()))
+            if name in known or size != len(keys):
                 continue
             if not self._has_ended(batch):
                 working.append(name)
@@ -230,11 +234,6 @@ def _text(content: Iterable[Mapping[str, Any]]) -> str:
     return "\n".join(used) or "".join(texts)
 
 
-def _why(body: Mapping[str, Any], stopped: str) -> str:
-    explanation = words(mapping(body.get("stop_details")).get("explanation"))
-    return f"stop_reason {stopped}" + (f": {explanation}" if explanation else "")
-
-
 def _usage(usage: Mapping[str, Any]) -> Usage:
     """Return the usage: the provider counts what its cache read or wrote apart from the rest of the input."""
     cached = count(usage.get("cache_read_input_tokens"))
@@ -250,10 +249,6 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
 async def _list(client: Any, after: str) -> Any:
     how = {"after_id": after} if after else {}
     return await client.messages.batches.with_raw_response.list(limit=_PAGE, **how)
-
-
-def _size(batch: Mapping[str, Any]) -> int:
-    return sum(map(count, mapping(batch.get("request_counts")).values()))
 
 
 def _result(record: Mapping[str, Any]) -> Result:

@@ -1,7 +1,7 @@
 """Models behind OpenAI's API, and every server that speaks it (vLLM, Ollama, …).
 
 Chat completions, live or in batches: the schema is sent strictly; a server that refuses it is asked for any
-JSON object, and then in words only. Which key goes to which address is told in `_hosts`.
+JSON object, and then in words only. Which key goes to which address is told by `home_of` in `_remote`.
 
 Experimental: the Decisions API, which chooses among labels and says how sure it is. It suits rubrics whose
 reply is a label, or a label an item, such as the assignment of nuggets: each item is a question of its own.
@@ -32,16 +32,18 @@ from rageval.judges.base import (
     Transient,
     Usage,
 )
-from rageval.judges.models._batches import RemoteBatches, Result, as_line
-from rageval.judges.models._hosts import OPENAI
 from rageval.judges.models._remote import (
+    OPENAI,
     SAMPLING,
     SCHEMA,
     TEXT,
     Call,
+    RemoteBatches,
     RemoteModel,
     RequestForm,
     Response,
+    Result,
+    as_line,
     count,
     mapping,
     messages_of,
@@ -94,20 +96,17 @@ class OpenAIChat(RemoteBatches):
         call = Call({"model": self.model, "messages": messages, **_format(request, form)})
         call.sent["mode"] = form.mode if request.form == SCHEMA_FORM else request.form
         if not _LIMITS & request.sampling.keys():
-            limit = self._name_of_limit(form)
+            # OpenAI's newer models know only the newer name, many other servers only the older; `trusted` is
+            # OpenAI's own address.
+            names = ["max_tokens", "max_completion_tokens"]
+            order = reversed(names) if self.home.trusted else names
+            limit = next((name for name in order if name not in form.refused), None)
             call.add(limit or "max_tokens", request.max_tokens, taken=bool(limit))
         if request.temperature is not None:
             call.add("temperature", request.temperature, taken="temperature" not in form.refused)
         for name, value in request.sampling.items():
             call.add(name, value, taken=name not in form.refused)
         return call
-
-    def _name_of_limit(self, form: RequestForm) -> str | None:
-        """OpenAI's newer models know only the newer name, many other servers only the older."""
-        names = ["max_tokens", "max_completion_tokens"]
-        # `trusted` is OpenAI's own address.
-        order = reversed(names) if self.home.trusted else names
-        return next((name for name in order if name not in form.refused), None)
 
     def _holds_reply(self, body: Mapping[str, Any]) -> bool:
         choices = body.get("choices")
@@ -178,8 +177,11 @@ class OpenAIChat(RemoteBatches):
     async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
         # Every request has failed then, and each gets the reason.
         if body.get("status") == "failed":  # before it was begun: there is nothing but the requests
+            errors = mapping(body.get("errors")).get("data")
+            first = mapping(errors[0]) if isinstance(errors, list) and errors else {}
+            reason = words(first.get("message")) or words(first.get("code")) or "no reason given"
             requests = await self._file(body.get("input_file_id"))
-            return [Result(record["custom_id"], detail=_why(body)) for record in requests]
+            return [Result(record["custom_id"], detail=f"the batch failed: {reason}") for record in requests]
         # What failed stands in a file of its own, which is lacking if nothing did.
         files = [await self._file(body.get(name)) for name in ("output_file_id", "error_file_id")]
         return [_result(record) for file in files for record in file]
@@ -245,12 +247,6 @@ def _result(record: Mapping[str, Any]) -> Result:
     return Result(
         key, Response.made(status, response.get("body"), {"x-request-id": words(response.get("request_id"))})
     )
-
-
-def _why(body: Mapping[str, Any]) -> str:
-    errors = mapping(body.get("errors")).get("data")
-    first = mapping(errors[0]) if isinstance(errors, list) and errors else {}
-    return f"the batch failed: {words(first.get('message')) or words(first.get('code')) or 'no reason given'}"
 
 
 @dataclass(frozen=True)

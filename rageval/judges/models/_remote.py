@@ -12,11 +12,22 @@ import json
 import math
 import os
 import re
+import secrets
 import time
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,13 +35,196 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
+from urllib.parse import SplitResult, parse_qs, urlencode, urlsplit
 from weakref import WeakKeyDictionary
 
 from rageval.errors import MissingPackage, UsageError
-from rageval.judges.base import ERROR, FILTERED, Fatal, Reply, Request, Transient, Unreachable
-from rageval.judges.models._hosts import Home, Provider, home_of, only_needed_headers
+from rageval.judges.base import (
+    ENDED,
+    ERROR,
+    FILTERED,
+    WORKING,
+    Fatal,
+    Lost,
+    Reply,
+    Request,
+    Transient,
+    Unclear,
+    Unreachable,
+)
+from rageval.text import visible
+
+# --- Where a provider lives, and which key may go there: a key is bound to a host, never to a spec.
+#
+# * The provider's own host over https (api.openai.com, api.anthropic.com and their regions): the provider's
+#   variable, `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.
+# * The host that `OPENAI_BASE_URL` or `ANTHROPIC_BASE_URL` names: the same variable, because both were set by
+#   the same person. A spec without an address goes there.
+# * Any other host that a spec names: only `RAGEVAL_API_KEY_` and the host in capitals, a `_` for each dot
+#   (`RAGEVAL_API_KEY_OPENROUTER_AI`) and two for a `-`, with the port unless it is that of https
+#   (`RAGEVAL_API_KEY_LOCALHOST_8000`); without it, the word `none`, which servers without keys accept.
+# * Who names another variable (`key_from="MY_KEY"`) has that one sent.
+#
+# Keys are read when a client is made and kept in no object here. Redirects are not followed, and a host
+# that is not the provider's gets no header the person's environment adds for the provider.
+
+_PLACEHOLDER = "none"
+_HIDDEN = "***"
+_SHORTEST_SECRET = 8  # "none" and "EMPTY" are words, not secrets
+_LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk)-[\w*.-]{6,}|(?i:(?<=bearer ))[\w.~+/-]{8,}=*")
+_PORTS = {"http": 80, "https": 443}
+_CREDENTIALS = {"authorization": "Bearer ", "x-api-key": ""}
+_NEEDED = re.compile(
+    r"accept(-encoding)?|connection|content-(length|type)|host|transfer-encoding|user-agent"
+    r"|anthropic-(version|beta)|x-stainless-.*"
+)
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A wire format, and where its inventor lives."""
+
+    name: str
+    url: str
+    host: str
+    key_variable: str
+    url_variable: str
+    error: str  # the SDK's name of the base of its errors
+    finds_keys: bool = False  # its SDK has more places for a key than the variable
+    version: str = ""  # what its SDK adds to the address by itself
+
+
+OPENAI = Provider(
+    "openai",
+    "https://api.openai.com/v1",
+    "api.openai.com",
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "OpenAIError",
+)
+ANTHROPIC = Provider(
+    "anthropic",
+    "https://api.anthropic.com",
+    "api.anthropic.com",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_BASE_URL",
+    "AnthropicError",
+    finds_keys=True,
+    version="/v1",
+)
+
+
+@dataclass(frozen=True)
+class Home:
+    """An address and the environment variable with its key.
+
+    `trusted` is the provider's own host or the one the person's environment names; `without_key` is what is
+    sent to a server that may need no key; `has_version` means that the SDK adds `/v1` to the address.
+    """
+
+    url: str
+    key_variable: str
+    trusted: bool
+    key_needed: bool
+    without_key: str | None = _PLACEHOLDER
+    has_version: bool = False
+
+    def key(self) -> str | None:
+        """Return the key from the environment; None if the SDK shall find one."""
+        key = os.environ.get(self.key_variable, "").strip()
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            raise Fatal(f"the environment variable {self.key_variable} holds characters that no key has")
+        if not key and self.key_needed:
+            raise Fatal(f"no key: set the environment variable {self.key_variable}")
+        return key or self.without_key
+
+    def hide(self, text: str) -> str:
+        """Strike out keys, should a server have sent one back."""
+        for variable in (self.key_variable, "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+            key = os.environ.get(variable, "").strip()
+            if len(key) >= _SHORTEST_SECRET:
+                text = text.replace(key, _HIDDEN)
+        return text
+
+    def shown(self, text: str, longest: int = 300) -> str:
+        """Show what a server said as a message may: without keys and control characters, and cut."""
+        text = visible(_LOOKS_LIKE_A_KEY.sub(_HIDDEN, self.hide(text[: 20 * longest])))
+        return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def home_of(provider: Provider, url: str | None = None, key_from: str | None = None) -> Home:
+    """Say where to send calls, and the variable whose key may go there.
+
+    >>> home_of(OPENAI, "https://openrouter.ai/api/v1").key_variable
+    'RAGEVAL_API_KEY_OPENROUTER_AI'
+    """
+    configured = os.environ.get(provider.url_variable, "").strip()
+    parts = _checked(url or configured or provider.url)
+    official = parts.scheme == "https" and f".{parts.hostname}".endswith(f".{provider.host}")
+    trusted = official or (bool(configured) and _origin(parts) == _origin(_checked(configured)))
+    parts = parts._replace(path=parts.path.removesuffix(provider.version))
+    sdk_finds_it = trusted and provider.finds_keys and key_from is None
+    return Home(
+        parts.geturl(),
+        key_from or (provider.key_variable if trusted else _key_variable(parts.geturl())),
+        trusted,
+        key_needed=key_from is not None or (official and not sdk_finds_it),
+        without_key=None if sdk_finds_it else _PLACEHOLDER,
+        has_version=bool(provider.version),
+    )
+
+
+def _key_variable(url: str) -> str:
+    """Name the environment variable for the key of a host that is not the provider's.
+
+    >>> _key_variable("http://127.0.0.1:8000/v1"), _key_variable("https://my-llm.example/v1")
+    ('RAGEVAL_API_KEY_127_0_0_1_8000', 'RAGEVAL_API_KEY_MY__LLM_EXAMPLE')
+    """
+    scheme, host, port = _origin(urlsplit(url))
+    words = (
+        host.replace("-", "__") if (scheme, port) == ("https", 443) else f"{host.replace('-', '__')}_{port}"
+    )
+    return "RAGEVAL_API_KEY_" + re.sub(r"[^0-9A-Z_]", "_", words.upper())
+
+
+def only_needed_headers(key: str) -> Callable[[Any], Awaitable[None]]:
+    """Make a hook for the client: of the headers, what the call needs, with this key and no other."""
+
+    async def strip(request: Any) -> None:
+        for name in list(request.headers.keys()):
+            if name.lower() in _CREDENTIALS:
+                request.headers[name] = _CREDENTIALS[name.lower()] + key
+            elif not _NEEDED.fullmatch(name.lower()):
+                del request.headers[name]
+
+    return strip
+
+
+def _origin(parts: SplitResult) -> tuple[str, str, int]:
+    return parts.scheme, parts.hostname or "", parts.port or _PORTS[parts.scheme]
+
+
+def _checked(url: str) -> SplitResult:
+    """Return the address in its parts, its host in small letters, without a slash at the end."""
+    expected = "expected something like https://HOST/v1 or http://127.0.0.1:8000/v1"
+    try:
+        parts = urlsplit(url.strip())
+        parts.port  # noqa: B018 (a wrong port is only told here)
+    except ValueError as error:
+        raise UsageError(f"the address of a model: {visible(str(error))}; {expected}") from None
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise UsageError(
+            f"the address of a model holds a user, a password, '?' or '#': {expected};"
+            " keys come from the environment"
+        )
+    if parts.scheme not in _PORTS or not re.fullmatch(r"[\w.:-]+", parts.hostname or ""):
+        raise UsageError(f"the address of a model is {visible(url)[:80]!r}, {expected}")
+    return parts._replace(netloc=parts.netloc.lower(), path=parts.path.rstrip("/"))
+
+
+# --- A model behind an SDK, and what its server says.
 
 SAMPLING = ("top_p", "frequency_penalty", "presence_penalty", "seed")
 _TIMEOUT = 120.0  # seconds for one request, all fall-backs together
@@ -167,7 +361,16 @@ class RemoteModel(ABC):
             try:
                 await send(self._client(sdk))
             except sdk.APIConnectionError as error:
-                failed = self._unanswered(error.__cause__)
+                # Nobody to ask, or what became of the call is not known.
+                kind = type(error.__cause__).__name__
+                failed = Transient(f"{self.name}: no answer from {self.endpoint} ({kind})")
+                if kind in _UNCONNECTED:
+                    why = self.home.shown(_reason(error.__cause__), 100)
+                    failed = Unreachable(
+                        f"{self.name}: no server at {self.endpoint}"
+                        f" ({why or f'no connection within {_CONNECTING:g} seconds'});"
+                        " start it, or check the address and the network"
+                    )
             except (TypeError, getattr(sdk, self.provider.error)) as error:
                 if isinstance(error, TypeError) and "authentication" not in str(error):
                     raise
@@ -176,17 +379,6 @@ class RemoteModel(ABC):
         if arrival.response is not None:
             return arrival.response
         raise failed  # here, so that no traceback leads into the SDK and the headers it holds
-
-    def _unanswered(self, cause: BaseException | None) -> Transient:
-        """Return what it means that no answer came: nobody to ask, or the call's fate is unknown."""
-        kind = type(cause).__name__
-        if kind not in _UNCONNECTED:
-            return Transient(f"{self.name}: no answer from {self.endpoint} ({kind})")
-        why = self.home.shown(_reason(cause), 100) or f"no connection within {_CONNECTING:g} seconds"
-        return Unreachable(
-            f"{self.name}: no server at {self.endpoint} ({why});"
-            " start it, or check the address and the network"
-        )
 
     def _client(self, sdk: Any) -> Any:
         """Return the client of the running loop: connections cannot move to another."""
@@ -344,14 +536,14 @@ class _Decoder:
 
     def decode(self, chunk: bytes, room: int) -> bytes:
         """Decode the bytes, cut where the room ends."""
-        if self._window == 15 and not self._begun and chunk and not _has_header(chunk):
-            self._inner = zlib.decompressobj(-15)  # some servers send deflate without its header
+        if self._window == 15 and not self._begun and chunk:
+            has_header = chunk[0] & 0x0F == 8 and (
+                len(chunk) < 2 or int.from_bytes(chunk[:2], "big") % 31 == 0
+            )
+            if not has_header:  # some servers send deflate without it
+                self._inner = zlib.decompressobj(-15)
         self._begun = self._begun or bool(chunk)
         return b"" if self.done else self._inner.decompress(chunk, room)
-
-
-def _has_header(chunk: bytes) -> bool:
-    return chunk[0] & 0x0F == 8 and (len(chunk) < 2 or int.from_bytes(chunk[:2], "big") % 31 == 0)
 
 
 @dataclass(frozen=True)
@@ -387,7 +579,15 @@ class Response:
         error = body.get("error", body)
         if not isinstance(error, dict):
             error = {"message": error}
-        message = words(error.get("message")) or _details(error.get("detail"))
+        message, detail = words(error.get("message")), error.get("detail")
+        if not message and isinstance(detail, list):
+            # Some servers list what is wrong, beside the input, which is not quoted.
+            message = "; ".join(
+                f"{'.'.join(map(str, item.get('loc', ())))}: {words(item.get('msg'))}"
+                for item in map(mapping, detail[:5])
+            )
+        elif not message:
+            message = words(detail)
         return _Complaint(
             message or ("" if body else self.text),
             words(error.get("type")),
@@ -480,14 +680,6 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     return min(seconds, _LONGEST_WAIT)
 
 
-def _details(detail: object) -> str:
-    """Return the complaints of a server that lists them, without the input it quotes."""
-    if not isinstance(detail, list):
-        return words(detail)
-    found = [mapping(item) for item in detail[:5]]
-    return "; ".join(f"{'.'.join(map(str, item.get('loc', ())))}: {words(item.get('msg'))}" for item in found)
-
-
 def _number(text: str | None) -> float | None:
     try:
         return None if text is None else float(text)
@@ -517,3 +709,257 @@ def words(value: object) -> str:
 def count(value: object) -> int:
     """Return the value if it counts something that one call can take, else 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST else 0
+
+
+# --- Batches, at all providers: many requests handed over, their replies fetched hours later.
+#
+# The id of a batch also says how its requests were asked, as in
+# `batch_1?mode=json_schema&without=temperature`, so that a later process can record it, and learn from what
+# was refused.
+
+_FILES = 5  # results may be so many times as long as the requests
+_PATIENCE = 5  # files are big: so many times as long as for one question
+_ID = re.compile(r"\w[\w.-]{0,199}", re.ASCII)
+_ANY = Request("", "", {})
+_MARGIN = 24 * 3600.0  # seconds by which clocks may differ
+_Send = Callable[[Any], Awaitable[Any]]
+_Listed = AsyncIterator[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What has become of one request of a batch: a response, or the reason why there is none."""
+
+    key: str
+    response: Response | None = None
+    detail: str = ""
+
+
+class RemoteBatches(RemoteModel):
+    """A model that also takes batches: a `BatchModel`."""
+
+    batch_limit: int
+    batch_bytes: int  # what one batch may hold as text
+
+    def fitting(self, requests: Sequence[tuple[str, Request]]) -> int:
+        """Count how many of these, from the first on, one batch may hold."""
+        return self._fitting(self._entries(requests[: self.batch_limit], self._form))
+
+    def intent(self) -> str:
+        """Name a batch that is about to be handed over; the name also says how its requests are asked."""
+        return _with_form(f"rageval-{secrets.token_hex(16)}", self._form)
+
+    async def submit(self, requests: Sequence[tuple[str, Request]], intent: str = "") -> str:
+        """Hand over a batch, each request under its key; the batch's id."""
+        keys = {key for key, _ in requests}
+        if not requests or len(keys) < len(requests):
+            raise UsageError(
+                f"a batch of {len(requests)} requests under {len(keys)} keys: expected a key each"
+            )
+        tag, form = _parted(intent or self.intent())
+        entries = [*self._entries(requests, form)]
+        fits = min(self._fitting(entries), self.batch_limit)
+        if fits < len(requests):
+            raise UsageError(f"{len(requests)} requests are too many for one batch, expected {fits} at most")
+        try:
+            async with asyncio.timeout(_PATIENCE * self.timeout):
+                return _with_form(await self._handed_over(entries, tag), form)
+        except TimeoutError:
+            pass  # told below, so that no traceback leads into the SDK and the headers it holds
+        raise Lost(f"{self.name}: no answer within {_PATIENCE * self.timeout:g} seconds")
+
+    async def find(self, intent: str, keys: Sequence[str], since: str, known: Collection[str]) -> str | None:
+        """Find the id of a batch that never came back; None if there is none, `Unclear` if nobody can say."""
+        tag, form = _parted(intent)
+        names = {batch.partition("?")[0] for batch in known}
+        earliest = datetime.fromisoformat(since).timestamp() - _MARGIN
+        found = await self._patiently(self._found(tag, keys, earliest, names))
+        return None if found is None else _with_form(found, form)
+
+    async def abandon(self, intent: str) -> None:
+        """Leave nothing behind of a batch that was not accepted."""
+
+    async def state(self, batch: str) -> str:
+        """Tell whether the batch is still being worked on."""
+        body = await self._patiently(self._looked_up(_parted(batch)[0]))
+        return ENDED if self._has_ended(body) else WORKING
+
+    async def results(self, batch: str) -> AsyncIterator[tuple[str, Reply]]:
+        """Yield the replies with their keys, in any order; what failed or expired has status `ERROR`."""
+        name, form = _parted(batch)
+        found = await self._patiently(self._fetched(name, await self._patiently(self._looked_up(name))))
+        call = self._call(_ANY, form)
+        said = {"batch": name, "mode": form.mode}
+        for result in found:
+            yield result.key, replace(self._outcome(result, form, call), sent=said, dropped=call.dropped)
+
+    def _entries(
+        self, requests: Iterable[tuple[str, Request]], form: RequestForm
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the requests as a batch holds them, each fenced as it would be if it were asked alone."""
+        for key, request in requests:
+            yield self._entry(key, self._call(request.fenced(), form).arguments)
+
+    def _fitting(self, entries: Iterable[dict[str, Any]]) -> int:
+        sizes = accumulate(len(as_line(entry)) for entry in entries)
+        return sum(1 for size in sizes if size <= self.batch_bytes)
+
+    def _outcome(self, result: Result, form: RequestForm, call: Call) -> Reply:
+        """Return the reply to one request; nothing that became of it stops the others."""
+        response = result.response
+        if response is None:
+            return Reply(ERROR, detail=self.home.shown(f"{self.name}: {result.detail}"))
+        if response.status in (400, 422) and self._form == form:
+            self._form = self._other_form(form, response, call) or form
+        try:
+            return self._reply(response)
+        except (Transient, Fatal) as error:
+            return Reply(ERROR, detail=str(error))
+
+    async def _patiently(self, work: Awaitable[Any]) -> Any:
+        """Return what comes of the work, within a time that suits files."""
+        longest = _PATIENCE * self.timeout
+        try:
+            async with asyncio.timeout(longest):
+                return await work
+        except TimeoutError:
+            pass  # told below, so that no traceback leads into the SDK and the headers it holds
+        raise Transient(f"{self.name}: no answer within {longest:g} seconds")
+
+    async def _body(self, send: _Send, batch: str = "") -> dict[str, Any]:
+        """Return the object that the server answers with, which has an id."""
+        response = await self._sent(send)
+        if response.status == 404 and batch:
+            raise Fatal(
+                f"{self.name}: no batch {batch} at {self.endpoint}; is it another account's? If the provider"
+                " has deleted it, ask for what is missing without --batch, or for everything with --refresh"
+            )
+        body = self._success(response).json()
+        if not body.get("id"):
+            raise Fatal(broken(response, self.home, self.name).detail)
+        self._checked_id(body["id"])
+        return body
+
+    async def _created(self, send: _Send) -> str:
+        """Return the id of what is created; raise `Lost` if nobody knows whether it was."""
+        response, said = None, ""
+        try:
+            response = await self._sent(send)
+        except Unreachable:
+            raise
+        except Transient as error:
+            said = str(error)
+        if response is None:  # told here, so that no traceback leads into the SDK
+            raise Lost(said)
+        if 300 <= response.status < 500 and response.status != 408:
+            self._success(response)
+        said = f"{self.name}: {response.status}: {self.home.shown(response.text, 100) or 'nothing'}"
+        if response.status in (503, 529) and retry_after(response.headers) is not None:
+            raise Transient(said, retry_after(response.headers), throttled=True)
+        name = response.json().get("id") if 200 <= response.status < 300 else None
+        if not name:
+            raise Lost(said)
+        return self._checked_id(name)
+
+    async def _listed(self, ask: Callable[..., Awaitable[Any]], earliest: float) -> _Listed:
+        """Yield the batches at the provider, latest first, back to the earliest that may be wanted."""
+        last, seen = "", set[str]()
+        while True:
+            response = await self._sent(partial(ask, after=last))
+            if response.status in (404, 405, 501):
+                raise Unclear(f"{self.endpoint} does not list its batches", later=False)
+            body = self._success(response).json()
+            page = body.get("data")
+            for batch in map(mapping, page if isinstance(page, list) else []):
+                if _when(batch.get("created_at")) < earliest:
+                    return
+                last = words(batch.get("id"))
+                yield batch
+            if not body.get("has_more") or last in seen:
+                return
+            seen.add(last)
+
+    async def _records(self, send: _Send) -> list[dict[str, Any]]:
+        """Return the lines of a file; none if the provider no longer keeps it: they are asked again."""
+        response = await self._sent(send, _FILES * self.batch_bytes)
+        if response.cut and 200 <= response.status < 300:
+            raise Transient(f"{self.name}: a file of results that does not end")
+        if response.status in (404, 410):
+            return []
+        records = []
+        for line in self._success(response).body.splitlines():
+            # A line that is no object is left out, and what it was about so asked again.
+            with suppress(ValueError, RecursionError):
+                records.append(mapping(json.loads(line)))
+        return [record for record in records if isinstance(record.get("custom_id"), str)]
+
+    def _success(self, response: Response) -> Response:
+        if not 200 <= response.status < 300:
+            raise Fatal(failure(response, self.home, self.name).detail)
+        return response
+
+    def _checked_id(self, name: object) -> str:
+        """Return the id, which is to stand in an address."""
+        if not isinstance(name, str) or not _ID.fullmatch(name):
+            raise Fatal(f"{self.name}: {self.home.shown(repr(name), 80)} is no id that rageval can ask for")
+        return name
+
+    @abstractmethod
+    def _entry(self, key: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """One request in a batch."""
+
+    @abstractmethod
+    async def _handed_over(self, requests: list[dict[str, Any]], tag: str) -> str:
+        """Return the id of a new batch, which bears the tag where the provider has a place for it."""
+
+    @abstractmethod
+    async def _found(
+        self, tag: str, keys: Sequence[str], earliest: float, known: Collection[str]
+    ) -> str | None:
+        """Return the provider's id of the batch with this tag, or with these keys where there is no tag."""
+
+    @abstractmethod
+    async def _looked_up(self, batch: str) -> dict[str, Any]:
+        """Return what the provider says of a batch."""
+
+    @abstractmethod
+    def _has_ended(self, body: Mapping[str, Any]) -> bool:
+        """Whether nothing more will come of it."""
+
+    @abstractmethod
+    async def _fetched(self, batch: str, body: Mapping[str, Any]) -> list[Result]:
+        """Return what has become of its requests."""
+
+
+def as_line(record: Mapping[str, Any]) -> str:
+    """Write the record as a line of JSON."""
+    return json.dumps(record, ensure_ascii=True, separators=(",", ":")) + "\n"
+
+
+def _when(created: object) -> float:
+    """Seconds since 1970, as one provider or the other writes them; infinite if it is neither."""
+    try:
+        return datetime.fromisoformat(created).timestamp() if isinstance(created, str) else float(created)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.inf
+
+
+def _with_form(batch: str, form: RequestForm) -> str:
+    said = {"mode": form.mode, **({"without": ",".join(sorted(form.refused))} if form.refused else {})}
+    return f"{batch}?{urlencode(said, safe=',')}"
+
+
+def _parted(batch: str) -> tuple[str, RequestForm]:
+    """Return the provider's own id, and how the requests were asked.
+
+    >>> _parted(_with_form("batch_1", RequestForm("text", frozenset({"temperature"}))))
+    ('batch_1', RequestForm(mode='text', refused=frozenset({'temperature'})))
+    """
+    name, _, said = batch.partition("?")
+    if not _ID.fullmatch(name):
+        raise UsageError(f"{batch!r} is no id of a batch; expected something like batch_1?mode=json_schema")
+    known = parse_qs(said)
+    refused = known.get("without", [""])[0]
+    return name, RequestForm(
+        known.get("mode", ["json_schema"])[0], frozenset(filter(None, refused.split(",")))
+    )

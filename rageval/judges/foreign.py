@@ -7,32 +7,174 @@ a grade where nothing can be read stays missing unless a job asks for its rule (
 
 from __future__ import annotations
 
+import ast
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rageval.errors import InputError, UsageError
-from rageval.judges._prompt_files import (
-    headed_texts,
-    json_texts,
-    python_template,
-    python_texts,
-    read_prompt_file,
-    yaml_texts,
-)
-from rageval.judges._prompts import names_in, template_of
-from rageval.judges._rubric_file import (
+from rageval.files.whole import text_of_whole
+from rageval.judges.base import names_in, template_of
+from rageval.judges.rubric import (
     Prompt,
     RubricFile,
     Trim,
     as_toml,
     examples_in,
     require_sane,
+    rubric_named,
     sha256_of,
 )
-from rageval.judges.rubric import rubric_named
 from rageval.text import visible
+
+# --- Prompts out of the files of their sources, without running anything or keeping their words.
+#
+# A template of YAML with a key for each part, constants of a Python file, a text with its headings as a
+# figure prints them, or a plain text. Only what such files hold is read: of YAML, texts under keys and
+# nothing else.
+
+_KEY = re.compile(r"([A-Za-z_][\w-]*):(?: +(.*))?$")
+_BLOCK = re.compile(r"\|([-+]?)(?:\s*#.*)?$")
+
+
+def read_prompt_file(path: str) -> str:
+    """Return the text of a prompt file; `InputError` if there is none."""
+    return text_of_whole(path, "a prompt")
+
+
+def yaml_texts(path: str) -> dict[str, str]:
+    """Read the texts of a YAML file of keys and texts; `InputError` with the line for anything else.
+
+    A text is a block (`|`, `|-`, `|+`), a quoted string, or plain words on the line of its key.
+    """
+    lines = read_prompt_file(path).split("\n")
+    texts: dict[str, str] = {}
+    position = 0
+    while position < len(lines):
+        line, number = lines[position], position + 1
+        position += 1
+        if not line.strip() or line.lstrip().startswith("#") or line.strip() in ("---", "..."):
+            continue
+        match = _KEY.match(line.rstrip())
+        if match is None:
+            raise InputError(f"{path}:{number}: expected a key and its text, found {line[:80]!r}")
+        value = match[2] or ""
+        block = _BLOCK.match(value)
+        if block is not None:
+            texts[match[1]], position = _block(lines, position, block[1], f"{path}:{number}")
+        else:
+            texts[match[1]] = _scalar(value, f"{path}:{number}")
+    return texts
+
+
+def _block(lines: list[str], position: int, chomping: str, where: str) -> tuple[str, int]:
+    """Return the text of a block that begins there, and where what follows it begins."""
+    first = next((line for line in lines[position:] if line.strip()), "")
+    indent = len(first) - len(first.lstrip(" "))
+    if not indent:
+        raise InputError(f"{where}: expected a text below it, indented")
+    taken: list[str] = []
+    while position < len(lines) and (
+        not lines[position].strip(" ") or lines[position].startswith(" " * indent)
+    ):
+        taken.append(lines[position][indent:])
+        position += 1
+    text = "\n".join(taken)
+    if chomping == "+":
+        return text if position == len(lines) else text + "\n", position
+    text = text.rstrip("\n")
+    return text + "\n" if text and not chomping else text, position
+
+
+def _scalar(value: str, where: str) -> str:
+    if value.startswith('"'):
+        try:
+            text = json.loads(value)
+        except ValueError:
+            raise InputError(
+                f"{where}: expected one quoted text on this line, found {value[:80]!r}"
+            ) from None
+        return str(text)
+    if value.startswith("'") and value.endswith("'") and len(value) > 1:
+        return value[1:-1].replace("''", "'")
+    if value[:1] in ("[", "{", "&", "*", "!", ">", "|", "'", "%", "@", "`"):
+        raise InputError(f"{where}: expected a text, found {value[:80]!r}")
+    return value.partition(" #")[0].rstrip()
+
+
+def python_texts(path: str) -> dict[str, str]:
+    """Read the constants of a Python file that are texts, wherever in it they are given their names."""
+    texts: dict[str, str] = {}
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            for target in node.targets:
+                if isinstance(target, ast.Name) and isinstance(node.value.value, str):
+                    texts[target.id] = node.value.value
+    return texts
+
+
+def python_template(path: str, names: set[str]) -> str | None:
+    """Read a text of a Python file into which all of these names are put (`f"…{name}…"`), as a template."""
+    for node in ast.walk(_parsed(path)):
+        if isinstance(node, ast.JoinedStr):
+            pieces = [_as_template(part) for part in node.values]
+            used = {name for name, _ in pieces if name}
+            if used == names and all(piece for _, piece in pieces):
+                return "".join(piece for _, piece in pieces)
+    return None
+
+
+def _as_template(part: ast.expr) -> tuple[str, str]:
+    """Return the name that is put in, if any, and what a template has there; nothing for what has no name."""
+    if isinstance(part, ast.Constant):
+        return "", str(part.value).replace("{", "{{").replace("}", "}}")
+    is_plain = isinstance(part, ast.FormattedValue) and part.conversion == -1 and part.format_spec is None
+    if is_plain and isinstance(part.value, ast.Name):  # type: ignore[attr-defined]
+        name: str = part.value.id  # type: ignore[attr-defined]
+        return name, f"{{{name}}}"
+    return "", ""
+
+
+def _parsed(path: str) -> ast.Module:
+    try:
+        return ast.parse(read_prompt_file(path))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        raise InputError(f"{path}{line}: expected Python: {error}") from None
+
+
+def json_texts(path: str, needed: str) -> dict[str, str]:
+    """Read the texts of the first object, of lines of JSON, that has one under the key that is needed."""
+    for line in read_prompt_file(path).splitlines():
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict) and isinstance(record.get(needed), str):
+            return {name: text for name, text in record.items() if isinstance(text, str)}
+    raise InputError(f"{path}: expected a line of JSON with a text under {needed!r}")
+
+
+def headed_texts(path: str, headings: tuple[str, ...]) -> dict[str, str]:
+    """Read the texts below these headings, each a line by itself; a heading that lacks is an error."""
+    text = read_prompt_file(path)
+    places = []
+    for heading in headings:
+        match = re.search(rf"(?im)^\W*{re.escape(heading)}\W*$\n?", text)
+        if match is None:
+            raise InputError(f"{path}: expected a line {heading!r}, and the text below it")
+        places.append((match.start(), match.end(), heading))
+    places.sort()
+    ends = [start for start, _, _ in places[1:]] + [len(text)]
+    return {
+        heading: text[begin:end].strip("\n") for (_, begin, heading), end in zip(places, ends, strict=True)
+    }
+
+
+# --- The sources, and what each does with a prompt and a reply.
 
 _BOUNDED = "a limit of tokens is sent, which its source does not"
 
@@ -98,10 +240,25 @@ def _take_fields(file: RubricFile, path: str) -> None:
     file.sees = [name for name in file.sees if name in shown]
 
 
+_Made = Callable[[Given], RubricFile]
+SOURCES: dict[str, _Made] = {}
+
+
+def _source(name: str) -> Callable[[_Made], _Made]:
+    """Let the function below make rubrics of this source's prompts."""
+
+    def declared(make: _Made) -> _Made:
+        SOURCES[name] = make
+        return make
+
+    return declared
+
+
 def _rubric(unit: str, kind: str, sees: list[str], prompt: Prompt, **more: Any) -> RubricFile:
     return RubricFile(unit, kind, sees, prompt, unfenced=True, **more)
 
 
+@_source("umbrela")
 def _of_umbrela(given: Given) -> RubricFile:
     """UMBRELA's prompts: YAML with `prefix_user`, or the text of its older versions."""
     if given.path.endswith((".yaml", ".yml")):
@@ -131,6 +288,7 @@ def _of_umbrela(given: Given) -> RubricFile:
     )
 
 
+@_source("umbrela-2025")
 def _of_umbrela_2025(given: Given) -> RubricFile:
     """Read a prompt of the same shape whose grades go from 0 to 4; nobody's names of them are known here."""
     file = _of_umbrela(given)
@@ -146,6 +304,7 @@ def _of_umbrela_2025(given: Given) -> RubricFile:
     return file
 
 
+@_source("nuggetizer")
 def _of_nuggetizer(given: Given) -> RubricFile:
     """Read the nuggetizer's prompts: YAML whose `method` says which of its three steps it is."""
     texts = yaml_texts(given.path)
@@ -213,6 +372,7 @@ _STEPS: Mapping[str, dict[str, Any]] = {
 }
 
 
+@_source("crag-script")
 def _of_crag(given: Given) -> RubricFile:
     """CRAG's script: instructions and examples in `templates.py`, the question in `local_evaluation.py`."""
     texts: dict[str, str] = {}
@@ -227,7 +387,13 @@ def _of_crag(given: Given) -> RubricFile:
             " there; expected the script itself, too (local_evaluation.py beside prompts/templates.py)"
         )
     parts = (_key(texts, name, given.paths[0]) for name in ("INSTRUCTIONS", "IN_CONTEXT_EXAMPLES"))
-    trim, departs = _cut_as_crag_does(given.tokenizer)
+    trim, departs = (
+        Trim("answer", words=75),
+        ["answers are cut at 75 words, not at 75 tokens of Llama 2's tokenizer (--tokenizer tokenizer.json)"],
+    )
+    if given.tokenizer is not None:
+        digest = sha256_of(given.tokenizer)
+        trim, departs = Trim("answer", tokens=75, tokenizer=given.tokenizer, sha256=digest), []
     return _rubric(
         "answer",
         "label",
@@ -254,14 +420,7 @@ def _of_crag(given: Given) -> RubricFile:
     )
 
 
-def _cut_as_crag_does(tokenizer: str | None) -> tuple[Trim, list[str]]:
-    if tokenizer is not None:
-        return Trim("answer", tokens=75, tokenizer=tokenizer, sha256=sha256_of(tokenizer)), []
-    return Trim("answer", words=75), [
-        "answers are cut at 75 words, not at 75 tokens of Llama 2's tokenizer (--tokenizer tokenizer.json)"
-    ]
-
-
+@_source("ragtifier")
 def _of_ragtifier(given: Given) -> RubricFile:
     """RAGtifier's Figure 2, as a text with its two headings."""
     texts = headed_texts(given.path, ("System Prompt", "Query Prompt"))
@@ -293,6 +452,7 @@ def _of_ragtifier(given: Given) -> RubricFile:
     )
 
 
+@_source("support")
 def _of_support(given: Given) -> RubricFile:
     """TREC RAG's support prompt: the constant of a Python file, or a text with its fields."""
     prompt = _plain_or_constant(given, "SUPPORT_EVAL_PROMPT")
@@ -324,6 +484,7 @@ def _of_support(given: Given) -> RubricFile:
     )
 
 
+@_source("pairwise")
 def _of_pairwise(given: Given) -> RubricFile:
     """Read a prompt that compares two answers and wants `[[A]]`, `[[B]]` or `[[C]]`, as MT-bench's does."""
     return _rubric(
@@ -343,6 +504,7 @@ def _of_pairwise(given: Given) -> RubricFile:
     )
 
 
+@_source("listwise")
 def _of_listwise(given: Given) -> RubricFile:
     """RankLLM's prompts, RankVicuna's among them: YAML with `prefix`, `body` and `suffix`."""
     texts = yaml_texts(given.path)
@@ -387,15 +549,3 @@ def _key(texts: Mapping[str, str], name: str, path: str) -> str:
         found = ", ".join(texts) or "nothing"
         raise InputError(f"{path}: expected the text {name!r}, found {found[:200]}")
     return texts[name]
-
-
-SOURCES: Mapping[str, Callable[[Given], RubricFile]] = {
-    "crag-script": _of_crag,
-    "nuggetizer": _of_nuggetizer,
-    "umbrela": _of_umbrela,
-    "umbrela-2025": _of_umbrela_2025,
-    "ragtifier": _of_ragtifier,
-    "support": _of_support,
-    "pairwise": _of_pairwise,
-    "listwise": _of_listwise,
-}

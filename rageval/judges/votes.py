@@ -40,20 +40,20 @@ def repeated_place(judgement: _Judgement) -> tuple[str, ...]:
 
 def by_place(judgements: Iterable[_Judgement]) -> dict[tuple[str, ...], list[_Judgement]]:
     """Return the judgements of each thing judged, in the order of the judges."""
-    found: dict[tuple[str, ...], list[_Judgement]] = {}
+    groups: dict[tuple[str, ...], list[_Judgement]] = {}
     for judgement in judgements:
-        found.setdefault(repeated_place(judgement), []).append(judgement)
-    return found
+        groups.setdefault(repeated_place(judgement), []).append(judgement)
+    return groups
 
 
 def disagreements(judgements: Iterable[_Judgement]) -> list[list[_Judgement]]:
     """Find where judges who gave a verdict gave different ones."""
-    found = []
+    differing = []
     for group in by_place(judgements).values():
         graded = [judgement for judgement in group if judgement["status"] in GRADED]
         if len({_verdict(judgement) for judgement in graded}) > 1:
-            found.append(graded)
-    return found
+            differing.append(graded)
+    return differing
 
 
 def voted(
@@ -124,20 +124,17 @@ def _verdict(judgement: _Judgement) -> Any:
 
 
 def _median(graded: Sequence[_Judgement], labels: Mapping[str, float]) -> _Judgement | None:
-    grades = [(_grade(judgement, labels), judgement) for judgement in graded]
-    known = sorted(
-        ((grade, judgement) for grade, judgement in grades if grade is not None), key=lambda each: each[0]
-    )
+    known: list[tuple[float, _Judgement]] = []
+    for judgement in graded:
+        grade = judgement.get("grade")
+        grade = labels.get(str(judgement.get("label"))) if grade is None else grade
+        if grade is not None:
+            known.append((float(grade), judgement))
+    known.sort(key=lambda each: each[0])
     if not known:
         return None
     middle = median(grade for grade, _ in known)
     return min(known, key=lambda each: (abs(each[0] - middle), each[0]))[1]
-
-
-def _grade(judgement: _Judgement, labels: Mapping[str, float]) -> float | None:
-    grade = judgement.get("grade")
-    grade = labels.get(str(judgement.get("label"))) if grade is None else grade
-    return None if grade is None else float(grade)
 
 
 def _majority(graded: Sequence[_Judgement]) -> _Judgement | None:

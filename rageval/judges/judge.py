@@ -9,17 +9,14 @@ of several judges become those of one by a vote, which also says what they could
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rageval.errors import InputError
-from rageval.judges._asking import Hear
+from rageval.errors import InputError, JudgeFailed
 from rageval.judges._exact import first_stage, script_stage
-from rageval.judges._prompts import Mark, Shown, as_data, as_note
-from rageval.judges._rubric_file import trimmed
-from rageval.judges._unreadable import IN_A_ROW, UNREADABLE, UnreadableRun
-from rageval.judges._verdicts import Invalid, Verdict
+from rageval.judges.asking import Hear
 from rageval.judges.base import (
     ERROR,
     FILTERED,
@@ -28,18 +25,109 @@ from rageval.judges.base import (
     REFUSED,
     REPAIRED,
     TRUNCATED,
+    Mark,
     Reply,
     Request,
+    Shown,
     Usage,
+    as_data,
+    as_note,
 )
 from rageval.judges.material import Material, Task, VerdictRow, tasks
-from rageval.judges.rubric import Rubric
-from rageval.judges.voting import GRADED
+from rageval.judges.rubric import SCRIPT, Rubric, trimmed
+from rageval.judges.verdicts import Invalid, Verdict
+from rageval.judges.votes import GRADED
 from rageval.records import ClaimList, Nugget
 from rageval.text import compatible, visible
 
+# --- A judge whose replies cannot be read is not asked to the end of the job.
+#
+# What counts is how many items in a row got a first reply that cannot be read. Before the job ends, the
+# further tries of these items are made: some judges reply as they should once they are told what was wrong.
+
+# So many items in a row stop a job. If a third of the replies of a judge cannot be read, here and there, this
+# stops a job of 10,000 items with a chance of less than 1 in 100,000. A judge whose replies are never any use
+# has been asked about 60 times by then: three tries an item.
+IN_A_ROW = 20
+UNREADABLE = (INVALID, TRUNCATED)  # refusals and errors say nothing of the form of the next reply
+_QUOTED = 300  # characters of the reply that is shown
+_OF_ONE_REPLY = re.compile(r"found .*|[0-9][0-9,]*", re.DOTALL)  # differs between alike replies
+
+
+class UnreadableRun:
+    """The items in a row whose replies could not be read, of one judge by one rubric in one job."""
+
+    def __init__(self) -> None:
+        self.is_proven = False  # whether any reply could be read
+        self.suspects: list[int] = []  # by number, as long as the same requests are asked
+        self._keys: set[str] = set()  # of the replies of the run: things that are alike have one reply
+        self._before = 0  # of requests that were asked before
+        self._enough = IN_A_ROW
+        self._others = 0  # replies that were refused, or failed
+        self._troubles: list[tuple[str, str]] = []  # of the run: why a reply cannot be read, and the reply
+
+    @property
+    def is_long(self) -> bool:
+        """Whether so many items in a row are a reason to ask nothing else."""
+        return self._before + len(self.suspects) >= self._enough
+
+    @property
+    def is_all(self) -> bool:
+        """Whether there were replies, and none of any kind but those that cannot be read."""
+        return not self.is_proven and not self._others and self._before + len(self.suspects) > 0
+
+    def read(self) -> None:
+        """End the run: a reply could be read."""
+        self.is_proven, self._before = True, 0
+        for each in (self.suspects, self._keys, self._troubles):
+            each.clear()
+
+    def refused(self) -> None:
+        """Count a reply that is no answer; it neither ends a run nor is in one."""
+        self._others += 1
+
+    def unreadable(self, number: int, key: str, why: str, raw: str, is_first: bool) -> None:
+        """Count a reply that cannot be read; a further try of the same item begins no run."""
+        if is_first and key not in self._keys:
+            self._keys.add(key)
+            self.suspects.append(number)
+        if number in self.suspects:
+            self._troubles.append((why, raw))
+
+    def first_suspects(self) -> list[int]:
+        """Return the items whose further tries show whether the judge can be read at all."""
+        return self.suspects[: self._enough]
+
+    def acquit(self) -> None:
+        """Expect a longer run from now on: further tries had verdicts, so this judge needs to be told."""
+        self._enough *= 2
+
+    def end_of_requests(self, failed: Iterable[int]) -> None:
+        """Keep how long the run is, but no numbers, as the next requests have numbers of their own."""
+        self._before += len(set(failed) & {*self.suspects})
+        self.suspects.clear()
+        self._keys.clear()
+
+    def failure(self, judge: str, what: str) -> JudgeFailed:
+        """Return the error that ends the job; `what` has a place for the number of items."""
+        # Calls under way when the run was long enough came back, too; their further tries were not made.
+        about = what.format(min(self._before + len(self.suspects), self._enough))
+        # Alike but for what they quote: the first of the commonest stands for all.
+        kinds = Counter(_OF_ONE_REPLY.sub("…", why) for why, _ in self._troubles)
+        common = kinds.most_common(1)[0][0]
+        why, raw = next(each for each in self._troubles if _OF_ONE_REPLY.sub("…", each[0]) == common)
+        shown = visible(raw[:_QUOTED]) + "…" * (len(raw) > _QUOTED)
+        return JudgeFailed(
+            f"{visible(judge)}: no reply about {about} could be read; most often:"
+            f" {visible(why) or 'cut off'}; one of these replies: {shown or '(empty)'}; the replies are"
+            " stored, and nothing else is asked: change the rubric or the model, or have these asked again"
+            " (--retry invalid,truncated)"
+        )
+
+
+# --- A judge, and what becomes of each task.
+
 _SHOWN = 16  # digits of the key of a stored reply, by which it can be looked up
-SCRIPT = "crag-script"  # the first stage that CRAG's published script goes through
 Asked = Iterable[tuple[int, Request]]
 # What is asked, who is told of each reply as it comes, and whether to ask again what is stored.
 _Ask = Callable[[Asked, Hear, bool], Iterator[tuple[int, Reply]]]
@@ -93,6 +181,16 @@ class _Outcome:
     key: str = ""
     attempts: int = 0
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the reply could be read, be it that it says nothing."""
+        return bool(self.verdicts) or self.status in GRADED
+
+    @property
+    def why(self) -> str:
+        """The status, and what is known of it."""
+        return f"{self.status}: {visible(self.detail)}" if self.detail else self.status
+
 
 def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str, Any]]:
     """Judge everything the rubric has to judge, by task.
@@ -103,18 +201,20 @@ def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str
     mine = [task for task in tasks(rubric, material) if judge.has(rubric, task)]
     labels = [decided(rubric, task) for task in mine]
     todo = [task if task.failed else replace(task, data=_undecided(rubric, task.data)) for task in mine]
-    outcomes = _asked(rubric, {at: task for at, task in enumerate(todo) if labels[at] is None}, judge)
+    outcomes = _asked(
+        rubric, {place: task for place, task in enumerate(todo) if labels[place] is None}, judge
+    )
     for number, task in enumerate(todo):
         label = labels[number]
         if label is not None:
-            said = {"label": label, "grade": rubric.file.labels[label], "decided_by": "first-stage"}
-            common = {**_by(rubric, judge), "status": OK, **said}
-            found = [_judgement(row, common) for rows in task.rows.values() for row in rows]
+            decision = {"label": label, "grade": rubric.file.labels[label], "decided_by": "first-stage"}
+            common = {**_by(rubric, judge), "status": OK, **decision}
+            judgements = [_judgement(row, common) for rows in task.rows.values() for row in rows]
         else:
-            found = _rows(rubric, task, outcomes[number], judge)
+            judgements = _rows(rubric, task, outcomes[number], judge)
         # Of the whole task: what is left out of it was judged, too.
-        found[0] |= {} if task.failed else {"judged_sha": mine[number].judged_sha}
-        yield from found
+        judgements[0] |= {} if task.failed else {"judged_sha": mine[number].judged_sha}
+        yield from judgements
 
 
 def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, _Outcome]:
@@ -175,9 +275,9 @@ class _Round:
                 self._run.acquit()
             elif self._is_probing and self._waiting.keys().isdisjoint(self._run.first_suspects()):
                 raise self._run.failure(self._judge.name, "{} items in a row")
-        found = {number: outcomes for number, outcomes in self._found.items() if outcomes}
-        self._run.end_of_requests(number for number in found if self.lost(number) in UNREADABLE)
-        return {number: _settled(self._rubric, self._todo[number], each) for number, each in found.items()}
+        settled = {number: outcomes for number, outcomes in self._found.items() if outcomes}
+        self._run.end_of_requests(number for number in settled if self.lost(number) in UNREADABLE)
+        return {number: _settled(self._rubric, self._todo[number], each) for number, each in settled.items()}
 
     def lost(self, number: int) -> str:
         """Return the status of the last reply about a task, if it was no verdict; else nothing."""
@@ -231,18 +331,14 @@ class _Round:
             return
         key = request.key(self._judge.name, self._judge.endpoint)
         self._found[number].append(replace(outcome, reply=reply, key=key, attempts=self._tries[number]))
-        data = _next(self._rubric, task, self._found[number][-1])
+        # Nothing is asked after a step that failed.
+        data = None
+        if outcome.status in GRADED or self._rubric.file.each is not None:
+            data = self._rubric.then(task.data, reply.text, outcome.verdicts)
         if data is not None:
             self._now[number] = replace(task, data=data)
             self._tries[number] = 1
             self._waiting[number] = self._request(self._now[number])
-
-
-def _next(rubric: Rubric, task: Task, outcome: _Outcome) -> Mapping[str, Any] | None:
-    """Return what is to be asked next of the same thing: nothing after a step that failed."""
-    if outcome.status not in GRADED and rubric.file.each is None:
-        return None
-    return rubric.then(task.data, outcome.reply.text, outcome.verdicts)
 
 
 def _settled(rubric: Rubric, task: Task, outcomes: Sequence[_Outcome]) -> _Outcome:
@@ -252,7 +348,11 @@ def _settled(rubric: Rubric, task: Task, outcomes: Sequence[_Outcome]) -> _Outco
     if rubric.file.each is not None and not any(map(rubric.is_best, last.verdicts)):
         last = next((each for each in outcomes if each.status not in GRADED), last)
     if last.status in _COUNTED and rubric.file.lenient and rubric.file.unreadable:
-        last = _taken(rubric, task, last)
+        # As a job has asked for, a reply that cannot be read is taken for what the source takes it for.
+        label = str(rubric.file.unreadable)
+        verdicts = tuple(Verdict(name, label, rubric.file.labels[label]) for name in task.ids or ("",))
+        detail = f"{last.status}, taken for {label} as {rubric.file.compat} does: {last.detail}"
+        last = replace(last, status=OK, verdicts=verdicts, detail=detail)
     if len(outcomes) == 1:
         return last
     spent = [each.reply.usage for each in outcomes]
@@ -260,14 +360,6 @@ def _settled(rubric: Rubric, task: Task, outcomes: Sequence[_Outcome]) -> _Outco
     usage = Usage(sum(each.input for each in spent), sum(each.output for each in spent))
     attempts = sum(each.attempts for each in outcomes)
     return replace(last, reply=replace(last.reply, usage=usage), attempts=attempts)
-
-
-def _taken(rubric: Rubric, task: Task, outcome: _Outcome) -> _Outcome:
-    """Take a reply that cannot be read for what the source takes it for, as a job has asked for."""
-    label = str(rubric.file.unreadable)
-    verdicts = tuple(Verdict(name, label, rubric.file.labels[label]) for name in task.ids or ("",))
-    said = f"{outcome.status}, taken for {label} as {rubric.file.compat} does"
-    return replace(outcome, status=OK, verdicts=verdicts, detail=f"{said}: {outcome.detail}")
 
 
 def _read(rubric: Rubric, task: Task, request: Request, reply: Reply) -> tuple[_Outcome, Request | None]:
@@ -315,20 +407,17 @@ def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: Judge) -> list[d
         "raw": reply.text,
         "usage": {"input": reply.usage.input, "output": reply.usage.output},
     }
-    rows = _said_rows(task, outcome, common)
+    if outcome.verdicts:
+        rows = [
+            _judgement(row, {**common, **_said(verdict, row)})
+            for verdict in outcome.verdicts
+            for row in task.rows[verdict.id]
+        ]
+    else:
+        rows = [_judgement(row, common) for rows in task.rows.values() for row in rows]
     # Who adds up tokens over rows would otherwise count a call as often as it has nuggets.
     rows[0] |= {key: value for key, value in call.items() if value}  # once a call, not once a nugget
     return rows
-
-
-def _said_rows(task: Task, outcome: _Outcome, common: Mapping[str, Any]) -> list[dict[str, Any]]:
-    if not outcome.verdicts:
-        return [_judgement(row, common) for rows in task.rows.values() for row in rows]
-    return [
-        _judgement(row, {**common, **_said(verdict, row)})
-        for verdict in outcome.verdicts
-        for row in task.rows[verdict.id]
-    ]
 
 
 def judge_name(model: str, rubric: Rubric) -> str:
@@ -356,9 +445,9 @@ def _said(verdict: Verdict, row: VerdictRow) -> dict[str, Any]:
     if row.shown and label in _SIDES:
         # `a` is who was shown first; each system's row says what it means for that system.
         label, grade = _SIDES[label if row.run == row.shown[0] else _OTHER[label]]
-    said = {"label": label, "grade": grade, "reason": verdict.reason, "evidence": verdict.evidence}
-    said |= {"unquoted": True} if verdict.unquoted else {}
-    return {key: value for key, value in said.items() if value not in (None, "")}
+    fields = {"label": label, "grade": grade, "reason": verdict.reason, "evidence": verdict.evidence}
+    fields |= {"unquoted": True} if verdict.unquoted else {}
+    return {key: value for key, value in fields.items() if value not in (None, "")}
 
 
 def decided(rubric: Rubric, task: Task) -> str | None:
@@ -368,8 +457,8 @@ def decided(rubric: Rubric, task: Task) -> str | None:
     data = trimmed(rubric.file.trim, task.data)
     if rubric.file.first_stage == SCRIPT:
         labels = [script_stage(data["answer"], gold) for gold in data["gold"]]
-        found = next((label for label in labels if label in ("accurate", "missing")), None)
-        return found or (None if None in labels else "incorrect")
+        label_of_script = next((label for label in labels if label in ("accurate", "missing")), None)
+        return label_of_script or (None if None in labels else "incorrect")
     label = first_stage(data["answer"], data["gold"], rubric.file.abstentions)
     # Rubrics of three labels call accurate what those of four call perfect.
     return "accurate" if label == "perfect" and label not in rubric.file.labels else label
@@ -392,7 +481,7 @@ def _with_evidence(rubric: Rubric, verdicts: list[Verdict], data: Mapping[str, A
     if source is None:
         return verdicts
     shown = data[source] if isinstance(data[source], str) else "\n\n".join(data[source])
-    found = []
+    kept = []
     for verdict in verdicts:
         is_fine = verdict.label not in rubric.file.evidence_for or _is_quoted(verdict.evidence or "", shown)
         may_lack = {"kept": True, "empty": not verdict.evidence}.get(rubric.file.unquoted, False)
@@ -402,8 +491,8 @@ def _with_evidence(rubric: Rubric, verdicts: list[Verdict], data: Mapping[str, A
                 f"evidence{of}: {verdict.label} needs words of the {source}, copied exactly;"
                 f" found {verdict.evidence!r:.80}"
             )
-        found.append(verdict if is_fine else replace(verdict, unquoted=True))
-    return found
+        kept.append(verdict if is_fine else replace(verdict, unquoted=True))
+    return kept
 
 
 def _is_quoted(evidence: str, text: str) -> bool:
@@ -452,12 +541,10 @@ class Written:
         self.calls += outcome.attempts
         spent = outcome.reply.usage
         self.usage = Usage(self.usage.input + spent.input, self.usage.output + spent.output)
-        if outcome.verdicts or outcome.status in ("ok", "repaired"):
+        if outcome.is_read:
             self.texts[query] = [verdict.id for verdict in outcome.verdicts]
         else:
-            self.failed[query] = (
-                f"{outcome.status}: {visible(outcome.detail)}" if outcome.detail else outcome.status
-            )
+            self.failed[query] = outcome.why
 
 
 def split(
@@ -469,11 +556,10 @@ def split(
     failed: list[tuple[str, str, str]] = []
     for number, outcome in sorted(_asked(rubric, dict(enumerate(every)), judge).items()):
         (row,) = every[number].rows[""]
-        if outcome.verdicts or outcome.status in ("ok", "repaired"):
+        if outcome.is_read:
             done.append(ClaimList(row.query, row.run, tuple(verdict.id for verdict in outcome.verdicts)))
         else:
-            why = f"{outcome.status}: {visible(outcome.detail)}" if outcome.detail else outcome.status
-            failed.append((row.query, row.run, why))
+            failed.append((row.query, row.run, outcome.why))
     return done, failed
 
 
@@ -481,10 +567,10 @@ def nuggetize(rubric: Rubric, material: Material, judge: Judge) -> Written:
     """Write nuggets of every question; at most as many as the rubric keeps, the most important first."""
     written = (_gathered if rubric.file.unit == "passages" else _noted)(rubric, material, judge)
     written.nuggets = [
-        Nugget(query, str(at), text)
-        for query, found in written.texts.items()
+        Nugget(query, str(number), text)
+        for query, texts in written.texts.items()
         # The prompt asks for the most important first.
-        for at, text in enumerate(found[: rubric.file.kept])
+        for number, text in enumerate(texts[: rubric.file.kept])
         if query not in written.failed
     ]
     return written
@@ -516,15 +602,15 @@ def _gathered(rubric: Rubric, material: Material, judge: Judge) -> Written:
     for task in tasks(rubric, material):
         of_query.setdefault(task.rows[""][0].query, []).append(task)
     mine = {task.rows[""][0].query for task in _share(rubric, material, judge)}
-    of_query = {query: found for query, found in of_query.items() if query in mine}
+    of_query = {query: tasks_of for query, tasks_of in of_query.items() if query in mine}
     written = Written()
     # Round by round over all questions: each call needs the list that the one before made.
-    for at in range(max(map(len, of_query.values()), default=0)):
-        queries = [query for query in of_query if at < len(of_query[query]) and query not in written.failed]
+    for step in range(max(map(len, of_query.values()), default=0)):
+        queries = [query for query in of_query if step < len(of_query[query]) and query not in written.failed]
         todo = {
             number: replace(
-                of_query[query][at],
-                data={**of_query[query][at].data, "nuggets": written.texts.get(query, [])},
+                of_query[query][step],
+                data={**of_query[query][step].data, "nuggets": written.texts.get(query, [])},
             )
             for number, query in enumerate(queries)
         }

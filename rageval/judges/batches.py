@@ -19,24 +19,22 @@ from functools import partial
 from typing import Any, TypeVar
 
 from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
-from rageval.judges._asking import (
+from rageval.judges.asking import (
     GRACE,
     USUAL,
     Hear,
     Job,
     JobProgress,
     Patience,
-    Shard,
     backoff,
     check,
     close,
     hear_nothing,
     in_a_thread,
     keep_beating,
+    keyed,
     sane,
-    shared,
 )
-from rageval.judges._database import STORABLE
 from rageval.judges.base import (
     ENDED,
     ERROR,
@@ -50,8 +48,8 @@ from rageval.judges.base import (
     Unreachable,
     Usage,
 )
-from rageval.judges.spending import Budget, Reservation
-from rageval.judges.store import DONE, FAILED, INTENDED, OPEN, Store, StoredBatch, Unstorable
+from rageval.judges.budget import Budget, Reservation
+from rageval.judges.store import DONE, FAILED, INTENDED, OPEN, STORABLE, Store, StoredBatch, Unstorable
 
 _HALF = 0.5  # of the price of live calls, at both providers
 ROUNDS = 3  # batches that a request may be in
@@ -69,7 +67,6 @@ def ask_in_batches(
     budget: Budget | None = None,
     refresh: bool = False,
     rebuy: bool = False,
-    shard: Shard | None = None,
     poll_every: float = 60.0,
     progress: JobProgress | None = None,
     patience: Patience = USUAL,
@@ -77,7 +74,7 @@ def ask_in_batches(
 ) -> Iterator[tuple[int, Reply]]:
     """Yield the reply to each numbered request, in their order, once all batches have ended.
 
-    As `_scheduler.ask_all`, but for batches: those that an earlier process left open are waited
+    As `asking.ask_all`, but for batches: those that an earlier process left open are waited
     for, and nothing in them is handed over again, unless `refresh` asks for everything once more. `rebuy`
     hands over again what may be in a batch that cannot be found. What has no reply after `ROUNDS` batches has
     the status `error`. `hear` is told of replies that are stored already; nothing that is handed over can be
@@ -86,9 +83,9 @@ def ask_in_batches(
     if not hasattr(model, "submit"):
         raise UsageError(f"the model {model.name} takes no batches; ask it live")
     budget = budget or Budget()
-    check(model, budget, shard)
+    check(model, budget)
     job = _BatchJob(model, store, budget, refresh, progress or JobProgress(quiet=True), patience, rebuy, hear)
-    return in_a_thread(lambda: job.stream(shared(requests, model, shard), poll_every))
+    return in_a_thread(lambda: job.stream(keyed(requests, model), poll_every))
 
 
 @dataclass(eq=False)
@@ -119,7 +116,14 @@ class _BatchJob(Job):
         wanted = []
         for number, key, request in requests:
             wanted.append((number, key))
-            self._want(number, key, request)
+            if key in self._asked:
+                continue
+            self._asked[key] = request
+            stored = self._store.get(key, self._job)
+            if stored is None:
+                self._unsettled[key] = request
+            else:
+                self._hear(number, stored, True)
         self._tally.total, self._tally.stored = len(self._asked), len(self._asked) - len(self._unsettled)
         self._beating = beating = asyncio.create_task(keep_beating(self._store, self._show))
         try:
@@ -130,20 +134,13 @@ class _BatchJob(Job):
         finally:
             await self._end(beating)
 
-    def _want(self, number: int, key: str, request: Request) -> None:
-        if key not in self._asked:
-            self._asked[key] = request
-            stored = self._store.get(key, self._job)
-            if stored is None:
-                self._unsettled[key] = request
-            else:
-                self._hear(number, stored, True)
-
     async def _work(self, poll_every: float) -> None:
         """Until everything is settled: take what has ended, hand over what is left, wait."""
         self._budget.open(self._store)
         # Before anything new: money for batches that are out already is spent, whatever the limit is now.
-        self._commit()
+        with self._store.together():
+            for key in self._unsettled.keys() & self._covered():
+                self._reserved[key] = self._budget.commit(self._unsettled[key], self._model.name, _HALF)
         while self._unsettled:
             await self._look_for_lost()
             for batch in self._open():
@@ -164,22 +161,16 @@ class _BatchJob(Job):
             if self._beating.done():  # which it is only without a store
                 self._beating.result()
 
-    def _commit(self) -> None:
-        """Count what was handed over before, which has to be paid whatever the limits are now."""
-        with self._store.together():
-            for key in self._unsettled.keys() & self._covered():
-                self._reserved[key] = self._budget.commit(self._unsettled[key], self._model.name, _HALF)
-
     def _covered(self) -> set[str]:
         """Return what is in a batch, or may be."""
         return {key for batch in [*self._open(), *self._open(INTENDED)] for key in batch.keys}
 
     def _open(self, state: str = OPEN) -> list[StoredBatch]:
         """Return the batches, or what was intended to be one, that something asked here is waited for in."""
-        found = (batch for batch in self._store.batches.all(state) if batch.provider == self._who)
+        batches = (batch for batch in self._store.batches.all(state) if batch.provider == self._who)
         return [
             batch
-            for batch in found
+            for batch in batches
             if batch.id not in self._taken
             and (self._job is None or batch.id in self._own)
             and not self._unsettled.keys().isdisjoint(batch.keys)
@@ -221,8 +212,8 @@ class _BatchJob(Job):
         covered = self._covered()
         left = [key for key in self._unsettled if key not in covered]
         mine: list[str] = []
-        for at in range(0, len(left), _AT_ONCE):
-            mine += self._store.claim_all(left[at : at + _AT_ONCE])
+        for start in range(0, len(left), _AT_ONCE):
+            mine += self._store.claim_all(left[start : start + _AT_ONCE])
         # A batch stored between the first look and the claim covers keys that we now hold; give those back.
         covered = self._covered()  # again, as others wait from now on
         covered |= {key for key in mine if self._store.get(key, self._job) is not None}
@@ -233,13 +224,13 @@ class _BatchJob(Job):
         if self._no_money is not None or key in self._reserved:
             return self._no_money is None
         try:
-            found = self._budget.reserve(self._unsettled[key], self._model.name, _HALF)
+            reservation = self._budget.reserve(self._unsettled[key], self._model.name, _HALF)
         except BudgetReached as error:
             self._no_money = error
             return False
-        if found is not None:
-            self._reserved[key] = found
-        return found is not None
+        if reservation is not None:
+            self._reserved[key] = reservation
+        return reservation is not None
 
     async def _submit_first(self, todo: list[tuple[str, Request]]) -> None:
         """Hand over one batch of the first of these and keep its id; if that is lost, what was intended."""
@@ -297,41 +288,46 @@ class _BatchJob(Job):
         """Take a batch that is found for what was intended; after some looks there is none."""
         known = [batch.id for batch in self._store.batches.all() if batch.provider == self._who]
         try:
-            found = await self._patiently(lambda: _looked_for(self._model, intent, known))
+            batch_id = await self._patiently(lambda: _looked_for(self._model, intent, known))
         except Unclear as unclear:
             if not self._rebuys:
-                said = _wait_or_fail(intent, unclear)
+                size = f"{len(intent.keys):,} requests"
+                said = f"the id of a batch of {size} was lost ({intent.created}): {unclear}"
+                if not unclear.later:
+                    raise JudgeFailed(
+                        f"{said}; nothing is bought twice: if the provider's own page shows no such batch,"
+                        " run the same command with --rebuy"
+                    ) from unclear
                 if not self._looks[intent.id]:
-                    self._progress.say(said)
+                    self._progress.say(f"{said} (--rebuy does not wait, and may pay twice)")
                 self._looks[intent.id] = 1
                 return
-            found = None
+            batch_id = None
         self._looks[intent.id] += 1
-        if found is not None:
-            self._accepted(intent.id, found, intent.keys)
+        if batch_id is not None:
+            self._accepted(intent.id, batch_id, intent.keys)
         elif self._rebuys or self._looks[intent.id] >= LOOKS:
             await self._give_up(intent.id)
             self._unreserve(intent.keys)
 
     async def _take(self, batch: StoredBatch) -> None:
         """Store the replies of a batch that has ended; what has none is free for the next batch."""
-        said = await self._patiently(lambda: self._replies(batch))
+        replies = await self._patiently(lambda: self._replies(batch))
         for key in batch.keys:
             if key in self._unsettled:
-                self._settle(key, said.get(key) or Reply(ERROR, detail=f"no reply in the batch {batch.id}"))
+                self._settle(
+                    key, replies.get(key) or Reply(ERROR, detail=f"no reply in the batch {batch.id}")
+                )
         self._taken.add(batch.id)
         if self._asked.keys() >= set(batch.keys):  # else somebody else will want the rest
-            self._store.batches.mark(batch.id, DONE if said else FAILED)
-            await self._tidy_up(batch)
-
-    async def _tidy_up(self, batch: StoredBatch) -> None:
-        """Let the provider keep no copy of what was asked; if that fails, no judgement is any worse."""
-        if hasattr(self._model, "forget"):
-            await _at_leisure(self._model.forget(batch.id))
+            self._store.batches.mark(batch.id, DONE if replies else FAILED)
+            # The provider is to keep no copy of what was asked; if that fails, no judgement is any worse.
+            if hasattr(self._model, "forget"):
+                await _at_leisure(self._model.forget(batch.id))
 
     async def _replies(self, batch: StoredBatch) -> dict[str, Reply]:
         """Return what the batch says, the replies stored at once."""
-        said = {}
+        replies = {}
         who = (self._model.name, self._model.endpoint)
         async for key, reply in self._model.results(batch.id):
             if key in self._unsettled:
@@ -340,8 +336,8 @@ class _BatchJob(Job):
                         reply = self._store.put(key, self._asked[key], reply, *who, job=self._budget.job)
                     except Unstorable as error:  # it is asked again, as what has no reply
                         reply = Reply(ERROR, detail=str(error))
-                said[key] = reply
-        return said
+                replies[key] = reply
+        return replies
 
     def _settle(self, key: str, reply: Reply) -> None:
         """Store what has become of a request in one batch."""
@@ -421,16 +417,5 @@ async def _looked_for(model: BatchModel, intent: StoredBatch, known: Collection[
     finder: Any = model
     if not hasattr(finder, "find"):
         raise Unclear(f"{model.name} does not look for batches", later=False)
-    found: str | None = await finder.find(intent.id, intent.keys, intent.created, known)
-    return found
-
-
-def _wait_or_fail(intent: StoredBatch, unclear: Unclear) -> str:
-    """Return what to say while it is not clear yet; `JudgeFailed` if it never will be."""
-    said = f"the id of a batch of {len(intent.keys):,} requests was lost ({intent.created}): {unclear}"
-    if unclear.later:
-        return f"{said} (--rebuy does not wait, and may pay twice)"
-    raise JudgeFailed(
-        f"{said}; nothing is bought twice: if the provider's own page shows no such batch, run the same"
-        " command with --rebuy"
-    )
+    batch_id: str | None = await finder.find(intent.id, intent.keys, intent.created, known)
+    return batch_id

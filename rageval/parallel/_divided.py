@@ -48,6 +48,7 @@ def piece_of(joining: Joining, part: RunPart) -> Piece:
         piece = compiled_piece(joining, source, reading)
     if piece is not None:
         return piece
+    # The compiled reader leaves what is not ordinary, wherever it stands: Python reads from the beginning.
     with part.stretch.opened(part.reading) as (source, reading):
         return joining.piece(whole_queries(rows_of(source, reading), part.dedup))
 
@@ -90,7 +91,11 @@ class Divided(RunSource):
             parts = self.parts(self.engine)
             if len(parts) > 1:
                 by = _BY_WORKERS
-                return self._together(joining, self.engine, parts)
+                # Judgements travel, unless the workers see the memory of this process.
+                inherits = self.engine.inherits
+                sent = joining if inherits else joining._replace(qrels=portable(joining.qrels))
+                pieces = [piece for _, piece in paired(parts, self.engine.results(piece_of, sent, parts))]
+                return self._noted(joining.together(pieces))
         except Scattered:
             pass
         except InputError as error:
@@ -106,15 +111,10 @@ class Divided(RunSource):
             return []
         if not can_read_again(path):
             return []
-        if not engine.inherits:
+        if not engine.inherits:  # such a worker may stand in another folder
             path = _findable(path)
         stretches = cut(path, self.reading, Grain(engine.width, self.smallest, _LARGEST))
         return [RunPart(stretch, self.reading, self.dedup) for stretch in stretches]
-
-    def _together(self, joining: Joining, engine: Engine, parts: list[RunPart]) -> Joined:
-        sent = joining if engine.inherits else joining._replace(qrels=portable(joining.qrels))
-        pieces = [piece for _, piece in paired(parts, engine.results(piece_of, sent, parts))]
-        return self._noted(joining.together(pieces))
 
 
 def in_parts(source: RunSource, executor: Any) -> Divided:
@@ -140,8 +140,13 @@ def scored(evaluator: Evaluator, runs: Iterable[RunLike], engine: Engine) -> Ite
         The scores of every run, in their order.
     """
     sources = [run_source(run) for run in runs]
+    # A stream can be read once, and by nobody else.
     sources = [source.in_memory() if source.is_stream else source for source in sources]
-    if len(sources) < engine.width or not (engine.inherits or _can_travel(evaluator, sources)):
+    # Rows of a table are not sent, nor a measure that a worker does not know.
+    can_travel = engine.inherits or (
+        all(source.table is None for source in sources) and all(map(_is_known, evaluator.measures))
+    )
+    if len(sources) < engine.width or not can_travel:
         for source in sources:
             yield evaluator.evaluate(Divided.of(source, engine))
     else:
@@ -162,11 +167,6 @@ def _elsewhere(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -
         if scores.notes is not None:
             scores.notes.read_here = reason
         yield scores
-
-
-def _can_travel(evaluator: Evaluator, sources: list[RunSource]) -> bool:
-    """Return whether no rows would have to be sent, and no measure that a worker does not know."""
-    return all(source.table is None for source in sources) and all(map(_is_known, evaluator.measures))
 
 
 def _is_known(measure: AnyMeasure) -> bool:

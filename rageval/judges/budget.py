@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from rageval.judges.store import Store
 
+
 _BUILT_IN = Path(__file__).with_name("prices.toml")
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 _ADDRESS = re.compile(r"@https?://.*", re.DOTALL)
@@ -84,7 +85,7 @@ def _stated(texts: Iterable[str] | float) -> _Stated:
     >>> _stated(["openai:mine=1,4"])
     {'openai:mine': _Price(input=1.0, cached=1.0, output=4.0)}
     """
-    found = {}
+    prices = {}
     for text in [str(texts)] if isinstance(texts, str | int | float) else map(str, texts):
         model, _, price = text.strip().rpartition("=")
         try:
@@ -96,8 +97,8 @@ def _stated(texts: Iterable[str] | float) -> _Stated:
                 f"the price {visible(text)!r}: expected [MODEL=]INPUT[,OUTPUT] in dollars per million tokens,"
                 " such as 0 for a server of your own, or openai:MODEL=0.5,2"
             )
-        found[_ADDRESS.sub("", model)] = _Price(numbers[0], numbers[0], numbers[-1])
-    return found
+        prices[_ADDRESS.sub("", model)] = _Price(numbers[0], numbers[0], numbers[-1])
+    return prices
 
 
 def _price_of(model: str, said: _Stated = MappingProxyType({})) -> _Price | None:
