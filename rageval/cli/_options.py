@@ -14,7 +14,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rageval.files.limits import Limits
+    from rageval.files.opening import Limits
     from rageval.files.trec import Reading
     from rageval.judges.panel import Settings
 
@@ -654,7 +654,7 @@ def _put_limits(ctx: click.Context) -> None:
     words = ctx.params[option.name or ""] if option is not None else ()
     if not words:
         return
-    from rageval.files.limits import DEFAULT
+    from rageval.files.opening import DEFAULT
 
     limits = DEFAULT.changed(words)
     for param in ctx.command.params:

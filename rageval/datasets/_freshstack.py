@@ -11,9 +11,8 @@ from rageval.datasets._reading import Reader
 from rageval.datasets._records import Document, StackOverflowQuery
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, identifier
-from rageval.files.limits import Limits
 from rageval.files.nuggets import read_nuggets
-from rageval.files.opening import File, limits_of
+from rageval.files.opening import File, Limits, limits_of
 from rageval.files.questions import read_questions
 from rageval.records import Nugget, Qrel, Question
 

@@ -21,9 +21,8 @@ from rageval.datasets._records import NuggetQrel
 from rageval.datasets.catalogue import Benchmark, Spec, UnknownDataset, find
 from rageval.datasets.download import Transport
 from rageval.errors import InputError, MissingPackage, OutputError
-from rageval.files.limits import DEFAULT
 from rageval.files.objects import ITERATIONS, NUGGET_COLUMNS
-from rageval.files.opening import File
+from rageval.files.opening import DEFAULT, File
 from rageval.files.writing import put
 from rageval.plugins import plugin
 from rageval.records import Nugget, Qrel, Question

@@ -23,8 +23,7 @@ from msgspec import UNSET, UnsetType
 
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms
-from rageval.files.limits import Limits
-from rageval.files.opening import Source, name_of
+from rageval.files.opening import Limits, Source, name_of
 from rageval.records import Answer, Sentence
 from rageval.text import length, visible
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier
-from rageval.files.limits import Limits
+from rageval.files.opening import Limits
 from rageval.records import Nugget, NuggetAnswer, Reference
 
 __all__ = ["SCORED", "NuggetBank", "bank_forms", "is_older_bank", "left_out"]

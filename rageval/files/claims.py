@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from rageval.files.jsonl import Id, RecordForm, has, identifier, once, read_forms
-from rageval.files.limits import Limits
-from rageval.files.opening import Source
+from rageval.files.opening import Limits, Source
 from rageval.records import ClaimList
 
 __all__ = ["ClaimList", "read_claims", "write_claims"]

@@ -15,9 +15,8 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MissingPackage
-from rageval.files.limits import Limits
 from rageval.files.objects import NUGGET_COLUMNS, nugget_column, unread
-from rageval.files.opening import RowRange, Source, _opened, limits_of, name_of, refuse_bombs, size_of
+from rageval.files.opening import Limits, RowRange, Source, _opened, limits_of, name_of, refuse_bombs, size_of
 from rageval.files.trec import QrelsRows, RunRows
 from rageval.text import AROUND
 

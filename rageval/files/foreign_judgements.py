@@ -30,8 +30,7 @@ from rageval.files.jsonl import (
     read_forms,
     repeated_in,
 )
-from rageval.files.limits import Limits
-from rageval.files.opening import BOM, Source, chunks, limits_of, name_of, quoted
+from rageval.files.opening import BOM, Limits, Source, chunks, limits_of, name_of, quoted
 from rageval.text import visible
 
 Row = dict[str, Any]  # the keys of a line of judgements

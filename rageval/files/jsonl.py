@@ -22,10 +22,11 @@ import msgspec
 from msgspec import UNSET
 
 from rageval.errors import InputError
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import (
     BOM,
+    DEFAULT,
     Complaints,
+    Limits,
     Source,
     _refuse_bom,
     _without_bom,

@@ -24,8 +24,7 @@ from rageval.files.answers import read_answers
 from rageval.files.foreign_judgements import Match, read_judged
 from rageval.files.jsonl import as_line, read_batches, without_nulls
 from rageval.files.kinds import start_of_file, told_by, unlike
-from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Complaints, Source, limits_of, name_of, quoted
+from rageval.files.opening import DEFAULT, Complaints, Limits, Source, limits_of, name_of, quoted
 from rageval.files.start import ANSWERS, JUDGED_ANSWERS, Start
 from rageval.records import Answer, Qrel
 from rageval.text import RULES, problem_of_id, visible

@@ -20,8 +20,7 @@ import msgspec
 
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import Id, Unfit, explained, identifier, stretches
-from rageval.files.limits import Limits
-from rageval.files.opening import Complaints, Source, _bad_bytes, limits_of, name_of, quoted
+from rageval.files.opening import Complaints, Limits, Source, _bad_bytes, limits_of, name_of, quoted
 from rageval.text import visible
 
 Form = Literal["trec_eval", "tot", "ir_measures", "jsonl"]

@@ -20,8 +20,7 @@ import msgspec
 from rageval.errors import InputError
 from rageval.files.banks import NuggetBank, bank_forms, distinct, left_out
 from rageval.files.jsonl import Id, RecordForm, has, identifier, once, one_a_line, read_forms
-from rageval.files.limits import Limits
-from rageval.files.opening import Source, name_of, start_of
+from rageval.files.opening import Limits, Source, name_of, start_of
 from rageval.files.questions import read_table
 from rageval.records import Nugget
 from rageval.text import visible

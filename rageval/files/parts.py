@@ -15,12 +15,12 @@ from typing import IO, Any, Protocol, cast
 
 from rageval.errors import InputError
 from rageval.files import columnar
-from rageval.files.limits import Limits
 from rageval.files.opening import (
     BOM,
     CHUNK,
     LOOK,
     ZSTD,
+    Limits,
     RowRange,
     Source,
     Stamp,

@@ -23,9 +23,9 @@ from rageval.files.jsonl import (
     read_forms,
     read_records,
 )
-from rageval.files.limits import Limits
 from rageval.files.opening import (
     BOM,
+    Limits,
     Source,
     _bad_bytes,
     _refuse_bom,

@@ -19,8 +19,7 @@ import msgspec
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import FORMS, TOPIC_KEYS, topic_of
 from rageval.files.jsonl import RecordForm, Unfit, read_forms
-from rageval.files.limits import DEFAULT
-from rageval.files.opening import Source
+from rageval.files.opening import DEFAULT, Source
 from rageval.records import Answer, Sentence
 
 __all__ = ["Report", "read_reports", "write_reports"]

@@ -28,9 +28,8 @@ from rageval.files.jsonl import (
     refuse_long,
     repeated_in,
 )
-from rageval.files.limits import Limits
 from rageval.files.objects import finite, ids
-from rageval.files.opening import BOM, Source, _refuse_bom, chunks, limits_of, name_of, start_of
+from rageval.files.opening import BOM, Limits, Source, _refuse_bom, chunks, limits_of, name_of, start_of
 from rageval.files.trec import RunRows
 from rageval.records import Qrel, Question
 

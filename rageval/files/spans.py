@@ -27,8 +27,16 @@ from rageval.files.jsonl import (
     refuse_long,
     repeated_in,
 )
-from rageval.files.limits import LARGEST_GRADE, Limits
-from rageval.files.opening import Complaints, Source, chunks, limits_of, name_of, with_limits
+from rageval.files.opening import (
+    LARGEST_GRADE,
+    Complaints,
+    Limits,
+    Source,
+    chunks,
+    limits_of,
+    name_of,
+    with_limits,
+)
 from rageval.records import Chunk, Span
 from rageval.text import visible
 

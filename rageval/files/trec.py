@@ -15,9 +15,10 @@ from itertools import chain, compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import (
+    DEFAULT,
     Complaints,
+    Limits,
     Source,
     _bad_bytes,
     _refuse_bom,

@@ -12,10 +12,10 @@ from typing import Any, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
 from rageval.files.kinds import told
-from rageval.files.limits import Limits
 from rageval.files.objects import ITERATIONS
 from rageval.files.opening import (
     ADAPTIVE,
+    Limits,
     Source,
     can_read_again,
     is_columnar,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import first_record
 from rageval.files.judgements import judgement_line
-from rageval.files.limits import DEFAULT
-from rageval.files.opening import BOM, chunks
+from rageval.files.opening import BOM, DEFAULT, chunks
 from rageval.files.writing import write_lines
 from rageval.judges.material import Material, gathered, tasks
 from rageval.judges.rubric import Rubric, rubric_named

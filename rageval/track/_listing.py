@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rageval.errors import InputError
-from rageval.files.limits import assigned
+from rageval.files.opening import assigned
 from rageval.files.whole import open_regular
 from rageval.text import visible
 

@@ -20,9 +20,8 @@ from rageval.files.banks import NuggetBank
 from rageval.files.jsonl import as_line
 from rageval.files.kinds import told
 from rageval.files.leaderboards import is_leaderboard, read_leaderboard
-from rageval.files.limits import DEFAULT
 from rageval.files.nuggets import numbered_banks
-from rageval.files.opening import ADAPTIVE, chunks
+from rageval.files.opening import ADAPTIVE, DEFAULT, chunks
 from rageval.files.plans import LabelPlan, plan_lines
 from rageval.scoring.sources import read_qrels
 

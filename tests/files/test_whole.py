@@ -18,8 +18,7 @@ import rageval
 from rageval.cli import main
 from rageval.errors import InputError
 from rageval.files.columnar import run_rows
-from rageval.files.limits import DEFAULT
-from rageval.files.opening import File
+from rageval.files.opening import DEFAULT, File
 from rageval.files.whole import read_whole, text_of_whole
 from rageval.logs.reading import read
 
