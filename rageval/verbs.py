@@ -167,7 +167,7 @@ def gate(
     ('ship', [0.0])
     """
     from rageval.comparison import GateSettings, gate_sides, gating
-    from rageval.files.baselines import read_baseline
+    from rageval.files.scores import read_baseline
     from rageval.measures.parsing import parse_measure
     from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
     from rageval.scoring.evaluation import Evaluator, Runs

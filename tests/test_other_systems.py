@@ -24,7 +24,7 @@ from rageval.cli import _output, main
 from rageval.conformance import _asking
 from rageval.datasets import _home
 from rageval.errors import OutputError, UsageError
-from rageval.files import locking, writing
+from rageval.files import writing
 from rageval.files.opening import is_remote
 from rageval.judges import _database
 from rageval.judges.models import model_named
@@ -135,7 +135,7 @@ def test_one_process_at_a_time_on_windows_too(
     first = _home.locked(tmp_path)
     first.__enter__()
     tries = iter([lambda: None, lambda: first.__exit__(None, None, None)])
-    monkeypatch.setattr(locking.time, "sleep", lambda seconds: next(tries)())
+    monkeypatch.setattr(writing.time, "sleep", lambda seconds: next(tries)())
     with _home.locked(tmp_path, lambda: told.append("waiting")):
         assert len(locks.held) == 1
     assert (told, locks.held, list(tries)) == (["waiting"], {}, [])

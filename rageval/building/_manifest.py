@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError
-from rageval.files.named import NamedInFile, beside
-from rageval.files.whole import opened_file, read_whole
+from rageval.files.whole import NamedInFile, beside, opened_file, read_whole
 from rageval.judges.base import Usage
 from rageval.judges.rubric import Rubric
 from rageval.judges.spending import cost

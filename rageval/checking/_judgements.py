@@ -12,12 +12,11 @@ from typing import Any
 from rageval.checking._rows import DiagnosedRows, Known, Lines, in_query, named, once, refusals, together
 from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.errors import InputError
-from rageval.files.banks import SCORED, NuggetBank, left_out
 from rageval.files.foreign_judgements import read_judged
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine, JudgementTable
 from rageval.files.kinds import start_of_file, told_by
-from rageval.files.nuggets import numbered_banks
+from rageval.files.nuggets import SCORED, NuggetBank, left_out, numbered_banks
 from rageval.files.trec import QRELS, Reading
 from rageval.measures.scales import ALL, RUBRICS
 from rageval.records import Nugget

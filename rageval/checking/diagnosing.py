@@ -20,8 +20,8 @@ from rageval.checking._runs import diagnose_run
 from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.errors import InputError
 from rageval.files.kinds import told
-from rageval.files.leaderboards import ALL, UntoldForm, is_leaderboard, read_leaderboard
 from rageval.files.opening import BOM, head, is_columnar, limits_of, name_of, noted
+from rageval.files.scores import ALL, UntoldForm, is_leaderboard, read_leaderboard
 from rageval.files.start import RUNS as OF_RUNS
 from rageval.files.trec import PLAIN, Reading
 from rageval.names import near_misses, unlike
@@ -117,7 +117,7 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
 
         known.documents = {doc: 1 for doc, _ in passages_in(path)}
     elif kind == CLAIMS:
-        from rageval.files.claims import read_claims
+        from rageval.files.answers import read_claims
 
         known.queries = {found.query_id: 1 for found in read_claims(path)}
     elif kind == POOL:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rageval.comparison import Settings
     from rageval.comparison.intervals import Slice
-    from rageval.files.leaderboards import Form
+    from rageval.files.scores import Form
     from rageval.scoring.scores import Score, Scores
 
 
@@ -346,7 +346,7 @@ def _in_form(form: Form) -> Callable[[list[Scores], Layout], Iterator[str]]:
     """Return what writes a leaderboard in this form: values at full precision, whatever `--places`."""
 
     def lines(results: list[Scores], layout: Layout) -> Iterator[str]:
-        from rageval.files.leaderboards import LeaderboardRow, write_leaderboard
+        from rageval.files.scores import LeaderboardRow, write_leaderboard
 
         values = _values(results, layout)
         rows = (LeaderboardRow(row.run, row.query, row.measure, row.value) for row in values)

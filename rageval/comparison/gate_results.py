@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rageval.comparison.results import Settings
 from rageval.errors import UsageError
-from rageval.files.baselines import BaselineHeader
+from rageval.files.scores import BaselineHeader
 from rageval.scoring.scores import Scores
 from rageval.showing import Displayed, Grid
 from rageval.statistics import SEED

@@ -16,8 +16,7 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError, OutputError
-from rageval.files.locking import lock, unlock
-from rageval.files.writing import whole_file
+from rageval.files.writing import lock, unlock, whole_file
 
 _MANIFEST = "files.json"
 ACCEPTED = "licence-accepted"

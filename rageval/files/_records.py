@@ -10,12 +10,12 @@ import re
 from typing import Any
 
 from rageval.files.answers import FORMS
-from rageval.files.banks import is_older_bank
 from rageval.files.foreign_judgements import is_judged
-from rageval.files.leaderboards import is_leaderboard
+from rageval.files.nuggets import is_older_bank
 from rageval.files.plans import FORMAT
 from rageval.files.questions import QUESTION_FORMS
 from rageval.files.retrieved import has_point, is_candidates, is_numbers, judged_numbers, read_umbrela
+from rageval.files.scores import is_leaderboard
 from rageval.files.spans import is_spans
 from rageval.files.start import (
     ANSWERS,

@@ -6,6 +6,8 @@ challenge, and plain ones for people without a track. In files citations are pos
 references, or ids out of it, or ids with a confidence; for everybody else they are ids, strongest first.
 An answer of no characters is an answer. One that is null is none: the system failed to give it.
 
+Reports can also be read and written with every key. Claims of answers have lines of their own.
+
 >>> answer = Answer("q1", "mine", (Sentence("It rains.", ("d2",)),), ("d1", "d2"))
 >>> print(*write_answers([answer], "plain"))
 {"query_id":"q1","run_id":"mine","answer":[{"text":"It rains.","citations":["d2"]}],"references":["d1","d2"]}
@@ -13,8 +15,9 @@ An answer of no characters is an answer. One that is null is none: the system fa
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +26,24 @@ from msgspec import UNSET, UnsetType
 
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms
-from rageval.files.opening import Limits, Source, name_of
-from rageval.records import Answer, Sentence
+from rageval.files.opening import DEFAULT, Limits, Source, name_of
+from rageval.records import Answer, ClaimList, Sentence
 from rageval.text import length, visible
 
-__all__ = ["FORMS", "NO_ANSWER", "Answer", "Sentence", "read_answers", "write_answers"]
+__all__ = [
+    "FORMS",
+    "NO_ANSWER",
+    "Answer",
+    "ClaimList",
+    "Report",
+    "Sentence",
+    "read_answers",
+    "read_claims",
+    "read_reports",
+    "write_answers",
+    "write_claims",
+    "write_reports",
+]
 
 NO_ANSWER = "no answer"  # why an answer is missing, where nothing else is known
 _ERROR = "error"
@@ -661,3 +677,140 @@ def _place(answer: Answer) -> str:
     run = f" of run {answer.run_id}" if answer.run_id else ""
     repeat = f", repeat {answer.repeat}" if answer.repeat else ""
     return f"answer{run} to query {answer.query_id}{repeat}"
+
+
+_Record = dict[str, Any]
+_REPORT_FORMS = ("report", "rag26", "rag25")  # those with `metadata`, which can be turned into one another
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report, or an answer of TREC RAG 2025 or 2026: the whole record, and which of the forms it has."""
+
+    record: Mapping[str, Any]
+    form: str
+
+    @property
+    def answer(self) -> Answer:
+        """The answer that it is; `InputError` if the record cannot be scored."""
+        form = FORMS[self.form]
+        try:
+            return form.build(msgspec.convert(self.record, form.struct), DEFAULT)
+        except (Unfit, RecursionError) as error:
+            raise InputError(f"expected {form.expected}; {error}") from None
+
+
+def read_reports(source: Source) -> Iterator[Report]:
+    """Read reports, and answers of TREC RAG 2025 and 2026, with all that stands in their lines.
+
+    Nothing but the form is checked, so that a file can be read that its track would refuse.
+    """
+    forms = tuple(_as_it_is(name) for name in _REPORT_FORMS)
+    for _, report in read_forms(source, forms, "reports"):
+        yield report
+
+
+def _as_it_is(name: str) -> RecordForm[Report]:
+    known = FORMS[name]
+    return RecordForm(known.name, known.shape, known.fits, _Record, lambda record, _: Report(record, name))
+
+
+def write_reports(
+    reports: Iterable[Report], form: str | None = None, remarks: list[str] | None = None
+) -> Iterator[str]:
+    """Write reports as JSON lines with every key that was read, or in another `form`: report, rag25, rag26.
+
+    What the other form has no place for is left out, and said in `remarks`, or warned of, at the end.
+
+    >>> import io
+    >>> line = b'{"metadata":{"topic_id":"7","team":"us"},"responses":[{"text":"x","citations":{"d":0.5}}]}'
+    >>> (report,) = read_reports(io.BytesIO(line))
+    >>> next(iter(write_reports([report]))) == line.decode()
+    True
+    """
+    if form is not None and form not in _REPORT_FORMS:
+        raise UsageError(f"form {form!r}: expected one of {', '.join(_REPORT_FORMS)}")
+    lost: dict[str, int] = {}
+    for report in reports:
+        record, gone = (report.record, []) if form in (None, report.form) else _turned(report, str(form))
+        for what in gone:
+            lost[what] = lost.get(what, 0) + 1
+        yield msgspec.json.encode(record).decode()
+    for what, number in lost.items():
+        said = f"{number:,} reports written as {form} lose {what}"
+        if remarks is None:
+            warnings.warn(said, stacklevel=2)
+        else:
+            remarks.append(said)
+
+
+def _turned(report: Report, form: str) -> tuple[_Record, list[str]]:
+    """Return the record in another form, and what it loses by that."""
+    answer = report.answer  # which tells that all is of the right shape
+    record = dict(report.record)
+    metadata, gone = _metadata(record.pop("metadata"), form)
+    parts = record.pop("responses", None)
+    parts = record.pop("answer", None) if parts is None else parts
+    if "report" in (form, report.form):  # else both cite in the same ways
+        cited = list(map(_cited_part, parts, answer.sentences))
+        parts = [{**part, "citations": ids} for part, (ids, _) in zip(parts, cited, strict=True)]
+        gone += dict.fromkeys(what for _, what in cited if what)
+    whole = {"metadata": metadata, "responses" if form == "report" else "answer": parts}
+    return whole | record | {"references": answer.references}, gone
+
+
+def _metadata(said: _Record, form: str) -> tuple[_Record, list[str]]:
+    """Return the metadata under the names of another form, and what has none there."""
+    topic = topic_of(said)
+    metadata = {key: value for key, value in said.items() if key not in TOPIC_KEYS}
+    metadata["topic_id" if form == "report" else "narrative_id"] = topic
+    gone = ["`run_desc`, by which 2026 is told"] if form == "rag25" and metadata.pop("run_desc", "") else []
+    asked = {"narrative": "", "run_desc": ""} if form == "rag26" else {}
+    return asked | metadata, gone
+
+
+def _cited_part(part: _Record, sentence: Sentence) -> tuple[list[str], str]:
+    """Return the ids of what a sentence cites, and what ids do not say."""
+    ids = [doc for doc in sentence.citations if doc is not None]
+    if len(ids) < len(sentence.citations):
+        return ids, "citations that lead nowhere"
+    return ids, "the confidences of citations" if isinstance(part.get("citations"), dict) and ids else ""
+
+
+class _ClaimLine(msgspec.Struct):
+    """The claims of one answer, in their order; those of the gold answer are of the run `gold`."""
+
+    query_id: Id
+    claims: list[str]
+    run_id: Id = "run"
+
+
+def _claims_of_line(line: _ClaimLine, limits: Limits) -> ClaimList:
+    query, run = identifier(line.query_id, "query_id", limits), identifier(line.run_id, "run_id", limits)
+    return ClaimList(query, run, tuple(line.claims))
+
+
+_CLAIMS: RecordForm[ClaimList] = RecordForm(
+    "claims", "{query_id, run_id, claims: [text]}", has("query_id", "claims"), _ClaimLine, _claims_of_line
+)
+
+
+def read_claims(source: Source) -> Iterator[ClaimList]:
+    """Read the claims of answers and of gold answers, one list each."""
+    records = read_forms(source, (_CLAIMS,), "claims")
+    for _, found in once(
+        records, source, lambda found: f"list for run {found.run_id}, query {found.query_id}"
+    ):
+        yield found
+
+
+def write_claims(claims: Iterable[ClaimList]) -> Iterator[str]:
+    r"""Write lines of claims.
+
+    >>> print(*write_claims([ClaimList("q", "ours", ("It rains.",)), ClaimList("q", "gold", ())]), sep="\n")
+    {"query_id":"q","run_id":"ours","claims":["It rains."]}
+    {"query_id":"q","run_id":"gold","claims":[]}
+    """
+    for found in claims:
+        record = {"query_id": found.query_id, "run_id": found.run_id, "claims": found.texts}
+        yield msgspec.json.encode(record).decode()

@@ -22,6 +22,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from pathlib import Path
 
+
 _STDOUT = "-"
 _LINKS = 40  # symbolic links followed to see whether one of them names an open file
 _OPEN_FILE = r"/(?:dev|proc/(?:self|thread-self|\d+))/fd/(\d+)"
@@ -358,3 +359,54 @@ def _sync_folder(folder: Path) -> None:
         _synced(descriptor)
     finally:
         os.close(descriptor)
+
+
+# Locks on open files: they go with the process that holds them, even when it is killed.
+
+_LOCK_PAUSE = 0.2  # seconds between two tries to take a lock
+_TAKEN = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
+
+
+def lock(descriptor: int, wait: bool) -> bool:
+    """Take the lock of an open file; return whether it is taken, or another process has it.
+
+    Any other `OSError` says that this disk has no locks.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        while True:
+            try:
+                os.lseek(descriptor, 0, os.SEEK_SET)  # a byte is locked there, the one that is next
+                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+            except OSError as error:
+                if error.errno not in _TAKEN:
+                    raise
+                if not wait:
+                    return False
+                time.sleep(_LOCK_PAUSE)
+            else:
+                return True
+    else:
+        import fcntl
+
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError as error:
+            if wait or error.errno not in _TAKEN:
+                raise
+            return False
+        return True
+
+
+def unlock(descriptor: int) -> None:
+    """Give the lock of an open file back."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -16,8 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from rageval.errors import InputError, MissingPackage
-from rageval.files.named import NamedInFile, beside, read_beside
-from rageval.files.whole import opened_file
+from rageval.files.whole import NamedInFile, beside, opened_file, read_beside
 from rageval.judges._exact import ABSTENTIONS
 from rageval.judges._parsers import JSON, PARSERS, READS, SCHEMA, require_quick
 from rageval.judges._prompts import ITEMS, WAYS, names_in, template_of

@@ -20,8 +20,7 @@ import msgspec
 
 from rageval.errors import InputError, UsageError
 from rageval.files import retrieved
-from rageval.files.answers import NO_ANSWER, read_answers
-from rageval.files.claims import read_claims
+from rageval.files.answers import NO_ANSWER, read_answers, read_claims
 from rageval.files.jsonl import read_records
 from rageval.files.kinds import told
 from rageval.files.nuggets import read_nuggets

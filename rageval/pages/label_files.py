@@ -24,9 +24,8 @@ import msgspec
 from rageval.errors import InputError, OutputError, UsageError
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import JudgementTable, judgement_line, kind_of
-from rageval.files.locking import lock
 from rageval.files.plans import LabelPlan
-from rageval.files.writing import remove_parts, whole_file
+from rageval.files.writing import lock, remove_parts, whole_file
 from rageval.measures.scales import ALL
 from rageval.pages.annotation import places_of
 from rageval.scoring.assessing import on
