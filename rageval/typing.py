@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, SupportsFloat, Typ
 if TYPE_CHECKING:
     import ir_measures
 
-    from rageval.datasets.loading import Dataset
+    from rageval.datasets.dataset import Dataset
     from rageval.files.judgements import JudgementTable
     from rageval.measures.base import Measure
     from rageval.measures.foreign import ForeignMeasure

@@ -510,7 +510,7 @@ def _top(run: Any, depth: int) -> list[tuple[str, str]]:
 
 def _file(source: Any, what: str) -> Any:
     """Return records and frames as a file, the id of a data set as the data set, anything else as it is."""
-    from rageval.datasets.standing import standing_for
+    from rageval.datasets.ids import standing_for
     from rageval.files.jsonl import in_memory
 
     if isinstance(source, str | os.PathLike):

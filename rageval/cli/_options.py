@@ -45,7 +45,7 @@ class FileOrId(click.ParamType):  # type: ignore[type-arg]
         """Return the word itself, or a data set that stands for a file."""
         if "/" not in str(value):  # no id, and nothing to import for it
             return value
-        from rageval.datasets.standing import standing_for
+        from rageval.datasets.ids import standing_for
 
         return standing_for(value, self.what)
 

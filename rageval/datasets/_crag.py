@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 import msgspec
 
-from rageval.datasets._reading import Reader
+from rageval.datasets._reader import Reader
 from rageval.datasets._records import CragQuery, WebPage
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, read_records

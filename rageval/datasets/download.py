@@ -24,8 +24,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import msgspec
 
-from rageval.datasets._home import KeptFile, plain
-from rageval.datasets.catalogue import HUB, Source
+from rageval.datasets.catalogue import HUB, KeptFile, Source, plain
 from rageval.errors import InputError, OutputError
 from rageval.files.writing import put
 from rageval.text import visible

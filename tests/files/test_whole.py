@@ -36,9 +36,9 @@ OURS = Path(rageval.__file__).parent
 # What is read at once elsewhere: our own files, those of the package, and what was looked at before.
 READ_AT_ONCE = {
     *("building/_manifest.py", "conformance/_vectors.py", "measures/papers.py", "pages/_parts.py"),
-    *("datasets/_home.py", "datasets/_reading.py", "datasets/catalogue.py", "datasets/download.py"),
+    *("datasets/home.py", "datasets/_reader.py", "datasets/catalogue.py", "datasets/download.py"),
     *(
-        "datasets/loading.py",
+        "datasets/dataset.py",
         "files/trec.py",
         "judges/_database.py",
         "judges/rubric.py",

@@ -10,7 +10,7 @@ from typing import Any
 
 from rageval.datasets._records import Document, NuggetQrel, TopicQuery
 from rageval.datasets.catalogue import benchmarks, known
-from rageval.datasets.loading import Dataset, ir_datasets_or_error, load
+from rageval.datasets.dataset import Dataset, ir_datasets_or_error, load
 from rageval.errors import InputError
 from rageval.plugins import plugin_names
 from rageval.records import Question

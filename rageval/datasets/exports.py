@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from rageval.datasets.catalogue import find
-from rageval.datasets.loading import Dataset, known_there, of_ir_datasets
+from rageval.datasets.dataset import Dataset, known_there, of_ir_datasets
 from rageval.errors import RagevalError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.nuggets import write_nuggets
