@@ -126,20 +126,12 @@ def _tried(url: str, ask: Any) -> Any:
             return ask()
         except Exception as error:  # each kind of file system has its own errors
             reason = error.__cause__ or error  # some call everything a file that is not there
+            status = int(getattr(reason, "status", 0) or 0)
             attempt += 1
-            if isinstance(reason, FileNotFoundError | IsADirectoryError) or _status(reason) == 404:
+            if isinstance(reason, FileNotFoundError | IsADirectoryError) or status == 404:
                 raise InputError(f"{url}: no such file") from None
-            if attempt == _TRIES or _is_final(reason):
+            # The server has said no, rather than nothing: to ask again is of no use.
+            is_refused = 400 <= status < 500 and status not in (408, 429)
+            if attempt == _TRIES or is_refused or isinstance(reason, PermissionError):
                 raise InputError(f"{url}: cannot be read: {reason!s:.200}") from error
             time.sleep(_PAUSE * 2 ** (attempt - 1))
-
-
-def _is_final(error: BaseException) -> bool:
-    """Return whether the server has said no, rather than nothing."""
-    return isinstance(error, PermissionError) or (
-        400 <= _status(error) < 500 and _status(error) not in (408, 429)
-    )
-
-
-def _status(error: BaseException) -> int:
-    return int(getattr(error, "status", 0) or 0)

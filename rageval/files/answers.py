@@ -69,15 +69,6 @@ def _resolved(citation: Id | None, references: tuple[str, ...], known: frozenset
     return citation if citation in known else None
 
 
-def _positions(citations: Sequence[str | None], answer: Answer) -> list[int]:
-    """Return citations as positions in the answer's references; -1 for one that leads nowhere.
-
-    >>> _positions(["b", None], Answer("q", "r", (), references=("a", "b")))
-    [1, -1]
-    """
-    return [-1 if cited is None else answer.references.index(_checked(cited, answer)) for cited in citations]
-
-
 def _checked(cited: str, answer: Answer) -> str:
     """Return the cited document, which must be among the references."""
     # A position cannot be made up, and to leave the citation out would change the score.
@@ -238,8 +229,19 @@ def _record(metadata: dict[str, str], answer: Answer, extra: dict[str, str]) -> 
 
 
 def _trec_parts(answer: Answer) -> list[dict[str, Any]]:
+    """Return sentences that cite by position in the answer's references; -1 leads nowhere.
+
+    >>> _trec_parts(Answer("q", "r", (Sentence("It rains.", ("b", None)),), references=("a", "b")))
+    [{'text': 'It rains.', 'citations': [1, -1]}]
+    """
     return [
-        {"text": sentence.text, "citations": _positions(sentence.citations, answer)}
+        {
+            "text": sentence.text,
+            "citations": [
+                -1 if cited is None else answer.references.index(_checked(cited, answer))
+                for cited in sentence.citations
+            ],
+        }
         for sentence in answer.sentences
     ]
 
@@ -369,7 +371,11 @@ class _Reports:
         found = part.supported_citations if part.citations is None else part.citations
         if not found:
             return ()
-        way = _way_of_citing(found)
+        # A number may be an id or a position; only all of them together tell.
+        kinds = set(map(type, found))
+        if not isinstance(found, dict) and len(kinds) > 1:
+            raise Unfit("cites by position and by id; expected one way in a file")
+        way = "id and confidence" if isinstance(found, dict) else _BY_POSITION if int in kinds else "id"
         if self._cites not in (None, way):
             raise Unfit(f"cites by {way}, the lines before by {self._cites}; expected one way in a file")
         self._cites = way
@@ -382,16 +388,6 @@ class _Reports:
 
 
 _BY_POSITION = "position"
-
-
-def _way_of_citing(citations: list[Id] | dict[str, float]) -> str:
-    """Return how a sentence cites, which may not be in two ways."""
-    if isinstance(citations, dict):
-        return "id and confidence"
-    # A number may be an id or a position; only all of them together tell.
-    if len(kinds := set(map(type, citations))) > 1:
-        raise Unfit("cites by position and by id; expected one way in a file")
-    return _BY_POSITION if int in kinds else "id"
 
 
 def _documents(documents: Mapping[str, _Document], limits: Limits) -> tuple[tuple[str, str], ...]:
@@ -748,7 +744,12 @@ def _turned(report: Report, form: str) -> tuple[_Record, list[str]]:
     """Return the record in another form, and what it loses by that."""
     answer = report.answer  # which tells that all is of the right shape
     record = dict(report.record)
-    metadata, gone = _metadata(record.pop("metadata"), form)
+    said = record.pop("metadata")
+    metadata = {key: value for key, value in said.items() if key not in TOPIC_KEYS}
+    metadata["topic_id" if form == "report" else "narrative_id"] = topic_of(said)
+    gone = ["`run_desc`, by which 2026 is told"] if form == "rag25" and metadata.pop("run_desc", "") else []
+    # What a form asks for and another may lack is there, and empty.
+    metadata = ({"narrative": "", "run_desc": ""} if form == "rag26" else {}) | metadata
     parts = record.pop("responses", None)
     parts = record.pop("answer", None) if parts is None else parts
     if "report" in (form, report.form):  # else both cite in the same ways
@@ -757,16 +758,6 @@ def _turned(report: Report, form: str) -> tuple[_Record, list[str]]:
         gone += dict.fromkeys(what for _, what in cited if what)
     whole = {"metadata": metadata, "responses" if form == "report" else "answer": parts}
     return whole | record | {"references": answer.references}, gone
-
-
-def _metadata(said: _Record, form: str) -> tuple[_Record, list[str]]:
-    """Return the metadata under the names of another form, and what has none there."""
-    topic = topic_of(said)
-    metadata = {key: value for key, value in said.items() if key not in TOPIC_KEYS}
-    metadata["topic_id" if form == "report" else "narrative_id"] = topic
-    gone = ["`run_desc`, by which 2026 is told"] if form == "rag25" and metadata.pop("run_desc", "") else []
-    asked = {"narrative": "", "run_desc": ""} if form == "rag26" else {}
-    return asked | metadata, gone
 
 
 def _cited_part(part: _Record, sentence: Sentence) -> tuple[list[str], str]:
@@ -785,13 +776,16 @@ class _ClaimLine(msgspec.Struct):
     run_id: Id = "run"
 
 
-def _claims_of_line(line: _ClaimLine, limits: Limits) -> ClaimList:
-    query, run = identifier(line.query_id, "query_id", limits), identifier(line.run_id, "run_id", limits)
-    return ClaimList(query, run, tuple(line.claims))
-
-
 _CLAIMS: RecordForm[ClaimList] = RecordForm(
-    "claims", "{query_id, run_id, claims: [text]}", has("query_id", "claims"), _ClaimLine, _claims_of_line
+    "claims",
+    "{query_id, run_id, claims: [text]}",
+    has("query_id", "claims"),
+    _ClaimLine,
+    lambda line, limits: ClaimList(
+        identifier(line.query_id, "query_id", limits),
+        identifier(line.run_id, "run_id", limits),
+        tuple(line.claims),
+    ),
 )
 
 

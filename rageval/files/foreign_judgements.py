@@ -535,13 +535,21 @@ def read_judged(source: Source, start: bytes) -> Iterator[tuple[Sequence[int], J
     """Read (the line of each row, rows) of a file that begins with `start`; see `is_judged`."""
     text = start.removeprefix(BOM).lstrip()
     if _is_of_claims(text):
-        for judged in _of_object(source):
+        seen: set[tuple[str, str]] = set()
+        for result in _decoded(source, _CheckedFile, _OF_CLAIMS).results:
+            with _told(source, f"query {result.query_id}: "):
+                judged = _from_ragchecker(result, limits_of(source))
+                if judged.known[0] in seen:
+                    raise Unfit("expected each query once, found it twice")
+            seen.update(judged.known)
             yield [1] * len(judged.rows), judged
     elif text.startswith(b"{"):
         for line, judged in read_forms(source, _FORMS, "judgements"):
             yield [line] * len(judged.rows), judged
     elif text.startswith(b"["):
-        for judged in _of_array(source):
+        for question in _decoded(source, list[_MedicalQuestion], _MEDAESQA.expected):
+            with _told(source):
+                judged = _from_medaesqa(question, limits_of(source))
             yield [1] * len(judged.rows), judged
     elif _is_annotations(text.partition(b"\n")[0]):
         yield from _of_annotations(source)
@@ -561,24 +569,6 @@ def _whole(source: Source) -> bytes:
                 f"{name}:1: more than {longest:,} bytes at once; raise the limit with --limit record=…"
             )
     return b"".join(parts).removeprefix(BOM)
-
-
-def _of_array(source: Source) -> Iterator[JudgedLine]:
-    for question in _decoded(source, list[_MedicalQuestion], _MEDAESQA.expected):
-        with _told(source):
-            judged = _from_medaesqa(question, limits_of(source))
-        yield judged
-
-
-def _of_object(source: Source) -> Iterator[JudgedLine]:
-    seen: set[tuple[str, str]] = set()
-    for result in _decoded(source, _CheckedFile, _OF_CLAIMS).results:
-        with _told(source, f"query {result.query_id}: "):
-            judged = _from_ragchecker(result, limits_of(source))
-            if judged.known[0] in seen:
-                raise Unfit("expected each query once, found it twice")
-        seen.update(judged.known)
-        yield judged
 
 
 _T = TypeVar("_T")

@@ -175,12 +175,9 @@ def _told(source: Source, reading: Reading) -> Kind | None:
         kind = told_by(start_of_file(source, reading))
     if (kind is None or kind.name == "table") and is_local_file(source):
         tool = above("log")(source)
-        return _of_log(tool) if tool is not None else kind
+        if tool is not None:
+            return Kind("log", OTHER, f"a log of {tool}", lambda _: False, "rageval import")
     return kind
-
-
-def _of_log(tool: str) -> Kind:
-    return Kind("log", OTHER, f"a log of {tool}", lambda _: False, "rageval import")
 
 
 def start_of_file(source: Source, reading: Reading = PLAIN) -> Start:

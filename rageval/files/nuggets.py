@@ -163,7 +163,9 @@ def _nugget(fields: _Fields, key: str, query: str, limits: Limits) -> Nugget:
     try:
         return _claim(fields, key, query, limits) if "claim" in fields else _question(fields, query, limits)
     except Unfit as error:
-        raise Unfit(f"{_shown(key)}: {_without_path(error)}") from None
+        # Where it is in the nugget nobody is to take for a path in the record.
+        problem = str(error).replace(" - at `$.", " in `").replace(" - at `$`", "")
+        raise Unfit(f"{_shown(key)}: {problem}") from None
 
 
 def _question(fields: _Fields, query: str, limits: Limits) -> Nugget:
@@ -172,7 +174,9 @@ def _question(fields: _Fields, query: str, limits: Limits) -> Nugget:
     given = digest if asked.question_id is None else identifier(asked.question_id, "question_id", limits)
     answers = tuple(
         NuggetAnswer(
-            answer.answer, _references(answer.references, limits), importance=_word_of(answer.importance)
+            answer.answer,
+            _references(answer.references, limits),
+            importance=None if answer.importance is None else str(answer.importance),
         )
         for answer in (asked.answers or {}).values()
     )
@@ -195,10 +199,16 @@ def _common(said: _Question | _Claim, nugget: Nugget, limits: Limits) -> Nugget:
     weight = None if isinstance(said.importance, str) else said.importance
     if weight is not None and abs(weight) > _LARGEST:
         raise Unfit(f"expected a number up to {_LARGEST:,} as `importance`, found one far from it")
+    aggregator = (said.aggregator_type or "OR").upper()
+    aggregator = "OR" if aggregator == "DEFAULT" else aggregator
+    if aggregator not in _AGGREGATORS:
+        raise Unfit(
+            f"expected one of {', '.join(_AGGREGATORS)} as `aggregator_type`, found {_shown(aggregator)}"
+        )
     return nugget._replace(
         importance=said.importance if isinstance(said.importance, str) else None,
         weight=None if weight is None else float(weight),
-        aggregator=_aggregator(said.aggregator_type),
+        aggregator=aggregator,
         references=_references(said.references, limits),
     )
 
@@ -210,41 +220,22 @@ def _sub_nuggets(
     return tuple(_nugget(fields, key, query, limits) for key, fields in by_key.items())
 
 
-def _aggregator(name: str | None) -> str:
-    upper = (name or "OR").upper()
-    known = "OR" if upper == "DEFAULT" else upper
-    if known not in _AGGREGATORS:
-        raise Unfit(f"expected one of {', '.join(_AGGREGATORS)} as `aggregator_type`, found {_shown(known)}")
-    return known
-
-
 def _references(found: list[_Reference] | None, limits: Limits) -> tuple[Reference, ...]:
-    return tuple(_reference(reference, limits) for reference in found or ())
-
-
-def _reference(found: _Reference, limits: Limits) -> Reference:
-    doc, at = identifier(found.doc_id, "doc_id", limits), found.offsets
-    given = Reference(doc, found.text or "", collection=found.collection or "")
-    if at is None:
-        return given
-    if not 0 <= at.start_offset <= at.end_offset:
-        raise Unfit(
-            f"expected offsets from 0, the end behind the start, found {at.start_offset} to {at.end_offset}"
-        )
-    return given._replace(start=at.start_offset, end=at.end_offset, encoding=at.encoding or "")
-
-
-def _word_of(importance: _Importance) -> str | None:
-    return None if importance is None else str(importance)
+    references = []
+    for each in found or ():
+        doc, place = identifier(each.doc_id, "doc_id", limits), each.offsets
+        reference = Reference(doc, each.text or "", collection=each.collection or "")
+        if place is not None:
+            start, end = place.start_offset, place.end_offset
+            if not 0 <= start <= end:
+                raise Unfit(f"expected offsets from 0, the end behind the start, found {start} to {end}")
+            reference = reference._replace(start=start, end=end, encoding=place.encoding or "")
+        references.append(reference)
+    return tuple(references)
 
 
 def _shown(text: str) -> str:
     return repr(text[:_LONGEST_SHOWN])
-
-
-def _without_path(error: Unfit) -> str:
-    """Return what is wrong, and where in the nugget, which nobody is to take for a path in the record."""
-    return str(error).replace(" - at `$.", " in `").replace(" - at `$`", "")
 
 
 def distinct(nuggets: list[Nugget]) -> tuple[Nugget, ...]:
@@ -652,12 +643,15 @@ class _Metrics(msgspec.Struct):
 _Named = tuple[str, dict[str, float]]
 
 
-def _from_metrics(line: _Metrics, limits: Limits) -> _Named:
-    return identifier(line.qid, "qid", limits), {name: getattr(line, name) for name in _SCORES}
-
-
 _METRICS: RecordForm[_Named] = RecordForm(
-    "metrics", f"{{qid, {', '.join(_SCORES)}}}", has("qid", "strict_vital_score"), _Metrics, _from_metrics
+    "metrics",
+    f"{{qid, {', '.join(_SCORES)}}}",
+    has("qid", "strict_vital_score"),
+    _Metrics,
+    lambda line, limits: (
+        identifier(line.qid, "qid", limits),
+        {name: getattr(line, name) for name in _SCORES},
+    ),
 )
 
 

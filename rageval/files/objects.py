@@ -107,17 +107,6 @@ def _plain(cell: Any) -> Any:
     return None if is_missing else value
 
 
-def _texts(values: Iterable[Any], table: str, column: str) -> list[str]:
-    """Return ids as text. Whole numbers are read as digits; anything else would have several spellings."""
-    texts = list(values)
-    for at, value in enumerate(texts):
-        if not isinstance(value, str):
-            texts[at] = value = _digits(value, f"{table}:{at + 1}", column)
-        if value.strip(AROUND) != value or not value:
-            raise InputError(f"{table}:{at + 1}: expected as {column} {problem_of_id(value)}")
-    return texts
-
-
 def _digits(value: Any, where: str, column: str) -> str:
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(int(value))
@@ -129,7 +118,13 @@ def _digits(value: Any, where: str, column: str) -> str:
 
 def ids(values: Iterable[Any], table: str, column: str) -> list[bytes]:
     """Return ids as the bytes of their UTF-8, which is how ids of files are compared and ordered."""
-    texts = _texts(values, table, column)
+    texts = list(values)
+    for at, value in enumerate(texts):
+        # Whole numbers are read as digits; anything else would have several spellings.
+        if not isinstance(value, str):
+            texts[at] = value = _digits(value, f"{table}:{at + 1}", column)
+        if value.strip(AROUND) != value or not value:
+            raise InputError(f"{table}:{at + 1}: expected as {column} {problem_of_id(value)}")
     try:
         return list(map(str.encode, texts))
     except UnicodeEncodeError:  # half of a character

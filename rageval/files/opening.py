@@ -102,7 +102,20 @@ def _packing_of(start: bytes) -> str | None:
 
 def unpacked(raw: IO[bytes], packing: str) -> IO[bytes]:
     """Return the content, every member or frame of it."""
-    return cast("IO[bytes]", _OPENERS[packing](raw))
+    if packing == GZIP:
+        import gzip
+
+        # This one tells what is damaged in any member.
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))
+    if packing == BZIP2:
+        import bz2
+
+        return cast("IO[bytes]", _Streams(raw, bz2.BZ2Decompressor))
+    if packing == XZ:
+        import lzma
+
+        return cast("IO[bytes]", _Streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), padding=4))
+    return cast("IO[bytes]", _Streams(raw, _zstandard().ZstdDecompressor))
 
 
 def _zstandard() -> Any:
@@ -174,31 +187,6 @@ class _Streams(io.RawIOBase):
         if packed:
             self._unpacker = self._begin()
         return packed
-
-
-def _gzip(raw: IO[bytes]) -> Any:
-    import gzip
-
-    return gzip.GzipFile(fileobj=raw, mode="rb")  # this one tells what is damaged in any member
-
-
-def _bzip2(raw: IO[bytes]) -> Any:
-    import bz2
-
-    return _Streams(raw, bz2.BZ2Decompressor)
-
-
-def _xz(raw: IO[bytes]) -> Any:
-    import lzma
-
-    return _Streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), padding=4)
-
-
-def _zstd(raw: IO[bytes]) -> Any:
-    return _Streams(raw, _zstandard().ZstdDecompressor)
-
-
-_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {GZIP: _gzip, BZIP2: _bzip2, XZ: _xz, ZSTD: _zstd}
 
 
 class _KeptStream:
@@ -489,7 +477,11 @@ def kept(source: Source) -> Source:
     """Return the source; if it is a stream, or a pipe with a name, one that can be read again."""
     if source == STDIN:
         return _KeptStream(sys.stdin.buffer, name_of(source), limits_of(source))
-    if isinstance(source, str | os.PathLike) and os.path.exists(source) and _is_pipe(source):
+    if (
+        isinstance(source, str | os.PathLike)
+        and os.path.exists(source)
+        and stat.S_ISFIFO(os.stat(source).st_mode)  # a pipe with a name, as `<(…)` of a shell is
+    ):
         stream = open(source, "rb", buffering=0)  # noqa: SIM115
         found = _KeptStream(cast("IO[bytes]", stream), name_of(source), limits_of(source))
         weakref.finalize(found, stream.close)
@@ -497,11 +489,6 @@ def kept(source: Source) -> Source:
     if isinstance(source, str | os.PathLike | _KeptStream | io.TextIOBase):
         return source
     return _KeptStream(source, name_of(source), limits_of(source))
-
-
-def _is_pipe(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is a pipe, as `<(…)` of a shell is."""
-    return stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def size_of(source: Source) -> int:

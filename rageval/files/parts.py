@@ -20,7 +20,6 @@ from rageval.files.opening import (
     CHUNK,
     LOOK,
     ZSTD,
-    Limits,
     RowRange,
     Source,
     Stamp,
@@ -67,7 +66,9 @@ def _border(blocks: Iterable[bytes], at: int, reading: Reading, longest: int) ->
             # The cut fell somewhere in this line; its first word may be half of one.
             query = b"" if first else _first_word(line, reading)
             # Two whole lines with different queries: the border lies between them.
-            if previous and query and query != previous and not _means_something(line):
+            is_border = previous and query and query != previous
+            # What would be no id at the beginning of a file begins no part either.
+            if is_border and not line.startswith(BOM) and _packing_of(line) is None:
                 return position
             previous, first = query or previous, False
             position += len(line) + 1
@@ -92,11 +93,6 @@ def _first_word(line: bytes, reading: Reading) -> bytes:
         return b""
     words: Sequence[bytes] = line.split(None, 1)
     return words[0] if words else b""
-
-
-def _means_something(line: bytes) -> bool:
-    """Return whether this would be no id at the beginning of a file; no part begins so."""
-    return line.startswith(BOM) or _packing_of(line) is not None
 
 
 _SPAN_LOOK = 2**18  # bytes looked at in one go
@@ -129,12 +125,13 @@ def _spans_of(raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain
     count = grain.parts_of(size)
     raw.seek(0)
     tabbed = _tabs_part(raw.read(_HEAD), reading) if count > 1 else None
-    cuts, longest = [], limits_of(path).line
+    cuts: list[int | None] = []
+    longest = limits_of(path).line
     if tabbed is not None:
-        cuts = [
-            _border(_blocks_from(raw, size * at // count), size * at // count, reading, longest)
-            for at in range(1, count)
-        ]
+        for number in range(1, count):
+            at = size * number // count
+            raw.seek(at)
+            cuts.append(_border(iter(partial(raw.read, _SPAN_LOOK), b""), at, reading, longest))
     ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
     return [_Span(path, *two, stamp, bool(tabbed)) for two in pairwise(ends)]
 
@@ -144,11 +141,6 @@ def _span_opened(span: _Span) -> Iterator[IO[bytes]]:
     """Yield the bytes of a span, if the file is still the one that was cut."""
     with _unchanged(span.path, span.stamp), _opened(span.path, span.end) as raw:
         yield cast("IO[bytes]", _Bounded(raw, span))
-
-
-def _blocks_from(raw: IO[bytes], at: int) -> Iterator[bytes]:
-    raw.seek(at)
-    return iter(partial(raw.read, _SPAN_LOOK), b"")
 
 
 class _Bounded(io.RawIOBase):
@@ -234,7 +226,10 @@ def _frame_spans_of(
     frames = _frames(raw, stamp[0])
     size = frames[-1].end if frames else 0
     count = grain.parts_of(size)
-    if count < 2 or _is_suspicious(frames, limits_of(path)):
+    limits = limits_of(path)
+    swells = any(_is_bomb(frame.end, frame.at + frame.packed, limits) for frame in frames)
+    # What swells is left to the reader of whole files, which refuses it.
+    if count < 2 or swells or size > limits.unpacked:
         return []
     tabbed = _tabs_part(_head(_content(raw, path, frames)), reading)
     if tabbed is None:
@@ -273,12 +268,6 @@ def _frames(raw: IO[bytes], size: int) -> list[_Frame]:
 def _bytes(raw: IO[bytes], at: int, length: int) -> bytes:
     raw.seek(at)
     return raw.read(length).ljust(length, b"\0")  # zeros if the file has become shorter: they fit nothing
-
-
-def _is_suspicious(frames: list[_Frame], limits: Limits) -> bool:
-    """Return whether to leave it to the reader of whole files, which refuses what swells."""
-    swells = any(_is_bomb(frame.end, frame.at + frame.packed, limits) for frame in frames)
-    return swells or frames[-1].end > limits.unpacked
 
 
 def _around(frames: list[_Frame], begin: int, end: int) -> tuple[_Frame, ...]:
@@ -372,12 +361,13 @@ def _row_spans_of(path: _Path, stamp: Stamp, grain: Grain) -> list[_RowSpan]:
     with columnar._opened_table(path) as file:
         columnar._wanted(file, path, columnar.RUN)
         groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
+        # By bytes of the columns that are read, not by rows: that is what reading costs.
         sizes = list(accumulate(map(_size, groups), initial=0))
         begins = list(accumulate((group.num_rows for group in groups), initial=0))
         count = grain.parts_of(sizes[-1])
-        # By bytes of the columns that are read, not by rows: that is what reading costs.
-        nearest = {_nearest(sizes, sizes[-1] * at / count) for at in range(1, count)} - {0, len(groups)}
-        cuts = [_row_border(file, begins, group) for group in sorted(nearest)]
+        wanted = [sizes[-1] * at / count for at in range(1, count)]
+        nearest = {min(range(len(sizes)), key=lambda at: abs(sizes[at] - size)) for size in wanted}
+        cuts = [_row_border(file, begins, group) for group in sorted(nearest - {0, len(groups)})]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, begins[-1]})
     return [_RowSpan(path, *two, stamp) for two in pairwise(ends)]
 
@@ -386,10 +376,6 @@ def _size(group: Any) -> int:
     """Return the bytes of those columns of a group that are read."""
     columns = map(group.column, range(group.num_columns))
     return sum(column.total_uncompressed_size for column in columns if column.path_in_schema in columnar.RUN)
-
-
-def _nearest(sizes: list[int], wanted: float) -> int:
-    return min(range(len(sizes)), key=lambda at: abs(sizes[at] - wanted))
 
 
 def _row_border(file: Any, begins: list[int], group: int) -> int | None:

@@ -130,24 +130,20 @@ def words(value: _Word | list[_Word] | None) -> tuple[str, ...]:
 
 def _from_crag(line: _CragQuestion, limits: Limits) -> Question:
     facts = ("domain", "question_type", "static_or_dynamic", "popularity", "split", "query_time")
+    name, others = identifier(line.interaction_id, "interaction_id", limits), line.alternative_answers
+    if isinstance(others, str):
+        # The example that CRAG ships has them as JSON inside a text.
+        try:
+            others = msgspec.json.decode(others or "[]", type=list[_Word])
+        except ValueError:
+            raise Unfit("expected a list in JSON - at `$.alternative_answers`") from None
     return Question(
-        identifier(line.interaction_id, "interaction_id", limits),
+        name,
         line.query,
         # The main answer first, each once: alternatives often repeat it.
-        tuple(dict.fromkeys((str(line.answer), *words(line.alt_ans), *_alternatives(line)))),
+        tuple(dict.fromkeys((str(line.answer), *words(line.alt_ans), *words(others)))),
         tuple((name, str(value)) for name in facts if (value := getattr(line, name)) is not None),
     )
-
-
-def _alternatives(line: _CragQuestion) -> tuple[str, ...]:
-    """Return the other right answers; the example that CRAG ships has them as JSON inside a text."""
-    others = line.alternative_answers
-    if not isinstance(others, str):
-        return words(others)
-    try:
-        return words(msgspec.json.decode(others or "[]", type=list[_Word]))
-    except ValueError:
-        raise Unfit("expected a list in JSON - at `$.alternative_answers`") from None
 
 
 def _from_liverag(line: _LiveRagQuestion, limits: Limits) -> Question:

@@ -170,7 +170,12 @@ def judged_numbers(source: Source) -> Iterator[dict[str, Any]]:
 
 def _objects(text: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Mapping[str, float]]]]:
     decode = msgspec.json.Decoder(dict[str, dict[str, float]], strict=True).decode
-    lines = text.split(b"\n") if _one_a_line(text) else [text]
+    try:
+        # The first line is an object by itself where there is one a line.
+        msgspec.json.decode(text.lstrip().partition(b"\n")[0])
+        lines = text.split(b"\n")
+    except (ValueError, RecursionError):
+        lines = [text]
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -182,15 +187,6 @@ def _objects(text: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Mapping
         if key is not None:
             raise InputError(f"{name}:{number}: {REPEATED.format(key)}")
         yield number, record
-
-
-def _one_a_line(text: bytes) -> bool:
-    """Return whether the first line is an object by itself."""
-    try:
-        msgspec.json.decode(text.lstrip().partition(b"\n")[0])
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _id(word: str, name: str, line: int, limits: Limits) -> str:

@@ -156,7 +156,11 @@ def _from_columns(
     complaints.raise_if_any()
     columns = header_of(rows[0][1])
     if columns is not None:
-        _refuse_other_form(name, rows[0][0], columns, form)
+        if form is not None and columns != _COLUMNS.get(form):
+            raise InputError(
+                f"{name}:{rows[0][0]}: the header says {' '.join(columns)}, which is not the form {form};"
+                " leave --form out"
+            )
         rows = rows[1:]
     else:
         columns = _columns(name, [fields for _, fields in rows], form, topics)
@@ -183,14 +187,6 @@ def header_of(fields: Sequence[str]) -> tuple[str, ...] | None:
     if found[-1:] != ["value"] or len({*found, ""}) <= len(found) or not {"topic", "measure"} <= set(found):
         return None
     return tuple(found)
-
-
-def _refuse_other_form(name: str, line: int, columns: tuple[str, ...], form: Form | None) -> None:
-    if form is not None and columns != _COLUMNS.get(form):
-        raise InputError(
-            f"{name}:{line}: the header says {' '.join(columns)}, which is not the form {form}; leave --form"
-            " out"
-        )
 
 
 def _columns(
@@ -237,7 +233,8 @@ def _valued(
     run = ""
     if "run" not in columns:
         named = [fields for _, fields in rows if _cell(fields, columns, "measure") == _RUN_NAME]
-        run = _cell(named[0], columns, "value") if named else _stem(name)
+        # Else the file names the run, whatever a path looks like on the system it was written on.
+        run = _cell(named[0], columns, "value") if named else name.replace("\\", "/").rpartition("/")[2]
         rows = [(number, fields) for number, fields in rows if fields not in named]
     complaints = Complaints()
     for number, fields in rows:
@@ -263,10 +260,6 @@ def _valued(
 
 def _cell(fields: Sequence[str], columns: Sequence[str], what: str) -> str:
     return fields[columns.index(what)]
-
-
-def _stem(name: str) -> str:
-    return name.replace("\\", "/").rpartition("/")[2]
 
 
 def number_in(text: str) -> float | None:
@@ -317,7 +310,9 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
         seen.add(row[:3])
         _check_ids(row)
         if form == "jsonl":
-            yield _as_json(row)
+            value = None if math.isnan(row.value) else float(row.value)
+            record = {"run_id": row.run_id, "topic_id": row.query_id, "measure": row.measure, "value": value}
+            yield msgspec.json.encode(record).decode()
             continue
         if form == "trec_eval" and run != row.run_id:
             if run is not None:
@@ -348,12 +343,6 @@ def _check_ids(row: LeaderboardRow) -> None:
             name.encode()
     except (Unfit, UnicodeEncodeError) as error:
         raise InputError(f"a leaderboard cannot hold {', '.join(map(visible, row[:3]))}: {error}") from None
-
-
-def _as_json(row: LeaderboardRow) -> str:
-    value = None if math.isnan(row.value) else float(row.value)
-    record = {"run_id": row.run_id, "topic_id": row.query_id, "measure": row.measure, "value": value}
-    return msgspec.json.encode(record).decode()
 
 
 def _unbroken(text: str) -> str:

@@ -144,19 +144,15 @@ def read_spans(source: Source) -> SpanFile:
     for number, line in read_records(with_limits(_NamedBytes(text, name), limits), _SpanLine, _EXPECTED):
         try:
             if line.spans is not None or line.sources is not None:
-                sources |= _header(line)
+                if line.spans != VERSION or line.sources is None:
+                    raise Unfit(f"expected a header {{spans: {VERSION}, sources: {{doc_id: sha256}}}}")
+                sources |= line.sources
             else:
                 spans.append((number, _span(line, limits)))
         except Unfit as error:
             findings.add(f"{name}:{number}: {error}")
     findings.raise_if_any()
     return SpanFile(name, [span for _, span in once(spans, name, _place)], sources)
-
-
-def _header(line: _SpanLine) -> dict[str, str]:
-    if line.spans != VERSION or line.sources is None:
-        raise Unfit(f"expected a header {{spans: {VERSION}, sources: {{doc_id: sha256}}}}")
-    return line.sources
 
 
 def _span(line: _SpanLine, limits: Limits) -> Span:
