@@ -22,7 +22,13 @@ def csv_line(cells: Sequence[str], numbers: Sequence[str] = ()) -> str:
     >>> csv_line(["=1+1", "a,b"], ["-0.5"])
     '"\\'=1+1","a,b",-0.5'
     """
-    return ",".join([*map(_csv, cells), *numbers])
+    written = []
+    for shown in map(_text, cells):
+        # Also the semicolon: where a comma is the decimal point, spreadsheets part cells by it.
+        if any(character in shown for character in ",;\"'\n") or shown != shown.strip():
+            shown = '"' + shown.replace('"', '""') + '"'
+        written.append(shown)
+    return ",".join([*written, *numbers])
 
 
 def tab_line(cells: Sequence[str], numbers: Sequence[str] = ()) -> str:
@@ -31,7 +37,11 @@ def tab_line(cells: Sequence[str], numbers: Sequence[str] = ()) -> str:
     >>> tab_line(["=1+1", "a,b"], ["-0.5"])
     "'=1+1\\ta,b\\t-0.5"
     """
-    return "\t".join([*map(_tabbed, cells), *numbers])
+    written = []
+    for shown in map(_text, cells):
+        # A quotation mark at the start would begin a cell that takes in the cells and lines behind it.
+        written.append('"' + shown.replace('"', '""') + '"' if shown.startswith('"') else shown)
+    return "\t".join([*written, *numbers])
 
 
 def _text(cell: str) -> str:
@@ -48,17 +58,3 @@ def _text(cell: str) -> str:
     if (first and normalize("NFKC", first[1])[0] in _BEGINS) or cell[:1] in ("\t", "\r"):
         shown = "'" + shown
     return shown
-
-
-def _csv(cell: str) -> str:
-    shown = _text(cell)
-    # Also the semicolon: where a comma is the decimal point, spreadsheets part cells by it.
-    if any(character in shown for character in ",;\"'\n") or shown != shown.strip():
-        shown = '"' + shown.replace('"', '""') + '"'
-    return shown
-
-
-def _tabbed(cell: str) -> str:
-    shown = _text(cell)
-    # A quotation mark at the start would begin a cell that takes in the cells and lines behind it.
-    return '"' + shown.replace('"', '""') + '"' if shown.startswith('"') else shown

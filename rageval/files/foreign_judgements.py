@@ -170,21 +170,16 @@ def _from_medaesqa(line: _MedicalQuestion, limits: Limits) -> JudgedLine:
             said = (sentence.answer_sentence_relevance or "unlabelled").lower()
             relevance = _known(_SENTENCES, said, "answer_sentence_relevance")
             rows.append(at | {"rubric": "sentence-relevance"} | relevance)
-            stances = _evidence(sentence, number, limits)
+            stances: dict[str, Row] = {}
+            for citation in sentence.citation_assessment or ():
+                doc = identifier(citation.cited_pmid, "cited_pmid", limits)
+                row = _known(_EVIDENCE, (citation.evidence_relation or "").lower(), "evidence_relation")
+                if stances.setdefault(doc, row) != row:
+                    raise Unfit(f"sentence {number} cites {doc!r:.80} twice, with two relations")
             rows += [at | {"rubric": "citation-stance", "item_id": doc} | row for doc, row in stances.items()]
             documents.append(tuple(stances))
         cited[run, query] = tuple(documents)
     return JudgedLine(rows, cited)
-
-
-def _evidence(sentence: _JudgedSentence, number: int, limits: Limits) -> dict[str, Row]:
-    found: dict[str, Row] = {}
-    for citation in sentence.citation_assessment or ():
-        doc = identifier(citation.cited_pmid, "cited_pmid", limits)
-        row = _known(_EVIDENCE, (citation.evidence_relation or "").lower(), "evidence_relation")
-        if found.setdefault(doc, row) != row:
-            raise Unfit(f"sentence {number} cites {doc!r:.80} twice, with two relations")
-    return found
 
 
 def _known(labels: Mapping[str, str], said: str, what: str) -> Row:

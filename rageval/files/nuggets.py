@@ -255,30 +255,22 @@ def _from_older(query: str | None) -> Callable[[_Fields, Limits], NuggetBank]:
         if query is None:
             raise Unfit("nothing says which query they are of: call the file nuggets_QUERY.json")
         name = identifier(query, "the name of the file", limits)
-        asked = [
-            _nugget(
-                {"question": text, "aggregator_type": how, "answers": _older_answers(answers)},
-                text,
-                name,
-                limits,
-            )
-            for text, (how, answers) in record.items()
-        ]
+        asked = []
+        for text, (how, answers) in record.items():
+            # {answer: documents}, turned into what v3 has.
+            documents = {answer: msgspec.convert(docs, list[Id]) for answer, docs in answers.items()}
+            given = {
+                answer: {"answer": answer, "references": [{"doc_id": doc} for doc in docs]}
+                for answer, docs in documents.items()
+            }
+            fields = {"question": text, "aggregator_type": how, "answers": given}
+            asked.append(_nugget(fields, text, name, limits))
         kept = list(map(_supported, asked))
         lost = sum(len(nugget.answers) for nugget in asked) - sum(len(nugget.answers) for nugget in kept)
         nuggets = distinct([nugget for nugget in kept if nugget.answers])
         return NuggetBank(name, nuggets, record, lost, sum(not nugget.answers for nugget in kept))
 
     return build
-
-
-def _older_answers(answers: _Fields) -> _Fields:
-    """Return {answer: documents} as v3 has it."""
-    documents = {text: msgspec.convert(found, list[Id]) for text, found in answers.items()}
-    return {
-        text: {"answer": text, "references": [{"doc_id": doc} for doc in found]}
-        for text, found in documents.items()
-    }
 
 
 def is_older_bank(record: _Fields) -> bool:

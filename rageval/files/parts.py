@@ -64,7 +64,10 @@ def _border(blocks: Iterable[bytes], at: int, reading: Reading, longest: int) ->
         *lines, rest = (rest + block).split(b"\n")
         for line in lines:
             # The cut fell somewhere in this line; its first word may be half of one.
-            query = b"" if first else _first_word(line, reading)
+            is_comment = reading.comments == "skip" and line.startswith(b"#")
+            # An id that holds a blank is cut short, so that two queries may be taken for one, but never one
+            # for two.
+            query = b"" if first or is_comment else (line.split(None, 1) or [b""])[0]
             # Two whole lines with different queries: the border lies between them.
             is_border = previous and query and query != previous
             # What would be no id at the beginning of a file begins no part either.
@@ -82,17 +85,6 @@ def _tabs_part(head: bytes, reading: Reading) -> bool | None:
     """Return what the first row says of the whole file, given how that begins; None if that shows no row."""
     whole = head[: head.rfind(b"\n") + 1].removeprefix(BOM)
     return RUN.first_is_tabbed(whole, reading.comments)
-
-
-def _first_word(line: bytes, reading: Reading) -> bytes:
-    """Return the first word of a line; nothing for a comment.
-
-    An id that holds a blank is cut short, so that two queries may be taken for one, but never one for two.
-    """
-    if reading.comments == "skip" and line.startswith(b"#"):
-        return b""
-    words: Sequence[bytes] = line.split(None, 1)
-    return words[0] if words else b""
 
 
 _SPAN_LOOK = 2**18  # bytes looked at in one go

@@ -228,17 +228,6 @@ def read_plan(source: Source) -> LabelPlan:
         asked = [(line, msgspec.convert(record, AskedQuery)) for line, record in records]
     except msgspec.ValidationError as error:
         raise InputError(f"{name}:{line}: expected {_EXPECTED}; {error}") from None
-    _refuse_repeated(name, asked)
-    plan = msgspec.structs.replace(plan, asked=tuple(query for _, query in asked))
-    if _sha(*_parts(plan)) != sha:
-        raise InputError(
-            f"{name}: was changed after it was drawn (its content does not have the sha {visible(sha[:12])}"
-            " of its head); expected the file as rageval label-plan wrote it, or a new plan"
-        )
-    return plan
-
-
-def _refuse_repeated(name: str, asked: Sequence[tuple[int, AskedQuery]]) -> None:
     first: dict[str, int] = {}
     for line, query in asked:
         before = first.setdefault(query.query_id, line)
@@ -247,6 +236,13 @@ def _refuse_repeated(name: str, asked: Sequence[tuple[int, AskedQuery]]) -> None
                 f"{name}:{line}: query {visible(query.query_id)} stands in line {before}, too;"
                 " expected it once"
             )
+    plan = msgspec.structs.replace(plan, asked=tuple(query for _, query in asked))
+    if _sha(*_parts(plan)) != sha:
+        raise InputError(
+            f"{name}: was changed after it was drawn (its content does not have the sha {visible(sha[:12])}"
+            " of its head); expected the file as rageval label-plan wrote it, or a new plan"
+        )
+    return plan
 
 
 # Which documents were asked for because of what was judged before: a file beside the judgements.

@@ -88,13 +88,12 @@ _CANDIDATES: RecordForm[_Candidates] = RecordForm(
 )
 
 
-def _as_question(line: _Candidates, limits: Limits) -> Question:
-    checked = _checked(line, limits)
-    return Question(str(checked.query.qid), checked.query.text)
-
-
 QUESTIONS: RecordForm[Question] = RecordForm(
-    _CANDIDATES.name, _CANDIDATES.shape, _CANDIDATES.fits, _Candidates, _as_question
+    _CANDIDATES.name,
+    _CANDIDATES.shape,
+    _CANDIDATES.fits,
+    _Candidates,
+    lambda line, limits: Question(str(_checked(line, limits).query.qid), line.query.text),
 )
 
 

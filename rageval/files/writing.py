@@ -245,7 +245,11 @@ def _begun(target: Path, present: os.stat_result | None) -> tuple[Path, io.FileI
     raw = part.open("xb", buffering=0)
     if present is not None:
         try:
-            _like(raw.fileno(), present)
+            # It gets owner, group and mode of the file that it will replace; Windows knows none of them.
+            if hasattr(os, "fchown"):
+                with suppress(PermissionError):  # only root may give files away
+                    os.fchown(raw.fileno(), present.st_uid, present.st_gid)
+                os.fchmod(raw.fileno(), stat.S_IMODE(present.st_mode))
         except BaseException:
             raw.close()
             part.unlink()
@@ -270,15 +274,6 @@ def remove_parts(target: Path) -> None:
         for name in os.listdir(target.parent):
             if pattern.fullmatch(name):
                 (target.parent / name).unlink()
-
-
-def _like(descriptor: int, present: os.stat_result) -> None:
-    """Give it owner, group and mode of the file that will be replaced."""
-    if not hasattr(os, "fchown"):  # Windows
-        return
-    with suppress(PermissionError):  # only root may give files away
-        os.fchown(descriptor, present.st_uid, present.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(present.st_mode))
 
 
 def _put(part: Path, target: Path, present: os.stat_result | None) -> None:
