@@ -13,7 +13,6 @@ from rageval.datasets.catalogue import benchmarks, known
 from rageval.datasets.dataset import Dataset, ir_datasets_or_error, load
 from rageval.errors import InputError
 from rageval.plugins import plugin_names
-from rageval.records import Question
 
 
 def register() -> list[str]:
@@ -139,7 +138,9 @@ class _QueriesPart(_PartOfDataset):
         return self
 
     def queries_iter(self) -> Iterator[Any]:
-        return map(self._as_query(), self._dataset.questions())
+        made = self._dataset.reader.as_query if self._dataset.reader else None
+        as_query = made or (lambda question: TopicQuery(question.query_id, question.text))
+        return map(as_query, self._dataset.questions())
 
     def queries_cls(self) -> Any:
         return (self._dataset.reader and self._dataset.reader.query) or TopicQuery
@@ -155,10 +156,6 @@ class _QueriesPart(_PartOfDataset):
 
     def queries_lang(self) -> str:
         return "en"
-
-    def _as_query(self) -> Callable[[Question], Any]:
-        made = self._dataset.reader.as_query if self._dataset.reader else None
-        return made or (lambda question: TopicQuery(question.query_id, question.text))
 
 
 class _QrelsPart(_PartOfDataset):

@@ -222,7 +222,8 @@ def of_ir_datasets(dataset: str) -> Dataset:
     found = _loaded(dataset)
     if found is None:
         raise UnknownDataset(dataset)
-    return Dataset(dataset, _holds_of(found), partial(_read_foreign, found), store=_store_of(found))
+    store = found.docs_store if found.has_docs() else None
+    return Dataset(dataset, _holds_of(found), partial(_read_foreign, found), store=store)
 
 
 def papers_of(dataset: str) -> tuple[str, ...]:
@@ -284,11 +285,6 @@ def _holds_of(dataset: Any) -> tuple[str, ...]:
     if dataset.has_queries() and "subtopics" in dataset.queries_cls()._fields:
         there["nuggets"] = True
     return tuple(what for what, is_there in there.items() if is_there)
-
-
-def _store_of(dataset: Any) -> Any:
-    """Return what makes its store of documents; None if it has none."""
-    return dataset.docs_store if dataset.has_docs() else None
 
 
 def _read_foreign(dataset: Any, what: str) -> Iterator[Any]:
@@ -375,7 +371,10 @@ class _DocumentStore:
             database.execute("PRAGMA synchronous = OFF")
             database.execute("CREATE TABLE document (id TEXT PRIMARY KEY, fields BLOB)")
             # Packed, as web pages shrink to a fifth.
-            rows = ((document.doc_id, _packed(document)) for document in self._documents())
+            rows = (
+                (document.doc_id, zlib.compress(msgspec.json.encode(tuple(document)), 1))
+                for document in self._documents()
+            )
             database.executemany("INSERT OR REPLACE INTO document VALUES (?, ?)", rows)
             database.commit()
 
@@ -402,7 +401,8 @@ class _DocumentStore:
                 marks = ",".join("?" * len(some))
                 query = f"SELECT fields FROM document WHERE id IN ({marks})"
                 for (packed,) in database.execute(query, some):
-                    yield self._unpacked(packed)
+                    fields = msgspec.json.decode(zlib.decompress(packed))
+                    yield self._kind(*fields) if self._kind else fields
 
     def count(self) -> int:
         """Return how many documents there are; build the database first if need be."""
@@ -417,14 +417,6 @@ class _DocumentStore:
     def _opened(self) -> sqlite3.Connection:
         # A path may hold a sign that means something in an address, and on Windows it begins with a drive.
         return sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
-
-    def _unpacked(self, packed: bytes) -> Any:
-        fields = msgspec.json.decode(zlib.decompress(packed))
-        return self._kind(*fields) if self._kind else fields
-
-
-def _packed(document: Any) -> bytes:
-    return zlib.compress(msgspec.json.encode(tuple(document)), 1)
 
 
 # Files that somebody has already, taken over after they were read.

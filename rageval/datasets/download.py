@@ -84,15 +84,14 @@ class _HttpAnswer:
         self.stream.close()
 
 
-def _http_is_allowed() -> bool:
-    return os.environ.get("RAGEVAL_ALLOW_HTTP", "") not in ("", "0")
-
-
 @dataclass(frozen=True)
 class Transport:
     """How downloads are made. `limit` is for files whose size nobody has published."""
 
-    allow_http: bool = field(default_factory=_http_is_allowed)
+    # The environment is asked when a transport is made, not when this is imported.
+    allow_http: bool = field(
+        default_factory=lambda: os.environ.get("RAGEVAL_ALLOW_HTTP", "") not in ("", "0")
+    )
     timeout: float = 30.0
     attempts: int = 5
     limit: int = 64 * 2**30
@@ -116,7 +115,11 @@ class Transport:
                 continue
             # 416 means that nothing is left to send: what arrived may be whole, which the caller checks.
             if answer.status in (200, 206, 416):
-                _refuse_encoded(answer.headers, url)
+                encoding = answer.headers.get("Content-Encoding", "identity")
+                if encoding.lower() != "identity":
+                    raise InputError(
+                        f"{_shown(url)}: arrives as {visible(encoding)}, expected the file as it is"
+                    )
                 return _HttpAnswer(answer.status, answer.headers, answer, linked)
             answer.close()
             raise _refusal(answer.status, answer.headers, url)
@@ -189,12 +192,6 @@ def _shown(url: str) -> str:
 
 def _whole_number(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() else None
-
-
-def _refuse_encoded(headers: Mapping[str, str], url: str) -> None:
-    encoding = headers.get("Content-Encoding", "identity")
-    if encoding.lower() != "identity":
-        raise InputError(f"{_shown(url)}: arrives as {visible(encoding)}, expected the file as it is")
 
 
 def _refusal(status: int, headers: Mapping[str, str], url: str) -> Exception:

@@ -13,7 +13,7 @@ from rageval.datasets.dataset import Dataset, known_there, of_ir_datasets
 from rageval.errors import RagevalError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.nuggets import write_nuggets
-from rageval.records import Nugget, Question
+from rageval.records import Question
 from rageval.text import visible
 
 _WHAT = {
@@ -66,13 +66,13 @@ def _nuggets(dataset: Dataset, style: str) -> Iterator[str]:
         nuggets = list(found)
         # AutoNuggetizer's lines have no place for weights; those of rubrics do.
         if any(nugget.weight is not None for nugget in nuggets):
-            yield as_line({"qid": query, "rubrics": [_criterion(nugget) for nugget in nuggets]})
+            criteria = [
+                {"criterion": nugget.text, "weight": nugget.weight, "axis": nugget.group}
+                for nugget in nuggets
+            ]
+            yield as_line({"qid": query, "rubrics": criteria})
         else:
             yield from write_nuggets(nuggets, texts)
-
-
-def _criterion(nugget: Nugget) -> dict[str, Any]:
-    return {"criterion": nugget.text, "weight": nugget.weight, "axis": nugget.group}
 
 
 def _answers(dataset: Dataset, style: str) -> Iterator[str]:
