@@ -171,7 +171,7 @@ def _members(packed: _JoinedParts, suffix: str) -> Iterator[IO[bytes]]:
 
     Nothing is extracted, so where a member says it belongs does not matter.
     """
-    found = False
+    has_member = False
     try:
         # "r|": in one pass, as the parts cannot be gone back in.
         with tarfile.open(fileobj=cast("Any", _Unpacked(packed)), mode="r|") as archive:
@@ -179,7 +179,7 @@ def _members(packed: _JoinedParts, suffix: str) -> Iterator[IO[bytes]]:
                 name = member.name.rpartition("/")[2]
                 # Archives made on a Mac hold twins "._name", which are no data.
                 if member.isreg() and name.endswith(suffix) and not name.startswith("."):
-                    found = True
+                    has_member = True
                     stream = archive.extractfile(member)
                     if stream is None:
                         raise InputError(f"{packed.name}:{name}: expected a file, found {member.type!r}")
@@ -188,7 +188,7 @@ def _members(packed: _JoinedParts, suffix: str) -> Iterator[IO[bytes]]:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{packed.name}: is damaged, or no tar.bz2: {error}") from None
-    if not found:
+    if not has_member:
         raise InputError(f"{packed.name}: expected a file *{suffix} in the archive, found none")
 
 

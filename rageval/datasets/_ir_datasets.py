@@ -86,10 +86,10 @@ class _Stream:
         if isinstance(place, slice):
             # A stream again, so that a slice of a slice works and nothing is read before it is asked for.
             return _Stream(lambda: islice(self._start(), place.start, place.stop, place.step))
-        found = list(islice(self._start(), place, place + 1)) if place >= 0 else []
-        if not found:
+        records = list(islice(self._start(), place, place + 1)) if place >= 0 else []
+        if not records:
             raise IndexError(f"{place}: expected a place from 0 that there is")
-        return found[0]
+        return records[0]
 
 
 class _PartOfDataset:
@@ -175,11 +175,11 @@ class _QrelsPart(_PartOfDataset):
 
     def qrels_dict(self) -> dict[str, dict[str, int | float]]:
         """Return the highest grade that any nugget gives a document: a dict has no place for nuggets."""
-        found: dict[str, dict[str, int | float]] = {}
+        highest: dict[str, dict[str, int | float]] = {}
         for qrel in self._dataset.qrels():
-            grades = found.setdefault(qrel.query_id, {})
+            grades = highest.setdefault(qrel.query_id, {})
             grades[qrel.doc_id] = max(qrel.relevance, grades.get(qrel.doc_id, qrel.relevance))
-        return found
+        return highest
 
     def qrels_count(self) -> int:
         return sum(1 for _ in self._dataset.qrels())

@@ -176,8 +176,8 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def benchmarks() -> tuple[Benchmark, ...]:
     """Return the benchmarks that rageval knows."""
     folder = files("rageval.datasets") / "sources"
-    found = sorted((path for path in folder.iterdir() if path.name.endswith(".toml")), key=lambda p: p.name)
-    return tuple(msgspec.toml.decode(path.read_bytes(), type=Benchmark) for path in found)
+    paths = sorted((path for path in folder.iterdir() if path.name.endswith(".toml")), key=lambda p: p.name)
+    return tuple(msgspec.toml.decode(path.read_bytes(), type=Benchmark) for path in paths)
 
 
 def known() -> list[tuple[Benchmark, Spec]]:

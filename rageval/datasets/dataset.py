@@ -145,11 +145,11 @@ def own(
         if what == "documents" and spec.documents_from:
             return iter(_referred(spec).docs_iter())
         paths = limited(reader.role.get(what, what))
-        found = reader.read[what](paths)
+        items = reader.read[what](paths)
         if what == "qrels" and not benchmark.nuggets_in_qrels:
             # The column holds what the publishers put there, which is no nugget.
-            found = (qrel._replace(iteration="0") for qrel in found)
-        return _of_split(found, what, spec, reader, paths)
+            items = (qrel._replace(iteration="0") for qrel in items)
+        return _of_split(items, what, spec, reader, paths)
 
     def store() -> Any:
         if spec.documents_from:
@@ -176,18 +176,18 @@ def reader_of(benchmark: Benchmark) -> Reader:
 
 
 def _of_split(
-    found: Iterator[Any], what: str, spec: Spec, reader: Reader, paths: Sequence[File]
+    items: Iterator[Any], what: str, spec: Spec, reader: Reader, paths: Sequence[File]
 ) -> Iterator[Any]:
     """Yield what belongs to the questions of the split, if the data set is one."""
     if spec.split is None:
-        return found
+        return items
     if what == "questions":
-        return (question for question in found if dict(question.facts).get("split") == spec.split)
+        return (question for question in items if dict(question.facts).get("split") == spec.split)
     # The questions say which split they are of; everything else says only its question.
     everything = reader.read["questions"](paths)
     asked = {q.query_id for q in everything if dict(q.facts).get("split") == spec.split}
     question_of = reader.question_of or (lambda item: str(item.query_id))
-    return (item for item in found if question_of(item) in asked)
+    return (item for item in items if question_of(item) in asked)
 
 
 def _referred(spec: Spec) -> Any:
@@ -219,11 +219,11 @@ def _of_a_plugin(dataset: str) -> Dataset | None:
 
 def of_ir_datasets(dataset: str) -> Dataset:
     """Return the data set that ir_datasets has under this id."""
-    found = _loaded(dataset)
-    if found is None:
+    foreign = _loaded(dataset)
+    if foreign is None:
         raise UnknownDataset(dataset)
-    store = found.docs_store if found.has_docs() else None
-    return Dataset(dataset, _holds_of(found), partial(_read_foreign, found), store=store)
+    store = foreign.docs_store if foreign.has_docs() else None
+    return Dataset(dataset, _holds_of(foreign), partial(_read_foreign, foreign), store=store)
 
 
 def papers_of(dataset: str) -> tuple[str, ...]:
@@ -233,10 +233,10 @@ def papers_of(dataset: str) -> tuple[str, ...]:
         return (pair[0].citation.strip(),)
     if _of_a_plugin(dataset) is not None:
         return ()  # nobody says it
-    found = _loaded(dataset)
-    if found is None:
+    foreign = _loaded(dataset)
+    if foreign is None:
         raise UnknownDataset(dataset)
-    keys = (found.documentation() or {}).get("bibtex_ids") or ()
+    keys = (foreign.documentation() or {}).get("bibtex_ids") or ()
     text = (files("ir_datasets") / "docs" / "bibliography.bib").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=@)", text)
     return tuple(
@@ -277,14 +277,14 @@ def _loaded(dataset: str) -> Any:
 
 def _holds_of(dataset: Any) -> tuple[str, ...]:
     """Return what there is of questions, documents, qrels and nuggets."""
-    there = {
+    held = {
         "questions": dataset.has_queries(),
         "documents": dataset.has_docs(),
         "qrels": dataset.has_qrels(),
     }
     if dataset.has_queries() and "subtopics" in dataset.queries_cls()._fields:
-        there["nuggets"] = True
-    return tuple(what for what, is_there in there.items() if is_there)
+        held["nuggets"] = True
+    return tuple(what for what, is_there in held.items() if is_there)
 
 
 def _read_foreign(dataset: Any, what: str) -> Iterator[Any]:
@@ -380,15 +380,17 @@ class _DocumentStore:
 
     def get(self, doc_id: str, field: str | None = None) -> Any:
         """Return the document, or one of its fields; a KeyError if there is none of this id."""
-        found = self.get_many([doc_id], field)
-        if doc_id not in found:
+        documents = self.get_many([doc_id], field)
+        if doc_id not in documents:
             raise KeyError(doc_id)
-        return found[doc_id]
+        return documents[doc_id]
 
     def get_many(self, doc_ids: Iterable[str], field: str | None = None) -> dict[str, Any]:
         """Return those that there are, by id."""
-        found = {document.doc_id: document for document in self.get_many_iter(doc_ids)}
-        return {name: getattr(document, field) for name, document in found.items()} if field else found
+        documents = {document.doc_id: document for document in self.get_many_iter(doc_ids)}
+        return (
+            {name: getattr(document, field) for name, document in documents.items()} if field else documents
+        )
 
     def get_many_iter(self, doc_ids: Iterable[str]) -> Iterator[Any]:
         """Yield those that there are."""
@@ -408,8 +410,8 @@ class _DocumentStore:
         """Return how many documents there are; build the database first if need be."""
         self.build()
         with closing(self._opened()) as database:
-            found: int = database.execute("SELECT count(*) FROM document").fetchone()[0]
-            return found
+            number: int = database.execute("SELECT count(*) FROM document").fetchone()[0]
+            return number
 
     def __iter__(self) -> Iterator[Any]:
         return self._documents()
@@ -474,34 +476,34 @@ def _by_role(
     """Return which file is what, in the order in which a data set's files belong together."""
     if role is not None and role not in spec.roles:
         raise UsageError(f"--as {role}: {spec.id} has {', '.join(spec.roles)}")
-    found: dict[str, list[tuple[Path, Source | None]]] = {}
+    by_role: dict[str, list[tuple[Path, Source | None]]] = {}
     for path in paths:
         if not os.path.exists(path):
             raise InputError(f"{path}: no such file")
         if os.path.isdir(path):
             for name, files in _in_folder(spec, path, role).items():
-                found.setdefault(name, []).extend(files)
+                by_role.setdefault(name, []).extend(files)
             continue
         source = next((known for known in spec.files if _is_called(path, known)), None)
         name = role or (source.role if source else _only_role(spec, path))
-        found.setdefault(name, []).append((path, source if source and source.role == name else None))
-    for files in found.values():
+        by_role.setdefault(name, []).append((path, source if source and source.role == name else None))
+    for files in by_role.values():
         files.sort(key=lambda pair: (spec.files.index(pair[1]) if pair[1] else 0, pair[0].name))
-    for name, files in found.items():
+    for name, files in by_role.items():
         _refuse_incomplete(spec, name, files)
-    return found
+    return by_role
 
 
 def _in_folder(spec: Spec, folder: Path, role: str | None) -> dict[str, list[tuple[Path, Source | None]]]:
-    found: dict[str, list[tuple[Path, Source | None]]] = {}
+    by_role: dict[str, list[tuple[Path, Source | None]]] = {}
     for source in spec.files:
         if role in (None, source.role):
             places = [folder, folder / source.folder] if source.folder else [folder]
             files = [file for place in places if place.is_dir() for file in sorted(place.iterdir())]
             matching = [(file, source) for file in files if file.is_file() and _is_called(file, source)]
             if matching:
-                found.setdefault(source.role, []).extend(matching)
-    if not found:
+                by_role.setdefault(source.role, []).extend(matching)
+    if not by_role:
         names = ", ".join(source.name or source.match for source in spec.files if source.is_published)
         if not names:
             roles = " or --as ".join(spec.roles)
@@ -509,7 +511,7 @@ def _in_folder(spec: Spec, folder: Path, role: str | None) -> dict[str, list[tup
                 f"{folder}: what the files of {spec.id} are called is not known; name them, --as {roles}"
             )
         raise InputError(f"{folder}: expected {names}, found none of them")
-    return found
+    return by_role
 
 
 def _is_called(path: Path, source: Source) -> bool:

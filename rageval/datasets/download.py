@@ -62,14 +62,14 @@ class _HttpAnswer:
     @property
     def etag(self) -> str:
         """What changes with the content; empty if nothing is sure to."""
-        found = self.headers.get("ETag") or ""
-        return "" if found.startswith("W/") else found
+        etag = self.headers.get("ETag") or ""
+        return "" if etag.startswith("W/") else etag
 
     @property
     def linked_sha256(self) -> str | None:
         """The checksum that the hub gives, None if it gives none."""
-        found = self.linked.get("X-Linked-Etag", "").strip('"')
-        return found if _SHA256.fullmatch(found) else None
+        etag = self.linked.get("X-Linked-Etag", "").strip('"')
+        return etag if _SHA256.fullmatch(etag) else None
 
     def read(self, size: int) -> bytes:
         """Return what has arrived, up to this many bytes; nothing at the end."""
@@ -258,8 +258,8 @@ def shards(source: Source, transport: Transport) -> list[Source]:
     names = {file.path.rpartition("/")[2]: file for file in listed if file.type == "file"}
     matching = sorted(name for name in names if fnmatchcase(name, source.match))
     if not matching:
-        found = ", ".join(sorted(names)[:5]) or "none"
-        raise InputError(f"{_shown(url)}: expected files {source.match}, found {found}")
+        shown = ", ".join(sorted(names)[:5]) or "none"
+        raise InputError(f"{_shown(url)}: expected files {source.match}, found {shown}")
     return [_source_at(source, plain(name, name), names[name]) for name in matching]
 
 
@@ -462,14 +462,14 @@ class _Fetch:
     def run(self) -> KeptFile:
         continued = self.part.size > 0
         self._until_whole()
-        found = self.part.digest.hexdigest()
-        if self.sha256 not in (None, found) and continued:  # the piece from last time may be of another file
+        digest = self.part.digest.hexdigest()
+        if self.sha256 not in (None, digest) and continued:  # the piece from last time may be of another file
             self.part.clear()
             self._until_whole()
-            found = self.part.digest.hexdigest()
-        if self.sha256 not in (None, found):
-            raise self._wrong_hash(found)
-        return KeptFile(self.part.path.name[1 : -len(".part")], self.part.size, found)
+            digest = self.part.digest.hexdigest()
+        if self.sha256 not in (None, digest):
+            raise self._wrong_hash(digest)
+        return KeptFile(self.part.path.name[1 : -len(".part")], self.part.size, digest)
 
     def _until_whole(self) -> None:
         failures = 0

@@ -172,16 +172,20 @@ def _from_25(line: _Rag25, limits: Limits) -> Answer:
 
 def _from_metadata(line: _Rag25 | _Rag26, limits: Limits) -> Answer:
     references = _identifiers(line.references, "references", limits)
-    said = line.metadata
-    named = {"narrative_id": said.narrative_id, "topic_id": said.topic_id, "request_id": said.request_id}
+    metadata = line.metadata
+    named = {
+        "narrative_id": metadata.narrative_id,
+        "topic_id": metadata.topic_id,
+        "request_id": metadata.request_id,
+    }
     return Answer(
         identifier(topic_of(named), "metadata.narrative_id", limits),
-        identifier(said.run_id, "metadata.run_id", limits),
+        identifier(metadata.run_id, "metadata.run_id", limits),
         _trec_sentences(line.answer, references),
         references,
         _documents(line.documents or {}, limits),
-        question=said.narrative,
-        prompt=said.prompt,
+        question=metadata.narrative,
+        prompt=metadata.prompt,
         error=_missing(line.answer),
     )
 
@@ -312,13 +316,13 @@ def topic_of(named: Mapping[str, Id | None]) -> str:
     >>> topic_of({"narrative_id": 7, "topic_id": "7"})
     '7'
     """
-    found = {key: str(named[key]) for key in TOPIC_KEYS if named.get(key) is not None}
-    if not found:
+    topics = {key: str(named[key]) for key in TOPIC_KEYS if named.get(key) is not None}
+    if not topics:
         raise Unfit(f"expected one of {', '.join(TOPIC_KEYS[:3])} in `metadata`, found none")
-    if len(set(found.values())) > 1:
-        said = " and ".join(f"{key} {value[:60]!r}" for key, value in found.items())
-        raise Unfit(f"expected one topic in `metadata`, found {said}")
-    return next(iter(found.values()))
+    if len(set(topics.values())) > 1:
+        shown = " and ".join(f"{key} {value[:60]!r}" for key, value in topics.items())
+        raise Unfit(f"expected one topic in `metadata`, found {shown}")
+    return next(iter(topics.values()))
 
 
 def is_report(record: Mapping[str, Any]) -> bool:
@@ -340,12 +344,12 @@ class _Reports:
     def build(self, line: _Report, limits: Limits) -> Answer:
         """Return the answer that a report is."""
         given = [parts for parts in (line.responses, line.answer) if parts is not UNSET]
-        told = [parts for parts in given if parts is not None]
+        present = [parts for parts in given if parts is not None]
         # Both or neither: nobody could tell which sentences were meant.
-        if not given or len(told) > 1:
+        if not given or len(present) > 1:
             raise Unfit("expected the sentences as `responses`, or as `answer`, and not as both")
-        said = line.metadata
-        parts = told[0] if told else None
+        metadata = line.metadata
+        parts = present[0] if present else None
         references = _identifiers(line.references or (), "references", limits)
         sentences = tuple(Sentence(part.text, self._cited(part, references)) for part in parts or ())
         cited = dict.fromkeys(doc for part in sentences for doc in part.citations)
@@ -353,38 +357,38 @@ class _Reports:
         more = _identifiers(
             [doc for doc in cited if doc is not None and doc not in listed], "citations", limits
         )
-        named = {key: getattr(said, key) for key in TOPIC_KEYS}
+        named = {key: getattr(metadata, key) for key in TOPIC_KEYS}
         return Answer(
             identifier(topic_of(named), "the topic of metadata", limits),
-            identifier(said.run_id, "metadata.run_id", limits) if said.run_id != "" else "",
+            identifier(metadata.run_id, "metadata.run_id", limits) if metadata.run_id != "" else "",
             sentences,
             # Reports may cite what they do not list; positions below then still hold.
             references + more,
             _documents(line.documents or {}, limits),
-            said.narrative or "",
-            said.prompt or "",
+            metadata.narrative or "",
+            metadata.prompt or "",
             error=_missing(parts),
         )
 
     def _cited(self, part: _ReportSentence, references: tuple[str, ...]) -> tuple[str | None, ...]:
         """Return what a sentence cites, strongest first."""
-        found = part.supported_citations if part.citations is None else part.citations
-        if not found:
+        citations = part.supported_citations if part.citations is None else part.citations
+        if not citations:
             return ()
         # A number may be an id or a position; only all of them together tell.
-        kinds = set(map(type, found))
-        if not isinstance(found, dict) and len(kinds) > 1:
+        kinds = set(map(type, citations))
+        if not isinstance(citations, dict) and len(kinds) > 1:
             raise Unfit("cites by position and by id; expected one way in a file")
-        way = "id and confidence" if isinstance(found, dict) else _BY_POSITION if int in kinds else "id"
+        way = "id and confidence" if isinstance(citations, dict) else _BY_POSITION if int in kinds else "id"
         if self._cites not in (None, way):
             raise Unfit(f"cites by {way}, the lines before by {self._cites}; expected one way in a file")
         self._cites = way
-        if isinstance(found, dict):
-            return tuple(sorted(found, key=found.__getitem__, reverse=True))  # ties as they stand
+        if isinstance(citations, dict):
+            return tuple(sorted(citations, key=citations.__getitem__, reverse=True))  # ties as they stand
         if way == _BY_POSITION:
             # No id is known here, as this file cites by position.
-            return tuple(_resolved(citation, references, frozenset()) for citation in found)
-        return tuple(map(str, found))
+            return tuple(_resolved(citation, references, frozenset()) for citation in citations)
+        return tuple(map(str, citations))
 
 
 _BY_POSITION = "position"
@@ -395,10 +399,10 @@ def _documents(documents: Mapping[str, _Document], limits: Limits) -> tuple[tupl
     return tuple(
         (
             identifier(doc, "documents", limits),
-            f"{found.title}\n{found.text}" if found.title else found.text,
+            f"{document.title}\n{document.text}" if document.title else document.text,
         )
-        for doc, found in documents.items()
-        if found.text is not None
+        for doc, document in documents.items()
+        if document.text is not None
     )
 
 
@@ -733,20 +737,20 @@ def write_reports(
             lost[what] = lost.get(what, 0) + 1
         yield msgspec.json.encode(record).decode()
     for what, number in lost.items():
-        said = f"{number:,} reports written as {form} lose {what}"
+        remark = f"{number:,} reports written as {form} lose {what}"
         if remarks is None:
-            warnings.warn(said, stacklevel=2)
+            warnings.warn(remark, stacklevel=2)
         else:
-            remarks.append(said)
+            remarks.append(remark)
 
 
 def _turned(report: Report, form: str) -> tuple[_Record, list[str]]:
     """Return the record in another form, and what it loses by that."""
     answer = report.answer  # which tells that all is of the right shape
     record = dict(report.record)
-    said = record.pop("metadata")
-    metadata = {key: value for key, value in said.items() if key not in TOPIC_KEYS}
-    metadata["topic_id" if form == "report" else "narrative_id"] = topic_of(said)
+    given = record.pop("metadata")
+    metadata = {key: value for key, value in given.items() if key not in TOPIC_KEYS}
+    metadata["topic_id" if form == "report" else "narrative_id"] = topic_of(given)
     gone = ["`run_desc`, by which 2026 is told"] if form == "rag25" and metadata.pop("run_desc", "") else []
     # What a form asks for and another may lack is there, and empty.
     metadata = ({"narrative": "", "run_desc": ""} if form == "rag26" else {}) | metadata
@@ -792,10 +796,10 @@ _CLAIMS: RecordForm[ClaimList] = RecordForm(
 def read_claims(source: Source) -> Iterator[ClaimList]:
     """Read the claims of answers and of gold answers, one list each."""
     records = read_forms(source, (_CLAIMS,), "claims")
-    for _, found in once(
-        records, source, lambda found: f"list for run {found.run_id}, query {found.query_id}"
+    for _, claimed in once(
+        records, source, lambda claimed: f"list for run {claimed.run_id}, query {claimed.query_id}"
     ):
-        yield found
+        yield claimed
 
 
 def write_claims(claims: Iterable[ClaimList]) -> Iterator[str]:
@@ -805,6 +809,6 @@ def write_claims(claims: Iterable[ClaimList]) -> Iterator[str]:
     {"query_id":"q","run_id":"ours","claims":["It rains."]}
     {"query_id":"q","run_id":"gold","claims":[]}
     """
-    for found in claims:
-        record = {"query_id": found.query_id, "run_id": found.run_id, "claims": found.texts}
+    for each in claims:
+        record = {"query_id": each.query_id, "run_id": each.run_id, "claims": each.texts}
         yield msgspec.json.encode(record).decode()

@@ -372,15 +372,15 @@ def _take(
     kind = judgement.judgment_type_id
     if kind == _MATCHED:
         return
-    said = msgspec.convert(judgement.response or {}, _AnyResponse)
+    response = msgspec.convert(judgement.response or {}, _AnyResponse)
     if kind == _RELEVANCE:
-        verdict = {True: "relevant", False: "not_relevant", None: ""}[said.is_relevant]
-        row = {"rubric": "citation-relevance", "item_id": _document(judgement, said, segment, limits)}
+        verdict = {True: "relevant", False: "not_relevant", None: ""}[response.is_relevant]
+        row = {"rubric": "citation-relevance", "item_id": _document(judgement, response, segment, limits)}
         rows.append(at | row | _verdict(_OF_RELEVANCE, verdict))
     elif kind == _ATTESTED:
-        doc = _document(judgement, said, segment, limits)
-        attested[doc] = said.is_attested
-        verdict = {True: "2", False: "0", None: ""}[said.is_attested]
+        doc = _document(judgement, response, segment, limits)
+        attested[doc] = response.is_attested
+        verdict = {True: "2", False: "0", None: ""}[response.is_attested]
         rows.append(at | {"rubric": "citation-support", "item_id": doc} | _verdict(_SUPPORT, verdict))
     else:
         unknown[kind] = unknown.get(kind, 0) + 1
@@ -396,9 +396,9 @@ _OF_RELEVANCE = {name: name for name in ("relevant", "not_relevant")}
 _YES = {name: name for name in ("yes", "no")}
 
 
-def _document(judgement: _Judgement, said: _AnyResponse, segment: _Segment, limits: Limits) -> str:
+def _document(judgement: _Judgement, response: _AnyResponse, segment: _Segment, limits: Limits) -> str:
     """Return the document that a judgement is of: the one it names, or the only one that is cited."""
-    given = said.doc_id
+    given = response.doc_id
     if given is None and judgement.provenance is not None:
         given = judgement.provenance.doc_id
     if given is None and len(segment.citations) == 1:
@@ -650,9 +650,9 @@ def _of_annotations(source: Source) -> Iterator[tuple[Sequence[int], JudgedLine]
             continue
         first = min(first, line)
         try:
-            said = dict(zip(header, cells, strict=True))
-            query = identifier(said["topic_id"].strip(), "topic_id", limits_of(source))
-            annotation = msgspec.json.decode(said["annotation"], type=_Annotation)
+            row = dict(zip(header, cells, strict=True))
+            query = identifier(row["topic_id"].strip(), "topic_id", limits_of(source))
+            annotation = msgspec.json.decode(row["annotation"], type=_Annotation)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{name}:{line}: expected `annotation` as JSON, found {error}") from None
         of_topic = matched.setdefault((run, query), [])

@@ -87,17 +87,17 @@ def without_nulls(record: Any) -> Any:
     >>> without_nulls({"aspect": None, "of": [{"id": 1, "text": None}, None]}), without_nulls({"aspect": "0"})
     ({'of': [{'id': 1}, None]}, None)
     """
-    found = False
+    has_null = False
 
     def less(value: Any) -> Any:
-        nonlocal found
+        nonlocal has_null
         if isinstance(value, dict):
-            found = found or any(each is None for each in value.values())
+            has_null = has_null or any(each is None for each in value.values())
             return {key: less(each) for key, each in value.items() if each is not None}
         return list(map(less, value)) if isinstance(value, list) else value
 
     fewer = less(record)
-    return fewer if found else None
+    return fewer if has_null else None
 
 
 def _decoded(
@@ -215,13 +215,13 @@ def one_a_line(source: Source, expected: str) -> Source:
 
     JSON lines are returned as they are, unread. The other lines are left empty, so that numbers still hold.
     """
-    again = kept(source)
+    readable = kept(source)
     # The first line tells: JSON that ends with its line is JSON lines, and most files are.
-    if not _goes_on(start_of(again).lstrip().partition(b"\n")[0]):
-        return again
+    if not _goes_on(start_of(readable).lstrip().partition(b"\n")[0]):
+        return readable
     limits, name = limits_of(source), name_of(source)
     parts: list[bytes] = []
-    for part in chunks(again, limits.record):
+    for part in chunks(readable, limits.record):
         parts.append(part)
         # Such a file can only be read whole, so that it may be no longer than one record may be.
         if sum(map(len, parts)) > limits.record:
@@ -244,8 +244,8 @@ def one_a_line(source: Source, expected: str) -> Source:
             # name.
             lines.append(compact + b"\n" * piece.count(b"\n"))
         number += piece.count(b"\n")
-    found: Source = with_limits(_NamedBytes(b"".join(lines), name), limits)
-    return found
+    rewritten: Source = with_limits(_NamedBytes(b"".join(lines), name), limits)
+    return rewritten
 
 
 def _goes_on(line: bytes) -> bool:

@@ -141,10 +141,10 @@ class _Words(dict[Any, int]):
 
     def copy(self) -> _Words:
         """Return the same words with the same numbers, to which others can be added."""
-        found = _Words(self._fold)
-        found.update(self)
-        found.words, found.new = self.words[:], self.new[:]
-        return found
+        copied = _Words(self._fold)
+        copied.update(self)
+        copied.words, copied.new = self.words[:], self.new[:]
+        return copied
 
 
 class JudgementTable:
@@ -441,10 +441,10 @@ class JudgementTable:
         key = "answers by query"
         if key not in self.kept:
             # One pass for all queries: looking for each by itself would take their number squared.
-            found: list[list[int]] = [[] for _ in self.queries.words]
+            by_query: list[list[int]] = [[] for _ in self.queries.words]
             for answer, number in enumerate(self.query):
-                found[number].append(answer)
-            self.kept[key] = found
+                by_query[number].append(answer)
+            self.kept[key] = by_query
         of_queries: list[list[int]] = self.kept[key]
         return of_queries[query] if query < len(of_queries) else []
 
@@ -452,10 +452,10 @@ class JudgementTable:
         """Return what is known of the answers of a system, by query and repeat."""
         key = "facts by run"
         if key not in self.kept:
-            found: dict[int, dict[tuple[int, int], AnswerFacts]] = {}
+            by_run_number: dict[int, dict[tuple[int, int], AnswerFacts]] = {}
             for (of, query, repeated), facts in self.facts.items():
-                found.setdefault(of, {})[query, repeated] = facts
-            self.kept[key] = found
+                by_run_number.setdefault(of, {})[query, repeated] = facts
+            self.kept[key] = by_run_number
         by_run: dict[int, dict[tuple[int, int], AnswerFacts]] = self.kept[key]
         return by_run.get(run, {})
 
@@ -464,12 +464,12 @@ class JudgementTable:
         key = "repeats", run
         if key not in self.kept:
             # Also answers that were judged and whose texts nobody gave.
-            there = set(self.facts_of_run(run))
-            there |= {(self.query[answer], self.repeat[answer]) for answer in self.judged_of(run)}
-            found: dict[int, list[int]] = {}
-            for query, repeat in sorted(there):
-                found.setdefault(query, []).append(repeat)
-            self.kept[key] = found
+            places = set(self.facts_of_run(run))
+            places |= {(self.query[answer], self.repeat[answer]) for answer in self.judged_of(run)}
+            repeats: dict[int, list[int]] = {}
+            for query, repeat in sorted(places):
+                repeats.setdefault(query, []).append(repeat)
+            self.kept[key] = repeats
         by_query: dict[int, list[int]] = self.kept[key]
         return by_query
 
@@ -553,10 +553,10 @@ class JudgementTable:
         part.kept, part.expected = {}, frozenset()
         kept = [[row for row in self.rows(at) if is_kept(self.line(at, row))] for at in range(len(self.run))]
         rows = [row for some in kept for row in some]
-        there = [at for at, some in enumerate(kept) if some]
-        ends = list(accumulate(len(kept[at]) for at in there))
+        answers = [at for at, some in enumerate(kept) if some]
+        ends = list(accumulate(len(kept[at]) for at in answers))
         part.run, part.judge, part.query, part.repeat = (
-            array("i", map(column.__getitem__, there))
+            array("i", map(column.__getitem__, answers))
             for column in (self.run, self.judge, self.query, self.repeat)
         )
         part.begin, part.end = array("i", [0, *ends][: len(ends)]), array("i", ends)

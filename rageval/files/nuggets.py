@@ -68,8 +68,8 @@ class NuggetBank(NamedTuple):
 
 def left_out(banks: Iterable[NuggetBank]) -> str | None:
     """Return what Auto-ARGUE's rules leave out of some banks, in a sentence; None if it is nothing."""
-    found = list(banks)
-    answers, questions = sum(bank.unsupported for bank in found), sum(bank.unanswered for bank in found)
+    listed = list(banks)
+    answers, questions = sum(bank.unsupported for bank in listed), sum(bank.unanswered for bank in listed)
     if not answers:
         return None
     more = f", and with them {questions:,} questions that have no other" if questions else ""
@@ -185,44 +185,48 @@ def _question(fields: _Fields, query: str, limits: Limits) -> Nugget:
 
 
 def _claim(fields: _Fields, key: str, query: str, limits: Limits) -> Nugget:
-    said = msgspec.convert(fields, _Claim)
-    given = identifier(key if said.claim_id is None else said.claim_id, "claim_id", limits)
-    nugget = _common(said, Nugget(query, given, said.claim), limits)
-    return nugget._replace(sub_nuggets=_sub_nuggets(said.sub_nuggets, query, limits))
+    claim = msgspec.convert(fields, _Claim)
+    given = identifier(key if claim.claim_id is None else claim.claim_id, "claim_id", limits)
+    nugget = _common(claim, Nugget(query, given, claim.claim), limits)
+    return nugget._replace(sub_nuggets=_sub_nuggets(claim.sub_nuggets, query, limits))
 
 
-def _common(said: _Question | _Claim, nugget: Nugget, limits: Limits) -> Nugget:
+def _common(fields: _Question | _Claim, nugget: Nugget, limits: Limits) -> Nugget:
     """Return the nugget with what questions and claims both say."""
-    if said.query_id is not None and str(said.query_id) != nugget.query_id:
-        found = _shown(str(said.query_id))
-        raise Unfit(f"expected a nugget of query {_shown(nugget.query_id)}, found one of {found}")
-    weight = None if isinstance(said.importance, str) else said.importance
+    if fields.query_id is not None and str(fields.query_id) != nugget.query_id:
+        other = _shown(str(fields.query_id))
+        raise Unfit(f"expected a nugget of query {_shown(nugget.query_id)}, found one of {other}")
+    weight = None if isinstance(fields.importance, str) else fields.importance
     if weight is not None and abs(weight) > _LARGEST:
         raise Unfit(f"expected a number up to {_LARGEST:,} as `importance`, found one far from it")
-    aggregator = (said.aggregator_type or "OR").upper()
+    aggregator = (fields.aggregator_type or "OR").upper()
     aggregator = "OR" if aggregator == "DEFAULT" else aggregator
     if aggregator not in _AGGREGATORS:
         raise Unfit(
             f"expected one of {', '.join(_AGGREGATORS)} as `aggregator_type`, found {_shown(aggregator)}"
         )
     return nugget._replace(
-        importance=said.importance if isinstance(said.importance, str) else None,
+        importance=fields.importance if isinstance(fields.importance, str) else None,
         weight=None if weight is None else float(weight),
         aggregator=aggregator,
-        references=_references(said.references, limits),
+        references=_references(fields.references, limits),
     )
 
 
 def _sub_nuggets(
-    found: list[_Fields] | dict[str, _Fields] | None, query: str, limits: Limits
+    sub_nuggets: list[_Fields] | dict[str, _Fields] | None, query: str, limits: Limits
 ) -> tuple[Nugget, ...]:
-    by_key = found if isinstance(found, dict) else {str(at): sub for at, sub in enumerate(found or ())}
+    by_key = (
+        sub_nuggets
+        if isinstance(sub_nuggets, dict)
+        else {str(at): sub for at, sub in enumerate(sub_nuggets or ())}
+    )
     return tuple(_nugget(fields, key, query, limits) for key, fields in by_key.items())
 
 
-def _references(found: list[_Reference] | None, limits: Limits) -> tuple[Reference, ...]:
+def _references(given: list[_Reference] | None, limits: Limits) -> tuple[Reference, ...]:
     references = []
-    for each in found or ():
+    for each in given or ():
         doc, place = identifier(each.doc_id, "doc_id", limits), each.offsets
         reference = Reference(doc, each.text or "", collection=each.collection or "")
         if place is not None:
@@ -356,13 +360,13 @@ _OF_A_QUERY = re.compile(r"nuggets?[_-](.+)\.json")
 
 def bank_forms(name: str) -> tuple[RecordForm[NuggetBank], ...]:
     """Return the forms of banks in a file of this name, which in the older form says what query it is of."""
-    found = _OF_A_QUERY.fullmatch(_PACKED.sub("", PurePath(name).name))
+    match = _OF_A_QUERY.fullmatch(_PACKED.sub("", PurePath(name).name))
     older: RecordForm[NuggetBank] = RecordForm(
         "nuggets of NeuCLIR",
         "{question: [AND or OR, {answer: [document]}]}",
         is_older_bank,
         _Fields,
-        _from_older(found[1] if found else None),
+        _from_older(match[1] if match else None),
     )
     return _V3, _DRAGUN, older
 
@@ -481,12 +485,12 @@ def read_nuggets(source: Source, remarks: list[str] | None = None) -> Iterator[N
     for _, bank in numbered_banks(source):
         yield from bank.nuggets
         banks.append(bank._replace(record={}, nuggets=()))
-    if (said := left_out(banks)) is None:
+    if (remark := left_out(banks)) is None:
         return
     if remarks is None:
-        warnings.warn(f"{name_of(source)}: {said}", stacklevel=2)
+        warnings.warn(f"{name_of(source)}: {remark}", stacklevel=2)
     else:
-        remarks.append(f"{visible(name_of(source))}: {said}")
+        remarks.append(f"{visible(name_of(source))}: {remark}")
 
 
 def read_banks(source: Source) -> Iterator[NuggetBank]:
@@ -518,12 +522,12 @@ def _files_of(source: Source) -> list[Source]:
     """Return the files of nuggets in a folder, by name; a file as it is."""
     if not isinstance(source, str | os.PathLike) or not os.path.isdir(source):
         return [source]
-    found = sorted(
+    paths = sorted(
         entry.path for entry in os.scandir(source) if entry.is_file() and _IN_A_FOLDER.search(entry.name)
     )
-    if not found:
+    if not paths:
         raise InputError(f"{name_of(source)}: expected files of nuggets (*.json, *.jsonl), found none")
-    return list(found)
+    return list(paths)
 
 
 def write_banks(banks: Iterable[NuggetBank]) -> Iterator[str]:
@@ -578,25 +582,25 @@ def read_intent_weights(source: Source) -> dict[str, dict[str, float]]:
     A nugget weighs what its file says, or else 1 if it is vital and ½ if it is okay.
     """
     is_bank = callable(getattr(source, "nuggets", None)) or start_of(source).lstrip().startswith(b"{")
-    found: dict[str, dict[str, float]] = {}
-    for where, query, nugget, said in (_weights_of_nuggets if is_bank else _weights_of_lines)(source):
-        if nugget in found.setdefault(query, {}):
+    weights: dict[str, dict[str, float]] = {}
+    for where, query, nugget, weight in (_weights_of_nuggets if is_bank else _weights_of_lines)(source):
+        if nugget in weights.setdefault(query, {}):
             raise InputError(
                 f"{where}: nugget {visible(nugget)} of query {visible(query)} has a weight already"
             )
-        found[query][nugget] = weight_of(said, where)
-    return found
+        weights[query][nugget] = weight_of(weight, where)
+    return weights
 
 
-def weight_of(said: object, where: str) -> float:
+def weight_of(given: object, where: str) -> float:
     """Return the weight of a nugget among those of its query; `InputError` if it can be none."""
     try:
-        weight = float(str(said))
+        weight = float(str(given))
     except ValueError:
         weight = float("nan")
     if not 0 <= weight <= _HEAVIEST:
         raise InputError(
-            f"{where}: expected a weight from 0 to {_HEAVIEST:,}, found {visible(str(said))!r:.80}"
+            f"{where}: expected a weight from 0 to {_HEAVIEST:,}, found {visible(str(given))!r:.80}"
         )
     return weight
 
@@ -611,12 +615,12 @@ def _weights_of_nuggets(source: Source) -> Iterator[tuple[str, str, str, float]]
         where = f"{name_of(source)}: nugget {visible(nugget.nugget_id)} of query {visible(nugget.query_id)}"
         if nugget.weight is None and nugget.importance is None:
             raise InputError(f"{where}: expected a weight, or an importance (vital, okay), found neither")
-        said = _BY_IMPORTANCE.get(nugget.importance or "") if nugget.weight is None else nugget.weight
-        if said is None:
+        weight = _BY_IMPORTANCE.get(nugget.importance or "") if nugget.weight is None else nugget.weight
+        if weight is None:
             raise InputError(
                 f"{where}: expected it to be vital or okay, found {visible(str(nugget.importance))!r:.80}"
             )
-        yield where, nugget.query_id, nugget.nugget_id, said
+        yield where, nugget.query_id, nugget.nugget_id, weight
 
 
 _SCORES = ("strict_vital_score", "strict_all_score", "vital_score", "all_score")

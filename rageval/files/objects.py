@@ -26,8 +26,8 @@ def nugget_column(names: Iterable[str]) -> str | None:
     >>> nugget_column(["query_id", "iteration", "subtopic"]), nugget_column(["query_id"])
     ('subtopic', None)
     """
-    there = set(names)
-    return next((name for name in NUGGET_COLUMNS if name in there), None)
+    columns = set(names)
+    return next((name for name in NUGGET_COLUMNS if name in columns), None)
 
 
 def unread(names: Iterable[Any], read: Iterable[str]) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def assigned(assignments: Iterable[str], names: Collection[str]) -> dict[str, in
     >>> assigned(["line=4M", "id=200"], ["line", "id"])
     {'line': 4194304, 'id': 200}
     """
-    found = {}
+    numbers = {}
     for assignment in assignments:
         name, _, value = assignment.partition("=")
         number = value.strip().lower().removesuffix("ib").removesuffix("b")
@@ -62,8 +62,8 @@ def assigned(assignments: Iterable[str], names: Collection[str]) -> dict[str, in
                 f"--limit {visible(assignment[:80])!r}: expected NAME=NUMBER "
                 f"with a NAME of {', '.join(names)}"
             )
-        found[name] = int(digits) * _UNITS[unit]
-    return found
+        numbers[name] = int(digits) * _UNITS[unit]
+    return numbers
 
 
 DEFAULT = Limits()
@@ -302,9 +302,9 @@ class File(os.PathLike[str]):
             if process == os.getpid():
                 # A new object for the same open file: one that is older than the generator which reads it
                 # may be collected before it, and would complain that nobody closed it.
-                again = open(os.dup(stream.fileno()), "rb", buffering=0)  # noqa: SIM115
+                duplicate = open(os.dup(stream.fileno()), "rb", buffering=0)  # noqa: SIM115
                 closed()
-                return cast("IO[bytes]", again)
+                return cast("IO[bytes]", duplicate)
         with _explained(self._path):
             # Unbuffered: whole chunks are read anyway, and a buffer would copy each of them.
             return cast("IO[bytes]", open(self._path, "rb", buffering=0))
@@ -313,18 +313,18 @@ class File(os.PathLike[str]):
         """Return what is seen in the file, whose stream is kept for whoever reads it."""
         stream = self.opened()
         try:
-            found = look(stream)
+            seen = look(stream)
             stream.seek(0)
         except BaseException:
             stream.close()
             raise
         if File._waiting >= _MOST_WAITING:
             stream.close()
-            return found
+            return seen
         File._waiting += 1
         closed = weakref.finalize(self, _closed, stream)
         self._stream = stream, os.getpid(), closed
-        return found
+        return seen
 
     def first(self) -> bytes:
         """Return the bytes that it begins with, as they lie there."""
@@ -354,9 +354,9 @@ class LimitedName(str):
 
     def __new__(cls, name: str, limits: Limits) -> LimitedName:
         """Make it of a name."""
-        found = super().__new__(cls, name)
-        found.limits = limits
-        return found
+        named = super().__new__(cls, name)
+        named.limits = limits
+        return named
 
     def __reduce__(self) -> tuple[type[LimitedName], tuple[str, Limits]]:
         return LimitedName, (str(self), self.limits)
@@ -379,8 +379,8 @@ Source = str | os.PathLike[str] | IO[bytes] | _KeptStream
 
 def limits_of(source: Any) -> Limits:
     """Return how much a source may ask of us: what it carries, else the defaults."""
-    found = getattr(source, "limits", None)
-    return found if isinstance(found, Limits) else DEFAULT
+    limits = getattr(source, "limits", None)
+    return limits if isinstance(limits, Limits) else DEFAULT
 
 
 def with_limits(source: Any, limits: Limits | None) -> Any:
@@ -483,9 +483,9 @@ def kept(source: Source) -> Source:
         and stat.S_ISFIFO(os.stat(source).st_mode)  # a pipe with a name, as `<(…)` of a shell is
     ):
         stream = open(source, "rb", buffering=0)  # noqa: SIM115
-        found = _KeptStream(cast("IO[bytes]", stream), name_of(source), limits_of(source))
-        weakref.finalize(found, stream.close)
-        return found
+        pipe = _KeptStream(cast("IO[bytes]", stream), name_of(source), limits_of(source))
+        weakref.finalize(pipe, stream.close)
+        return pipe
     if isinstance(source, str | os.PathLike | _KeptStream | io.TextIOBase):
         return source
     return _KeptStream(source, name_of(source), limits_of(source))

@@ -220,8 +220,8 @@ def read_plan(source: Source) -> LabelPlan:
     records = read_records(source, dict[str, Any], _EXPECTED)
     line, head = next(records)
     if head.get("plan") != FORMAT:
-        found = head.get("plan", f"the keys {', '.join(head)[:80]}")
-        raise InputError(f"{name}:{line}: expected {_EXPECTED} ({FORMAT}), found {visible(str(found))}")
+        shown = head.get("plan", f"the keys {', '.join(head)[:80]}")
+        raise InputError(f"{name}:{line}: expected {_EXPECTED} ({FORMAT}), found {visible(str(shown))}")
     sha = str(head.pop("sha", ""))
     try:
         plan = msgspec.convert({**head, "sha": sha}, LabelPlan)
@@ -272,12 +272,12 @@ class AskedFor(msgspec.Struct, frozen=True):
 
 def read_asked(path: str) -> dict[Place, AskedFor]:
     """Return the documents that a file says were asked for."""
-    found = {}
+    asked = {}
     for line, record in read_records(path, AskedFor, _ASKED):
         for problem in filter(None, map(problem_of_id, record.place)):
             raise InputError(f"{path}:{line}: expected {problem}")
-        found[record.place] = record
-    return found
+        asked[record.place] = record
+    return asked
 
 
 def note_claim(judged: Source, what: str, said: str) -> None:
@@ -285,8 +285,8 @@ def note_claim(judged: Source, what: str, said: str) -> None:
     path = f"{judged}{ADAPTIVE}"
     if is_local_file(path):
         asked = read_asked(path).values()
-        told = [msgspec.structs.replace(each, what=said) if each.what == what else each for each in asked]
-        write_lines(Path(path), map(as_line, told))
+        records = [msgspec.structs.replace(each, what=said) if each.what == what else each for each in asked]
+        write_lines(Path(path), map(as_line, records))
 
 
 def note_asked(judged: Source, asked: Mapping[Place, Mapping[str, int]], what: str) -> None:
@@ -305,5 +305,5 @@ def note_asked(judged: Source, asked: Mapping[Place, Mapping[str, int]], what: s
     path = f"{os.fspath(judged)}{ADAPTIVE}"
     before = read_asked(path) if os.path.isfile(path) else {}
     now = {place: AskedFor(*place, dict(runs), what) for place, runs in asked.items()}
-    if found := {**now, **before}.values():  # what was asked for first counts
-        write_lines(Path(path), map(as_line, found))
+    if records := {**now, **before}.values():  # what was asked for first counts
+        write_lines(Path(path), map(as_line, records))

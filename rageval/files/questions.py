@@ -237,15 +237,15 @@ _NO_FACTS = {*_TOPIC_IDS, "title", "answer", *_REQUEST, "original_background"}
 
 def _from_request(fields: _Fields, limits: Limits) -> Question:
     """Return the question that a topic's title asks, with the request behind it."""
-    there = (key for key in _TOPIC_IDS if key in fields and bytes(fields[key]) != b"null")
-    given = {key: _value(fields, key, str | int) for key in there}
+    keys = (key for key in _TOPIC_IDS if key in fields and bytes(fields[key]) != b"null")
+    given = {key: _value(fields, key, str | int) for key in keys}
     named = {key: identifier(value, key, limits) for key, value in given.items()}
     if not named:
         raise Unfit(f"expected the id of a topic, one of {', '.join(_TOPIC_IDS)}, found none")
     # Tracks renamed the id from year to year, and some files have both names.
     if len(set(named.values())) > 1:
-        said = " and ".join(f"{key} {name[:60]!r}" for key, name in named.items())
-        raise Unfit(f"expected one id of the topic, found {said}")
+        shown = " and ".join(f"{key} {name[:60]!r}" for key, name in named.items())
+        raise Unfit(f"expected one id of the topic, found {shown}")
     request = [text for key in _REQUEST if (text := _value(fields, key, str | None, None))]
     title, gold = _value(fields, "title", str), words(_value(fields, "answer", _Gold, None))
     facts = tuple(_facts(fields, _NO_FACTS))
@@ -371,17 +371,17 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 def read_answerable(source: Source) -> dict[str, bool]:
     """Read {query: whether it can be answered}, the field `answerable`, of the questions that say it."""
-    found = {}
+    answerable = {}
     for query, facts in read_facts(source, ("answerable",)).items():
-        said = facts.get("answerable")
-        if said is not None and said.lower() not in _TRUTH:
+        word = facts.get("answerable")
+        if word is not None and word.lower() not in _TRUTH:
             raise InputError(
-                f"{name_of(source)}: answerable of query {visible(query)} is {visible(said)!r:.80}, expected"
+                f"{name_of(source)}: answerable of query {visible(query)} is {visible(word)!r:.80}, expected"
                 " true or false"
             )
-        if said is not None:
-            found[query] = _TRUTH[said.lower()]
-    return found
+        if word is not None:
+            answerable[query] = _TRUTH[word.lower()]
+    return answerable
 
 
 def fields_of(source: Source) -> list[str]:

@@ -121,8 +121,8 @@ def _from_json(
 def _row_of(line: _Line, limits: Limits) -> LeaderboardRow:
     given = [topic for topic in (line.topic_id, line.query_id) if topic is not None]
     if len(set(map(str, given))) != 1:
-        found = "neither" if not given else "two that differ"
-        raise Unfit(f"expected a topic_id (or query_id), found {found}")
+        problem = "neither" if not given else "two that differ"
+        raise Unfit(f"expected a topic_id (or query_id), found {problem}")
     value = math.nan if line.value is None else float(line.value)
     if math.isinf(value):
         raise Unfit("expected a finite value, found one that is too large")
@@ -183,10 +183,14 @@ def header_of(fields: Sequence[str]) -> tuple[str, ...] | None:
     (('run', 'topic', 'measure', 'value'), None)
     """
     words = [field.lower() for field in fields]
-    found = [next((what for what, names in _NAMES.items() if word in names), "") for word in words]
-    if found[-1:] != ["value"] or len({*found, ""}) <= len(found) or not {"topic", "measure"} <= set(found):
+    columns = [next((what for what, names in _NAMES.items() if word in names), "") for word in words]
+    if (
+        columns[-1:] != ["value"]
+        or len({*columns, ""}) <= len(columns)
+        or not {"topic", "measure"} <= set(columns)
+    ):
         return None
-    return tuple(found)
+    return tuple(columns)
 
 
 def _columns(
@@ -200,14 +204,14 @@ def _columns(
         raise InputError(f"{name}:1: expected {what} (--form {form}), found {width} columns")
     if width == 3:
         return _COLUMNS["trec_eval"]
-    told = form or form_of(rows, topics)
-    if told is None:
+    named = form or form_of(rows, topics)
+    if named is None:
         raise UntoldForm(
             f"{name}: cannot tell which column holds the topics: nothing in the second or the third is"
             f" {ALL!r} or a topic that is known, or both are; say --form tot (run measure topic value) or"
             " --form ir_measures (run topic measure value)"
         )
-    return _COLUMNS[told]
+    return _COLUMNS[named]
 
 
 def form_of(rows: Iterable[Sequence[str]], topics: Collection[str] = ()) -> Form | None:
@@ -275,7 +279,7 @@ def number_in(text: str) -> float | None:
 
 def _distinct(name: str, rows: Iterable[tuple[int, LeaderboardRow]]) -> list[LeaderboardRow]:
     first: dict[tuple[str, str, str], int] = {}
-    found = []
+    distinct = []
     for number, row in rows:
         before = first.setdefault(row[:3], number)
         if before != number:
@@ -283,10 +287,10 @@ def _distinct(name: str, rows: Iterable[tuple[int, LeaderboardRow]]) -> list[Lea
             raise InputError(
                 f"{name}:{number}: a second value for {what}, the first is in line {before}; expected one"
             )
-        found.append(row)
-    if not found:
+        distinct.append(row)
+    if not distinct:
         raise InputError(f"{name}: holds no value, expected a leaderboard")
-    return found
+    return distinct
 
 
 def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Iterator[str]:
@@ -447,8 +451,8 @@ def baseline_lines(baseline: Baseline) -> Iterator[str]:
 
 
 def _line(record: Any) -> str:
-    found = msgspec.to_builtins(record)
-    return as_line({"baseline": _FORM, **found} if "measures" in found else found)
+    fields = msgspec.to_builtins(record)
+    return as_line({"baseline": _FORM, **fields} if "measures" in fields else fields)
 
 
 def read_baseline(source: Source) -> Baseline:

@@ -537,8 +537,8 @@ def as_text(stretches: Iterable[RunRows]) -> Iterator[Text]:
 
 def qrel_lines(qrels: Iterable[Qrel]) -> Iterator[str]:
     """Return lines `query nugget document grade`; tabs part them where an id holds a space."""
-    found = list(qrels)
-    spaced = any(" " in name for row in found for name in (row.query_id, row.iteration, row.doc_id))
+    rows = list(qrels)
+    spaced = any(" " in name for row in rows for name in (row.query_id, row.iteration, row.doc_id))
     separator = "\t" if spaced else " "
-    for row in found:
+    for row in rows:
         yield separator.join((row.query_id, row.iteration, row.doc_id, str(row.relevance)))

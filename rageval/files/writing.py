@@ -59,10 +59,10 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
     >>> list(file_names(["bm25", "../x", "BM25", "aux.1"]).values())
     ['bm25', 'x-d6b96a97', 'BM25-9aecf153', '352597b0-aux.1']
     """
-    found: dict[str, str] = {}
+    chosen: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
-        if name in found:
+        if name in chosen:
             continue
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60]
         is_device = plain.lower().partition(".")[0] in _DEVICES
@@ -76,8 +76,8 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
             digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
             whole = f"{digest}-{plain}" if is_device else f"{plain}-{digest}".strip("-")
         taken.add(whole.lower())
-        found[name] = whole
-    return found
+        chosen[name] = whole
+    return chosen
 
 
 @contextmanager
