@@ -56,6 +56,7 @@ def _listed(path: File) -> Iterator[Nugget]:
     limits = limits_of(path)
     seen: set[tuple[str, str]] = set()
     for number, line in enumerate(_lines(path), 1):
+        # Only the text, which is the last, may hold blanks.
         fields = line.split(None, 2)
         if not fields:
             continue
@@ -95,6 +96,7 @@ def judgements(paths: Sequence[File]) -> Iterator[dict[str, Any]]:
 
 
 def _labels(path: File) -> Iterator[dict[str, Any]]:
+    # A cell may hold line ends, so that the table is read whole.
     content = b"".join(chunks(path, limits_of(path).record)).removeprefix(BOM)
     try:
         rows = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)

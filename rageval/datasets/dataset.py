@@ -206,6 +206,7 @@ def _referred(spec: Spec) -> Any:
 
 def _of_a_plugin(dataset: str) -> Dataset | None:
     """Return the data set of another package. Its entry point is called as its ids begin, and takes an id."""
+    # Names of entry points have an underscore where ids have a hyphen.
     make = plugin("datasets", dataset.partition("/")[0].lower().replace("-", "_"))
     if make is None:
         return None
@@ -488,6 +489,7 @@ def _by_role(
         name = role or (source.role if source else _only_role(spec, path))
         by_role.setdefault(name, []).append((path, source if source and source.role == name else None))
     for files in by_role.values():
+        # Parts of a file that was cut follow one another as their publishers list them.
         files.sort(key=lambda pair: (spec.files.index(pair[1]) if pair[1] else 0, pair[0].name))
     for name, files in by_role.items():
         _refuse_incomplete(spec, name, files)
@@ -541,6 +543,7 @@ def _copied(path: Path, source: Source | None, staged: Path) -> KeptFile:
         shutil.copyfile(path, staged / name)
     except OSError as error:
         raise OutputError(f"{path}: cannot be copied to {staged}: {error.strerror}") from error
+    # Of the copy, which is what will be read.
     kept = home.measured(staged / name)
     if source and source.sha256 and kept.sha256 != source.sha256:
         raise InputError(
@@ -559,6 +562,7 @@ def _read_through(
     for what in reader.read:
         if reader.role.get(what, what) not in files or what not in spec.holds:
             continue
+        # Documents may be gigabytes: whether the first can be read has to do.
         read = getattr(dataset, what)()
         count = (
             sum(1 for _ in read)

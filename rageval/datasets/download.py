@@ -325,6 +325,7 @@ def download(
     """Fetch a file to `target` from the first address that has it; what was there stays until then."""
     failed: list[str] = []
     for url in urls:
+        # Each address goes on with what another one brought; a hash or a version tells whether it may.
         with _PartialFile(target) as part:
             try:
                 kept = _Fetch(url, part, transport, size, sha256, watch).run()

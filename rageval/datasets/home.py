@@ -181,6 +181,7 @@ def files_of(
         )
     _require_acceptance(benchmark, spec, accept_license)
     with locked(folder, lambda: _say(f"{spec.id}: waiting for another process that fetches it")):
+        # Whoever had the lock may have fetched it meanwhile.
         paths = kept_paths(folder, role)
         if paths is None or again:
             paths = _fetched(spec, folder, role, sources, transport)
@@ -210,6 +211,7 @@ def _fetched(
 def _arrived(file: Source, folder: Path, transport: Transport) -> KeptFile:
     """Return the file, from a fetch that was interrupted after it, or else from the network."""
     target = folder / plain(file.name, file.name)
+    # The size is looked at first, as it costs nothing.
     if file.sha256 and target.is_file() and target.stat().st_size == file.size:
         kept = measured(target)
         if kept.sha256 == file.sha256:
@@ -292,6 +294,7 @@ class _DownloadProgress:
             return
         self._last = now
         text = f"rageval: {self.name}: {amount(done)}" + (f" of {amount(total)}" if total else "")
+        # A line of a terminal is written over; a log gets one now and then.
         if self._on_terminal:
             print(f"\r{text:<{self._width}}", end="", file=sys.stderr, flush=True)
             self._width = len(text)

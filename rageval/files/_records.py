@@ -12,7 +12,7 @@ from typing import Any
 from rageval.files.answers import FORMS
 from rageval.files.foreign_judgements import is_judged
 from rageval.files.nuggets import is_older_bank
-from rageval.files.plans import FORMAT
+from rageval.files.plans import is_head
 from rageval.files.questions import QUESTION_FORMS
 from rageval.files.retrieved import has_point, is_candidates, is_numbers, judged_numbers, read_umbrela
 from rageval.files.scores import is_leaderboard
@@ -80,6 +80,7 @@ def _is_answer(start: Start) -> bool:
         return True
     if any(form.is_own and form.fits(record) for form in FORMS.values()):
         return True
+    # CRAG's questions have an answer, too, and an id that only they have.
     if "answer" not in record or "interaction_id" in record:
         return False
     parts = record["answer"] if isinstance(record["answer"], list) else []
@@ -130,7 +131,7 @@ _KINDS = (
         "plan",
         OTHER,
         "a plan of what people shall label",
-        lambda start: str(start.record.get("plan", "")).startswith(FORMAT.partition("/")[0]),
+        lambda start: is_head(start.record),
         "--gold-chosen",
     ),
     Kind(

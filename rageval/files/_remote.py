@@ -88,11 +88,14 @@ class RemoteFile(io.RawIOBase):
         return b"".join(parts)
 
     def _fetch(self, wanted: int) -> None:
+        # Reads that follow one another fetch twice as much each time: few requests for a scan, few bytes for
+        # a look.
         follows = self._at == self._begin + len(self._block)
         self._ahead = min(2 * self._ahead, _MOST) if follows and self._at else self._ahead
         last = max(min(self._at + self._ahead, self._until), min(self._at + min(wanted, _MOST), self._size))
         begin, count = self._at, last - self._at
         block = _tried(self.name, lambda: self._files.cat_file(self._path, start=begin, end=last))
+        # A server that knows no ranges sends the beginning of the file, which would be taken for this place.
         if len(block) > count:
             raise InputError(
                 f"{self.name}: the server sends the whole file for a part of it; download it first"
@@ -110,6 +113,7 @@ def _found(url: str) -> tuple[Any, str]:
 
         files, path = url_to_fs(url)
     except ImportError as error:
+        # Each kind of address needs a package of its own, which fsspec imports only now.
         if (error.name or "").startswith("fsspec"):
             raise MissingPackage("fsspec", f"{scheme}://", extra="remote") from None
         raise MissingPackage(_DRIVERS[scheme], f"{scheme}://") from None

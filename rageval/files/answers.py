@@ -411,6 +411,7 @@ def _report_record(answer: Answer, **extra: str) -> dict[str, Any]:
     metadata = {"team_id": "", "run_id": answer.run_id, "topic_id": answer.query_id}
     metadata |= {"narrative": answer.question} if answer.question else {}
     metadata |= {"prompt": answer.prompt} if answer.prompt else {}
+    # A citation that leads nowhere has no id, and so no place in a report.
     responses = [
         {"text": sentence.text, "citations": [doc for doc in sentence.citations if doc is not None]}
         for sentence in answer.sentences
@@ -471,6 +472,7 @@ class _Plain(msgspec.Struct):
 
 
 def _from_liverag(line: _LiveRag, limits: Limits) -> Answer:
+    # A passage of no document is known by its text alone.
     passages = tuple(
         (doc, passage.passage)
         for passage in line.passages
@@ -494,6 +496,7 @@ def _from_plain(line: _Plain, limits: Limits) -> Answer:
     passages = tuple(
         (identifier(passage.id, "passages.id", limits), passage.text) for passage in line.passages
     )
+    # A number points into what is listed, and be it an empty list.
     listed = line.references is not None or bool(passages)
     references = (
         tuple(doc for doc, _ in passages)
@@ -543,6 +546,7 @@ def _cited(
 def _liverag_record(answer: Answer, **extra: str) -> dict[str, Any]:
     """Return an answer as a line of LiveRAG, which knows no run and no citations."""
     number = answer.query_id
+    # Ids are numbers there; one that begins with a zero would lose it.
     is_number = number.isascii() and number.isdigit() and (number == "0" or number[0] != "0")
     return {
         "id": int(number) if is_number else number,
@@ -570,6 +574,7 @@ def _plain_record(answer: Answer, **extra: str) -> dict[str, Any]:
 
 
 def _plain_parts(answer: Answer) -> str | list[dict[str, Any]]:
+    # A text alone is read as one sentence that cites nothing.
     if len(answer.sentences) == 1 and not answer.sentences[0].citations:
         return answer.sentences[0].text
     listed = bool(answer.references or answer.passages)
@@ -646,6 +651,7 @@ def read_answers(source: Source) -> Iterator[Answer]:
             if asked.gold:
                 yield Answer(asked.query_id, name, (Sentence(asked.gold[0]),), question=asked.text)
         return
+    # What is called <stdin> or <stream> lies in no folder.
     run = name if name.startswith("<") else Path(name).name
     records = read_forms(source, answer_forms(), "answers")
     for _, answer in once(records, source, _place):

@@ -141,6 +141,7 @@ def write_values(path: Path, tables: Iterable[dict[str, Sequence[Any]]]) -> None
         writer = None
         try:
             for columns in tables:
+                # The first table decides what columns the file has.
                 table = pyarrow.table(columns)
                 writer = writer or parquet.ParquetWriter(stream, table.schema)
                 writer.write_table(table)

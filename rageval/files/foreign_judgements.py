@@ -102,6 +102,7 @@ def _from_support(line: _SupportedAnswer, limits: Limits) -> JudgedLine:
     rows: list[Row] = []
     cited = []
     for number, sentence in enumerate(line.sentences):
+        # What a sentence cites twice counts once, so that both must be judged alike.
         grades: dict[str, str] = {}
         for at, citation in enumerate(sentence.citations):
             named = f"citation-{at}" if citation.reference is None else citation.reference
@@ -223,6 +224,7 @@ def _from_ragchecker(line: _Checked, limits: Limits) -> JudgedLine:
     query, run = identifier(line.query_id, "query_id", limits), identifier(line.run_id, "run_id", limits)
     place = {"query_id": query, "run_id": run, "rubric": "entailment"}
     rows: list[Row] = []
+    # Claims of the response are held against the gold answer, those of gold against the response.
     for name, claim, item in (("answer2response", "response", "gold"), ("response2answer", "gold", "answer")):
         labels = getattr(line, name)
         if labels is None:
@@ -245,6 +247,7 @@ def _passages(line: _Checked, number: int, limits: Limits) -> list[str]:
     given = [passage.doc_id for passage in line.retrieved_context]
     if given and len(given) != number:
         raise Unfit(f"expected {len(given)} labels, one a passage, found {number}")
+    # Ids of which some are missing, or stand twice, tell passages apart no better than their places do.
     if not given or None in given or len(set(given)) < len(given):
         return [f"passage:{at}" for at in range(number)]
     names = [identifier(name, "doc_id", limits) for name in given if name is not None]
@@ -342,6 +345,7 @@ def _from_argue(line: _JudgedReport, limits: Limits) -> JudgedLine:
     for number, segment in enumerate(segments or ()):
         at = place | {"aspect": str(number)}
         attested: dict[str, bool | None] = {}
+        # All that is attested first: a match says by which document, which may be judged behind it.
         for judgement in segment.judgments:
             _take(judgement, segment, at, rows, attested, unknown, limits)
         for judgement in segment.judgments:
@@ -384,6 +388,7 @@ def _take(
         rows.append(at | {"rubric": "citation-support", "item_id": doc} | _verdict(_SUPPORT, verdict))
     else:
         unknown[kind] = unknown.get(kind, 0) + 1
+        # One yes or no among the fields is the verdict; of several nobody knows which.
         answers = [value for value in (judgement.response or {}).values() if isinstance(value, bool)]
         yes = ("yes" if answers[0] else "no") if len(answers) == 1 else ""
         row = {"rubric": "argue-other", "aspect": f"{kind} {at['aspect']}"}
@@ -411,6 +416,7 @@ def _document(judgement: _Judgement, response: _AnyResponse, segment: _Segment, 
 def _matches(judgement: _Judgement, attested: Mapping[str, bool | None]) -> Iterator[Match]:
     """Yield the questions that a sentence answers."""
     given = None if judgement.provenance is None else judgement.provenance.doc_id
+    # With one document there is nothing to choose, and files often do not name it.
     is_attested = next(iter(attested.values())) if len(attested) == 1 else attested.get(str(given))
     if judgement.response is None:
         yield Match(None, (), is_attested)
@@ -559,6 +565,7 @@ def _whole(source: Source) -> bytes:
     for part in chunks(source, longest):
         parts.append(part)
         size += len(part)
+        # Looked at while it arrives, so that what is far too long is never held.
         if size > longest:
             raise InputError(
                 f"{name}:1: more than {longest:,} bytes at once; raise the limit with --limit record=…"
@@ -601,6 +608,7 @@ def _cells(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     begin, columns = 1, 0
     try:
         for cells in reader:
+            # A cell may hold line ends: a row is named by the line in which it begins.
             line, begin = begin, reader.line_num + 1
             if not any(cells):
                 continue
@@ -631,6 +639,7 @@ def _of_table(source: Source) -> Iterator[tuple[Sequence[int], JudgedLine]]:
         except Unfit as error:
             raise InputError(f"{name}:{line}: {error}") from None
         lines.append(line)
+        # Tables may be long, so that rows leave in stretches.
         if len(rows) == _AT_ONCE:
             yield lines, JudgedLine(rows)
             lines, rows = [], []

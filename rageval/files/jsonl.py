@@ -133,6 +133,7 @@ def read_batches(
         _refuse_repeated_keys(name, first_line, text, records if form == dict[str, Any] else ())
         shape.learn(text)
         lines = text.count(b"\n") + (not text.endswith(b"\n"))
+        # As many records as lines, and each line begins one: none is blank, and none holds two.
         if len(records) == lines == text.count(b"\n{") + text.startswith(b"{"):
             yield range(first_line, first_line + lines), records
             continue

@@ -810,6 +810,7 @@ def _add_assignments(table: JudgementTable, source: Source) -> None:
         rows = [list(_assigned_rows(answer)) for answer in answers]
         of_row = [line for line, some in zip(lines, rows, strict=True) for _ in some]
         table.add(name, of_row, list(chain.from_iterable(rows)), limits_of(source))
+        # Measures must know that these aspects are texts, which no bank has as ids.
         table.by_text.add(len(table.sources) - 1)
         for answer in answers:
             facts = table.facts_of(str(answer.run_id), str(answer.qid))

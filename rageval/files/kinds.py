@@ -52,6 +52,7 @@ def read_beir(source: Source) -> Iterator[Qrel]:
     name = name_of(source)
     limits = limits_of(source)
     for line, words in read_table(source, " ".join(_BEIR_HEADER)):
+        # It stands in the middle, too, where the files of several splits were joined.
         if words == _BEIR_HEADER:
             continue
         query, doc, grade = words
@@ -173,6 +174,7 @@ def _told(source: Source, reading: Reading) -> Kind | None:
         kind: Kind | None = _NAMED[kind_of_columns(source)]
     else:
         kind = told_by(start_of_file(source, reading))
+    # A log may look like a table, or like nothing that is known here; its readers know better.
     if (kind is None or kind.name == "table") and is_local_file(source):
         tool = above("log")(source)
         if tool is not None:

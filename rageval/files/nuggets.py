@@ -12,7 +12,7 @@ import hashlib
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
@@ -143,6 +143,7 @@ def _from_v3(record: _Fields, limits: Limits) -> NuggetBank:
     query = identifier(bank.query_id, "query_id", limits)
     asked = [_nugget(fields, key, query, limits) for key, fields in (bank.nugget_bank or {}).items()]
     claims = [_nugget(fields, key, query, limits) for key, fields in (bank.claim_bank or {}).items()]
+    # Claims have no answers, so that nothing of them is left out.
     kept = list(map(_supported, asked))
     return NuggetBank(
         query,
@@ -161,7 +162,12 @@ def _supported(question: Nugget) -> Nugget:
 def _nugget(fields: _Fields, key: str, query: str, limits: Limits) -> Nugget:
     """Return a nugget, which an error names by its key."""
     try:
-        return _claim(fields, key, query, limits) if "claim" in fields else _question(fields, query, limits)
+        if "claim" not in fields:
+            return _question(fields, query, limits)
+        claim = msgspec.convert(fields, _Claim)
+        given = identifier(key if claim.claim_id is None else claim.claim_id, "claim_id", limits)
+        nugget = _common(claim, Nugget(query, given, claim.claim), limits)
+        return nugget._replace(sub_nuggets=_sub_nuggets(claim.sub_nuggets, query, limits))
     except Unfit as error:
         # Where it is in the nugget nobody is to take for a path in the record.
         problem = str(error).replace(" - at `$.", " in `").replace(" - at `$`", "")
@@ -170,6 +176,7 @@ def _nugget(fields: _Fields, key: str, query: str, limits: Limits) -> Nugget:
 
 def _question(fields: _Fields, query: str, limits: Limits) -> Nugget:
     asked = msgspec.convert(fields, _Question)
+    # NuggetBank's own id of a question that names none.
     digest = hashlib.md5(asked.question.encode(), usedforsecurity=False).hexdigest()
     given = digest if asked.question_id is None else identifier(asked.question_id, "question_id", limits)
     answers = tuple(
@@ -184,18 +191,12 @@ def _question(fields: _Fields, query: str, limits: Limits) -> Nugget:
     return nugget._replace(sub_nuggets=_sub_nuggets(asked.sub_nuggets, query, limits))
 
 
-def _claim(fields: _Fields, key: str, query: str, limits: Limits) -> Nugget:
-    claim = msgspec.convert(fields, _Claim)
-    given = identifier(key if claim.claim_id is None else claim.claim_id, "claim_id", limits)
-    nugget = _common(claim, Nugget(query, given, claim.claim), limits)
-    return nugget._replace(sub_nuggets=_sub_nuggets(claim.sub_nuggets, query, limits))
-
-
 def _common(fields: _Question | _Claim, nugget: Nugget, limits: Limits) -> Nugget:
     """Return the nugget with what questions and claims both say."""
     if fields.query_id is not None and str(fields.query_id) != nugget.query_id:
         other = _shown(str(fields.query_id))
         raise Unfit(f"expected a nugget of query {_shown(nugget.query_id)}, found one of {other}")
+    # A word names a class, and a number is a weight.
     weight = None if isinstance(fields.importance, str) else fields.importance
     if weight is not None and abs(weight) > _LARGEST:
         raise Unfit(f"expected a number up to {_LARGEST:,} as `importance`, found one far from it")
@@ -327,6 +328,7 @@ def _from_dragun(record: _Fields, limits: Limits) -> NuggetBank:
             )
             for answer in question.short_answers
         )
+        # Some files explain the letter behind a colon.
         letter = _LETTER.match(question.importance or "")
         nuggets.append(
             Nugget(
@@ -506,6 +508,7 @@ def numbered_banks(source: Source) -> Iterator[tuple[int, NuggetBank]]:
     """Read (line, nuggets) of every query; the files of a folder one after the other."""
     first: dict[str, str] = {}
     for each in _files_of(source):
+        # The older form names its query in the name of the file only.
         forms = (*bank_forms(name_of(each)), _LISTS, _RUBRICS, _FRESHSTACK)
         lines = one_a_line(each, "nuggets")
         records = read_forms(lines, forms, "nuggets")
@@ -583,7 +586,11 @@ def read_intent_weights(source: Source) -> dict[str, dict[str, float]]:
     """
     is_bank = callable(getattr(source, "nuggets", None)) or start_of(source).lstrip().startswith(b"{")
     weights: dict[str, dict[str, float]] = {}
-    for where, query, nugget, weight in (_weights_of_nuggets if is_bank else _weights_of_lines)(source):
+    rows: Iterable[Sequence[Any]] = _weights_of_nuggets(source) if is_bank else ()
+    if not is_bank:
+        lines = read_table(source, "query_id nugget weight")
+        rows = ((f"{name_of(source)}:{line}", *words) for line, words in lines)
+    for where, query, nugget, weight in rows:
         if nugget in weights.setdefault(query, {}):
             raise InputError(
                 f"{where}: nugget {visible(nugget)} of query {visible(query)} has a weight already"
@@ -603,11 +610,6 @@ def weight_of(given: object, where: str) -> float:
             f"{where}: expected a weight from 0 to {_HEAVIEST:,}, found {visible(str(given))!r:.80}"
         )
     return weight
-
-
-def _weights_of_lines(source: Source) -> Iterator[tuple[str, str, str, str]]:
-    for line, (query, nugget, weight) in read_table(source, "query_id nugget weight"):
-        yield f"{name_of(source)}:{line}", query, nugget, weight
 
 
 def _weights_of_nuggets(source: Source) -> Iterator[tuple[str, str, str, float]]:

@@ -78,6 +78,7 @@ ADAPTIVE = ".adaptive.jsonl"  # of the file beside judgements that says what was
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _SHOWN_ERRORS = 10
+_LONGEST_SHOWN = 80  # characters of a line in a message
 _BLOCK = 2**17  # packed bytes read at a time
 _IN_MEMORY = 2**26  # bytes of a stream that are kept without a file
 LOOK = 10  # bytes that tell
@@ -163,6 +164,7 @@ class _Streams(io.RawIOBase):
                 if not packed:
                     return b""
             else:
+                # What it holds already goes out first: one block may unpack to many.
                 packed = self._raw.read(_BLOCK) if self._unpacker.needs_input else b""
                 if self._unpacker.needs_input and not packed:
                     raise EOFError("the last stream breaks off")
@@ -318,6 +320,7 @@ class File(os.PathLike[str]):
         except BaseException:
             stream.close()
             raise
+        # Of more files than that none is kept open: they are opened again to be read.
         if File._waiting >= _MOST_WAITING:
             stream.close()
             return seen
@@ -409,6 +412,7 @@ def _one_with_limits(source: Any, limits: Limits) -> Any:
     if isinstance(source, _KeptStream):
         source.limits = limits
         return source
+    # A stream of text is refused where it is read; what nobody can read asks for nothing.
     if isinstance(source, io.TextIOBase) or not callable(getattr(source, "read", None)):
         return source
     return _LimitedStream(source, name_of(source), limits)
@@ -562,6 +566,7 @@ def first_bytes(source: Source, longest: int | None = None) -> bytes:
         return head(source, longest).removeprefix(BOM)
     stream: Any = getattr(sys.stdin, "buffer", None) if source == STDIN else source
     if not hasattr(stream, "peek") and hasattr(stream, "seekable") and stream.seekable():
+        # A stream that can be moved loses nothing by being read and put back.
         at = stream.tell()
         start = stream.read(2**16)
         stream.seek(at)
@@ -577,6 +582,7 @@ def _opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[
 
         far = _remote.RemoteFile(str(path), until)
         yield cast("IO[bytes]", far)
+        # Ranges of it were fetched one by one, and it may have been replaced meanwhile.
         _refuse_changes(path, far.stamp)
         return
     with (path if isinstance(path, File) else File(path)).opened() as stream:
@@ -783,7 +789,8 @@ def _bad_bytes(content: bytes, limits: Limits) -> str | None:
     return None
 
 
-def quoted(content: bytes, longest: int = 80) -> str:
+def quoted(content: bytes) -> str:
     """Return the text as an error message may show it: short, and with nothing a terminal would obey."""
-    text = content[: 4 * longest].decode("utf-8", "backslashreplace")
-    return repr(text if len(text) <= longest else text[:longest] + "…")
+    # A character has up to four bytes.
+    text = content[: 4 * _LONGEST_SHOWN].decode("utf-8", "backslashreplace")
+    return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…")

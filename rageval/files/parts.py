@@ -124,6 +124,7 @@ def _spans_of(raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain
             at = size * number // count
             raw.seek(at)
             cuts.append(_border(iter(partial(raw.read, _SPAN_LOOK), b""), at, reading, longest))
+    # A long query may hold several of the places, which then have one border.
     ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
     return [_Span(path, *two, stamp, bool(tabbed)) for two in pairwise(ends)]
 

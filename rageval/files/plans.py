@@ -159,6 +159,7 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
                 f" ({_named(strange)}); expected labels of the {len(order):,} that were drawn. Labels"
                 " that were chosen otherwise need --gold-chosen FILE: how likely each was to be chosen"
             )
+        # Only the beginning of the order is a draw: nothing before the last labelled query may be missing.
         last = max((at for at, query in enumerate(order, 1) if query in labelled), default=0)
         passed = [query for query in order[:last] if query not in labelled]
         if passed:
@@ -198,10 +199,14 @@ def sealed(plan: LabelPlan) -> LabelPlan:
     return msgspec.structs.replace(plan, sha=_sha(*_parts(plan)))
 
 
+def is_head(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is the head of a plan, of this form or a later one."""
+    return str(record.get("plan", "")).startswith(FORMAT.partition("/")[0])
+
+
 def is_plan(source: Source) -> bool:
     """Return whether this is a plan, by its first line."""
-    record = first_record(start_of(source))
-    return record is not None and str(record.get("plan", "")).startswith(FORMAT.partition("/")[0])
+    return is_head(first_record(start_of(source)) or {})
 
 
 def plans_of_labels(source: Source) -> Iterator[tuple[int, str]]:
@@ -237,6 +242,7 @@ def read_plan(source: Source) -> LabelPlan:
                 " expected it once"
             )
     plan = msgspec.structs.replace(plan, asked=tuple(query for _, query in asked))
+    # What would be written is compared, so that a key that nobody knows is a change, too.
     if _sha(*_parts(plan)) != sha:
         raise InputError(
             f"{name}: was changed after it was drawn (its content does not have the sha {visible(sha[:12])}"

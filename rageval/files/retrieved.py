@@ -147,6 +147,7 @@ def numbers(source: Source) -> Iterator[_Row]:
     """Yield the rows of `{query: {doc: number}}`, one object in all or one a line."""
     name = name_of(source)
     limits = limits_of(source)
+    # It may be one object from end to end, and so is held as one record.
     text = b"".join(chunks(source, limits.record)).removeprefix(BOM)
     refuse_long(text, f"{name}:1", limits.record)
     _refuse_bom(text, name, 1)

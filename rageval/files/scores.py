@@ -119,6 +119,7 @@ def _from_json(
 
 
 def _row_of(line: _Line, limits: Limits) -> LeaderboardRow:
+    # Either name will do, or both where they agree.
     given = [topic for topic in (line.topic_id, line.query_id) if topic is not None]
     if len(set(map(str, given))) != 1:
         problem = "neither" if not given else "two that differ"
@@ -142,6 +143,7 @@ def _from_columns(
     limits: Limits,
 ) -> Iterator[tuple[int, LeaderboardRow]]:
     rows, complaints = [], Complaints()
+    # The first line decides for all, so that a blank in a name makes no column.
     width = len(fields_of(lines[0][1]))
     for number, line in lines:
         problem = _bad_bytes(line.replace(b"\t", b" "), limits)
@@ -318,6 +320,7 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
             record = {"run_id": row.run_id, "topic_id": row.query_id, "measure": row.measure, "value": value}
             yield msgspec.json.encode(record).decode()
             continue
+        # trec_eval names the run once, in a row before the values.
         if form == "trec_eval" and run != row.run_id:
             if run is not None:
                 raise UsageError(
@@ -468,6 +471,7 @@ def read_baseline(source: Source) -> Baseline:
             f"{name}:1: is a baseline of form {header.baseline}, expected {_FORM}; save it again"
         )
     lines = list(_checked_lines(records, header, name))
+    # A gate would pass on what is left of a file that was cut off.
     if len(lines) != header.questions:
         raise InputError(
             f"{name}: holds {len(lines):,} questions, expected {header.questions:,}, as line 1 says"

@@ -135,6 +135,7 @@ def read_spans(source: Source) -> SpanFile:
     limits = limits_of(source)
     text = b"".join(chunks(source, limits.record))
     refuse_long(text, f"{name}:1", limits.record)
+    # LegalBench-RAG's is one object, and may go over many lines.
     record = first_record(text)
     if (record is not None and _LEGALBENCH in record) or (record is None and b'"snippets"' in text):
         return SpanFile(name, list(_of_tests(name, text, limits)), {})
@@ -163,6 +164,7 @@ def _span(line: _SpanLine, limits: Limits) -> Span:
         identifier(line.query_id, "query_id", limits),
         identifier(line.nugget_id, "nugget_id", limits),
     )
+    # Nothing holds such a nugget, which still is one of its query.
     if line.doc_id is None and line.start is None and line.end is None:
         return Span(query, nugget, grade=0)
     if line.doc_id is None or line.start is None or line.end is None:

@@ -85,6 +85,7 @@ class LineForm(NamedTuple):
             tabbed = self.first_is_tabbed(text.content, reading.comments)
             if tabbed is not None:
                 break
+        # A stream is read once: what was looked at is handed on, too.
         return chain(seen, rest), reading._replace(tabbed=bool(tabbed))
 
     def spans(self, content: bytes, tabbed: bool) -> list[tuple[int, int]]:
@@ -419,16 +420,16 @@ def _parted(content: bytes, width: int, tabbed: bool) -> Columns | None:
     """Return the columns of lines that all have as many fields as they should; None where one has not."""
     lines = content.split(b"\n")
     by_tabs = tabbed and b" " in content
+    rows: Iterable[list[bytes]] = map(bytes.split, lines)
+    if by_tabs:
+        # Between tabs an id may hold blanks; those around it are no part of it.
+        rows = ([part.strip(b" ") for part in line.split(b"\t")] for line in lines)
     try:
         # zip turns rows into columns, and strict refuses rows of different lengths.
-        columns = list(zip(*map(_parts if by_tabs else bytes.split, lines), strict=True))
+        columns = list(zip(*rows, strict=True))
     except ValueError:
         return None
     return columns if len(columns) == width and (not by_tabs or all(map(all, columns))) else None
-
-
-def _parts(line: bytes) -> list[bytes]:
-    return [part.strip(b" ") for part in line.split(b"\t")]
 
 
 def _too_long(content: bytes, columns: Columns, kind: LineForm, limits: Limits) -> bool:
@@ -485,6 +486,7 @@ def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Text:
             of_query[query].append(at)
         numbers.extend(some)
         lines += contents
+    # Lines of a query keep their order among themselves.
     order = list(chain.from_iterable(of_query.values()))
     return Text(b"\n".join([lines[at] for at in order]), array("q", [numbers[at] for at in order]))
 

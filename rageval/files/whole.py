@@ -154,6 +154,7 @@ def read_beside(named: NamedInFile, most: int) -> bytes:
     """Return the content of a file that a file names; `InputError` if it has more than `most` bytes."""
     path = beside(named)
     try:
+        # Looked at once more when it is open: a link may have taken its place.
         with open_regular(path) as stream:
             content = stream.read(most + 1)
     except OSError as error:

@@ -198,6 +198,7 @@ def _descriptor(path: Path) -> int | None:
         if match := re.fullmatch(_OPEN_FILE, place):
             return int(match[1])
         try:
+            # Step by step: a name on the way may be an open file, which no further path leads to.
             link = os.readlink(place)
         except OSError:
             return None
@@ -399,6 +400,7 @@ def unlock(descriptor: int) -> None:
     if sys.platform == "win32":
         import msvcrt
 
+        # The byte that was locked.
         os.lseek(descriptor, 0, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
     else:
