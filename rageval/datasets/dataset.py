@@ -1,4 +1,7 @@
-"""Load data sets by id: ours, those of other packages, and everything that ir_datasets has."""
+"""Data sets by id: ours, those of other packages, and everything that ir_datasets has.
+
+Files that somebody has already can be taken over, where they count as those of a data set of ours.
+"""
 
 from __future__ import annotations
 
@@ -421,8 +424,6 @@ class _DocumentStore:
         # A path may hold a sign that means something in an address, and on Windows it begins with a drive.
         return sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
 
-
-# Files that somebody has already, taken over after they were read.
 
 _READ_THROUGH = ("questions", "qrels", "nuggets", "judgements")
 

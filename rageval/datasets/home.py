@@ -1,4 +1,4 @@
-"""Where files are kept: under the home of ir_datasets, complete or not there at all.
+"""The files of a data set: kept under the home of ir_datasets, complete or not there at all, or else fetched.
 
 What a folder holds is said by its `files.json`, written last; a file that it does not name does not count.
 """
@@ -124,9 +124,6 @@ def locked(folder: Path, waiting: Any = None) -> Iterator[None]:
         finally:
             with suppress(OSError):
                 unlock(stream.fileno())
-
-
-# The files of a data set, from disk or else from the network.
 
 
 def fetch(

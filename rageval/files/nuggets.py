@@ -1,6 +1,9 @@
 """Nuggets: what a good answer holds. AutoNuggetizer's, TREC RAG 2026's, FreshStack's, banks, and rubrics.
 
-The scores that the nuggetizer printed for a run are read here, too, to compare with.
+Banks are NuggetBank v3, NeuCLIR's older form and DRAGUN's rubrics, a file or a line a topic. They are read by
+the rules of Auto-ARGUE: an answer that no document states is left out, and then a question without answers.
+What is left out is counted, so that it can be said; the record itself is kept as it was read, and written
+back without loss. The scores that the nuggetizer printed for a run are read here, too, to compare with.
 
 >>> print(*write_nuggets([Nugget("q1", "0", "It rains.", "vital")], {"q1": "What is the weather?"}))
 {"query":"What is the weather?","qid":"q1","nuggets":[{"text":"It rains.","importance":"vital"}]}
@@ -39,12 +42,6 @@ __all__ = [
     "write_banks",
     "write_nuggets",
 ]
-
-# Banks of nuggets: NuggetBank v3, NeuCLIR's older form, and DRAGUN's rubrics, a file or a line a topic.
-#
-# They are read by the rules of Auto-ARGUE: an answer that no document states is left out, and then a question
-# without answers. What is left out is counted, so that it can be said; the record itself is kept as it was
-# read, and written back without loss.
 
 SCORED = ("OR", "AND")  # what measures know to take together
 _AGGREGATORS = (*SCORED, "NOT", "SUM")

@@ -1,7 +1,7 @@
 """Bytes out of a path, standard input or an open file: unpacked, in chunks that end at a line end.
 
 A stream that can be read once is kept where it has to be read again. What is wrong with the bytes of a text,
-whatever its format, is said here, too.
+whatever its format, is said here, too, and how much a file may ask of us: its limits, which a source carries.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from typing import IO, Any, NamedTuple, cast
 from rageval.errors import InputError, MissingPackage, UsageError
 from rageval.text import visible
 
-# How much a file may ask of us, so that no input can eat the machine; every limit can be raised.
-
+# So that no input can eat the machine; every limit can be raised.
 LARGEST_GRADE = 10**6
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 

@@ -5,6 +5,8 @@ and how likely each was to be drawn; every other line is a query to be labelled,
 to happen. `sha` is the SHA-256 of all that, so a plan that was changed after it was drawn is refused.
 
 Labels that people gave are a random draw only if they begin that order: `LabelPlan.drawn` says so.
+Documents that were asked for because of what was judged before are no draw: a file beside the judgements
+names them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The one way a file is written: it is there whole or not at all, and never takes an input's place.
 
-The exception is a file that cannot be replaced: see `whole_file`.
+The exception is a file that cannot be replaced: see `whole_file`. Where several processes would write, the
+lock of an open file goes with the process that holds it, even when that is killed.
 """
 
 from __future__ import annotations
@@ -356,8 +357,6 @@ def _sync_folder(folder: Path) -> None:
     finally:
         os.close(descriptor)
 
-
-# Locks on open files: they go with the process that holds them, even when it is killed.
 
 _LOCK_PAUSE = 0.2  # seconds between two tries to take a lock
 _TAKEN = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
