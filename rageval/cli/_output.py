@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rageval.errors import OutputError, UsageError
-from rageval.files.cells import csv_line
 from rageval.scoring.basis import in_words, said_of_corrected
 from rageval.scoring.basis import said_of_bases as said_by_measure
-from rageval.showing import Grid, Latex, label_of, latex_lines, latex_table, latex_text, latex_typeset
+from rageval.showing import (
+    Grid,
+    Latex,
+    csv_line,
+    label_of,
+    latex_lines,
+    latex_table,
+    latex_text,
+    latex_typeset,
+)
 from rageval.showing import table_lines as drawn
 from rageval.text import visible
 from rageval.version import __version__

@@ -33,7 +33,7 @@ from rageval.cli._output import (
 )
 from rageval.cli.score import score as score_command
 from rageval.errors import UsageError
-from rageval.files.cells import csv_line
+from rageval.showing import csv_line
 from rageval.text import visible
 
 if TYPE_CHECKING:

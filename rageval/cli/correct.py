@@ -11,7 +11,7 @@ import click
 
 from rageval.cli._options import Command, shared
 from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines
-from rageval.files.cells import csv_line
+from rageval.showing import csv_line
 
 if TYPE_CHECKING:
     from rageval.comparison.correcting import CorrectedMeasure

@@ -5,5 +5,5 @@ is said of them: `answers`, `judgements`, `foreign_judgements` (as tracks and ot
 is asked and should be found: `questions`, `nuggets`, `spans`. What is made of scores: `scores`; and `plans`
 of what people shall label. What these share: `opening` and `_remote` (bytes out of anything), `start` and
 `kinds` (what a file is), `jsonl` (JSON lines in several formats), `objects` (tables in memory), `whole`
-(small files), `parts` (a run's file cut for several workers), `cells` and `writing`.
+(small files), `parts` (a run's file cut for several workers) and `writing`.
 """
