@@ -24,7 +24,7 @@ MOST_MEGABYTES = 300.0
 PAGE = 1500  # characters of a page; real ones have a hundred times as many
 OURS = (
     "import sys; from pathlib import Path; from rageval.datasets.{module} import {what}\n"
-    "from rageval.files.limits import DEFAULT\n"
+    "from rageval.files.opening import DEFAULT\n"
     "print(sum(1 for _ in {what}([Path(sys.argv[1])], DEFAULT)))"
 )
 LOOPS = {

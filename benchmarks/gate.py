@@ -19,7 +19,7 @@ import numpy as np
 
 from rageval.comparison.gate_results import BLOCK, SHIP, GateSettings, GateSide
 from rageval.comparison.gating import gate
-from rageval.files.baselines import BaselineHeader
+from rageval.files.scores import BaselineHeader
 from rageval.measures import builtin
 from rageval.scoring.scores import Score, Scores
 from rageval.statistics import bootstrap

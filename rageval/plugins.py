@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 # What is asked for below and made above: imports go one way, and nothing else points the other way.
 _ABOVE = {
-    "data set": "rageval.datasets.standing:standing_for",  # scoring takes the id of one for nuggets
+    "data set": "rageval.datasets.ids:standing_for",  # scoring takes the id of one for nuggets
     "figure": "rageval.comparison.plots:figure_of_scores",  # of scores
     "figure of findings": "rageval.comparison.plots:_figure_of_findings",
     "guest": "rageval.interop:_guest",  # a measure of ours as one of ir_measures'
     "log": "rageval.logs.readers:tool_of",  # whose log a file is that is of no kind of ours
-    "papers of a data set": "rageval.datasets.loading:papers_of",
+    "papers of a data set": "rageval.datasets.dataset:papers_of",
     "parts": "rageval.parallel._divided:in_parts",  # a run that an executor's workers read
 }
 

@@ -14,8 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from rageval.errors import InputError
-from rageval.files.named import NamedInFile, beside
-from rageval.files.whole import read_whole
+from rageval.files.whole import NamedInFile, beside, read_whole
 from rageval.names import suggestion
 from rageval.text import visible
 

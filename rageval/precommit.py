@@ -62,7 +62,7 @@ def validated(path: str) -> Iterator[str]:
 
 def held_against_policy(path: str) -> Iterator[str]:
     """Yield where a baseline is not whole, or not made by the measures and rules of the policy."""
-    from rageval.files.baselines import read_baseline
+    from rageval.files.scores import read_baseline
 
     header = read_baseline(path).header
     policy = find_policy()

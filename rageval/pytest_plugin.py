@@ -274,7 +274,7 @@ class _Recorded:
             return self._not_gated(
                 f"{baseline} is not there; rageval gate {place} --save-baseline {baseline}"
             )
-        from rageval.files.baselines import read_baseline
+        from rageval.files.scores import read_baseline
 
         known = {line.query_id for line in read_baseline(baseline).lines}
         # Whoever runs a few tests asked few questions; a test that ran and recorded nothing is no such one.

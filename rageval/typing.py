@@ -27,7 +27,7 @@ from rageval.options import (
 if TYPE_CHECKING:
     import ir_measures
 
-    from rageval.datasets.loading import Dataset
+    from rageval.datasets.dataset import Dataset
     from rageval.files.judgements import JudgementTable
     from rageval.measures.base import Measure
     from rageval.measures.foreign import ForeignMeasure

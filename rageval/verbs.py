@@ -167,7 +167,7 @@ def gate(
     ('ship', [0.0])
     """
     from rageval.comparison import GateSettings, gate_sides, gating
-    from rageval.files.baselines import read_baseline
+    from rageval.files.scores import read_baseline
     from rageval.measures.parsing import parse_measure
     from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
     from rageval.scoring.evaluation import Evaluator, Runs
@@ -510,7 +510,7 @@ def _top(run: Any, depth: int) -> list[tuple[str, str]]:
 
 def _file(source: Any, what: str) -> Any:
     """Return records and frames as a file, the id of a data set as the data set, anything else as it is."""
-    from rageval.datasets.standing import standing_for
+    from rageval.datasets.ids import standing_for
     from rageval.files.jsonl import in_memory
 
     if isinstance(source, str | os.PathLike):

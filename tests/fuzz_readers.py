@@ -104,7 +104,7 @@ def _reports(content: bytes) -> None:
     from rageval.checking.repairs import repaired
     from rageval.checking.tracks import track_named
     from rageval.errors import InputError
-    from rageval.files.reports import read_reports, write_reports
+    from rageval.files.answers import read_reports, write_reports
 
     for name in ("report", "ragtime25", "dragun25", "dragun25-questions", "biogen25-a", "biogen25-b"):
         bounds = track_named(name).bounds
@@ -123,7 +123,7 @@ def _reports(content: bytes) -> None:
 def _leaderboard(content: bytes) -> None:
     """Read it, write it in each form, and read that: the same rows."""
     from rageval.errors import InputError, UsageError
-    from rageval.files.leaderboards import FORMS, read_leaderboard, write_leaderboard
+    from rageval.files.scores import FORMS, read_leaderboard, write_leaderboard
 
     rows = read_leaderboard(_file(content))
     for form in FORMS:
@@ -256,7 +256,6 @@ def main(reader: str, options: list[str]) -> None:
         import rageval.files.answers
         import rageval.files.nuggets
         import rageval.files.questions
-        import rageval.files.reports
         import rageval.files.retrieved
         import rageval.judges.material
         import rageval.judges.models._anthropic

@@ -22,9 +22,9 @@ from rageval import __main__ as program
 from rageval.building.collection import setting_of
 from rageval.cli import _output, main
 from rageval.conformance import _process
-from rageval.datasets import _home
+from rageval.datasets import home
 from rageval.errors import OutputError, UsageError
-from rageval.files import locking, writing
+from rageval.files import writing
 from rageval.files.opening import is_remote
 from rageval.judges import store
 from rageval.judges.models import model_named
@@ -132,11 +132,11 @@ def test_one_process_at_a_time_on_windows_too(
     locks, told = Msvcrt(), []
     monkeypatch.setitem(sys.modules, "msvcrt", locks)
     monkeypatch.setitem(sys.modules, "fcntl", None)
-    first = _home.locked(tmp_path)
+    first = home.locked(tmp_path)
     first.__enter__()
     tries = iter([lambda: None, lambda: first.__exit__(None, None, None)])
-    monkeypatch.setattr(locking.time, "sleep", lambda seconds: next(tries)())
-    with _home.locked(tmp_path, lambda: told.append("waiting")):
+    monkeypatch.setattr(writing.time, "sleep", lambda seconds: next(tries)())
+    with home.locked(tmp_path, lambda: told.append("waiting")):
         assert len(locks.held) == 1
     assert (told, locks.held, list(tries)) == (["waiting"], {}, [])
 

@@ -21,11 +21,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from rageval.cli._output import md_code, md_line, md_lines, table_lines
-from rageval.files.cells import csv_line
 from rageval.measures.parsing import parse_measure
 from rageval.pages.page import read_report
 from rageval.scoring.scores import Score, Scores
-from rageval.showing import latex_lines, latex_text
+from rageval.showing import csv_line, latex_lines, latex_text
 from rageval.text import visible
 from test_bad_input import command
 

@@ -41,15 +41,13 @@ from rageval.building.pools import (
     unjudged,
 )
 from rageval.errors import InputError, UsageError
-from rageval.files.cells import tab_line
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import EXPECTED, GRADED, JudgementLine, JudgementTable, judgement_line
-from rageval.files.named import NamedInFile, beside
 from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.files.opening import Source, name_of
 from rageval.files.questions import read_questions
 from rageval.files.trec import qrel_lines
-from rageval.files.whole import opened_file, read_whole
+from rageval.files.whole import NamedInFile, beside, opened_file, read_whole
 from rageval.files.writing import file_names, refuse_place, write_lines
 from rageval.judges.base import Model, Usage
 from rageval.judges.budget import Budget, cost, estimate
@@ -61,6 +59,7 @@ from rageval.names import near_misses
 from rageval.records import Nugget, Qrel, Question
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_run
+from rageval.showing import tab_line
 from rageval.text import problem_of_id, visible, written_out
 from rageval.version import __version__
 

@@ -24,15 +24,12 @@ from rageval.checking.runs import (
 from rageval.checking.tracks import numbered_lines, row_of, track_named, validate_answers
 from rageval.errors import InputError
 from rageval.files.answers import answer_forms
-from rageval.files.banks import SCORED, left_out
 from rageval.files.foreign_judgements import read_judged
 from rageval.files.jsonl import read_forms, read_records
 from rageval.files.judgements import EXPECTED, EXPECTED_ASSIGNMENT, Assignment, JudgementLine, JudgementTable
 from rageval.files.judgements import GRADED as OF_WORTH
 from rageval.files.kinds import start_of_file, told, told_by
-from rageval.files.leaderboards import ALL as OVERALL
-from rageval.files.leaderboards import UntoldForm, is_leaderboard, read_leaderboard
-from rageval.files.nuggets import numbered_banks
+from rageval.files.nuggets import SCORED, left_out, numbered_banks
 from rageval.files.opening import (
     BOM,
     head,
@@ -41,6 +38,8 @@ from rageval.files.opening import (
     name_of,
     noted,
 )
+from rageval.files.scores import ALL as OVERALL
+from rageval.files.scores import UntoldForm, is_leaderboard, read_leaderboard
 from rageval.files.start import RUNS as OF_RUNS
 from rageval.files.trec import (
     PLAIN,
@@ -258,7 +257,7 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
 
         known.documents = {doc: 1 for doc, _ in passages_in(path)}
     elif kind == CLAIMS:
-        from rageval.files.claims import read_claims
+        from rageval.files.answers import read_claims
 
         known.queries = {found.query_id: 1 for found in read_claims(path)}
     elif kind == POOL:

@@ -53,7 +53,7 @@ class Inputs:
 
 def ids_of_datasets(inputs: Inputs, options: Scoring) -> list[str]:
     """Return the ids of all data sets that were named, as judgements or for an option."""
-    from rageval.datasets.loading import Dataset
+    from rageval.datasets.dataset import Dataset
 
     named = [
         each for value in vars(options).values() for each in (value if isinstance(value, tuple) else [value])
@@ -216,7 +216,7 @@ def _source(word: str) -> Any:
 
 def _place_name(word: str, inputs: Inputs) -> None:
     """Take a word that is no file for a measure, or for the id of a data set."""
-    from rageval.datasets.standing import dataset_of, looks_like_id
+    from rageval.datasets.ids import dataset_of, looks_like_id
     from rageval.errors import MeasureError
     from rageval.measures.parsing import spelled
 
@@ -334,7 +334,7 @@ def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Seque
         require_groups(groups, queries, field)
         return groups
     known = [questions] if questions else [source for source in sources if _tells(source)]
-    from rageval.datasets.standing import dataset_of, looks_like_id
+    from rageval.datasets.ids import dataset_of, looks_like_id
 
     # A field may hold a slash, too: only where no file has it is the word an id.
     if not questions and looks_like_id(field) and not any(field in fields_of(source) for source in known):

@@ -19,7 +19,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rageval.files.limits import Limits
+    from rageval.files.opening import Limits
     from rageval.files.trec import Reading
     from rageval.judges.panel import Settings
 
@@ -50,7 +50,7 @@ class FileOrId(click.ParamType):  # type: ignore[type-arg]
         """Return the word itself, or a data set that stands for a file."""
         if "/" not in str(value):  # no id, and nothing to import for it
             return value
-        from rageval.datasets.standing import standing_for
+        from rageval.datasets.ids import standing_for
 
         return standing_for(value, self.what)
 
@@ -409,7 +409,7 @@ def _put_limits(ctx: click.Context) -> None:
     words = ctx.params[option.name or ""] if option is not None else ()
     if not words:
         return
-    from rageval.files.limits import DEFAULT
+    from rageval.files.opening import DEFAULT
 
     limits = DEFAULT.changed(words)
     for param in ctx.command.params:

@@ -12,10 +12,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from rageval.errors import OutputError, UsageError
-from rageval.files.cells import csv_line
 from rageval.scoring.basis import in_words, said_of_corrected
 from rageval.scoring.basis import said_of_bases as said_by_measure
-from rageval.showing import Grid, Latex, label_of, latex_lines, latex_table, latex_text, latex_typeset
+from rageval.showing import (
+    Grid,
+    Latex,
+    csv_line,
+    label_of,
+    latex_lines,
+    latex_table,
+    latex_text,
+    latex_typeset,
+)
 from rageval.showing import table_lines as drawn
 from rageval.text import visible
 from rageval.version import __version__
@@ -25,7 +33,7 @@ if TYPE_CHECKING:
 
     from rageval.comparison import Settings
     from rageval.comparison.intervals import Slice
-    from rageval.files.leaderboards import Form
+    from rageval.files.scores import Form
     from rageval.scoring.scores import Score, Scores
 
 
@@ -346,7 +354,7 @@ def _in_form(form: Form) -> Callable[[list[Scores], Layout], Iterator[str]]:
     """Return what writes a leaderboard in this form: values at full precision, whatever `--places`."""
 
     def lines(results: list[Scores], layout: Layout) -> Iterator[str]:
-        from rageval.files.leaderboards import LeaderboardRow, write_leaderboard
+        from rageval.files.scores import LeaderboardRow, write_leaderboard
 
         values = _values(results, layout)
         rows = (LeaderboardRow(row.run, row.query, row.measure, row.value) for row in values)

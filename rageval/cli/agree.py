@@ -16,7 +16,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.comparison.passport import Judged, OneJudge, Parting, Passport
-    from rageval.files.leaderboards import Form
+    from rageval.files.scores import Form
 
 _STYLES = ("table", "md", "json")
 _LONGEST = 120  # characters of reasons in a table
@@ -173,7 +173,7 @@ def _alike(
 
 def _boards(files: tuple[str, str], forms: tuple[Form, ...]) -> tuple[Any, Any]:
     """Read both leaderboards; topics of one that can be told tell those of the other."""
-    from rageval.files.leaderboards import ALL, UntoldForm, read_leaderboard
+    from rageval.files.scores import ALL, UntoldForm, read_leaderboard
 
     if len(forms) > 2:
         raise UsageError("--form: expected it once for both leaderboards, or twice")

@@ -14,9 +14,8 @@ from rageval import options as opt
 from rageval.cli._options import Command, OfLabels, end_if_biased, takes_options
 from rageval.cli._output import beneath, md_lines, on_terminal, print_lines, table_lines
 from rageval.errors import InputError, UsageError
-from rageval.files.cells import csv_line
 from rageval.scoring.basis import basis_of, basis_of_gold, in_words, said_of_bases
-from rageval.showing import latex_lines
+from rageval.showing import csv_line, latex_lines
 from rageval.text import visible
 
 if TYPE_CHECKING:

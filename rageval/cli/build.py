@@ -183,7 +183,7 @@ def _qrels(
         )
     _deliver(qrel_lines(found.qrels), output)
     if found.stopped and output is not None:
-        from rageval.files.adaptive import note_asked
+        from rageval.files.plans import note_asked
 
         asked = {(row.query_id, row.doc_id): dict[str, int]() for row in found.qrels}
         note_asked(output, asked, "; ".join(found.stopped))

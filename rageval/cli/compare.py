@@ -33,8 +33,8 @@ from rageval.cli._output import (
     wrapped,
 )
 from rageval.errors import UsageError
-from rageval.files.cells import csv_line
 from rageval.options import settings_from
+from rageval.showing import csv_line
 from rageval.text import visible
 
 if TYPE_CHECKING:

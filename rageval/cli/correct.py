@@ -13,7 +13,7 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
 from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines
-from rageval.files.cells import csv_line
+from rageval.showing import csv_line
 
 if TYPE_CHECKING:
     from rageval.comparison.correcting import CorrectedMeasure

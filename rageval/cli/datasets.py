@@ -17,7 +17,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.datasets.catalogue import Benchmark, Spec
-    from rageval.datasets.loading import Dataset
+    from rageval.datasets.dataset import Dataset
 
 
 _WHAT = ("docs", "queries", "qrels", "nuggets", "answers")
@@ -46,7 +46,7 @@ def datasets(ctx: click.Context, /) -> None:
 def _show(dataset: str) -> None:
     """Show what ID is: its content, licence, citation, and where its files come from."""
     from rageval.datasets.catalogue import find, known
-    from rageval.datasets.loading import load
+    from rageval.datasets.dataset import load
 
     pair = find(dataset)
     if pair is None:
@@ -79,14 +79,12 @@ def _fetch(
     allow_http: Annotated[bool, opt.Option("Allow addresses without encryption.")] = False,
 ) -> None:
     """Download ID ahead of time. A download that was interrupted continues."""
-    from rageval.datasets import fetching
+    from rageval.datasets import home
     from rageval.datasets.catalogue import found
 
     accept = accept_license or _accepted_here(dataset)
-    fetching.fetch(
-        dataset, only or None, accept_license=accept, again=again, transport=_transport(allow_http)
-    )
-    print_lines([f"{dataset}: {fetching.place_of(found(dataset)[1])}"])
+    home.fetch(dataset, only or None, accept_license=accept, again=again, transport=_transport(allow_http))
+    print_lines([f"{dataset}: {home.place_of(found(dataset)[1])}"])
 
 
 @datasets.command("import")
@@ -103,7 +101,7 @@ def _import(
     limits: opt.Limits = (),
 ) -> None:
     """Take over files that you have: official ones, Hugging Face parquet, JSON lines."""
-    from rageval.datasets.importing import import_files
+    from rageval.datasets.dataset import import_files
 
     taken = import_files(dataset, paths, role=role, limits=limits)
     print_lines(f"{dataset}: {name}: {path}" for name, found in taken.items() for path in found)
@@ -125,7 +123,7 @@ def _export(
     limits: opt.Limits = (),
 ) -> None:
     """Print a part of ID as ir_datasets exports it, nuggets as AutoNuggetizer, answers as questions."""
-    from rageval.datasets.exporting import exported
+    from rageval.datasets.exports import exported
 
     print_lines(exported(_loaded(dataset, accept_license, limits), what, style))
 
@@ -147,7 +145,7 @@ def _check(
 
     Where ir_datasets has the same set under an id of its own, topics and judgements are compared.
     """
-    from rageval.datasets.exporting import checked, compared
+    from rageval.datasets.exports import checked, compared
 
     loaded = _loaded(dataset, accept_license, limits)
     counts = checked(loaded)
@@ -166,7 +164,7 @@ def _leaderboard(files: tuple[str, ...]) -> None:
 
 
 def _loaded(dataset: str, accept_license: bool, limits: tuple[str, ...]) -> Dataset:
-    from rageval.datasets.loading import load
+    from rageval.datasets.dataset import load
 
     return load(dataset, accept_license=accept_license or _accepted_here(dataset), limits=limits)
 
@@ -182,7 +180,7 @@ def _accepted_here(dataset: str) -> bool:
     import sys
 
     from rageval.datasets.catalogue import find
-    from rageval.datasets.fetching import is_accepted, is_on_disk
+    from rageval.datasets.home import is_accepted, is_on_disk
 
     pair = find(dataset)
     if pair is None or not pair[0].terms or is_accepted(pair[0]) or is_on_disk(dataset):
@@ -197,7 +195,7 @@ def _accepted_here(dataset: str) -> bool:
 
 def _listing() -> Iterator[str]:
     from rageval.datasets.catalogue import benchmarks, known
-    from rageval.datasets.fetching import is_on_disk
+    from rageval.datasets.home import is_on_disk
     from rageval.plugins import plugin_names
 
     rows = [("id", "size", "licence", "holds", "on disk")]
@@ -215,8 +213,8 @@ def _listing() -> Iterator[str]:
 
 
 def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
-    from rageval.datasets.fetching import is_on_disk, place_of
-    from rageval.datasets.loading import known_there
+    from rageval.datasets.dataset import known_there
+    from rageval.datasets.home import is_on_disk, place_of
 
     yield spec.id
     yield f"what       {spec.summary}"
@@ -254,7 +252,7 @@ def _is_there(dataset: str) -> bool:
 
 def _size(spec: Spec) -> str:
     """Return what is on disk, else what its publishers say."""
-    from rageval.datasets.fetching import amount, is_on_disk, size_on_disk
+    from rageval.datasets.home import amount, is_on_disk, size_on_disk
 
     if is_on_disk(spec.id):
         return amount(size_on_disk(spec))

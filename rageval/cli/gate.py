@@ -263,7 +263,7 @@ class _GateInput:
 
 def _save(side: GateSide, path: Path) -> None:
     from rageval.comparison.gate_sides import saved
-    from rageval.files.baselines import baseline_lines
+    from rageval.files.scores import baseline_lines
     from rageval.files.writing import whole_file
 
     baseline = saved(side, _today())
@@ -284,7 +284,7 @@ def _today() -> str:
 def _report(found: _GateInput, options: Options) -> GateReport:
     from rageval.comparison.gate_sides import baseline_side
     from rageval.comparison.gating import gate as decided
-    from rageval.files.baselines import read_baseline
+    from rageval.files.scores import read_baseline
 
     baseline = read_baseline(options.baseline or "")
     side = baseline_side(baseline, found.side)

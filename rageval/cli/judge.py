@@ -429,7 +429,7 @@ def _claims(
     rubric: Rubric, material: Material, judge: str, settings: Settings, failed: Counter[str]
 ) -> Iterator[str]:
     """Yield the claims of every answer and gold answer, taken apart by one judge."""
-    from rageval.files.claims import write_claims
+    from rageval.files.answers import write_claims
     from rageval.judges.panel import claims_by
 
     claims, lost = claims_by(judge, rubric, material, settings)

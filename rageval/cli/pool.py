@@ -129,7 +129,7 @@ _Listed = tuple[Iterable[str], list[str]]  # documents as lines of a pool, and w
 def _by_bounds(measure: Measure, runs: tuple[str, ...], judged: Any, options: NextOptions) -> _Listed:
     """Return what can turn a pair round, whatever all others are."""
     from rageval.building.adaptive import next_batch
-    from rageval.files.adaptive import note_asked
+    from rageval.files.plans import note_asked
     from rageval.scoring.evaluation import Evaluator
     from rageval.scoring.sources import run_name, run_source
 
@@ -146,7 +146,7 @@ def _by_claim(measure: Measure, runs: tuple[str, ...], judged: Any, options: Nex
     from rageval.building import pool_lines
     from rageval.comparison.next_documents import next_until
     from rageval.comparison.until import until_of
-    from rageval.files.adaptive import note_asked, note_claim
+    from rageval.files.plans import note_asked, note_claim
     from rageval.scoring.sources import as_qrels
 
     depth = options.depth or measure.k

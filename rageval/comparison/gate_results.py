@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from rageval.comparison.results import Settings
 from rageval.errors import UsageError
-from rageval.files.baselines import BaselineHeader
+from rageval.files.scores import BaselineHeader
 from rageval.options import Block, Interval, JudgeChanged, Population, refuse_other_words
 from rageval.scoring.scores import Scores
 from rageval.showing import Displayed, Grid

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from rageval.comparison.gate_results import GateSide
 from rageval.errors import MissingJudgements, UsageError
-from rageval.files.baselines import Baseline, BaselineHeader, BaselineLine
 from rageval.files.judgements import STOPPED
+from rageval.files.scores import Baseline, BaselineHeader, BaselineLine
 from rageval.scoring.answers import without_value
 from rageval.scoring.gold import People, why_lost
 from rageval.scoring.scores import ADAPTIVELY, Score, Scores

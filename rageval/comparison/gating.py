@@ -40,8 +40,8 @@ from rageval.comparison.gate_results import (
 from rageval.comparison.intervals import FEW
 from rageval.comparison.results import Pair
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
-from rageval.files.baselines import BaselineHeader
 from rageval.files.plans import Look
+from rageval.files.scores import BaselineHeader
 from rageval.measures.base import LOWER, NEITHER, Measure
 from rageval.scoring.basis import NO_WINNER, WORDS, by_whom, is_judge
 from rageval.scoring.likeness import IDENTICAL

@@ -11,7 +11,7 @@ import numpy as np
 
 from rageval.comparison.intervals import _has_interval, _sample
 from rageval.errors import InputError, MeasureError, MissingPackage, UsageError
-from rageval.files.leaderboards import ALL, LeaderboardRow
+from rageval.files.scores import ALL, LeaderboardRow
 from rageval.measures.base import HIGHER, LOWER
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Scores
@@ -94,7 +94,7 @@ def compare_leaderboards(
     Parameters
     ----------
     truth, judge
-        Rows of `rageval.files.leaderboards.read_leaderboard`, or of `rows_of_scores`.
+        Rows of `rageval.files.scores.read_leaderboard`, or of `rows_of_scores`.
     measures
         Only pairs in which one of these occurs. Without: measures that both have, each with itself; if there
         are none, each of one with each of the other.

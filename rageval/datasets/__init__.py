@@ -14,12 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval.datasets._registering import register
-    from rageval.datasets.fetching import fetch
-    from rageval.datasets.importing import import_files
-    from rageval.datasets.loading import load
+    from rageval.datasets._ir_datasets import register
+    from rageval.datasets.dataset import import_files, load
+    from rageval.datasets.home import fetch
 
-_HOME = {"fetch": "fetching", "import_files": "importing", "load": "loading", "register": "_registering"}
+_HOME = {"fetch": "home", "import_files": "dataset", "load": "dataset", "register": "_ir_datasets"}
 
 __all__ = ["fetch", "import_files", "load", "register"]
 

@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 import msgspec
 
-from rageval.datasets._reading import Reader
+from rageval.datasets._reader import _LENIENT, Reader
 from rageval.datasets._records import CragQuery, WebPage
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, read_records
@@ -58,18 +58,14 @@ def documents(paths: Sequence[File]) -> Iterator[WebPage]:
         for source in _sources(paths, stack):
             for _, line in read_records(source, _Pages, _EXPECTED):
                 for at, page in enumerate(line.search_results):
-                    yield _web_page(f"{line.interaction_id}/{at}", page)
-
-
-def _web_page(name: str, page: _Page) -> WebPage:
-    return WebPage(
-        name,
-        page.page_result or "",
-        page.page_name or "",
-        page.page_url or "",
-        page.page_snippet or "",
-        "".join(words(page.page_last_modified)),
-    )
+                    yield WebPage(
+                        f"{line.interaction_id}/{at}",
+                        page.page_result or "",
+                        page.page_name or "",
+                        page.page_url or "",
+                        page.page_snippet or "",
+                        "".join(words(page.page_last_modified)),
+                    )
 
 
 def query(question: Question) -> CragQuery:
@@ -90,7 +86,6 @@ READER = Reader(
 
 
 _CHUNK = 2**18
-_LENIENT = 64 * 2**20
 
 
 class _JoinedParts(io.RawIOBase):
@@ -161,17 +156,14 @@ class _Unpacked:
                 break
             self._total += len(block)
             size -= len(block)
-            self._refuse_bombs()
+            most = max(_LENIENT, self._limits.ratio * self._packed.count)
+            if self._total > min(most, self._limits.unpacked):
+                raise InputError(
+                    f"{self._packed.name}: unpacks to {self._total:,} bytes and more (a decompression bomb?);"
+                    " raise it with --limit ratio=… or unpacked=…"
+                )
             blocks.append(block)
         return b"".join(blocks)
-
-    def _refuse_bombs(self) -> None:
-        most = max(_LENIENT, self._limits.ratio * self._packed.count)
-        if self._total > min(most, self._limits.unpacked):
-            raise InputError(
-                f"{self._packed.name}: unpacks to {self._total:,} bytes and more (a decompression bomb?);"
-                " raise it with --limit ratio=… or unpacked=…"
-            )
 
 
 def _members(packed: _JoinedParts, suffix: str) -> Iterator[IO[bytes]]:
@@ -179,7 +171,7 @@ def _members(packed: _JoinedParts, suffix: str) -> Iterator[IO[bytes]]:
 
     Nothing is extracted, so where a member says it belongs does not matter.
     """
-    found = False
+    has_member = False
     try:
         # "r|": in one pass, as the parts cannot be gone back in.
         with tarfile.open(fileobj=cast("Any", _Unpacked(packed)), mode="r|") as archive:
@@ -187,21 +179,17 @@ def _members(packed: _JoinedParts, suffix: str) -> Iterator[IO[bytes]]:
                 name = member.name.rpartition("/")[2]
                 # Archives made on a Mac hold twins "._name", which are no data.
                 if member.isreg() and name.endswith(suffix) and not name.startswith("."):
-                    found = True
-                    yield with_limits(_member(archive, member, f"{packed.name}:{name}"), packed.limits)
+                    has_member = True
+                    stream = archive.extractfile(member)
+                    if stream is None:
+                        raise InputError(f"{packed.name}:{name}: expected a file, found {member.type!r}")
+                    yield with_limits(_NamedMember(stream, f"{packed.name}:{name}"), packed.limits)
     except (tarfile.TarError, ValueError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{packed.name}: is damaged, or no tar.bz2: {error}") from None
-    if not found:
+    if not has_member:
         raise InputError(f"{packed.name}: expected a file *{suffix} in the archive, found none")
-
-
-def _member(archive: tarfile.TarFile, member: tarfile.TarInfo, name: str) -> IO[bytes]:
-    stream = archive.extractfile(member)
-    if stream is None:
-        raise InputError(f"{name}: expected a file, found {member.type!r}")
-    return _NamedMember(stream, name)
 
 
 class _NamedMember(io.BufferedReader):

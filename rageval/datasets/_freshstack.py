@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from rageval.datasets import _reading
-from rageval.datasets._reading import Reader
+from rageval.datasets._reader import Reader, lines, records
 from rageval.datasets._records import Document, StackOverflowQuery
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, identifier
-from rageval.files.limits import Limits
 from rageval.files.nuggets import read_nuggets
-from rageval.files.opening import File, limits_of
+from rageval.files.opening import File, Limits, limits_of
 from rageval.files.questions import read_questions
 from rageval.records import Nugget, Qrel, Question
 
@@ -41,13 +39,13 @@ class _Chunk(msgspec.Struct):
 def questions(paths: Sequence[File]) -> Iterator[Question]:
     """Yield the questions, each with its accepted answer."""
     for path in paths:
-        yield from read_questions(_reading.lines(path, _COLUMNS))
+        yield from read_questions(lines(path, _COLUMNS))
 
 
 def nuggets(paths: Sequence[File]) -> Iterator[Nugget]:
     """Yield the nuggets of every question."""
     for path in paths:
-        yield from read_nuggets(_reading.lines(path, _COLUMNS))
+        yield from read_nuggets(lines(path, _COLUMNS))
 
 
 def qrels(paths: Sequence[File]) -> Iterator[Qrel]:
@@ -57,7 +55,7 @@ def qrels(paths: Sequence[File]) -> Iterator[Qrel]:
     FreshStack's own loader.
     """
     for path in paths:
-        for question in _reading.records(path, _JudgedQuestion, ("query_id", "nuggets"), _EXPECTED):
+        for question in records(path, _JudgedQuestion, ("query_id", "nuggets"), _EXPECTED):
             try:
                 yield from _judgements(question, limits_of(path))
             except msgspec.ValidationError as error:
@@ -76,7 +74,7 @@ def _judgements(question: _JudgedQuestion, limits: Limits) -> Iterator[Qrel]:
 def documents(paths: Sequence[File]) -> Iterator[Document]:
     """Yield the chunks of the repositories."""
     for path in paths:
-        for chunk in _reading.records(path, _Chunk, ("_id", "text", "title"), "{_id, text, title}"):
+        for chunk in records(path, _Chunk, ("_id", "text", "title"), "{_id, text, title}"):
             yield Document(str(chunk.id), chunk.text, chunk.title or "")
 
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rageval.datasets import _reading
-from rageval.datasets._reading import Reader
+from rageval.datasets._reader import Reader, lines
 from rageval.datasets._records import Document, LiveRagQuery
 from rageval.errors import InputError
 from rageval.files.jsonl import Id, read_records
@@ -45,8 +44,8 @@ def questions(paths: Sequence[File]) -> Iterator[Question]:
     """Yield the questions, each with its answer and the documents that hold it."""
     for path in paths:
         supporting = {str(known.index): _supporting(known, path) for known in _known(path)}
-        for question in read_questions(_reading.lines(path, (), _mended)):
-            texts = tuple((found.doc_id, found.content) for found in supporting[question.query_id])
+        for question in read_questions(lines(path, (), _mended)):
+            texts = tuple((document.doc_id, document.content) for document in supporting[question.query_id])
             yield question._replace(documents=texts)
 
 
@@ -55,17 +54,17 @@ def documents(paths: Sequence[File]) -> Iterator[Document]:
     seen: set[str] = set()
     for path in paths:
         for known in _known(path):
-            for found in _supporting(known, path):
-                if found.doc_id not in seen:
-                    seen.add(found.doc_id)
-                    yield Document(found.doc_id, found.content)
+            for document in _supporting(known, path):
+                if document.doc_id not in seen:
+                    seen.add(document.doc_id)
+                    yield Document(document.doc_id, document.content)
 
 
 def qrels(paths: Sequence[File]) -> Iterator[Qrel]:
     """Yield the documents that a question was made from, as relevant."""
     for path in paths:
         for known in _known(path):
-            for name in dict.fromkeys(found.doc_id for found in _supporting(known, path)):
+            for name in dict.fromkeys(document.doc_id for document in _supporting(known, path)):
                 yield Qrel(str(known.index), name, 1)
 
 
@@ -80,7 +79,7 @@ def nuggets(paths: Sequence[File]) -> Iterator[Nugget]:
 
 
 def _known(path: File) -> Iterator[_Known]:
-    source = _reading.lines(path, (), _mended)
+    source = lines(path, (), _mended)
     return (known for _, known in read_records(source, _Known, _EXPECTED))
 
 

@@ -13,6 +13,18 @@ from rageval.errors import InputError
 from rageval.text import visible
 
 HUB = "https://huggingface.co"
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+# Ids and names come from manifests and command lines: none may climb out of the folder.
+def plain(part: str, whole: str) -> str:
+    """Return a part of a path that can be nothing but a name."""
+    if not _PLAIN.fullmatch(part):
+        raise InputError(
+            f"{whole!r}: expected names of letters, digits, '.', '_' and '-' that begin with a letter or a"
+            f" digit, found {part[:80]!r}"
+        )
+    return part
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,6 +63,14 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Return the source with `{topic}` and the like filled in."""
         filled = {name: getattr(self, name).format(**parts) for name in ("url", "repo", "folder", "match")}
         return msgspec.structs.replace(self, **filled)
+
+
+class KeptFile(msgspec.Struct, frozen=True):
+    """A file that is there: what it is called, and what it was when it arrived."""
+
+    name: str
+    size: int
+    sha256: str
 
 
 class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -122,7 +142,7 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `nuggets_in_qrels` says whether the second column of its judgements names a nugget; `judges` are the
     models that judged the documents of all its data sets; `reader` is the module that reads its files, if not
-    that of its name.
+    that of its name, and behind a colon which of its readers does, if not `READER`.
     """
 
     name: str
@@ -156,8 +176,8 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def benchmarks() -> tuple[Benchmark, ...]:
     """Return the benchmarks that rageval knows."""
     folder = files("rageval.datasets") / "sources"
-    found = sorted((path for path in folder.iterdir() if path.name.endswith(".toml")), key=lambda p: p.name)
-    return tuple(msgspec.toml.decode(path.read_bytes(), type=Benchmark) for path in found)
+    paths = sorted((path for path in folder.iterdir() if path.name.endswith(".toml")), key=lambda p: p.name)
+    return tuple(msgspec.toml.decode(path.read_bytes(), type=Benchmark) for path in paths)
 
 
 def known() -> list[tuple[Benchmark, Spec]]:

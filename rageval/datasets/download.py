@@ -24,8 +24,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import msgspec
 
-from rageval.datasets._home import KeptFile, plain
-from rageval.datasets.catalogue import HUB, Source
+from rageval.datasets.catalogue import HUB, KeptFile, Source, plain
 from rageval.errors import InputError, OutputError
 from rageval.files.writing import put
 from rageval.text import visible
@@ -63,14 +62,14 @@ class _HttpAnswer:
     @property
     def etag(self) -> str:
         """What changes with the content; empty if nothing is sure to."""
-        found = self.headers.get("ETag") or ""
-        return "" if found.startswith("W/") else found
+        etag = self.headers.get("ETag") or ""
+        return "" if etag.startswith("W/") else etag
 
     @property
     def linked_sha256(self) -> str | None:
         """The checksum that the hub gives, None if it gives none."""
-        found = self.linked.get("X-Linked-Etag", "").strip('"')
-        return found if _SHA256.fullmatch(found) else None
+        etag = self.linked.get("X-Linked-Etag", "").strip('"')
+        return etag if _SHA256.fullmatch(etag) else None
 
     def read(self, size: int) -> bytes:
         """Return what has arrived, up to this many bytes; nothing at the end."""
@@ -85,15 +84,14 @@ class _HttpAnswer:
         self.stream.close()
 
 
-def _http_is_allowed() -> bool:
-    return os.environ.get("RAGEVAL_ALLOW_HTTP", "") not in ("", "0")
-
-
 @dataclass(frozen=True)
 class Transport:
     """How downloads are made. `limit` is for files whose size nobody has published."""
 
-    allow_http: bool = field(default_factory=_http_is_allowed)
+    # The environment is asked when a transport is made, not when this is imported.
+    allow_http: bool = field(
+        default_factory=lambda: os.environ.get("RAGEVAL_ALLOW_HTTP", "") not in ("", "0")
+    )
     timeout: float = 30.0
     attempts: int = 5
     limit: int = 64 * 2**30
@@ -117,7 +115,11 @@ class Transport:
                 continue
             # 416 means that nothing is left to send: what arrived may be whole, which the caller checks.
             if answer.status in (200, 206, 416):
-                _refuse_encoded(answer.headers, url)
+                encoding = answer.headers.get("Content-Encoding", "identity")
+                if encoding.lower() != "identity":
+                    raise InputError(
+                        f"{_shown(url)}: arrives as {visible(encoding)}, expected the file as it is"
+                    )
                 return _HttpAnswer(answer.status, answer.headers, answer, linked)
             answer.close()
             raise _refusal(answer.status, answer.headers, url)
@@ -192,12 +194,6 @@ def _whole_number(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() else None
 
 
-def _refuse_encoded(headers: Mapping[str, str], url: str) -> None:
-    encoding = headers.get("Content-Encoding", "identity")
-    if encoding.lower() != "identity":
-        raise InputError(f"{_shown(url)}: arrives as {visible(encoding)}, expected the file as it is")
-
-
 def _refusal(status: int, headers: Mapping[str, str], url: str) -> Exception:
     if status in (408, 425, 429) or status >= 500:
         return _Again(f"the server answers {status}", _retry_after(headers.get("Retry-After")))
@@ -262,8 +258,8 @@ def shards(source: Source, transport: Transport) -> list[Source]:
     names = {file.path.rpartition("/")[2]: file for file in listed if file.type == "file"}
     matching = sorted(name for name in names if fnmatchcase(name, source.match))
     if not matching:
-        found = ", ".join(sorted(names)[:5]) or "none"
-        raise InputError(f"{_shown(url)}: expected files {source.match}, found {found}")
+        shown = ", ".join(sorted(names)[:5]) or "none"
+        raise InputError(f"{_shown(url)}: expected files {source.match}, found {shown}")
     return [_source_at(source, plain(name, name), names[name]) for name in matching]
 
 
@@ -329,6 +325,7 @@ def download(
     """Fetch a file to `target` from the first address that has it; what was there stays until then."""
     failed: list[str] = []
     for url in urls:
+        # Each address goes on with what another one brought; a hash or a version tells whether it may.
         with _PartialFile(target) as part:
             try:
                 kept = _Fetch(url, part, transport, size, sha256, watch).run()
@@ -466,14 +463,14 @@ class _Fetch:
     def run(self) -> KeptFile:
         continued = self.part.size > 0
         self._until_whole()
-        found = self.part.digest.hexdigest()
-        if self.sha256 not in (None, found) and continued:  # the piece from last time may be of another file
+        digest = self.part.digest.hexdigest()
+        if self.sha256 not in (None, digest) and continued:  # the piece from last time may be of another file
             self.part.clear()
             self._until_whole()
-            found = self.part.digest.hexdigest()
-        if self.sha256 not in (None, found):
-            raise self._wrong_hash(found)
-        return KeptFile(self.part.path.name[1 : -len(".part")], self.part.size, found)
+            digest = self.part.digest.hexdigest()
+        if self.sha256 not in (None, digest):
+            raise self._wrong_hash(digest)
+        return KeptFile(self.part.path.name[1 : -len(".part")], self.part.size, digest)
 
     def _until_whole(self) -> None:
         failures = 0

@@ -10,12 +10,12 @@ import re
 from typing import Any
 
 from rageval.files.answers import FORMS
-from rageval.files.banks import is_older_bank
 from rageval.files.foreign_judgements import is_judged
-from rageval.files.leaderboards import is_leaderboard
-from rageval.files.plans import FORMAT
+from rageval.files.nuggets import is_older_bank
+from rageval.files.plans import is_head
 from rageval.files.questions import QUESTION_FORMS
 from rageval.files.retrieved import has_point, is_candidates, is_numbers, judged_numbers, read_umbrela
+from rageval.files.scores import is_leaderboard
 from rageval.files.spans import is_spans
 from rageval.files.start import (
     ANSWERS,
@@ -55,15 +55,6 @@ def is_assigned(nuggets: object) -> bool:
     return isinstance(nuggets, list) and any(isinstance(n, dict) and "assignment" in n for n in nuggets)
 
 
-def _is_results(start: Start) -> bool:
-    return _EARLIER.match(start.text) is not None
-
-
-def _is_manifest(start: Start) -> bool:
-    # It is printed over many lines; banks may name rageval as who made them.
-    return start.line.strip() == b"{" and b'"rageval"' in start.text and not _BANK.search(start.text)
-
-
 def _is_board(start: Start) -> bool:
     """FreshStack's is one object over many lines; others have a record a value."""
     if not start.record and b'"info"' in start.text and b'"datasets"' in start.text:
@@ -71,10 +62,6 @@ def _is_board(start: Start) -> bool:
     of_freshstack = start.has("info", "datasets") and isinstance(start.record["datasets"], dict)
     values = start.has("run_id", "measure", "value") and "label" not in start.record
     return of_freshstack or values or is_leaderboard(start.lines[:1])
-
-
-def _is_plan(start: Start) -> bool:
-    return str(start.record.get("plan", "")).startswith(FORMAT.partition("/")[0])
 
 
 def _is_bank(start: Start) -> bool:
@@ -85,12 +72,6 @@ def _is_bank(start: Start) -> bool:
     return is_listed or {"query_id"} < record.keys() & _OF_BANKS or is_older_bank(record)
 
 
-def _is_judgement(start: Start) -> bool:
-    record = start.record
-    # What is wrong with a broken line is told when it is read.
-    return b'"aspect"' in start.piece or "aspect" in record or "label" in record or is_failure(record)
-
-
 def _is_answer(start: Start) -> bool:
     """Questions have answers, too: gold ones; an answer is of a run, or cites, or has seen passages."""
     record = start.record
@@ -99,6 +80,7 @@ def _is_answer(start: Start) -> bool:
         return True
     if any(form.is_own and form.fits(record) for form in FORMS.values()):
         return True
+    # CRAG's questions have an answer, too, and an id that only they have.
     if "answer" not in record or "interaction_id" in record:
         return False
     parts = record["answer"] if isinstance(record["answer"], list) else []
@@ -114,15 +96,6 @@ def _is_question(start: Start) -> bool:
     return "interaction_id" in start.record or (not has_text and (asks or "query_text" in start.record))
 
 
-def _is_passage(start: Start) -> bool:
-    keys = start.record.keys()
-    return bool(keys & _DOCUMENT_IDS and keys & _DOCUMENT_TEXTS)
-
-
-def _is_row_of_run(start: Start) -> bool:
-    return "score" in start.record and bool(start.record.keys() & _ROW_OF_RUN)
-
-
 _KINDS = (
     Kind("candidates", RUNS, "candidates", lambda start: is_candidates(start.text)),
     Kind(
@@ -136,10 +109,31 @@ _KINDS = (
         "numbers", EITHER, "a run, or judgements", lambda start: is_numbers(start.text), rows=judged_numbers
     ),
     Kind("judged", JUDGED_ANSWERS, "judgements in another tool's form", lambda start: is_judged(start.text)),
-    Kind("results", OTHER, "results that rageval wrote as JSON", _is_results, "rageval report"),
-    Kind("manifest", OTHER, "the manifest of a collection", _is_manifest, "rageval doctor"),
+    Kind(
+        "results",
+        OTHER,
+        "results that rageval wrote as JSON",
+        lambda start: _EARLIER.match(start.text) is not None,
+        "rageval report",
+    ),
+    Kind(
+        "manifest",
+        OTHER,
+        "the manifest of a collection",
+        # It is printed over many lines; banks may name rageval as who made them.
+        lambda start: (
+            start.line.strip() == b"{" and b'"rageval"' in start.text and not _BANK.search(start.text)
+        ),
+        "rageval doctor",
+    ),
     Kind("leaderboard", OTHER, "a leaderboard", _is_board, "rageval agree --leaderboards"),
-    Kind("plan", OTHER, "a plan of what people shall label", _is_plan, "--gold-chosen"),
+    Kind(
+        "plan",
+        OTHER,
+        "a plan of what people shall label",
+        lambda start: is_head(start.record),
+        "--gold-chosen",
+    ),
     Kind(
         "baseline",
         OTHER,
@@ -180,13 +174,34 @@ _KINDS = (
     Kind("claims", OTHER, "claims", lambda start: start.has("query_id", "claims"), "--claims"),
     Kind("metrics", OTHER, "nuggetizer's metrics", lambda start: start.has("qid", "strict_vital_score"), ""),
     # Behind the banks and spans, some of which have labels of their own.
-    Kind("judgements", JUDGED_ANSWERS, "judgements", _is_judgement),
+    Kind(
+        "judgements",
+        JUDGED_ANSWERS,
+        "judgements",
+        # What is wrong with a broken line is told when it is read.
+        lambda start: (
+            b'"aspect"' in start.piece
+            or not start.record.keys().isdisjoint({"aspect", "label"})
+            or is_failure(start.record)
+        ),
+    ),
     Kind("answers", ANSWERS, "answers", _is_answer, "--answers"),
     Kind("judgements", JUDGED_ANSWERS, "judgements", lambda start: start.has("query_id", "grade")),
-    Kind("rows", OTHER, "a run with a record a document", _is_row_of_run),
+    Kind(
+        "rows",
+        OTHER,
+        "a run with a record a document",
+        lambda start: "score" in start.record and not start.record.keys().isdisjoint(_ROW_OF_RUN),
+    ),
     Kind("questions", QUESTIONS, "questions", _is_question, "--questions"),
     # Last, as nearly every record has an id and some text.
-    Kind("corpus", PASSAGES, "passages", _is_passage, "--passages"),
+    Kind(
+        "corpus",
+        PASSAGES,
+        "passages",
+        lambda start: bool(start.record.keys() & _DOCUMENT_IDS and start.record.keys() & _DOCUMENT_TEXTS),
+        "--passages",
+    ),
 )
 
 

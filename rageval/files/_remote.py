@@ -88,11 +88,14 @@ class RemoteFile(io.RawIOBase):
         return b"".join(parts)
 
     def _fetch(self, wanted: int) -> None:
+        # Reads that follow one another fetch twice as much each time: few requests for a scan, few bytes for
+        # a look.
         follows = self._at == self._begin + len(self._block)
         self._ahead = min(2 * self._ahead, _MOST) if follows and self._at else self._ahead
         last = max(min(self._at + self._ahead, self._until), min(self._at + min(wanted, _MOST), self._size))
         begin, count = self._at, last - self._at
         block = _tried(self.name, lambda: self._files.cat_file(self._path, start=begin, end=last))
+        # A server that knows no ranges sends the beginning of the file, which would be taken for this place.
         if len(block) > count:
             raise InputError(
                 f"{self.name}: the server sends the whole file for a part of it; download it first"
@@ -110,6 +113,7 @@ def _found(url: str) -> tuple[Any, str]:
 
         files, path = url_to_fs(url)
     except ImportError as error:
+        # Each kind of address needs a package of its own, which fsspec imports only now.
         if (error.name or "").startswith("fsspec"):
             raise MissingPackage("fsspec", f"{scheme}://", extra="remote") from None
         raise MissingPackage(_DRIVERS[scheme], f"{scheme}://") from None
@@ -126,20 +130,12 @@ def _tried(url: str, ask: Any) -> Any:
             return ask()
         except Exception as error:  # each kind of file system has its own errors
             reason = error.__cause__ or error  # some call everything a file that is not there
+            status = int(getattr(reason, "status", 0) or 0)
             attempt += 1
-            if isinstance(reason, FileNotFoundError | IsADirectoryError) or _status(reason) == 404:
+            if isinstance(reason, FileNotFoundError | IsADirectoryError) or status == 404:
                 raise InputError(f"{url}: no such file") from None
-            if attempt == _TRIES or _is_final(reason):
+            # The server has said no, rather than nothing: to ask again is of no use.
+            is_refused = 400 <= status < 500 and status not in (408, 429)
+            if attempt == _TRIES or is_refused or isinstance(reason, PermissionError):
                 raise InputError(f"{url}: cannot be read: {reason!s:.200}") from error
             time.sleep(_PAUSE * 2 ** (attempt - 1))
-
-
-def _is_final(error: BaseException) -> bool:
-    """Return whether the server has said no, rather than nothing."""
-    return isinstance(error, PermissionError) or (
-        400 <= _status(error) < 500 and _status(error) not in (408, 429)
-    )
-
-
-def _status(error: BaseException) -> int:
-    return int(getattr(error, "status", 0) or 0)

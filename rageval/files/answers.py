@@ -6,6 +6,8 @@ challenge, and plain ones for people without a track. In files citations are pos
 references, or ids out of it, or ids with a confidence; for everybody else they are ids, strongest first.
 An answer of no characters is an answer. One that is null is none: the system failed to give it.
 
+Reports can also be read and written with every key. Claims of answers have lines of their own.
+
 >>> answer = Answer("q1", "mine", (Sentence("It rains.", ("d2",)),), ("d1", "d2"))
 >>> print(*write_answers([answer], "plain"))
 {"query_id":"q1","run_id":"mine","answer":[{"text":"It rains.","citations":["d2"]}],"references":["d1","d2"]}
@@ -13,8 +15,9 @@ An answer of no characters is an answer. One that is null is none: the system fa
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +26,24 @@ from msgspec import UNSET, UnsetType
 
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, read_forms
-from rageval.files.limits import Limits
-from rageval.files.opening import Source, name_of
-from rageval.records import Answer, Sentence
+from rageval.files.opening import DEFAULT, Limits, Source, name_of
+from rageval.records import Answer, ClaimList, Sentence
 from rageval.text import length, visible
 
-__all__ = ["FORMS", "NO_ANSWER", "Answer", "Sentence", "read_answers", "write_answers"]
+__all__ = [
+    "FORMS",
+    "NO_ANSWER",
+    "Answer",
+    "ClaimList",
+    "Report",
+    "Sentence",
+    "read_answers",
+    "read_claims",
+    "read_reports",
+    "write_answers",
+    "write_claims",
+    "write_reports",
+]
 
 NO_ANSWER = "no answer"  # why an answer is missing, where nothing else is known
 _ERROR = "error"
@@ -52,15 +67,6 @@ def _resolved(citation: Id | None, references: tuple[str, ...], known: frozenset
         # -1 is how tracks write a citation that leads nowhere; Python would take it for the last.
         return references[citation] if 0 <= citation < len(references) else None
     return citation if citation in known else None
-
-
-def _positions(citations: Sequence[str | None], answer: Answer) -> list[int]:
-    """Return citations as positions in the answer's references; -1 for one that leads nowhere.
-
-    >>> _positions(["b", None], Answer("q", "r", (), references=("a", "b")))
-    [1, -1]
-    """
-    return [-1 if cited is None else answer.references.index(_checked(cited, answer)) for cited in citations]
 
 
 def _checked(cited: str, answer: Answer) -> str:
@@ -166,16 +172,20 @@ def _from_25(line: _Rag25, limits: Limits) -> Answer:
 
 def _from_metadata(line: _Rag25 | _Rag26, limits: Limits) -> Answer:
     references = _identifiers(line.references, "references", limits)
-    said = line.metadata
-    named = {"narrative_id": said.narrative_id, "topic_id": said.topic_id, "request_id": said.request_id}
+    metadata = line.metadata
+    named = {
+        "narrative_id": metadata.narrative_id,
+        "topic_id": metadata.topic_id,
+        "request_id": metadata.request_id,
+    }
     return Answer(
         identifier(topic_of(named), "metadata.narrative_id", limits),
-        identifier(said.run_id, "metadata.run_id", limits),
+        identifier(metadata.run_id, "metadata.run_id", limits),
         _trec_sentences(line.answer, references),
         references,
         _documents(line.documents or {}, limits),
-        question=said.narrative,
-        prompt=said.prompt,
+        question=metadata.narrative,
+        prompt=metadata.prompt,
         error=_missing(line.answer),
     )
 
@@ -223,8 +233,19 @@ def _record(metadata: dict[str, str], answer: Answer, extra: dict[str, str]) -> 
 
 
 def _trec_parts(answer: Answer) -> list[dict[str, Any]]:
+    """Return sentences that cite by position in the answer's references; -1 leads nowhere.
+
+    >>> _trec_parts(Answer("q", "r", (Sentence("It rains.", ("b", None)),), references=("a", "b")))
+    [{'text': 'It rains.', 'citations': [1, -1]}]
+    """
     return [
-        {"text": sentence.text, "citations": _positions(sentence.citations, answer)}
+        {
+            "text": sentence.text,
+            "citations": [
+                -1 if cited is None else answer.references.index(_checked(cited, answer))
+                for cited in sentence.citations
+            ],
+        }
         for sentence in answer.sentences
     ]
 
@@ -295,13 +316,13 @@ def topic_of(named: Mapping[str, Id | None]) -> str:
     >>> topic_of({"narrative_id": 7, "topic_id": "7"})
     '7'
     """
-    found = {key: str(named[key]) for key in TOPIC_KEYS if named.get(key) is not None}
-    if not found:
+    topics = {key: str(named[key]) for key in TOPIC_KEYS if named.get(key) is not None}
+    if not topics:
         raise Unfit(f"expected one of {', '.join(TOPIC_KEYS[:3])} in `metadata`, found none")
-    if len(set(found.values())) > 1:
-        said = " and ".join(f"{key} {value[:60]!r}" for key, value in found.items())
-        raise Unfit(f"expected one topic in `metadata`, found {said}")
-    return next(iter(found.values()))
+    if len(set(topics.values())) > 1:
+        shown = " and ".join(f"{key} {value[:60]!r}" for key, value in topics.items())
+        raise Unfit(f"expected one topic in `metadata`, found {shown}")
+    return next(iter(topics.values()))
 
 
 def is_report(record: Mapping[str, Any]) -> bool:
@@ -323,12 +344,12 @@ class _Reports:
     def build(self, line: _Report, limits: Limits) -> Answer:
         """Return the answer that a report is."""
         given = [parts for parts in (line.responses, line.answer) if parts is not UNSET]
-        told = [parts for parts in given if parts is not None]
+        present = [parts for parts in given if parts is not None]
         # Both or neither: nobody could tell which sentences were meant.
-        if not given or len(told) > 1:
+        if not given or len(present) > 1:
             raise Unfit("expected the sentences as `responses`, or as `answer`, and not as both")
-        said = line.metadata
-        parts = told[0] if told else None
+        metadata = line.metadata
+        parts = present[0] if present else None
         references = _identifiers(line.references or (), "references", limits)
         sentences = tuple(Sentence(part.text, self._cited(part, references)) for part in parts or ())
         cited = dict.fromkeys(doc for part in sentences for doc in part.citations)
@@ -336,47 +357,41 @@ class _Reports:
         more = _identifiers(
             [doc for doc in cited if doc is not None and doc not in listed], "citations", limits
         )
-        named = {key: getattr(said, key) for key in TOPIC_KEYS}
+        named = {key: getattr(metadata, key) for key in TOPIC_KEYS}
         return Answer(
             identifier(topic_of(named), "the topic of metadata", limits),
-            identifier(said.run_id, "metadata.run_id", limits) if said.run_id != "" else "",
+            identifier(metadata.run_id, "metadata.run_id", limits) if metadata.run_id != "" else "",
             sentences,
             # Reports may cite what they do not list; positions below then still hold.
             references + more,
             _documents(line.documents or {}, limits),
-            said.narrative or "",
-            said.prompt or "",
+            metadata.narrative or "",
+            metadata.prompt or "",
             error=_missing(parts),
         )
 
     def _cited(self, part: _ReportSentence, references: tuple[str, ...]) -> tuple[str | None, ...]:
         """Return what a sentence cites, strongest first."""
-        found = part.supported_citations if part.citations is None else part.citations
-        if not found:
+        citations = part.supported_citations if part.citations is None else part.citations
+        if not citations:
             return ()
-        way = _way_of_citing(found)
+        # A number may be an id or a position; only all of them together tell.
+        kinds = set(map(type, citations))
+        if not isinstance(citations, dict) and len(kinds) > 1:
+            raise Unfit("cites by position and by id; expected one way in a file")
+        way = "id and confidence" if isinstance(citations, dict) else _BY_POSITION if int in kinds else "id"
         if self._cites not in (None, way):
             raise Unfit(f"cites by {way}, the lines before by {self._cites}; expected one way in a file")
         self._cites = way
-        if isinstance(found, dict):
-            return tuple(sorted(found, key=found.__getitem__, reverse=True))  # ties as they stand
+        if isinstance(citations, dict):
+            return tuple(sorted(citations, key=citations.__getitem__, reverse=True))  # ties as they stand
         if way == _BY_POSITION:
             # No id is known here, as this file cites by position.
-            return tuple(_resolved(citation, references, frozenset()) for citation in found)
-        return tuple(map(str, found))
+            return tuple(_resolved(citation, references, frozenset()) for citation in citations)
+        return tuple(map(str, citations))
 
 
 _BY_POSITION = "position"
-
-
-def _way_of_citing(citations: list[Id] | dict[str, float]) -> str:
-    """Return how a sentence cites, which may not be in two ways."""
-    if isinstance(citations, dict):
-        return "id and confidence"
-    # A number may be an id or a position; only all of them together tell.
-    if len(kinds := set(map(type, citations))) > 1:
-        raise Unfit("cites by position and by id; expected one way in a file")
-    return _BY_POSITION if int in kinds else "id"
 
 
 def _documents(documents: Mapping[str, _Document], limits: Limits) -> tuple[tuple[str, str], ...]:
@@ -384,10 +399,10 @@ def _documents(documents: Mapping[str, _Document], limits: Limits) -> tuple[tupl
     return tuple(
         (
             identifier(doc, "documents", limits),
-            f"{found.title}\n{found.text}" if found.title else found.text,
+            f"{document.title}\n{document.text}" if document.title else document.text,
         )
-        for doc, found in documents.items()
-        if found.text is not None
+        for doc, document in documents.items()
+        if document.text is not None
     )
 
 
@@ -396,6 +411,7 @@ def _report_record(answer: Answer, **extra: str) -> dict[str, Any]:
     metadata = {"team_id": "", "run_id": answer.run_id, "topic_id": answer.query_id}
     metadata |= {"narrative": answer.question} if answer.question else {}
     metadata |= {"prompt": answer.prompt} if answer.prompt else {}
+    # A citation that leads nowhere has no id, and so no place in a report.
     responses = [
         {"text": sentence.text, "citations": [doc for doc in sentence.citations if doc is not None]}
         for sentence in answer.sentences
@@ -456,6 +472,7 @@ class _Plain(msgspec.Struct):
 
 
 def _from_liverag(line: _LiveRag, limits: Limits) -> Answer:
+    # A passage of no document is known by its text alone.
     passages = tuple(
         (doc, passage.passage)
         for passage in line.passages
@@ -479,6 +496,7 @@ def _from_plain(line: _Plain, limits: Limits) -> Answer:
     passages = tuple(
         (identifier(passage.id, "passages.id", limits), passage.text) for passage in line.passages
     )
+    # A number points into what is listed, and be it an empty list.
     listed = line.references is not None or bool(passages)
     references = (
         tuple(doc for doc, _ in passages)
@@ -528,6 +546,7 @@ def _cited(
 def _liverag_record(answer: Answer, **extra: str) -> dict[str, Any]:
     """Return an answer as a line of LiveRAG, which knows no run and no citations."""
     number = answer.query_id
+    # Ids are numbers there; one that begins with a zero would lose it.
     is_number = number.isascii() and number.isdigit() and (number == "0" or number[0] != "0")
     return {
         "id": int(number) if is_number else number,
@@ -555,6 +574,7 @@ def _plain_record(answer: Answer, **extra: str) -> dict[str, Any]:
 
 
 def _plain_parts(answer: Answer) -> str | list[dict[str, Any]]:
+    # A text alone is read as one sentence that cites nothing.
     if len(answer.sentences) == 1 and not answer.sentences[0].citations:
         return answer.sentences[0].text
     listed = bool(answer.references or answer.passages)
@@ -631,6 +651,7 @@ def read_answers(source: Source) -> Iterator[Answer]:
             if asked.gold:
                 yield Answer(asked.query_id, name, (Sentence(asked.gold[0]),), question=asked.text)
         return
+    # What is called <stdin> or <stream> lies in no folder.
     run = name if name.startswith("<") else Path(name).name
     records = read_forms(source, answer_forms(), "answers")
     for _, answer in once(records, source, _place):
@@ -662,3 +683,138 @@ def _place(answer: Answer) -> str:
     run = f" of run {answer.run_id}" if answer.run_id else ""
     repeat = f", repeat {answer.repeat}" if answer.repeat else ""
     return f"answer{run} to query {answer.query_id}{repeat}"
+
+
+_Record = dict[str, Any]
+_REPORT_FORMS = ("report", "rag26", "rag25")  # those with `metadata`, which can be turned into one another
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report, or an answer of TREC RAG 2025 or 2026: the whole record, and which of the forms it has."""
+
+    record: Mapping[str, Any]
+    form: str
+
+    @property
+    def answer(self) -> Answer:
+        """The answer that it is; `InputError` if the record cannot be scored."""
+        form = FORMS[self.form]
+        try:
+            return form.build(msgspec.convert(self.record, form.struct), DEFAULT)
+        except (Unfit, RecursionError) as error:
+            raise InputError(f"expected {form.expected}; {error}") from None
+
+
+def read_reports(source: Source) -> Iterator[Report]:
+    """Read reports, and answers of TREC RAG 2025 and 2026, with all that stands in their lines.
+
+    Nothing but the form is checked, so that a file can be read that its track would refuse.
+    """
+    forms = tuple(_as_it_is(name) for name in _REPORT_FORMS)
+    for _, report in read_forms(source, forms, "reports"):
+        yield report
+
+
+def _as_it_is(name: str) -> RecordForm[Report]:
+    known = FORMS[name]
+    return RecordForm(known.name, known.shape, known.fits, _Record, lambda record, _: Report(record, name))
+
+
+def write_reports(
+    reports: Iterable[Report], form: str | None = None, remarks: list[str] | None = None
+) -> Iterator[str]:
+    """Write reports as JSON lines with every key that was read, or in another `form`: report, rag25, rag26.
+
+    What the other form has no place for is left out, and said in `remarks`, or warned of, at the end.
+
+    >>> import io
+    >>> line = b'{"metadata":{"topic_id":"7","team":"us"},"responses":[{"text":"x","citations":{"d":0.5}}]}'
+    >>> (report,) = read_reports(io.BytesIO(line))
+    >>> next(iter(write_reports([report]))) == line.decode()
+    True
+    """
+    if form is not None and form not in _REPORT_FORMS:
+        raise UsageError(f"form {form!r}: expected one of {', '.join(_REPORT_FORMS)}")
+    lost: dict[str, int] = {}
+    for report in reports:
+        record, gone = (report.record, []) if form in (None, report.form) else _turned(report, str(form))
+        for what in gone:
+            lost[what] = lost.get(what, 0) + 1
+        yield msgspec.json.encode(record).decode()
+    for what, number in lost.items():
+        remark = f"{number:,} reports written as {form} lose {what}"
+        if remarks is None:
+            warnings.warn(remark, stacklevel=2)
+        else:
+            remarks.append(remark)
+
+
+def _turned(report: Report, form: str) -> tuple[_Record, list[str]]:
+    """Return the record in another form, and what it loses by that."""
+    answer = report.answer  # which tells that all is of the right shape
+    record = dict(report.record)
+    given = record.pop("metadata")
+    metadata = {key: value for key, value in given.items() if key not in TOPIC_KEYS}
+    metadata["topic_id" if form == "report" else "narrative_id"] = topic_of(given)
+    gone = ["`run_desc`, by which 2026 is told"] if form == "rag25" and metadata.pop("run_desc", "") else []
+    # What a form asks for and another may lack is there, and empty.
+    metadata = ({"narrative": "", "run_desc": ""} if form == "rag26" else {}) | metadata
+    parts = record.pop("responses", None)
+    parts = record.pop("answer", None) if parts is None else parts
+    if "report" in (form, report.form):  # else both cite in the same ways
+        cited = list(map(_cited_part, parts, answer.sentences))
+        parts = [{**part, "citations": ids} for part, (ids, _) in zip(parts, cited, strict=True)]
+        gone += dict.fromkeys(what for _, what in cited if what)
+    whole = {"metadata": metadata, "responses" if form == "report" else "answer": parts}
+    return whole | record | {"references": answer.references}, gone
+
+
+def _cited_part(part: _Record, sentence: Sentence) -> tuple[list[str], str]:
+    """Return the ids of what a sentence cites, and what ids do not say."""
+    ids = [doc for doc in sentence.citations if doc is not None]
+    if len(ids) < len(sentence.citations):
+        return ids, "citations that lead nowhere"
+    return ids, "the confidences of citations" if isinstance(part.get("citations"), dict) and ids else ""
+
+
+class _ClaimLine(msgspec.Struct):
+    """The claims of one answer, in their order; those of the gold answer are of the run `gold`."""
+
+    query_id: Id
+    claims: list[str]
+    run_id: Id = "run"
+
+
+_CLAIMS: RecordForm[ClaimList] = RecordForm(
+    "claims",
+    "{query_id, run_id, claims: [text]}",
+    has("query_id", "claims"),
+    _ClaimLine,
+    lambda line, limits: ClaimList(
+        identifier(line.query_id, "query_id", limits),
+        identifier(line.run_id, "run_id", limits),
+        tuple(line.claims),
+    ),
+)
+
+
+def read_claims(source: Source) -> Iterator[ClaimList]:
+    """Read the claims of answers and of gold answers, one list each."""
+    records = read_forms(source, (_CLAIMS,), "claims")
+    for _, claimed in once(
+        records, source, lambda claimed: f"list for run {claimed.run_id}, query {claimed.query_id}"
+    ):
+        yield claimed
+
+
+def write_claims(claims: Iterable[ClaimList]) -> Iterator[str]:
+    r"""Write lines of claims.
+
+    >>> print(*write_claims([ClaimList("q", "ours", ("It rains.",)), ClaimList("q", "gold", ())]), sep="\n")
+    {"query_id":"q","run_id":"ours","claims":["It rains."]}
+    {"query_id":"q","run_id":"gold","claims":[]}
+    """
+    for each in claims:
+        record = {"query_id": each.query_id, "run_id": each.run_id, "claims": each.texts}
+        yield msgspec.json.encode(record).decode()

@@ -15,9 +15,8 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MissingPackage
-from rageval.files.limits import Limits
 from rageval.files.objects import NUGGET_COLUMNS, nugget_column, unread
-from rageval.files.opening import RowRange, Source, _opened, limits_of, name_of, refuse_bombs, size_of
+from rageval.files.opening import Limits, RowRange, Source, _opened, limits_of, name_of, refuse_bombs, size_of
 from rageval.files.trec import QrelsRows, RunRows
 from rageval.text import AROUND
 
@@ -142,6 +141,7 @@ def write_values(path: Path, tables: Iterable[dict[str, Sequence[Any]]]) -> None
         writer = None
         try:
             for columns in tables:
+                # The first table decides what columns the file has.
                 table = pyarrow.table(columns)
                 writer = writer or parquet.ParquetWriter(stream, table.schema)
                 writer.write_table(table)
@@ -298,8 +298,19 @@ def _opened_table(source: Source, as_dictionaries: bool = False) -> Iterator[Any
         try:
             metadata = parquet.read_metadata(pyarrow.PythonFile(raw, mode="r"))
             refuse_columns(name_of(source), metadata.num_columns, limits)
-            _refuse_bombs(name_of(source), metadata, raw.seek(0, os.SEEK_END), limits)
-            texts = _texts_of(metadata) if as_dictionaries else None
+            for number in range(metadata.num_row_groups):
+                group = metadata.row_group(number)
+                columns = [group.column(at) for at in range(group.num_columns)]
+                # Equal values are stored once, with how often they stand there: their number tells what they
+                # take.
+                total = sum(max(column.total_uncompressed_size, 8 * column.num_values) for column in columns)
+                refuse_bombs(name_of(source), total, raw.seek(0, os.SEEK_END), limits)
+            texts = None
+            if as_dictionaries:
+                # The columns of text, also those within lists.
+                columns = [metadata.schema.column(at) for at in range(metadata.num_columns)]
+                columns = [column for column in columns if column.physical_type == "BYTE_ARRAY"]
+                texts = [column.path for column in columns if column.logical_type.type != "DECIMAL"]
             data = pyarrow.PythonFile(raw, mode="r")
             with parquet.ParquetFile(data, metadata=metadata, read_dictionary=texts) as file:
                 yield file
@@ -314,23 +325,6 @@ def refuse_columns(name: str, number: int, limits: Limits) -> None:
             f"{name}: expected a table of at most {limits.columns:,} columns, found {number:,};"
             " raise the limit with --limit columns=…"
         )
-
-
-def _refuse_bombs(name: str, metadata: Any, size: int, limits: Limits) -> None:
-    """`InputError` if a group of rows takes far more memory than the file has bytes."""
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        columns = [group.column(at) for at in range(group.num_columns)]
-        # Equal values are stored once, with how often they stand there: their number tells what they take.
-        total = sum(max(column.total_uncompressed_size, 8 * column.num_values) for column in columns)
-        refuse_bombs(name, total, size, limits)
-
-
-def _texts_of(metadata: Any) -> list[str]:
-    """Return the columns of text, also those within lists."""
-    columns = [metadata.schema.column(at) for at in range(metadata.num_columns)]
-    texts = [column for column in columns if column.physical_type == "BYTE_ARRAY"]
-    return [column.path for column in texts if column.logical_type.type != "DECIMAL"]
 
 
 def _lengths_of(texts: Any) -> Any:

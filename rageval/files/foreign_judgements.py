@@ -30,8 +30,7 @@ from rageval.files.jsonl import (
     read_forms,
     repeated_in,
 )
-from rageval.files.limits import Limits
-from rageval.files.opening import BOM, Source, chunks, limits_of, name_of, quoted
+from rageval.files.opening import BOM, Limits, Source, chunks, limits_of, name_of, quoted
 from rageval.text import visible
 
 Row = dict[str, Any]  # the keys of a line of judgements
@@ -103,6 +102,7 @@ def _from_support(line: _SupportedAnswer, limits: Limits) -> JudgedLine:
     rows: list[Row] = []
     cited = []
     for number, sentence in enumerate(line.sentences):
+        # What a sentence cites twice counts once, so that both must be judged alike.
         grades: dict[str, str] = {}
         for at, citation in enumerate(sentence.citations):
             named = f"citation-{at}" if citation.reference is None else citation.reference
@@ -171,21 +171,16 @@ def _from_medaesqa(line: _MedicalQuestion, limits: Limits) -> JudgedLine:
             said = (sentence.answer_sentence_relevance or "unlabelled").lower()
             relevance = _known(_SENTENCES, said, "answer_sentence_relevance")
             rows.append(at | {"rubric": "sentence-relevance"} | relevance)
-            stances = _evidence(sentence, number, limits)
+            stances: dict[str, Row] = {}
+            for citation in sentence.citation_assessment or ():
+                doc = identifier(citation.cited_pmid, "cited_pmid", limits)
+                row = _known(_EVIDENCE, (citation.evidence_relation or "").lower(), "evidence_relation")
+                if stances.setdefault(doc, row) != row:
+                    raise Unfit(f"sentence {number} cites {doc!r:.80} twice, with two relations")
             rows += [at | {"rubric": "citation-stance", "item_id": doc} | row for doc, row in stances.items()]
             documents.append(tuple(stances))
         cited[run, query] = tuple(documents)
     return JudgedLine(rows, cited)
-
-
-def _evidence(sentence: _JudgedSentence, number: int, limits: Limits) -> dict[str, Row]:
-    found: dict[str, Row] = {}
-    for citation in sentence.citation_assessment or ():
-        doc = identifier(citation.cited_pmid, "cited_pmid", limits)
-        row = _known(_EVIDENCE, (citation.evidence_relation or "").lower(), "evidence_relation")
-        if found.setdefault(doc, row) != row:
-            raise Unfit(f"sentence {number} cites {doc!r:.80} twice, with two relations")
-    return found
 
 
 def _known(labels: Mapping[str, str], said: str, what: str) -> Row:
@@ -229,6 +224,7 @@ def _from_ragchecker(line: _Checked, limits: Limits) -> JudgedLine:
     query, run = identifier(line.query_id, "query_id", limits), identifier(line.run_id, "run_id", limits)
     place = {"query_id": query, "run_id": run, "rubric": "entailment"}
     rows: list[Row] = []
+    # Claims of the response are held against the gold answer, those of gold against the response.
     for name, claim, item in (("answer2response", "response", "gold"), ("response2answer", "gold", "answer")):
         labels = getattr(line, name)
         if labels is None:
@@ -251,6 +247,7 @@ def _passages(line: _Checked, number: int, limits: Limits) -> list[str]:
     given = [passage.doc_id for passage in line.retrieved_context]
     if given and len(given) != number:
         raise Unfit(f"expected {len(given)} labels, one a passage, found {number}")
+    # Ids of which some are missing, or stand twice, tell passages apart no better than their places do.
     if not given or None in given or len(set(given)) < len(given):
         return [f"passage:{at}" for at in range(number)]
     names = [identifier(name, "doc_id", limits) for name in given if name is not None]
@@ -348,6 +345,7 @@ def _from_argue(line: _JudgedReport, limits: Limits) -> JudgedLine:
     for number, segment in enumerate(segments or ()):
         at = place | {"aspect": str(number)}
         attested: dict[str, bool | None] = {}
+        # All that is attested first: a match says by which document, which may be judged behind it.
         for judgement in segment.judgments:
             _take(judgement, segment, at, rows, attested, unknown, limits)
         for judgement in segment.judgments:
@@ -378,18 +376,19 @@ def _take(
     kind = judgement.judgment_type_id
     if kind == _MATCHED:
         return
-    said = msgspec.convert(judgement.response or {}, _AnyResponse)
+    response = msgspec.convert(judgement.response or {}, _AnyResponse)
     if kind == _RELEVANCE:
-        verdict = {True: "relevant", False: "not_relevant", None: ""}[said.is_relevant]
-        row = {"rubric": "citation-relevance", "item_id": _document(judgement, said, segment, limits)}
+        verdict = {True: "relevant", False: "not_relevant", None: ""}[response.is_relevant]
+        row = {"rubric": "citation-relevance", "item_id": _document(judgement, response, segment, limits)}
         rows.append(at | row | _verdict(_OF_RELEVANCE, verdict))
     elif kind == _ATTESTED:
-        doc = _document(judgement, said, segment, limits)
-        attested[doc] = said.is_attested
-        verdict = {True: "2", False: "0", None: ""}[said.is_attested]
+        doc = _document(judgement, response, segment, limits)
+        attested[doc] = response.is_attested
+        verdict = {True: "2", False: "0", None: ""}[response.is_attested]
         rows.append(at | {"rubric": "citation-support", "item_id": doc} | _verdict(_SUPPORT, verdict))
     else:
         unknown[kind] = unknown.get(kind, 0) + 1
+        # One yes or no among the fields is the verdict; of several nobody knows which.
         answers = [value for value in (judgement.response or {}).values() if isinstance(value, bool)]
         yes = ("yes" if answers[0] else "no") if len(answers) == 1 else ""
         row = {"rubric": "argue-other", "aspect": f"{kind} {at['aspect']}"}
@@ -402,9 +401,9 @@ _OF_RELEVANCE = {name: name for name in ("relevant", "not_relevant")}
 _YES = {name: name for name in ("yes", "no")}
 
 
-def _document(judgement: _Judgement, said: _AnyResponse, segment: _Segment, limits: Limits) -> str:
+def _document(judgement: _Judgement, response: _AnyResponse, segment: _Segment, limits: Limits) -> str:
     """Return the document that a judgement is of: the one it names, or the only one that is cited."""
-    given = said.doc_id
+    given = response.doc_id
     if given is None and judgement.provenance is not None:
         given = judgement.provenance.doc_id
     if given is None and len(segment.citations) == 1:
@@ -417,6 +416,7 @@ def _document(judgement: _Judgement, said: _AnyResponse, segment: _Segment, limi
 def _matches(judgement: _Judgement, attested: Mapping[str, bool | None]) -> Iterator[Match]:
     """Yield the questions that a sentence answers."""
     given = None if judgement.provenance is None else judgement.provenance.doc_id
+    # With one document there is nothing to choose, and files often do not name it.
     is_attested = next(iter(attested.values())) if len(attested) == 1 else attested.get(str(given))
     if judgement.response is None:
         yield Match(None, (), is_attested)
@@ -536,13 +536,21 @@ def read_judged(source: Source, start: bytes) -> Iterator[tuple[Sequence[int], J
     """Read (the line of each row, rows) of a file that begins with `start`; see `is_judged`."""
     text = start.removeprefix(BOM).lstrip()
     if _is_of_claims(text):
-        for judged in _of_object(source):
+        seen: set[tuple[str, str]] = set()
+        for result in _decoded(source, _CheckedFile, _OF_CLAIMS).results:
+            with _told(source, f"query {result.query_id}: "):
+                judged = _from_ragchecker(result, limits_of(source))
+                if judged.known[0] in seen:
+                    raise Unfit("expected each query once, found it twice")
+            seen.update(judged.known)
             yield [1] * len(judged.rows), judged
     elif text.startswith(b"{"):
         for line, judged in read_forms(source, _FORMS, "judgements"):
             yield [line] * len(judged.rows), judged
     elif text.startswith(b"["):
-        for judged in _of_array(source):
+        for question in _decoded(source, list[_MedicalQuestion], _MEDAESQA.expected):
+            with _told(source):
+                judged = _from_medaesqa(question, limits_of(source))
             yield [1] * len(judged.rows), judged
     elif _is_annotations(text.partition(b"\n")[0]):
         yield from _of_annotations(source)
@@ -557,29 +565,12 @@ def _whole(source: Source) -> bytes:
     for part in chunks(source, longest):
         parts.append(part)
         size += len(part)
+        # Looked at while it arrives, so that what is far too long is never held.
         if size > longest:
             raise InputError(
                 f"{name}:1: more than {longest:,} bytes at once; raise the limit with --limit record=…"
             )
     return b"".join(parts).removeprefix(BOM)
-
-
-def _of_array(source: Source) -> Iterator[JudgedLine]:
-    for question in _decoded(source, list[_MedicalQuestion], _MEDAESQA.expected):
-        with _told(source):
-            judged = _from_medaesqa(question, limits_of(source))
-        yield judged
-
-
-def _of_object(source: Source) -> Iterator[JudgedLine]:
-    seen: set[tuple[str, str]] = set()
-    for result in _decoded(source, _CheckedFile, _OF_CLAIMS).results:
-        with _told(source, f"query {result.query_id}: "):
-            judged = _from_ragchecker(result, limits_of(source))
-            if judged.known[0] in seen:
-                raise Unfit("expected each query once, found it twice")
-        seen.update(judged.known)
-        yield judged
 
 
 _T = TypeVar("_T")
@@ -617,6 +608,7 @@ def _cells(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     begin, columns = 1, 0
     try:
         for cells in reader:
+            # A cell may hold line ends: a row is named by the line in which it begins.
             line, begin = begin, reader.line_num + 1
             if not any(cells):
                 continue
@@ -647,6 +639,7 @@ def _of_table(source: Source) -> Iterator[tuple[Sequence[int], JudgedLine]]:
         except Unfit as error:
             raise InputError(f"{name}:{line}: {error}") from None
         lines.append(line)
+        # Tables may be long, so that rows leave in stretches.
         if len(rows) == _AT_ONCE:
             yield lines, JudgedLine(rows)
             lines, rows = [], []
@@ -666,9 +659,9 @@ def _of_annotations(source: Source) -> Iterator[tuple[Sequence[int], JudgedLine]
             continue
         first = min(first, line)
         try:
-            said = dict(zip(header, cells, strict=True))
-            query = identifier(said["topic_id"].strip(), "topic_id", limits_of(source))
-            annotation = msgspec.json.decode(said["annotation"], type=_Annotation)
+            row = dict(zip(header, cells, strict=True))
+            query = identifier(row["topic_id"].strip(), "topic_id", limits_of(source))
+            annotation = msgspec.json.decode(row["annotation"], type=_Annotation)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{name}:{line}: expected `annotation` as JSON, found {error}") from None
         of_topic = matched.setdefault((run, query), [])

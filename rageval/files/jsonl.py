@@ -22,10 +22,11 @@ import msgspec
 from msgspec import UNSET
 
 from rageval.errors import InputError
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import (
     BOM,
+    DEFAULT,
     Complaints,
+    Limits,
     Source,
     _refuse_bom,
     _without_bom,
@@ -86,17 +87,17 @@ def without_nulls(record: Any) -> Any:
     >>> without_nulls({"aspect": None, "of": [{"id": 1, "text": None}, None]}), without_nulls({"aspect": "0"})
     ({'of': [{'id': 1}, None]}, None)
     """
-    found = False
+    has_null = False
 
     def less(value: Any) -> Any:
-        nonlocal found
+        nonlocal has_null
         if isinstance(value, dict):
-            found = found or any(each is None for each in value.values())
+            has_null = has_null or any(each is None for each in value.values())
             return {key: less(each) for key, each in value.items() if each is not None}
         return list(map(less, value)) if isinstance(value, list) else value
 
     fewer = less(record)
-    return fewer if found else None
+    return fewer if has_null else None
 
 
 def _decoded(
@@ -132,6 +133,7 @@ def read_batches(
         _refuse_repeated_keys(name, first_line, text, records if form == dict[str, Any] else ())
         shape.learn(text)
         lines = text.count(b"\n") + (not text.endswith(b"\n"))
+        # As many records as lines, and each line begins one: none is blank, and none holds two.
         if len(records) == lines == text.count(b"\n{") + text.startswith(b"{"):
             yield range(first_line, first_line + lines), records
             continue
@@ -214,13 +216,13 @@ def one_a_line(source: Source, expected: str) -> Source:
 
     JSON lines are returned as they are, unread. The other lines are left empty, so that numbers still hold.
     """
-    again = kept(source)
+    readable = kept(source)
     # The first line tells: JSON that ends with its line is JSON lines, and most files are.
-    if not _goes_on(start_of(again).lstrip().partition(b"\n")[0]):
-        return again
+    if not _goes_on(start_of(readable).lstrip().partition(b"\n")[0]):
+        return readable
     limits, name = limits_of(source), name_of(source)
     parts: list[bytes] = []
-    for part in chunks(again, limits.record):
+    for part in chunks(readable, limits.record):
         parts.append(part)
         # Such a file can only be read whole, so that it may be no longer than one record may be.
         if sum(map(len, parts)) > limits.record:
@@ -235,12 +237,16 @@ def one_a_line(source: Source, expected: str) -> Source:
     for end in [*(match.end() for match in _ENDS.finditer(text)), len(text)]:
         piece, at = text[at:end], end
         if piece.strip():
+            try:
+                compact = msgspec.json.format(piece, indent=-1)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{name}:{number}: {explained(error, piece, expected)}") from None
             # As many empty lines behind it as it took, so that the next one stands in the line that messages
             # name.
-            lines.append(_compact(piece, f"{name}:{number}", expected) + b"\n" * piece.count(b"\n"))
+            lines.append(compact + b"\n" * piece.count(b"\n"))
         number += piece.count(b"\n")
-    found: Source = with_limits(_NamedBytes(b"".join(lines), name), limits)
-    return found
+    rewritten: Source = with_limits(_NamedBytes(b"".join(lines), name), limits)
+    return rewritten
 
 
 def _goes_on(line: bytes) -> bool:
@@ -253,13 +259,6 @@ def _goes_on(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return False
-
-
-def _compact(text: bytes, where: str, expected: str) -> bytes:
-    try:
-        return msgspec.json.format(text, indent=-1)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: {explained(error, text, expected)}") from None
 
 
 def stretches(source: Source, expected: str = "JSON lines") -> Iterator[tuple[int, bytes]]:
@@ -311,7 +310,12 @@ def explained(error: Exception, line: bytes, expected: str) -> str:
     if isinstance(error, RecursionError):
         return f"JSON nested too deeply to be {expected}"
     if isinstance(error, UnicodeDecodeError):
-        return _not_utf8(line)
+        try:
+            line.decode()
+        except UnicodeDecodeError as fault:
+            byte = line[fault.start]
+            return f"byte {fault.start + 1} is 0x{byte:02x}, which is not UTF-8; convert it (iconv -t UTF-8)"
+        return f"text that UTF-8 cannot hold: {quoted(line)}"
     # JSON can name half a character (a lone surrogate), which no text that is stored or printed can hold.
     if half := _HALF.search(line):
         shown = f"half a character ({half[0].decode()}), which no text holds"
@@ -329,15 +333,6 @@ def explained(error: Exception, line: bytes, expected: str) -> str:
         else ""
     )
     return f"expected {expected}, found no valid JSON ({_lower(message)}): {quoted(line)}{whole}"
-
-
-def _not_utf8(line: bytes) -> str:
-    try:
-        line.decode()
-    except UnicodeDecodeError as error:
-        byte = line[error.start]
-        return f"byte {error.start + 1} is 0x{byte:02x}, which is not UTF-8; convert it (iconv -t UTF-8)"
-    return f"text that UTF-8 cannot hold: {quoted(line)}"
 
 
 def _lower(text: str) -> str:
@@ -417,14 +412,11 @@ class _Shape:
         for get in self._nested:
             different += _different(map(get, records))
         # Without a backslash no quote is escaped, and every colon outside values belongs to a key.
-        if b"\\" not in text and different == self._colons_between(text, records):
-            return records
+        if b"\\" not in text:
+            within = ("".join(map(str, map(get, records))).count(":") for get in self._with_colons)
+            if different == text.count(b":") - sum(within):
+                return records
         return records if different == _most_keys(text) else None
-
-    def _colons_between(self, text: bytes, records: list[Any]) -> int:
-        """Return how many colons stand there, but for those in values that are known to hold some."""
-        within = ("".join(map(str, map(get, records))).count(":") for get in self._with_colons)
-        return text.count(b":") - sum(within)
 
     def learn(self, text: bytes) -> None:
         """Look at lines that do not look like those before."""
@@ -668,7 +660,11 @@ class _Telling(Generic[_Item]):
 
     def decode(self, line: bytes) -> _Item:
         if self.form is None:
-            self.form = self._told(line)
+            self.form = self._fitting(line)
+            if self.form is None:
+                # What is no JSON at all should be called that, and no unknown form.
+                msgspec.json.decode(line)  # raises what is wrong with it
+                raise Unfit(_UNKNOWN)
             # Made once a file: a decoder takes longer to make than a line to read.
             self._decode = self.form.parse or _decoder(self.form.struct)
         return self.form.build(self._decode(line), self.limits)
@@ -687,14 +683,6 @@ class _Telling(Generic[_Item]):
                 f" one file holds one format, so part them: {quoted(line)}"
             )
         return explained(error, line, self.form.expected)
-
-    def _told(self, line: bytes) -> RecordForm[_Item]:
-        form = self._fitting(line)
-        if form is None:
-            # What is no JSON at all should be called that, and no unknown form.
-            msgspec.json.decode(line)  # raises what is wrong with it, if it is no JSON at all
-            raise Unfit(_UNKNOWN)
-        return form
 
     def _fitting(self, line: bytes) -> RecordForm[_Item] | None:
         if not line.lstrip().startswith((b"{", b"[")):

@@ -24,10 +24,8 @@ from rageval.files.answers import read_answers
 from rageval.files.foreign_judgements import Match, read_judged
 from rageval.files.jsonl import as_line, read_batches, without_nulls
 from rageval.files.kinds import start_of_file, told_by, unlike
-from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import Complaints, Source, limits_of, name_of, quoted
+from rageval.files.opening import DEFAULT, Complaints, Limits, Source, limits_of, name_of, quoted
 from rageval.files.start import ANSWERS, JUDGED_ANSWERS, Start
-from rageval.records import Answer, Qrel
 from rageval.text import RULES, problem_of_id, visible
 
 EXPECTED = "a judgement {query_id, run_id, item_id, aspect, label or grade, …}"
@@ -143,10 +141,10 @@ class _Words(dict[Any, int]):
 
     def copy(self) -> _Words:
         """Return the same words with the same numbers, to which others can be added."""
-        found = _Words(self._fold)
-        found.update(self)
-        found.words, found.new = self.words[:], self.new[:]
-        return found
+        copied = _Words(self._fold)
+        copied.update(self)
+        copied.words, copied.new = self.words[:], self.new[:]
+        return copied
 
 
 class JudgementTable:
@@ -221,7 +219,10 @@ class JudgementTable:
         if self._is_odd(first, limits):
             _refuse(source, lines, records, limits)
         if list(map(_CLAIM, records)).count(None) < number:
-            self._note_claims(records, limits)
+            for record in records:
+                if record.claim is not None:
+                    said = record.ledger.said if record.ledger else self.claims.get(record.claim, "")
+                    self.claims[record.claim[: limits.id]] = said[: limits.id]
         counted = list(map(_SENTENCES, records))
         if counted.count(None) < number:
             for line, record in zip(lines, records, strict=True):
@@ -230,21 +231,13 @@ class JudgementTable:
                     _count_sentences(facts, record.sentences, f"{source}:{line}")
         if list(map(_ANSWERABLE, records)).count(None) < number:
             for line, record in zip(lines, records, strict=True):
-                self._note_answerable(record, f"{source}:{line}")
-
-    def _note_answerable(self, record: JudgementLine, where: str) -> None:
-        said = record.answerable
-        if said is not None and self.answerable.setdefault(self.queries[record.query_id], said) != said:
-            raise InputError(
-                f"{where}: found answerable={said} for query {visible(str(record.query_id))}, and"
-                " the opposite before; expected the same of all"
-            )
-
-    def _note_claims(self, records: Sequence[JudgementLine], limits: Limits) -> None:
-        for record in records:
-            if record.claim is not None:
-                said = record.ledger.said if record.ledger else self.claims.get(record.claim, "")
-                self.claims[record.claim[: limits.id]] = said[: limits.id]
+                told = record.answerable
+                if told is None or self.answerable.setdefault(self.queries[record.query_id], told) == told:
+                    continue
+                raise InputError(
+                    f"{source}:{line}: found answerable={told} for query {visible(str(record.query_id))}, and"
+                    " the opposite before; expected the same of all"
+                )
 
     @property
     def stopped(self) -> tuple[str, ...]:
@@ -448,10 +441,10 @@ class JudgementTable:
         key = "answers by query"
         if key not in self.kept:
             # One pass for all queries: looking for each by itself would take their number squared.
-            found: list[list[int]] = [[] for _ in self.queries.words]
+            by_query: list[list[int]] = [[] for _ in self.queries.words]
             for answer, number in enumerate(self.query):
-                found[number].append(answer)
-            self.kept[key] = found
+                by_query[number].append(answer)
+            self.kept[key] = by_query
         of_queries: list[list[int]] = self.kept[key]
         return of_queries[query] if query < len(of_queries) else []
 
@@ -459,10 +452,10 @@ class JudgementTable:
         """Return what is known of the answers of a system, by query and repeat."""
         key = "facts by run"
         if key not in self.kept:
-            found: dict[int, dict[tuple[int, int], AnswerFacts]] = {}
+            by_run_number: dict[int, dict[tuple[int, int], AnswerFacts]] = {}
             for (of, query, repeated), facts in self.facts.items():
-                found.setdefault(of, {})[query, repeated] = facts
-            self.kept[key] = found
+                by_run_number.setdefault(of, {})[query, repeated] = facts
+            self.kept[key] = by_run_number
         by_run: dict[int, dict[tuple[int, int], AnswerFacts]] = self.kept[key]
         return by_run.get(run, {})
 
@@ -471,12 +464,12 @@ class JudgementTable:
         key = "repeats", run
         if key not in self.kept:
             # Also answers that were judged and whose texts nobody gave.
-            there = set(self.facts_of_run(run))
-            there |= {(self.query[answer], self.repeat[answer]) for answer in self.judged_of(run)}
-            found: dict[int, list[int]] = {}
-            for query, repeat in sorted(there):
-                found.setdefault(query, []).append(repeat)
-            self.kept[key] = found
+            places = set(self.facts_of_run(run))
+            places |= {(self.query[answer], self.repeat[answer]) for answer in self.judged_of(run)}
+            repeats: dict[int, list[int]] = {}
+            for query, repeat in sorted(places):
+                repeats.setdefault(query, []).append(repeat)
+            self.kept[key] = repeats
         by_query: dict[int, list[int]] = self.kept[key]
         return by_query
 
@@ -560,10 +553,10 @@ class JudgementTable:
         part.kept, part.expected = {}, frozenset()
         kept = [[row for row in self.rows(at) if is_kept(self.line(at, row))] for at in range(len(self.run))]
         rows = [row for some in kept for row in some]
-        there = [at for at, some in enumerate(kept) if some]
-        ends = list(accumulate(len(kept[at]) for at in there))
+        answers = [at for at, some in enumerate(kept) if some]
+        ends = list(accumulate(len(kept[at]) for at in answers))
         part.run, part.judge, part.query, part.repeat = (
-            array("i", map(column.__getitem__, there))
+            array("i", map(column.__getitem__, answers))
             for column in (self.run, self.judge, self.query, self.repeat)
         )
         part.begin, part.end = array("i", [0, *ends][: len(ends)]), array("i", ends)
@@ -612,16 +605,26 @@ class JudgementTable:
 
     def add_file(self, source: Source) -> None:
         """Read a file of any of these kinds, told apart by its first record."""
-        # A data set that stands for a file.
+        # A data set that stands for a file, whose judgements are of documents.
         if callable(content := getattr(source, "qrels", None)):
-            self.add_dicts(map(_of_document, content()))
+            self.add_dicts(
+                {
+                    "query_id": qrel.query_id,
+                    "run_id": "documents",
+                    "item_id": qrel.doc_id,
+                    "aspect": qrel.iteration,
+                    "grade": float(qrel.relevance),
+                }
+                for qrel in content()
+            )
             return
         start = start_of_file(source)
         kind = _kind_of(start)
         if kind == "judged":
             self._add_judged(source, start.text)
         elif kind == "judgements":
-            self._add_judgements(source)
+            for lines, records in read_batches(source, JudgementLine, EXPECTED):
+                self.add(name_of(source), lines, records, limits_of(source))
         elif kind == "assignments":
             _add_assignments(self, source)
         else:
@@ -646,13 +649,14 @@ class JudgementTable:
     def add_answers(self, source: Source) -> None:
         """Read a file of answers: how long they are, and what they cite."""
         for answer in read_answers(source):
-            _add_answer(self, answer)
-
-    def _add_judgements(self, source: Source) -> None:
-        """Read a file of our own judgements."""
-        name = name_of(source)
-        for lines, records in read_batches(source, JudgementLine, EXPECTED):
-            self.add(name, lines, records, limits_of(source))
+            facts = self.facts_of(answer.run_id, answer.query_id, answer.repeat)
+            # Of one that failed it is known that it was asked for.
+            if answer.error:
+                continue
+            facts.lengths = _lengths([sentence.text for sentence in answer.sentences])
+            # An answer of no characters has no sentences.
+            said = any(sentence.text.strip() or sentence.citations for sentence in answer.sentences)
+            facts.cited = tuple(sentence.citations for sentence in answer.sentences) if said else ()
 
     def _add_judged(self, source: Source, start: bytes) -> None:
         """Read a file of judgements in another tool's form."""
@@ -677,14 +681,9 @@ class JudgementTable:
             self.matched.update({place: (lines[0] if lines else 0, found)
                                  for place, found in judged.matched.items()})  # fmt: skip
             unknown.update(judged.unknown)
-        self.remarks += _of_unknown(name, unknown)
-
-
-def _of_unknown(name: str, unknown: Mapping[str, int]) -> Iterator[str]:
-    """Say what kinds of judgement no measure knows."""
-    if unknown:
-        kinds = ", ".join(f"{number:,} {visible(kind)[:80]}" for kind, number in sorted(unknown.items()))
-        yield f"{visible(name)}: judgements of kinds that no measure knows: {kinds}"
+        if unknown:
+            kinds = ", ".join(f"{number:,} {visible(kind)[:80]}" for kind, number in sorted(unknown.items()))
+            self.remarks.append(f"{visible(name)}: judgements of kinds that no measure knows: {kinds}")
 
 
 def judgement_line(judgement: Mapping[str, Any]) -> str:
@@ -699,12 +698,9 @@ def folded(label: str) -> str:
 
 def _folded_said(said: Said) -> Said:
     label, status, rubric, importance, weight = said
-    return Said(None if label is None else folded(label), status, _rubric_name(rubric), importance, weight)
-
-
-def _rubric_name(rubric: str) -> str:
-    """Return the rubric without its version: `crag@3f2a`, `crag/2` and `crag:v1` are all `crag`."""
-    return rubric.partition("@")[0].partition("/")[0].partition(":")[0].strip().lower().replace("_", "-")
+    # Without its version: `crag@3f2a`, `crag/2` and `crag:v1` are all `crag`.
+    rubric = rubric.partition("@")[0].partition("/")[0].partition(":")[0].strip().lower().replace("_", "-")
+    return Said(None if label is None else folded(label), status, rubric, importance, weight)
 
 
 def _places_shown(source: str, lines: Sequence[int], records: Sequence[JudgementLine]) -> Iterator[int]:
@@ -814,9 +810,15 @@ def _add_assignments(table: JudgementTable, source: Source) -> None:
         rows = [list(_assigned_rows(answer)) for answer in answers]
         of_row = [line for line, some in zip(lines, rows, strict=True) for _ in some]
         table.add(name, of_row, list(chain.from_iterable(rows)), limits_of(source))
+        # Measures must know that these aspects are texts, which no bank has as ids.
         table.by_text.add(len(table.sources) - 1)
         for answer in answers:
-            _measure(table, answer)
+            facts = table.facts_of(str(answer.run_id), str(answer.qid))
+            facts.assigned = True
+            if answer.answer_text is not None:
+                facts.lengths = _lengths([answer.answer_text])
+            elif answer.response_length is not None:
+                facts.lengths = {"nfkc": float(answer.response_length)}
 
 
 def _assigned_rows(answer: Assignment) -> Iterator[JudgementLine]:
@@ -836,15 +838,6 @@ def _assigned_rows(answer: Assignment) -> Iterator[JudgementLine]:
         )
 
 
-def _measure(table: JudgementTable, answer: Assignment) -> None:
-    facts = table.facts_of(str(answer.run_id), str(answer.qid))
-    facts.assigned = True
-    if answer.answer_text is not None:
-        facts.lengths = {name: float(measured(answer.answer_text)) for name, measured in RULES.items()}
-    elif answer.response_length is not None:
-        facts.lengths = {"nfkc": float(answer.response_length)}
-
-
 def distinct(texts: list[str]) -> list[str]:
     """Return the texts, a repeated one with a number behind it."""
     if len(set(texts)) == len(texts):
@@ -857,25 +850,8 @@ def distinct(texts: list[str]) -> list[str]:
     return list(names)
 
 
-def _of_document(qrel: Qrel) -> dict[str, Any]:
-    """Return a judgement of a document, of a data set that stands for a file."""
-    place = {"query_id": qrel.query_id, "run_id": "documents", "item_id": qrel.doc_id}
-    return {**place, "aspect": qrel.iteration, "grade": float(qrel.relevance)}
-
-
 def _lengths(texts: Sequence[str]) -> dict[str, float]:
     return {name: float(sum(map(count, texts))) for name, count in RULES.items()}
-
-
-def _add_answer(table: JudgementTable, answer: Answer) -> None:
-    """Let the length and the citations of an answer be known; of one that failed, that it was asked for."""
-    facts = table.facts_of(answer.run_id, answer.query_id, answer.repeat)
-    if answer.error:
-        return
-    facts.lengths = _lengths([sentence.text for sentence in answer.sentences])
-    # An answer of no characters has no sentences.
-    said = any(sentence.text.strip() or sentence.citations for sentence in answer.sentences)
-    facts.cited = tuple(sentence.citations for sentence in answer.sentences) if said else ()
 
 
 def kind_of(source: Source) -> str:

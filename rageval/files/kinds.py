@@ -8,24 +8,60 @@ come as lines, as a table of BEIR's, as UMBRELA's records, or as spans.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rageval.errors import InputError
-from rageval.files.beir import is_beir, read_beir
 from rageval.files.opening import (
+    BOM,
     File,
     Source,
     first_bytes,
     is_columnar,
     is_local_file,
+    limits_of,
     name_of,
     noted,
     start_of,
 )
 from rageval.files.start import JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, QUESTIONS, RUNS, Kind, Start
-from rageval.files.trec import PLAIN, QRELS, RUN, Reading, kind_of_line
+from rageval.files.trec import PLAIN, QRELS, RUN, Reading, grade_of, kind_of_line
 from rageval.plugins import above
+from rageval.records import Qrel
+from rageval.text import visible
+
+# Judgements as BEIR's data sets have them are a table with this header.
+_BEIR_HEADER = ["query-id", "corpus-id", "score"]
+
+
+def is_beir(start: bytes) -> bool:
+    r"""Return whether a file begins with that header.
+
+    >>> is_beir(b"query-id\tcorpus-id\tscore\n1\td\t1\n"), is_beir(b"1\t0\td\t1\n")
+    (True, False)
+    """
+    line = start.removeprefix(BOM).lstrip().partition(b"\n")[0]
+    return line.decode("ascii", "replace").split() == _BEIR_HEADER
+
+
+def read_beir(source: Source) -> Iterator[Qrel]:
+    """Read the judgements; `InputError` names the line that holds none."""
+    from rageval.files.questions import read_table
+
+    name = name_of(source)
+    limits = limits_of(source)
+    for line, words in read_table(source, " ".join(_BEIR_HEADER)):
+        # It stands in the middle, too, where the files of several splits were joined.
+        if words == _BEIR_HEADER:
+            continue
+        query, doc, grade = words
+        number = grade_of(grade.encode(), limits.grade)
+        if number is None:
+            raise InputError(
+                f"{name}:{line}: expected a number from -{limits.grade:,} to {limits.grade:,} as score,"
+                f" found {visible(grade)[:80]!r}"
+            )
+        yield Qrel(query, doc, number)
 
 
 def _is_topic(start: Start) -> bool:
@@ -69,7 +105,7 @@ def _is_leaderboard(start: Start) -> bool:
     are_whole = all(row[-1].isdigit() for row in rows[:-1] or rows)
     if width == QRELS.width and are_whole and not any(b"all" in row for row in rows):
         return False
-    from rageval.files.leaderboards import is_leaderboard
+    from rageval.files.scores import is_leaderboard
 
     if is_leaderboard(start.lines):
         return True
@@ -137,14 +173,12 @@ def _told(source: Source, reading: Reading) -> Kind | None:
         kind: Kind | None = _NAMED[kind_of_columns(source)]
     else:
         kind = told_by(start_of_file(source, reading))
+    # A log may look like a table, or like nothing that is known here; its readers know better.
     if (kind is None or kind.name == "table") and is_local_file(source):
         tool = above("log")(source)
-        return _of_log(tool) if tool is not None else kind
+        if tool is not None:
+            return Kind("log", OTHER, f"a log of {tool}", lambda _: False, "rageval import")
     return kind
-
-
-def _of_log(tool: str) -> Kind:
-    return Kind("log", OTHER, f"a log of {tool}", lambda _: False, "rageval import")
 
 
 def start_of_file(source: Source, reading: Reading = PLAIN) -> Start:

@@ -1,6 +1,9 @@
 """Nuggets: what a good answer holds. AutoNuggetizer's, TREC RAG 2026's, FreshStack's, banks, and rubrics.
 
-The scores that the nuggetizer printed for a run are read here, too, to compare with.
+Banks are NuggetBank v3, NeuCLIR's older form and DRAGUN's rubrics, a file or a line a topic. They are read by
+the rules of Auto-ARGUE: an answer that no document states is left out, and then a question without answers.
+What is left out is counted, so that it can be said; the record itself is kept as it was read, and written
+back without loss. The scores that the nuggetizer printed for a run are read here, too, to compare with.
 
 >>> print(*write_nuggets([Nugget("q1", "0", "It rains.", "vital")], {"q1": "What is the weather?"}))
 {"query":"What is the weather?","qid":"q1","nuggets":[{"text":"It rains.","importance":"vital"}]}
@@ -8,25 +11,364 @@ The scores that the nuggetizer printed for a run are read here, too, to compare 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Literal
+from pathlib import PurePath
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from rageval.errors import InputError
-from rageval.files.banks import NuggetBank, bank_forms, distinct, left_out
-from rageval.files.jsonl import Id, RecordForm, has, identifier, once, one_a_line, read_forms
-from rageval.files.limits import Limits
-from rageval.files.opening import Source, name_of, start_of
+from rageval.files.jsonl import Id, RecordForm, Unfit, has, identifier, once, one_a_line, read_forms
+from rageval.files.opening import Limits, Source, name_of, start_of
 from rageval.files.questions import read_table
-from rageval.records import Nugget
+from rageval.records import Nugget, NuggetAnswer, Reference
 from rageval.text import visible
 
-__all__ = ["Nugget", "read_banks", "read_intent_weights", "read_nuggets", "write_banks", "write_nuggets"]
+__all__ = [
+    "SCORED",
+    "Nugget",
+    "NuggetBank",
+    "bank_forms",
+    "is_older_bank",
+    "left_out",
+    "read_banks",
+    "read_intent_weights",
+    "read_nuggets",
+    "write_banks",
+    "write_nuggets",
+]
+
+SCORED = ("OR", "AND")  # what measures know to take together
+_AGGREGATORS = (*SCORED, "NOT", "SUM")
+_LONGEST_SHOWN = 60
+_LARGEST = 10**6  # of a number that says how important something is
+_Importance = str | int | float | None
+
+
+class NuggetBank(NamedTuple):
+    """The nuggets of a query, the record they are from, and how much of it was left out.
+
+    `unsupported` answers have no reference, `unanswered` questions no answer that has one.
+    """
+
+    query_id: str
+    nuggets: tuple[Nugget, ...]
+    record: Mapping[str, Any] = {}
+    unsupported: int = 0
+    unanswered: int = 0
+
+
+def left_out(banks: Iterable[NuggetBank]) -> str | None:
+    """Return what Auto-ARGUE's rules leave out of some banks, in a sentence; None if it is nothing."""
+    listed = list(banks)
+    answers, questions = sum(bank.unsupported for bank in listed), sum(bank.unanswered for bank in listed)
+    if not answers:
+        return None
+    more = f", and with them {questions:,} questions that have no other" if questions else ""
+    return f"{answers:,} answers without a reference are left out{more}, as Auto-ARGUE does"
+
+
+class _Offsets(msgspec.Struct):
+    """Where in a document."""
+
+    start_offset: int
+    end_offset: int
+    encoding: str | None = None
+
+
+class _Reference(msgspec.Struct):
+    """A document that states something."""
+
+    doc_id: Id
+    collection: str | None = None
+    text: str | None = None
+    offsets: _Offsets | None = None
+
+
+class _Answer(msgspec.Struct):
+    """An answer to a question."""
+
+    answer: str
+    references: list[_Reference] | None = None
+    importance: _Importance = None
+
+
+class _Question(msgspec.Struct):
+    """A nugget that asks."""
+
+    question: str
+    query_id: Id | None = None
+    question_id: Id | None = None
+    answers: dict[str, _Answer] | None = None
+    aggregator_type: str | None = None
+    sub_nuggets: list[dict[str, Any]] | dict[str, dict[str, Any]] | None = None
+    references: list[_Reference] | None = None
+    importance: _Importance = None
+
+
+class _Claim(msgspec.Struct):
+    """A nugget that states."""
+
+    claim: str
+    query_id: Id | None = None
+    claim_id: Id | None = None
+    aggregator_type: str | None = None
+    sub_nuggets: list[dict[str, Any]] | dict[str, dict[str, Any]] | None = None
+    references: list[_Reference] | None = None
+    importance: _Importance = None
+
+
+class _Bank(msgspec.Struct):
+    """A bank, whose nuggets are looked at one by one, so that an error can name the one it is in."""
+
+    query_id: Id
+    title_query: str
+    nugget_bank: dict[str, dict[str, Any]] | None = None
+    claim_bank: dict[str, dict[str, Any]] | None = None
+
+
+_Fields = dict[str, Any]
+
+
+def _from_v3(record: _Fields, limits: Limits) -> NuggetBank:
+    bank = msgspec.convert(record, _Bank)
+    query = identifier(bank.query_id, "query_id", limits)
+    asked = [_nugget(fields, key, query, limits) for key, fields in (bank.nugget_bank or {}).items()]
+    claims = [_nugget(fields, key, query, limits) for key, fields in (bank.claim_bank or {}).items()]
+    # Claims have no answers, so that nothing of them is left out.
+    kept = list(map(_supported, asked))
+    return NuggetBank(
+        query,
+        distinct([nugget for nugget in kept if nugget.answers] + claims),
+        record,
+        sum(len(nugget.answers) for nugget in asked) - sum(len(nugget.answers) for nugget in kept),
+        sum(not nugget.answers for nugget in kept),
+    )
+
+
+def _supported(question: Nugget) -> Nugget:
+    """Return a question with those of its answers only that some document states."""
+    return question._replace(answers=tuple(answer for answer in question.answers if answer.references))
+
+
+def _nugget(fields: _Fields, key: str, query: str, limits: Limits) -> Nugget:
+    """Return a nugget, which an error names by its key."""
+    try:
+        if "claim" not in fields:
+            return _question(fields, query, limits)
+        claim = msgspec.convert(fields, _Claim)
+        given = identifier(key if claim.claim_id is None else claim.claim_id, "claim_id", limits)
+        nugget = _common(claim, Nugget(query, given, claim.claim), limits)
+        return nugget._replace(sub_nuggets=_sub_nuggets(claim.sub_nuggets, query, limits))
+    except Unfit as error:
+        # Where it is in the nugget nobody is to take for a path in the record.
+        problem = str(error).replace(" - at `$.", " in `").replace(" - at `$`", "")
+        raise Unfit(f"{_shown(key)}: {problem}") from None
+
+
+def _question(fields: _Fields, query: str, limits: Limits) -> Nugget:
+    asked = msgspec.convert(fields, _Question)
+    # NuggetBank's own id of a question that names none.
+    digest = hashlib.md5(asked.question.encode(), usedforsecurity=False).hexdigest()
+    given = digest if asked.question_id is None else identifier(asked.question_id, "question_id", limits)
+    answers = tuple(
+        NuggetAnswer(
+            answer.answer,
+            _references(answer.references, limits),
+            importance=None if answer.importance is None else str(answer.importance),
+        )
+        for answer in (asked.answers or {}).values()
+    )
+    nugget = _common(asked, Nugget(query, given, asked.question, answers=answers), limits)
+    return nugget._replace(sub_nuggets=_sub_nuggets(asked.sub_nuggets, query, limits))
+
+
+def _common(fields: _Question | _Claim, nugget: Nugget, limits: Limits) -> Nugget:
+    """Return the nugget with what questions and claims both say."""
+    if fields.query_id is not None and str(fields.query_id) != nugget.query_id:
+        other = _shown(str(fields.query_id))
+        raise Unfit(f"expected a nugget of query {_shown(nugget.query_id)}, found one of {other}")
+    # A word names a class, and a number is a weight.
+    weight = None if isinstance(fields.importance, str) else fields.importance
+    if weight is not None and abs(weight) > _LARGEST:
+        raise Unfit(f"expected a number up to {_LARGEST:,} as `importance`, found one far from it")
+    aggregator = (fields.aggregator_type or "OR").upper()
+    aggregator = "OR" if aggregator == "DEFAULT" else aggregator
+    if aggregator not in _AGGREGATORS:
+        raise Unfit(
+            f"expected one of {', '.join(_AGGREGATORS)} as `aggregator_type`, found {_shown(aggregator)}"
+        )
+    return nugget._replace(
+        importance=fields.importance if isinstance(fields.importance, str) else None,
+        weight=None if weight is None else float(weight),
+        aggregator=aggregator,
+        references=_references(fields.references, limits),
+    )
+
+
+def _sub_nuggets(
+    sub_nuggets: list[_Fields] | dict[str, _Fields] | None, query: str, limits: Limits
+) -> tuple[Nugget, ...]:
+    by_key = (
+        sub_nuggets
+        if isinstance(sub_nuggets, dict)
+        else {str(at): sub for at, sub in enumerate(sub_nuggets or ())}
+    )
+    return tuple(_nugget(fields, key, query, limits) for key, fields in by_key.items())
+
+
+def _references(given: list[_Reference] | None, limits: Limits) -> tuple[Reference, ...]:
+    references = []
+    for each in given or ():
+        doc, place = identifier(each.doc_id, "doc_id", limits), each.offsets
+        reference = Reference(doc, each.text or "", collection=each.collection or "")
+        if place is not None:
+            start, end = place.start_offset, place.end_offset
+            if not 0 <= start <= end:
+                raise Unfit(f"expected offsets from 0, the end behind the start, found {start} to {end}")
+            reference = reference._replace(start=start, end=end, encoding=place.encoding or "")
+        references.append(reference)
+    return tuple(references)
+
+
+def _shown(text: str) -> str:
+    return repr(text[:_LONGEST_SHOWN])
+
+
+def distinct(nuggets: list[Nugget]) -> tuple[Nugget, ...]:
+    """Return nuggets of a query, whose ids must differ."""
+    seen: set[str] = set()
+    for nugget in nuggets:
+        if nugget.nugget_id in seen:
+            raise Unfit(f"expected a different id for every nugget, found {_shown(nugget.nugget_id)} twice")
+        seen.add(nugget.nugget_id)
+    return tuple(nuggets)
+
+
+def _from_older(query: str | None) -> Callable[[_Fields, Limits], NuggetBank]:
+    """Return how a file of the older form is built, which names its query only in its own name."""
+
+    def build(record: _Fields, limits: Limits) -> NuggetBank:
+        if query is None:
+            raise Unfit("nothing says which query they are of: call the file nuggets_QUERY.json")
+        name = identifier(query, "the name of the file", limits)
+        asked = []
+        for text, (how, answers) in record.items():
+            # {answer: documents}, turned into what v3 has.
+            documents = {answer: msgspec.convert(docs, list[Id]) for answer, docs in answers.items()}
+            given = {
+                answer: {"answer": answer, "references": [{"doc_id": doc} for doc in docs]}
+                for answer, docs in documents.items()
+            }
+            fields = {"question": text, "aggregator_type": how, "answers": given}
+            asked.append(_nugget(fields, text, name, limits))
+        kept = list(map(_supported, asked))
+        lost = sum(len(nugget.answers) for nugget in asked) - sum(len(nugget.answers) for nugget in kept)
+        nuggets = distinct([nugget for nugget in kept if nugget.answers])
+        return NuggetBank(name, nuggets, record, lost, sum(not nugget.answers for nugget in kept))
+
+    return build
+
+
+def is_older_bank(record: _Fields) -> bool:
+    """Return whether a record is {question: [AND or OR, {answer: [document]}]}."""
+    return bool(record) and all(
+        isinstance(value, list)
+        and len(value) == 2
+        and isinstance(value[0], str)
+        and isinstance(value[1], dict)
+        for value in record.values()
+    )
+
+
+class _ShortAnswer(msgspec.Struct):
+    """An answer that a report should give; what was published may lack the text."""
+
+    answer_id: Id
+    answer: str = ""
+    short_answer: str = ""
+
+
+class _RubricQuestion(msgspec.Struct):
+    """A question that a report should answer."""
+
+    question_id: Id
+    short_answers: list[_ShortAnswer]
+    question: str = ""
+    importance: str | None = None
+
+
+class _DragunRubric(msgspec.Struct):
+    """What a report on a topic should answer."""
+
+    topic_id: Id
+    rubrics: list[_RubricQuestion]
+
+
+_LETTER = re.compile(r"([A-Z])(?::|$)")
+
+
+def _from_dragun(record: _Fields, limits: Limits) -> NuggetBank:
+    rubric = msgspec.convert(record, _DragunRubric)
+    query = identifier(rubric.topic_id, "topic_id", limits)
+    nuggets = []
+    for question in rubric.rubrics:
+        answers = tuple(
+            NuggetAnswer(
+                answer.answer or answer.short_answer,
+                answer_id=identifier(answer.answer_id, "answer_id", limits),
+            )
+            for answer in question.short_answers
+        )
+        # Some files explain the letter behind a colon.
+        letter = _LETTER.match(question.importance or "")
+        nuggets.append(
+            Nugget(
+                query,
+                identifier(question.question_id, "question_id", limits),
+                question.question,
+                letter[1] if letter else question.importance,
+                answers=answers,
+            )
+        )
+    return NuggetBank(query, distinct(nuggets), record)
+
+
+_V3 = RecordForm(
+    "NuggetBank v3",
+    "{query_id, title_query, nugget_bank: {question: {question, query_id, answers}}, claim_bank}",
+    lambda record: "query_id" in record and ("nugget_bank" in record or "claim_bank" in record),
+    _Fields,
+    _from_v3,
+)
+_DRAGUN = RecordForm(
+    "rubrics of DRAGUN",
+    "{topic_id, rubrics: [{question_id, importance, short_answers: [{answer_id}]}]}",
+    has("topic_id", "rubrics"),
+    _Fields,
+    _from_dragun,
+)
+_PACKED = re.compile(r"\.(gz|bz2|xz|zst)$")
+_OF_A_QUERY = re.compile(r"nuggets?[_-](.+)\.json")
+
+
+def bank_forms(name: str) -> tuple[RecordForm[NuggetBank], ...]:
+    """Return the forms of banks in a file of this name, which in the older form says what query it is of."""
+    match = _OF_A_QUERY.fullmatch(_PACKED.sub("", PurePath(name).name))
+    older: RecordForm[NuggetBank] = RecordForm(
+        "nuggets of NeuCLIR",
+        "{question: [AND or OR, {answer: [document]}]}",
+        is_older_bank,
+        _Fields,
+        _from_older(match[1] if match else None),
+    )
+    return _V3, _DRAGUN, older
+
 
 _IN_A_FOLDER = re.compile(r"\.jsonl?(\.(gz|bz2|xz|zst))?$")
 
@@ -142,12 +484,12 @@ def read_nuggets(source: Source, remarks: list[str] | None = None) -> Iterator[N
     for _, bank in numbered_banks(source):
         yield from bank.nuggets
         banks.append(bank._replace(record={}, nuggets=()))
-    if (said := left_out(banks)) is None:
+    if (remark := left_out(banks)) is None:
         return
     if remarks is None:
-        warnings.warn(f"{name_of(source)}: {said}", stacklevel=2)
+        warnings.warn(f"{name_of(source)}: {remark}", stacklevel=2)
     else:
-        remarks.append(f"{visible(name_of(source))}: {said}")
+        remarks.append(f"{visible(name_of(source))}: {remark}")
 
 
 def read_banks(source: Source) -> Iterator[NuggetBank]:
@@ -163,6 +505,7 @@ def numbered_banks(source: Source) -> Iterator[tuple[int, NuggetBank]]:
     """Read (line, nuggets) of every query; the files of a folder one after the other."""
     first: dict[str, str] = {}
     for each in _files_of(source):
+        # The older form names its query in the name of the file only.
         forms = (*bank_forms(name_of(each)), _LISTS, _RUBRICS, _FRESHSTACK)
         lines = one_a_line(each, "nuggets")
         records = read_forms(lines, forms, "nuggets")
@@ -179,12 +522,12 @@ def _files_of(source: Source) -> list[Source]:
     """Return the files of nuggets in a folder, by name; a file as it is."""
     if not isinstance(source, str | os.PathLike) or not os.path.isdir(source):
         return [source]
-    found = sorted(
+    paths = sorted(
         entry.path for entry in os.scandir(source) if entry.is_file() and _IN_A_FOLDER.search(entry.name)
     )
-    if not found:
+    if not paths:
         raise InputError(f"{name_of(source)}: expected files of nuggets (*.json, *.jsonl), found none")
-    return list(found)
+    return list(paths)
 
 
 def write_banks(banks: Iterable[NuggetBank]) -> Iterator[str]:
@@ -239,32 +582,31 @@ def read_intent_weights(source: Source) -> dict[str, dict[str, float]]:
     A nugget weighs what its file says, or else 1 if it is vital and ½ if it is okay.
     """
     is_bank = callable(getattr(source, "nuggets", None)) or start_of(source).lstrip().startswith(b"{")
-    found: dict[str, dict[str, float]] = {}
-    for where, query, nugget, said in (_weights_of_nuggets if is_bank else _weights_of_lines)(source):
-        if nugget in found.setdefault(query, {}):
+    weights: dict[str, dict[str, float]] = {}
+    rows: Iterable[Sequence[Any]] = _weights_of_nuggets(source) if is_bank else ()
+    if not is_bank:
+        lines = read_table(source, "query_id nugget weight")
+        rows = ((f"{name_of(source)}:{line}", *words) for line, words in lines)
+    for where, query, nugget, weight in rows:
+        if nugget in weights.setdefault(query, {}):
             raise InputError(
                 f"{where}: nugget {visible(nugget)} of query {visible(query)} has a weight already"
             )
-        found[query][nugget] = weight_of(said, where)
-    return found
+        weights[query][nugget] = weight_of(weight, where)
+    return weights
 
 
-def weight_of(said: object, where: str) -> float:
+def weight_of(given: object, where: str) -> float:
     """Return the weight of a nugget among those of its query; `InputError` if it can be none."""
     try:
-        weight = float(str(said))
+        weight = float(str(given))
     except ValueError:
         weight = float("nan")
     if not 0 <= weight <= _HEAVIEST:
         raise InputError(
-            f"{where}: expected a weight from 0 to {_HEAVIEST:,}, found {visible(str(said))!r:.80}"
+            f"{where}: expected a weight from 0 to {_HEAVIEST:,}, found {visible(str(given))!r:.80}"
         )
     return weight
-
-
-def _weights_of_lines(source: Source) -> Iterator[tuple[str, str, str, str]]:
-    for line, (query, nugget, weight) in read_table(source, "query_id nugget weight"):
-        yield f"{name_of(source)}:{line}", query, nugget, weight
 
 
 def _weights_of_nuggets(source: Source) -> Iterator[tuple[str, str, str, float]]:
@@ -272,12 +614,12 @@ def _weights_of_nuggets(source: Source) -> Iterator[tuple[str, str, str, float]]
         where = f"{name_of(source)}: nugget {visible(nugget.nugget_id)} of query {visible(nugget.query_id)}"
         if nugget.weight is None and nugget.importance is None:
             raise InputError(f"{where}: expected a weight, or an importance (vital, okay), found neither")
-        said = _BY_IMPORTANCE.get(nugget.importance or "") if nugget.weight is None else nugget.weight
-        if said is None:
+        weight = _BY_IMPORTANCE.get(nugget.importance or "") if nugget.weight is None else nugget.weight
+        if weight is None:
             raise InputError(
                 f"{where}: expected it to be vital or okay, found {visible(str(nugget.importance))!r:.80}"
             )
-        yield where, nugget.query_id, nugget.nugget_id, said
+        yield where, nugget.query_id, nugget.nugget_id, weight
 
 
 _SCORES = ("strict_vital_score", "strict_all_score", "vital_score", "all_score")
@@ -296,12 +638,15 @@ class _Metrics(msgspec.Struct):
 _Named = tuple[str, dict[str, float]]
 
 
-def _from_metrics(line: _Metrics, limits: Limits) -> _Named:
-    return identifier(line.qid, "qid", limits), {name: getattr(line, name) for name in _SCORES}
-
-
 _METRICS: RecordForm[_Named] = RecordForm(
-    "metrics", f"{{qid, {', '.join(_SCORES)}}}", has("qid", "strict_vital_score"), _Metrics, _from_metrics
+    "metrics",
+    f"{{qid, {', '.join(_SCORES)}}}",
+    has("qid", "strict_vital_score"),
+    _Metrics,
+    lambda line, limits: (
+        identifier(line.qid, "qid", limits),
+        {name: getattr(line, name) for name in _SCORES},
+    ),
 )
 
 

@@ -26,8 +26,8 @@ def nugget_column(names: Iterable[str]) -> str | None:
     >>> nugget_column(["query_id", "iteration", "subtopic"]), nugget_column(["query_id"])
     ('subtopic', None)
     """
-    there = set(names)
-    return next((name for name in NUGGET_COLUMNS if name in there), None)
+    columns = set(names)
+    return next((name for name in NUGGET_COLUMNS if name in columns), None)
 
 
 def unread(names: Iterable[Any], read: Iterable[str]) -> tuple[str, ...]:
@@ -40,20 +40,16 @@ def columns_of(records: Iterable[Any], names: Sequence[str]) -> list[list[Any]]:
     """Return the named fields of every record, a list a field; a record may be an object or a dict."""
     columns: list[list[Any]] = [[] for _ in names]
     for number, record in enumerate(records, 1):
-        for column, value in zip(columns, _values(record, names, number), strict=True):
+        try:
+            is_dict = isinstance(record, Mapping)
+            values = [record[name] if is_dict else getattr(record, name) for name in names]
+        except (KeyError, AttributeError):
+            raise InputError(
+                f"record {number}: expected the fields {', '.join(names)}, found {record!r:.120}"
+            ) from None
+        for column, value in zip(columns, values, strict=True):
             column.append(value)
     return columns
-
-
-def _values(record: Any, names: Sequence[str], number: int) -> Sequence[Any]:
-    try:
-        if isinstance(record, Mapping):
-            return [record[name] for name in names]
-        return [getattr(record, name) for name in names]
-    except (KeyError, AttributeError):
-        raise InputError(
-            f"record {number}: expected the fields {', '.join(names)}, found {record!r:.120}"
-        ) from None
 
 
 def mappings(outer: Mapping[Any, Any], table: str, expected: str) -> Iterator[tuple[Any, Mapping[Any, Any]]]:
@@ -107,29 +103,21 @@ def _plain(cell: Any) -> Any:
     return None if is_missing else value
 
 
-def _texts(values: Iterable[Any], table: str, column: str) -> list[str]:
-    """Return ids as text. Whole numbers are read as digits; anything else would have several spellings."""
-    texts = list(values)
-    for at, value in enumerate(texts):
-        if not isinstance(value, str):
-            texts[at] = value = _digits(value, f"{table}:{at + 1}", column)
-        if value.strip(AROUND) != value or not value:
-            raise InputError(f"{table}:{at + 1}: expected as {column} {problem_of_id(value)}")
-    return texts
-
-
-def _digits(value: Any, where: str, column: str) -> str:
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        return str(int(value))
-    gap = "; a gap turns a column of whole numbers into fractions" if isinstance(value, float) else ""
-    raise InputError(
-        f"{where}: expected text (or a whole number) as {column}, found {value!r:.80}; ids are strings{gap}"
-    )
-
-
 def ids(values: Iterable[Any], table: str, column: str) -> list[bytes]:
     """Return ids as the bytes of their UTF-8, which is how ids of files are compared and ordered."""
-    texts = _texts(values, table, column)
+    texts = list(values)
+    for at, value in enumerate(texts):
+        # Whole numbers are read as digits; anything else would have several spellings.
+        if not isinstance(value, str):
+            if not isinstance(value, Integral) or isinstance(value, bool):
+                gap = "; a gap turns a column of whole numbers into fractions"
+                raise InputError(
+                    f"{table}:{at + 1}: expected text (or a whole number) as {column}, found {value!r:.80};"
+                    f" ids are strings{gap if isinstance(value, float) else ''}"
+                )
+            texts[at] = value = str(int(value))
+        if value.strip(AROUND) != value or not value:
+            raise InputError(f"{table}:{at + 1}: expected as {column} {problem_of_id(value)}")
     try:
         return list(map(str.encode, texts))
     except UnicodeEncodeError:  # half of a character

@@ -1,7 +1,7 @@
 """Bytes out of a path, standard input or an open file: unpacked, in chunks that end at a line end.
 
 A stream that can be read once is kept where it has to be read again. What is wrong with the bytes of a text,
-whatever its format, is said here, too.
+whatever its format, is said here, too, and how much a file may ask of us: its limits, which a source carries.
 """
 
 from __future__ import annotations
@@ -12,12 +12,61 @@ import re
 import stat
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple, cast
 
-from rageval.errors import InputError, MissingPackage
-from rageval.files.limits import DEFAULT, Limits
+from rageval.errors import InputError, MissingPackage, UsageError
+from rageval.text import visible
+
+# So that no input can eat the machine; every limit can be raised.
+LARGEST_GRADE = 10**6
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+
+
+class Limits(NamedTuple):
+    """Bytes of a line, of a line of JSON and of an id, the largest grade, what a file may unpack to.
+
+    `columns` are those of a table, `entries` those of a zip.
+    """
+
+    line: int = 2**20
+    record: int = 64 * 2**20
+    id: int = 1024
+    grade: int = LARGEST_GRADE
+    ratio: int = 200
+    unpacked: int = 32 * 2**30
+    columns: int = 2**18
+    entries: int = 2**20
+
+    def changed(self, assignments: tuple[str, ...]) -> Limits:
+        """Return the limits after `NAME=VALUE` words, as typed on the command line (`line=4M`)."""
+        return self._replace(**assigned(assignments, self._fields))
+
+
+def assigned(assignments: Iterable[str], names: Collection[str]) -> dict[str, int]:
+    """Return the numbers of `NAME=NUMBER` words, as typed on the command line.
+
+    >>> assigned(["line=4M", "id=200"], ["line", "id"])
+    {'line': 4194304, 'id': 200}
+    """
+    numbers = {}
+    for assignment in assignments:
+        name, _, value = assignment.partition("=")
+        number = value.strip().lower().removesuffix("ib").removesuffix("b")
+        unit = number[-1:] if number[-1:] in _UNITS else ""
+        digits = number.removesuffix(unit)
+        if name not in names or not (digits.isascii() and digits.isdigit() and int(digits)):
+            raise UsageError(
+                f"--limit {visible(assignment[:80])!r}: expected NAME=NUMBER "
+                f"with a NAME of {', '.join(names)}"
+            )
+        numbers[name] = int(digits) * _UNITS[unit]
+    return numbers
+
+
+DEFAULT = Limits()
+
 
 CHUNK = 2**18  # fits the processor's cache with all that is computed from it
 STDIN = "-"
@@ -28,6 +77,7 @@ ADAPTIVE = ".adaptive.jsonl"  # of the file beside judgements that says what was
 _LENIENT = 64 * 2**20  # small files may unpack at any ratio: long runs of equal lines are no attack
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 _SHOWN_ERRORS = 10
+_LONGEST_SHOWN = 80  # characters of a line in a message
 _BLOCK = 2**17  # packed bytes read at a time
 _IN_MEMORY = 2**26  # bytes of a stream that are kept without a file
 LOOK = 10  # bytes that tell
@@ -52,7 +102,20 @@ def _packing_of(start: bytes) -> str | None:
 
 def unpacked(raw: IO[bytes], packing: str) -> IO[bytes]:
     """Return the content, every member or frame of it."""
-    return cast("IO[bytes]", _OPENERS[packing](raw))
+    if packing == GZIP:
+        import gzip
+
+        # This one tells what is damaged in any member.
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=raw, mode="rb"))
+    if packing == BZIP2:
+        import bz2
+
+        return cast("IO[bytes]", _Streams(raw, bz2.BZ2Decompressor))
+    if packing == XZ:
+        import lzma
+
+        return cast("IO[bytes]", _Streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), padding=4))
+    return cast("IO[bytes]", _Streams(raw, _zstandard().ZstdDecompressor))
 
 
 def _zstandard() -> Any:
@@ -100,6 +163,7 @@ class _Streams(io.RawIOBase):
                 if not packed:
                     return b""
             else:
+                # What it holds already goes out first: one block may unpack to many.
                 packed = self._raw.read(_BLOCK) if self._unpacker.needs_input else b""
                 if self._unpacker.needs_input and not packed:
                     raise EOFError("the last stream breaks off")
@@ -124,31 +188,6 @@ class _Streams(io.RawIOBase):
         if packed:
             self._unpacker = self._begin()
         return packed
-
-
-def _gzip(raw: IO[bytes]) -> Any:
-    import gzip
-
-    return gzip.GzipFile(fileobj=raw, mode="rb")  # this one tells what is damaged in any member
-
-
-def _bzip2(raw: IO[bytes]) -> Any:
-    import bz2
-
-    return _Streams(raw, bz2.BZ2Decompressor)
-
-
-def _xz(raw: IO[bytes]) -> Any:
-    import lzma
-
-    return _Streams(raw, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ), padding=4)
-
-
-def _zstd(raw: IO[bytes]) -> Any:
-    return _Streams(raw, _zstandard().ZstdDecompressor)
-
-
-_OPENERS: dict[str, Callable[[IO[bytes]], Any]] = {GZIP: _gzip, BZIP2: _bzip2, XZ: _xz, ZSTD: _zstd}
 
 
 class _KeptStream:
@@ -264,9 +303,9 @@ class File(os.PathLike[str]):
             if process == os.getpid():
                 # A new object for the same open file: one that is older than the generator which reads it
                 # may be collected before it, and would complain that nobody closed it.
-                again = open(os.dup(stream.fileno()), "rb", buffering=0)  # noqa: SIM115
+                duplicate = open(os.dup(stream.fileno()), "rb", buffering=0)  # noqa: SIM115
                 closed()
-                return cast("IO[bytes]", again)
+                return cast("IO[bytes]", duplicate)
         with _explained(self._path):
             # Unbuffered: whole chunks are read anyway, and a buffer would copy each of them.
             return cast("IO[bytes]", open(self._path, "rb", buffering=0))
@@ -275,18 +314,19 @@ class File(os.PathLike[str]):
         """Return what is seen in the file, whose stream is kept for whoever reads it."""
         stream = self.opened()
         try:
-            found = look(stream)
+            seen = look(stream)
             stream.seek(0)
         except BaseException:
             stream.close()
             raise
+        # Of more files than that none is kept open: they are opened again to be read.
         if File._waiting >= _MOST_WAITING:
             stream.close()
-            return found
+            return seen
         File._waiting += 1
         closed = weakref.finalize(self, _closed, stream)
         self._stream = stream, os.getpid(), closed
-        return found
+        return seen
 
     def first(self) -> bytes:
         """Return the bytes that it begins with, as they lie there."""
@@ -316,9 +356,9 @@ class LimitedName(str):
 
     def __new__(cls, name: str, limits: Limits) -> LimitedName:
         """Make it of a name."""
-        found = super().__new__(cls, name)
-        found.limits = limits
-        return found
+        named = super().__new__(cls, name)
+        named.limits = limits
+        return named
 
     def __reduce__(self) -> tuple[type[LimitedName], tuple[str, Limits]]:
         return LimitedName, (str(self), self.limits)
@@ -341,8 +381,8 @@ Source = str | os.PathLike[str] | IO[bytes] | _KeptStream
 
 def limits_of(source: Any) -> Limits:
     """Return how much a source may ask of us: what it carries, else the defaults."""
-    found = getattr(source, "limits", None)
-    return found if isinstance(found, Limits) else DEFAULT
+    limits = getattr(source, "limits", None)
+    return limits if isinstance(limits, Limits) else DEFAULT
 
 
 def with_limits(source: Any, limits: Limits | None) -> Any:
@@ -371,6 +411,7 @@ def _one_with_limits(source: Any, limits: Limits) -> Any:
     if isinstance(source, _KeptStream):
         source.limits = limits
         return source
+    # A stream of text is refused where it is read; what nobody can read asks for nothing.
     if isinstance(source, io.TextIOBase) or not callable(getattr(source, "read", None)):
         return source
     return _LimitedStream(source, name_of(source), limits)
@@ -439,19 +480,18 @@ def kept(source: Source) -> Source:
     """Return the source; if it is a stream, or a pipe with a name, one that can be read again."""
     if source == STDIN:
         return _KeptStream(sys.stdin.buffer, name_of(source), limits_of(source))
-    if isinstance(source, str | os.PathLike) and os.path.exists(source) and _is_pipe(source):
+    if (
+        isinstance(source, str | os.PathLike)
+        and os.path.exists(source)
+        and stat.S_ISFIFO(os.stat(source).st_mode)  # a pipe with a name, as `<(…)` of a shell is
+    ):
         stream = open(source, "rb", buffering=0)  # noqa: SIM115
-        found = _KeptStream(cast("IO[bytes]", stream), name_of(source), limits_of(source))
-        weakref.finalize(found, stream.close)
-        return found
+        pipe = _KeptStream(cast("IO[bytes]", stream), name_of(source), limits_of(source))
+        weakref.finalize(pipe, stream.close)
+        return pipe
     if isinstance(source, str | os.PathLike | _KeptStream | io.TextIOBase):
         return source
     return _KeptStream(source, name_of(source), limits_of(source))
-
-
-def _is_pipe(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is a pipe, as `<(…)` of a shell is."""
-    return stat.S_ISFIFO(os.stat(path).st_mode)
 
 
 def size_of(source: Source) -> int:
@@ -525,6 +565,7 @@ def first_bytes(source: Source, longest: int | None = None) -> bytes:
         return head(source, longest).removeprefix(BOM)
     stream: Any = getattr(sys.stdin, "buffer", None) if source == STDIN else source
     if not hasattr(stream, "peek") and hasattr(stream, "seekable") and stream.seekable():
+        # A stream that can be moved loses nothing by being read and put back.
         at = stream.tell()
         start = stream.read(2**16)
         stream.seek(at)
@@ -540,6 +581,7 @@ def _opened(path: str | os.PathLike[str], until: int | None = None) -> Iterator[
 
         far = _remote.RemoteFile(str(path), until)
         yield cast("IO[bytes]", far)
+        # Ranges of it were fetched one by one, and it may have been replaced meanwhile.
         _refuse_changes(path, far.stamp)
         return
     with (path if isinstance(path, File) else File(path)).opened() as stream:
@@ -746,7 +788,8 @@ def _bad_bytes(content: bytes, limits: Limits) -> str | None:
     return None
 
 
-def quoted(content: bytes, longest: int = 80) -> str:
+def quoted(content: bytes) -> str:
     """Return the text as an error message may show it: short, and with nothing a terminal would obey."""
-    text = content[: 4 * longest].decode("utf-8", "backslashreplace")
-    return repr(text if len(text) <= longest else text[:longest] + "…")
+    # A character has up to four bytes.
+    text = content[: 4 * _LONGEST_SHOWN].decode("utf-8", "backslashreplace")
+    return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…")

@@ -15,7 +15,6 @@ from typing import IO, Any, Protocol, cast
 
 from rageval.errors import InputError
 from rageval.files import columnar
-from rageval.files.limits import Limits
 from rageval.files.opening import (
     BOM,
     CHUNK,
@@ -65,9 +64,14 @@ def _border(blocks: Iterable[bytes], at: int, reading: Reading, longest: int) ->
         *lines, rest = (rest + block).split(b"\n")
         for line in lines:
             # The cut fell somewhere in this line; its first word may be half of one.
-            query = b"" if first else _first_word(line, reading)
+            is_comment = reading.comments == "skip" and line.startswith(b"#")
+            # An id that holds a blank is cut short, so that two queries may be taken for one, but never one
+            # for two.
+            query = b"" if first or is_comment else (line.split(None, 1) or [b""])[0]
             # Two whole lines with different queries: the border lies between them.
-            if previous and query and query != previous and not _means_something(line):
+            is_border = previous and query and query != previous
+            # What would be no id at the beginning of a file begins no part either.
+            if is_border and not line.startswith(BOM) and _packing_of(line) is None:
                 return position
             previous, first = query or previous, False
             position += len(line) + 1
@@ -81,22 +85,6 @@ def _tabs_part(head: bytes, reading: Reading) -> bool | None:
     """Return what the first row says of the whole file, given how that begins; None if that shows no row."""
     whole = head[: head.rfind(b"\n") + 1].removeprefix(BOM)
     return RUN.first_is_tabbed(whole, reading.comments)
-
-
-def _first_word(line: bytes, reading: Reading) -> bytes:
-    """Return the first word of a line; nothing for a comment.
-
-    An id that holds a blank is cut short, so that two queries may be taken for one, but never one for two.
-    """
-    if reading.comments == "skip" and line.startswith(b"#"):
-        return b""
-    words: Sequence[bytes] = line.split(None, 1)
-    return words[0] if words else b""
-
-
-def _means_something(line: bytes) -> bool:
-    """Return whether this would be no id at the beginning of a file; no part begins so."""
-    return line.startswith(BOM) or _packing_of(line) is not None
 
 
 _SPAN_LOOK = 2**18  # bytes looked at in one go
@@ -129,12 +117,14 @@ def _spans_of(raw: IO[bytes], path: _Path, stamp: Stamp, reading: Reading, grain
     count = grain.parts_of(size)
     raw.seek(0)
     tabbed = _tabs_part(raw.read(_HEAD), reading) if count > 1 else None
-    cuts, longest = [], limits_of(path).line
+    cuts: list[int | None] = []
+    longest = limits_of(path).line
     if tabbed is not None:
-        cuts = [
-            _border(_blocks_from(raw, size * at // count), size * at // count, reading, longest)
-            for at in range(1, count)
-        ]
+        for number in range(1, count):
+            at = size * number // count
+            raw.seek(at)
+            cuts.append(_border(iter(partial(raw.read, _SPAN_LOOK), b""), at, reading, longest))
+    # A long query may hold several of the places, which then have one border.
     ends = sorted({cut for cut in cuts if cut is not None} | {0, size})
     return [_Span(path, *two, stamp, bool(tabbed)) for two in pairwise(ends)]
 
@@ -144,11 +134,6 @@ def _span_opened(span: _Span) -> Iterator[IO[bytes]]:
     """Yield the bytes of a span, if the file is still the one that was cut."""
     with _unchanged(span.path, span.stamp), _opened(span.path, span.end) as raw:
         yield cast("IO[bytes]", _Bounded(raw, span))
-
-
-def _blocks_from(raw: IO[bytes], at: int) -> Iterator[bytes]:
-    raw.seek(at)
-    return iter(partial(raw.read, _SPAN_LOOK), b"")
 
 
 class _Bounded(io.RawIOBase):
@@ -234,7 +219,10 @@ def _frame_spans_of(
     frames = _frames(raw, stamp[0])
     size = frames[-1].end if frames else 0
     count = grain.parts_of(size)
-    if count < 2 or _is_suspicious(frames, limits_of(path)):
+    limits = limits_of(path)
+    swells = any(_is_bomb(frame.end, frame.at + frame.packed, limits) for frame in frames)
+    # What swells is left to the reader of whole files, which refuses it.
+    if count < 2 or swells or size > limits.unpacked:
         return []
     tabbed = _tabs_part(_head(_content(raw, path, frames)), reading)
     if tabbed is None:
@@ -273,12 +261,6 @@ def _frames(raw: IO[bytes], size: int) -> list[_Frame]:
 def _bytes(raw: IO[bytes], at: int, length: int) -> bytes:
     raw.seek(at)
     return raw.read(length).ljust(length, b"\0")  # zeros if the file has become shorter: they fit nothing
-
-
-def _is_suspicious(frames: list[_Frame], limits: Limits) -> bool:
-    """Return whether to leave it to the reader of whole files, which refuses what swells."""
-    swells = any(_is_bomb(frame.end, frame.at + frame.packed, limits) for frame in frames)
-    return swells or frames[-1].end > limits.unpacked
 
 
 def _around(frames: list[_Frame], begin: int, end: int) -> tuple[_Frame, ...]:
@@ -372,12 +354,13 @@ def _row_spans_of(path: _Path, stamp: Stamp, grain: Grain) -> list[_RowSpan]:
     with columnar._opened_table(path) as file:
         columnar._wanted(file, path, columnar.RUN)
         groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
+        # By bytes of the columns that are read, not by rows: that is what reading costs.
         sizes = list(accumulate(map(_size, groups), initial=0))
         begins = list(accumulate((group.num_rows for group in groups), initial=0))
         count = grain.parts_of(sizes[-1])
-        # By bytes of the columns that are read, not by rows: that is what reading costs.
-        nearest = {_nearest(sizes, sizes[-1] * at / count) for at in range(1, count)} - {0, len(groups)}
-        cuts = [_row_border(file, begins, group) for group in sorted(nearest)]
+        wanted = [sizes[-1] * at / count for at in range(1, count)]
+        nearest = {min(range(len(sizes)), key=lambda at: abs(sizes[at] - size)) for size in wanted}
+        cuts = [_row_border(file, begins, group) for group in sorted(nearest - {0, len(groups)})]
     ends = sorted({cut for cut in cuts if cut is not None} | {0, begins[-1]})
     return [_RowSpan(path, *two, stamp) for two in pairwise(ends)]
 
@@ -386,10 +369,6 @@ def _size(group: Any) -> int:
     """Return the bytes of those columns of a group that are read."""
     columns = map(group.column, range(group.num_columns))
     return sum(column.total_uncompressed_size for column in columns if column.path_in_schema in columnar.RUN)
-
-
-def _nearest(sizes: list[int], wanted: float) -> int:
-    return min(range(len(sizes)), key=lambda at: abs(sizes[at] - wanted))
 
 
 def _row_border(file: Any, begins: list[int], group: int) -> int | None:

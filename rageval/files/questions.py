@@ -23,9 +23,9 @@ from rageval.files.jsonl import (
     read_forms,
     read_records,
 )
-from rageval.files.limits import Limits
 from rageval.files.opening import (
     BOM,
+    Limits,
     Source,
     _bad_bytes,
     _refuse_bom,
@@ -130,24 +130,20 @@ def words(value: _Word | list[_Word] | None) -> tuple[str, ...]:
 
 def _from_crag(line: _CragQuestion, limits: Limits) -> Question:
     facts = ("domain", "question_type", "static_or_dynamic", "popularity", "split", "query_time")
+    name, others = identifier(line.interaction_id, "interaction_id", limits), line.alternative_answers
+    if isinstance(others, str):
+        # The example that CRAG ships has them as JSON inside a text.
+        try:
+            others = msgspec.json.decode(others or "[]", type=list[_Word])
+        except ValueError:
+            raise Unfit("expected a list in JSON - at `$.alternative_answers`") from None
     return Question(
-        identifier(line.interaction_id, "interaction_id", limits),
+        name,
         line.query,
         # The main answer first, each once: alternatives often repeat it.
-        tuple(dict.fromkeys((str(line.answer), *words(line.alt_ans), *_alternatives(line)))),
+        tuple(dict.fromkeys((str(line.answer), *words(line.alt_ans), *words(others)))),
         tuple((name, str(value)) for name in facts if (value := getattr(line, name)) is not None),
     )
-
-
-def _alternatives(line: _CragQuestion) -> tuple[str, ...]:
-    """Return the other right answers; the example that CRAG ships has them as JSON inside a text."""
-    others = line.alternative_answers
-    if not isinstance(others, str):
-        return words(others)
-    try:
-        return words(msgspec.json.decode(others or "[]", type=list[_Word]))
-    except ValueError:
-        raise Unfit("expected a list in JSON - at `$.alternative_answers`") from None
 
 
 def _from_liverag(line: _LiveRagQuestion, limits: Limits) -> Question:
@@ -241,15 +237,15 @@ _NO_FACTS = {*_TOPIC_IDS, "title", "answer", *_REQUEST, "original_background"}
 
 def _from_request(fields: _Fields, limits: Limits) -> Question:
     """Return the question that a topic's title asks, with the request behind it."""
-    there = (key for key in _TOPIC_IDS if key in fields and bytes(fields[key]) != b"null")
-    given = {key: _value(fields, key, str | int) for key in there}
+    keys = (key for key in _TOPIC_IDS if key in fields and bytes(fields[key]) != b"null")
+    given = {key: _value(fields, key, str | int) for key in keys}
     named = {key: identifier(value, key, limits) for key, value in given.items()}
     if not named:
         raise Unfit(f"expected the id of a topic, one of {', '.join(_TOPIC_IDS)}, found none")
     # Tracks renamed the id from year to year, and some files have both names.
     if len(set(named.values())) > 1:
-        said = " and ".join(f"{key} {name[:60]!r}" for key, name in named.items())
-        raise Unfit(f"expected one id of the topic, found {said}")
+        shown = " and ".join(f"{key} {name[:60]!r}" for key, name in named.items())
+        raise Unfit(f"expected one id of the topic, found {shown}")
     request = [text for key in _REQUEST if (text := _value(fields, key, str | None, None))]
     title, gold = _value(fields, "title", str), words(_value(fields, "answer", _Gold, None))
     facts = tuple(_facts(fields, _NO_FACTS))
@@ -375,17 +371,17 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 def read_answerable(source: Source) -> dict[str, bool]:
     """Read {query: whether it can be answered}, the field `answerable`, of the questions that say it."""
-    found = {}
+    answerable = {}
     for query, facts in read_facts(source, ("answerable",)).items():
-        said = facts.get("answerable")
-        if said is not None and said.lower() not in _TRUTH:
+        word = facts.get("answerable")
+        if word is not None and word.lower() not in _TRUTH:
             raise InputError(
-                f"{name_of(source)}: answerable of query {visible(query)} is {visible(said)!r:.80}, expected"
+                f"{name_of(source)}: answerable of query {visible(query)} is {visible(word)!r:.80}, expected"
                 " true or false"
             )
-        if said is not None:
-            found[query] = _TRUTH[said.lower()]
-    return found
+        if word is not None:
+            answerable[query] = _TRUTH[word.lower()]
+    return answerable
 
 
 def fields_of(source: Source) -> list[str]:

@@ -28,9 +28,8 @@ from rageval.files.jsonl import (
     refuse_long,
     repeated_in,
 )
-from rageval.files.limits import Limits
 from rageval.files.objects import finite, ids
-from rageval.files.opening import BOM, Source, _refuse_bom, chunks, limits_of, name_of, start_of
+from rageval.files.opening import BOM, Limits, Source, _refuse_bom, chunks, limits_of, name_of, start_of
 from rageval.files.trec import RunRows
 from rageval.records import Qrel, Question
 
@@ -89,13 +88,12 @@ _CANDIDATES: RecordForm[_Candidates] = RecordForm(
 )
 
 
-def _as_question(line: _Candidates, limits: Limits) -> Question:
-    checked = _checked(line, limits)
-    return Question(str(checked.query.qid), checked.query.text)
-
-
 QUESTIONS: RecordForm[Question] = RecordForm(
-    _CANDIDATES.name, _CANDIDATES.shape, _CANDIDATES.fits, _Candidates, _as_question
+    _CANDIDATES.name,
+    _CANDIDATES.shape,
+    _CANDIDATES.fits,
+    _Candidates,
+    lambda line, limits: Question(str(_checked(line, limits).query.qid), line.query.text),
 )
 
 
@@ -149,6 +147,7 @@ def numbers(source: Source) -> Iterator[_Row]:
     """Yield the rows of `{query: {doc: number}}`, one object in all or one a line."""
     name = name_of(source)
     limits = limits_of(source)
+    # It may be one object from end to end, and so is held as one record.
     text = b"".join(chunks(source, limits.record)).removeprefix(BOM)
     refuse_long(text, f"{name}:1", limits.record)
     _refuse_bom(text, name, 1)
@@ -171,7 +170,12 @@ def judged_numbers(source: Source) -> Iterator[dict[str, Any]]:
 
 def _objects(text: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Mapping[str, float]]]]:
     decode = msgspec.json.Decoder(dict[str, dict[str, float]], strict=True).decode
-    lines = text.split(b"\n") if _one_a_line(text) else [text]
+    try:
+        # The first line is an object by itself where there is one a line.
+        msgspec.json.decode(text.lstrip().partition(b"\n")[0])
+        lines = text.split(b"\n")
+    except (ValueError, RecursionError):
+        lines = [text]
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -183,15 +187,6 @@ def _objects(text: bytes, name: str) -> Iterator[tuple[int, Mapping[str, Mapping
         if key is not None:
             raise InputError(f"{name}:{number}: {REPEATED.format(key)}")
         yield number, record
-
-
-def _one_a_line(text: bytes) -> bool:
-    """Return whether the first line is an object by itself."""
-    try:
-        msgspec.json.decode(text.lstrip().partition(b"\n")[0])
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _id(word: str, name: str, line: int, limits: Limits) -> str:

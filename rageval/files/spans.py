@@ -27,8 +27,16 @@ from rageval.files.jsonl import (
     refuse_long,
     repeated_in,
 )
-from rageval.files.limits import LARGEST_GRADE, Limits
-from rageval.files.opening import Complaints, Source, chunks, limits_of, name_of, with_limits
+from rageval.files.opening import (
+    LARGEST_GRADE,
+    Complaints,
+    Limits,
+    Source,
+    chunks,
+    limits_of,
+    name_of,
+    with_limits,
+)
 from rageval.records import Chunk, Span
 from rageval.text import visible
 
@@ -127,6 +135,7 @@ def read_spans(source: Source) -> SpanFile:
     limits = limits_of(source)
     text = b"".join(chunks(source, limits.record))
     refuse_long(text, f"{name}:1", limits.record)
+    # LegalBench-RAG's is one object, and may go over many lines.
     record = first_record(text)
     if (record is not None and _LEGALBENCH in record) or (record is None and b'"snippets"' in text):
         return SpanFile(name, list(_of_tests(name, text, limits)), {})
@@ -136,19 +145,15 @@ def read_spans(source: Source) -> SpanFile:
     for number, line in read_records(with_limits(_NamedBytes(text, name), limits), _SpanLine, _EXPECTED):
         try:
             if line.spans is not None or line.sources is not None:
-                sources |= _header(line)
+                if line.spans != VERSION or line.sources is None:
+                    raise Unfit(f"expected a header {{spans: {VERSION}, sources: {{doc_id: sha256}}}}")
+                sources |= line.sources
             else:
                 spans.append((number, _span(line, limits)))
         except Unfit as error:
             findings.add(f"{name}:{number}: {error}")
     findings.raise_if_any()
     return SpanFile(name, [span for _, span in once(spans, name, _place)], sources)
-
-
-def _header(line: _SpanLine) -> dict[str, str]:
-    if line.spans != VERSION or line.sources is None:
-        raise Unfit(f"expected a header {{spans: {VERSION}, sources: {{doc_id: sha256}}}}")
-    return line.sources
 
 
 def _span(line: _SpanLine, limits: Limits) -> Span:
@@ -159,6 +164,7 @@ def _span(line: _SpanLine, limits: Limits) -> Span:
         identifier(line.query_id, "query_id", limits),
         identifier(line.nugget_id, "nugget_id", limits),
     )
+    # Nothing holds such a nugget, which still is one of its query.
     if line.doc_id is None and line.start is None and line.end is None:
         return Span(query, nugget, grade=0)
     if line.doc_id is None or line.start is None or line.end is None:

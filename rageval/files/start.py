@@ -39,12 +39,12 @@ class Start:
         """The object in the first line, or the only one over many lines; nothing of anything else."""
         from rageval.files.jsonl import first_record
 
-        found = first_record(self.text)
-        if found is None and self.line.strip() == b"{":
-            found = first_record(self.text.replace(b"\r", b" ").replace(b"\n", b" "))
+        record = first_record(self.text)
+        if record is None and self.line.strip() == b"{":
+            record = first_record(self.text.replace(b"\r", b" ").replace(b"\n", b" "))
         # One object over many lines is none of the records of which answers and judgements are.
-        self._is_piece = found is None and self.text.lstrip().startswith(b"{") and self.line.strip() != b"{"
-        return found or {}
+        self._is_piece = record is None and self.text.lstrip().startswith(b"{") and self.line.strip() != b"{"
+        return record or {}
 
     def has(self, *keys: str) -> bool:
         """Return whether the record has all of these keys."""

@@ -15,9 +15,10 @@ from itertools import chain, compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import (
+    DEFAULT,
     Complaints,
+    Limits,
     Source,
     _bad_bytes,
     _refuse_bom,
@@ -84,11 +85,12 @@ class LineForm(NamedTuple):
             tabbed = self.first_is_tabbed(text.content, reading.comments)
             if tabbed is not None:
                 break
+        # A stream is read once: what was looked at is handed on, too.
         return chain(seen, rest), reading._replace(tabbed=bool(tabbed))
 
     def spans(self, content: bytes, tabbed: bool) -> list[tuple[int, int]]:
         """Return start and end of every field of a line, in a file whose fields tabs part, or blanks."""
-        spans = _by_blanks(content)
+        spans = [match.span() for match in re.finditer(rb"[^ \t]+", content)]
         # A line that reads both ways goes by how the file's first row reads; only one that has no other
         # reading, or the wrong number of blanks, goes by its own tabs.
         if _has_tabs(content, self.width) and (tabbed or len(spans) != self.width):
@@ -99,9 +101,14 @@ class LineForm(NamedTuple):
         self, content: bytes, spans: list[tuple[int, int]], comments: str, limits: Limits
     ) -> str | None:
         """Return what is wrong with a line, or None."""
+        problem = _bad_bytes(content, limits)
+        if problem is None and content.startswith(b"#") and comments != "data":
+            return (
+                "begins with '#': say --comments skip if this is a comment,"
+                " or --comments data if ids begin with '#'"
+            )
         return (
-            _bad_bytes(content, limits)
-            or _comment(content, comments)
+            problem
             or _bad_shape(content, spans, self)
             or _bad_value([content[left:right] for left, right in spans], self, limits)
         )
@@ -265,19 +272,6 @@ def _by_tabs(content: bytes) -> list[tuple[int, int]]:
     return spans
 
 
-def _by_blanks(content: bytes) -> list[tuple[int, int]]:
-    return [match.span() for match in re.finditer(rb"[^ \t]+", content)]
-
-
-def _comment(content: bytes, comments: str) -> str | None:
-    if content.startswith(b"#") and comments != "data":
-        return (
-            "begins with '#': say --comments skip if this is a comment,"
-            " or --comments data if ids begin with '#'"
-        )
-    return None
-
-
 def _bad_shape(content: bytes, spans: list[tuple[int, int]], kind: LineForm) -> str | None:
     expected = " ".join(kind.columns)
     if len(spans) != kind.width:
@@ -363,7 +357,9 @@ def run_rows(source: Source, reading: Reading = PLAIN) -> Iterator[RunRows]:
 
 def qrels_rows(source: Source, reading: Reading = PLAIN) -> Iterator[QrelsRows]:
     """Read the rows of a judgement file, a stretch a chunk."""
-    return _qrels_rows_of(texts(source), source, reading)
+    name = name_of(source)
+    for lines, (query, nugget, doc, grades) in _stretches(texts(source), QRELS, source, reading):
+        yield QrelsRows(name, lines, query, doc, nugget, grades)
 
 
 def run_rows_of(given: Iterable[Text], source: Source, reading: Reading) -> Iterator[RunRows]:
@@ -371,13 +367,6 @@ def run_rows_of(given: Iterable[Text], source: Source, reading: Reading) -> Iter
     name = name_of(source)
     for lines, (query, _, doc, rank, scores, _) in _stretches(given, RUN, source, reading):
         yield RunRows(name, lines, query, doc, scores, rank)
-
-
-def _qrels_rows_of(given: Iterable[Text], source: Source, reading: Reading) -> Iterator[QrelsRows]:
-    """Read the rows of judgements out of their text."""
-    name = name_of(source)
-    for lines, (query, nugget, doc, grades) in _stretches(given, QRELS, source, reading):
-        yield QrelsRows(name, lines, query, doc, nugget, grades)
 
 
 def texts(source: Source, numbered: bool = True) -> Iterator[Text]:
@@ -431,31 +420,28 @@ def _parted(content: bytes, width: int, tabbed: bool) -> Columns | None:
     """Return the columns of lines that all have as many fields as they should; None where one has not."""
     lines = content.split(b"\n")
     by_tabs = tabbed and b" " in content
+    rows: Iterable[list[bytes]] = map(bytes.split, lines)
+    if by_tabs:
+        # Between tabs an id may hold blanks; those around it are no part of it.
+        rows = ([part.strip(b" ") for part in line.split(b"\t")] for line in lines)
     try:
         # zip turns rows into columns, and strict refuses rows of different lengths.
-        columns = list(zip(*map(_parts if by_tabs else bytes.split, lines), strict=True))
+        columns = list(zip(*rows, strict=True))
     except ValueError:
         return None
     return columns if len(columns) == width and (not by_tabs or all(map(all, columns))) else None
 
 
-def _parts(line: bytes) -> list[bytes]:
-    return [part.strip(b" ") for part in line.split(b"\t")]
-
-
 def _too_long(content: bytes, columns: Columns, kind: LineForm, limits: Limits) -> bool:
     if len(content) > limits.line and len(max(content.split(b"\n"), key=len)) > limits.line:
         return True
-    # Cheaper than measuring every id: where a blank is never far, no id can be too long.
-    if b"\t" not in content and _often_blank(content, limits.id // 2):
+    # Cheaper than measuring every id: where a blank is in each stretch of so many bytes no field is twice as
+    # long.
+    width = limits.id // 2
+    starts = range(0, len(content) - width + 1, width or 1)
+    if width and b"\t" not in content and all(content.find(b" ", at, at + width) >= 0 for at in starts):
         return False
     return any(max(map(len, columns[at])) > limits.id for at in kind.ids)
-
-
-def _often_blank(content: bytes, width: int) -> bool:
-    """Whether a blank is in each stretch of so many bytes, so that no field is twice as long."""
-    starts = range(0, len(content) - width + 1, width or 1)
-    return width > 0 and all(content.find(b" ", at, at + width) >= 0 for at in starts)
 
 
 def _scores(words: Sequence[bytes]) -> list[float] | None:
@@ -500,6 +486,7 @@ def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Text:
             of_query[query].append(at)
         numbers.extend(some)
         lines += contents
+    # Lines of a query keep their order among themselves.
     order = list(chain.from_iterable(of_query.values()))
     return Text(b"\n".join([lines[at] for at in order]), array("q", [numbers[at] for at in order]))
 
@@ -514,15 +501,14 @@ def _rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[byt
     if tabbed or b"\t" in content or b"" in queries:
         held = [line.strip(b" \t") not in (b"", b"\r") for line in lines]
         numbers, lines = list(compress(numbers, held)), list(compress(lines, held))
-        queries = [_query(line, width, tabbed) for line in lines]
+        # The first field of a line, parted as the readers part it.
+        queries = [
+            line.split(b"\t", 1)[0].strip(b" ")
+            if line.count(b"\t") == width - 1 and (tabbed or len(line.split()) != width)
+            else (line.split(None, 1) or [b""])[0]
+            for line in lines
+        ]
     return numbers, lines, queries
-
-
-def _query(line: bytes, width: int, tabbed: bool) -> bytes:
-    """Return the first field of a line, parted as the readers part it."""
-    if line.count(b"\t") == width - 1 and (tabbed or len(line.split()) != width):
-        return line.split(b"\t", 1)[0].strip(b" ")
-    return (line.split(None, 1) or [b""])[0]
 
 
 def _append(path: Path, numbers: Sequence[int], lines: list[bytes]) -> None:
@@ -553,8 +539,8 @@ def as_text(stretches: Iterable[RunRows]) -> Iterator[Text]:
 
 def qrel_lines(qrels: Iterable[Qrel]) -> Iterator[str]:
     """Return lines `query nugget document grade`; tabs part them where an id holds a space."""
-    found = list(qrels)
-    spaced = any(" " in name for row in found for name in (row.query_id, row.iteration, row.doc_id))
+    rows = list(qrels)
+    spaced = any(" " in name for row in rows for name in (row.query_id, row.iteration, row.doc_id))
     separator = "\t" if spaced else " "
-    for row in found:
+    for row in rows:
         yield separator.join((row.query_id, row.iteration, row.doc_id, str(row.relevance)))

@@ -1,6 +1,7 @@
 """The one way a file is written: it is there whole or not at all, and never takes an input's place.
 
-The exception is a file that cannot be replaced: see `whole_file`.
+The exception is a file that cannot be replaced: see `whole_file`. Where several processes would write, the
+lock of an open file goes with the process that holds it, even when that is killed.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 _STDOUT = "-"
 _LINKS = 40  # symbolic links followed to see whether one of them names an open file
@@ -58,10 +60,10 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
     >>> list(file_names(["bm25", "../x", "BM25", "aux.1"]).values())
     ['bm25', 'x-d6b96a97', 'BM25-9aecf153', '352597b0-aux.1']
     """
-    found: dict[str, str] = {}
+    chosen: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:
-        if name in found:
+        if name in chosen:
             continue
         plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:60]
         is_device = plain.lower().partition(".")[0] in _DEVICES
@@ -75,8 +77,8 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
             digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
             whole = f"{digest}-{plain}" if is_device else f"{plain}-{digest}".strip("-")
         taken.add(whole.lower())
-        found[name] = whole
-    return found
+        chosen[name] = whole
+    return chosen
 
 
 @contextmanager
@@ -197,6 +199,7 @@ def _descriptor(path: Path) -> int | None:
         if match := re.fullmatch(_OPEN_FILE, place):
             return int(match[1])
         try:
+            # Step by step: a name on the way may be an open file, which no further path leads to.
             link = os.readlink(place)
         except OSError:
             return None
@@ -244,7 +247,11 @@ def _begun(target: Path, present: os.stat_result | None) -> tuple[Path, io.FileI
     raw = part.open("xb", buffering=0)
     if present is not None:
         try:
-            _like(raw.fileno(), present)
+            # It gets owner, group and mode of the file that it will replace; Windows knows none of them.
+            if hasattr(os, "fchown"):
+                with suppress(PermissionError):  # only root may give files away
+                    os.fchown(raw.fileno(), present.st_uid, present.st_gid)
+                os.fchmod(raw.fileno(), stat.S_IMODE(present.st_mode))
         except BaseException:
             raw.close()
             part.unlink()
@@ -269,15 +276,6 @@ def remove_parts(target: Path) -> None:
         for name in os.listdir(target.parent):
             if pattern.fullmatch(name):
                 (target.parent / name).unlink()
-
-
-def _like(descriptor: int, present: os.stat_result) -> None:
-    """Give it owner, group and mode of the file that will be replaced."""
-    if not hasattr(os, "fchown"):  # Windows
-        return
-    with suppress(PermissionError):  # only root may give files away
-        os.fchown(descriptor, present.st_uid, present.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(present.st_mode))
 
 
 def _put(part: Path, target: Path, present: os.stat_result | None) -> None:
@@ -358,3 +356,53 @@ def _sync_folder(folder: Path) -> None:
         _synced(descriptor)
     finally:
         os.close(descriptor)
+
+
+_LOCK_PAUSE = 0.2  # seconds between two tries to take a lock
+_TAKEN = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
+
+
+def lock(descriptor: int, wait: bool) -> bool:
+    """Take the lock of an open file; return whether it is taken, or another process has it.
+
+    Any other `OSError` says that this disk has no locks.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        while True:
+            try:
+                os.lseek(descriptor, 0, os.SEEK_SET)  # a byte is locked there, the one that is next
+                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+            except OSError as error:
+                if error.errno not in _TAKEN:
+                    raise
+                if not wait:
+                    return False
+                time.sleep(_LOCK_PAUSE)
+            else:
+                return True
+    else:
+        import fcntl
+
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except OSError as error:
+            if wait or error.errno not in _TAKEN:
+                raise
+            return False
+        return True
+
+
+def unlock(descriptor: int) -> None:
+    """Give the lock of an open file back."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        # The byte that was locked.
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -20,13 +20,11 @@ import msgspec
 
 from rageval.errors import InputError, UsageError
 from rageval.files import retrieved
-from rageval.files.answers import NO_ANSWER, read_answers
-from rageval.files.claims import read_claims
+from rageval.files.answers import NO_ANSWER, read_answers, read_claims
 from rageval.files.jsonl import read_records
 from rageval.files.kinds import told
-from rageval.files.limits import Limits
 from rageval.files.nuggets import read_nuggets
-from rageval.files.opening import Source, name_of, start_of, with_limits
+from rageval.files.opening import Limits, Source, name_of, start_of, with_limits
 from rageval.files.questions import read_questions
 from rageval.files.start import JUDGED_DOCUMENTS, QUESTIONS, RUNS
 from rageval.judges.rubric import Rubric

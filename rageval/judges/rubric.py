@@ -30,8 +30,7 @@ from typing import Any, Literal
 import msgspec
 
 from rageval.errors import InputError, MissingPackage, UsageError
-from rageval.files.named import NamedInFile, beside, read_beside
-from rageval.files.whole import opened_file, read_whole, text_of_whole
+from rageval.files.whole import NamedInFile, beside, opened_file, read_beside, read_whole, text_of_whole
 from rageval.judges._exact import ABSTENTIONS
 from rageval.judges.base import (
     FENCE,

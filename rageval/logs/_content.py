@@ -22,8 +22,18 @@ import msgspec
 from rageval.errors import InputError, MissingPackage
 from rageval.files import columnar
 from rageval.files.jsonl import REPEATED, explained, read_decoded, repeated_in
-from rageval.files.limits import Limits
-from rageval.files.opening import ZSTD, Source, chunks, head, is_columnar, kept, limits_of, name_of, unpacked
+from rageval.files.opening import (
+    ZSTD,
+    Limits,
+    Source,
+    chunks,
+    head,
+    is_columnar,
+    kept,
+    limits_of,
+    name_of,
+    unpacked,
+)
 from rageval.text import visible
 
 _BLANKS = b" \t\r\n"

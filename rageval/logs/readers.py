@@ -12,8 +12,7 @@ from typing import Any
 
 from rageval.errors import InputError, RagevalError, UsageError
 from rageval.files.kinds import told
-from rageval.files.limits import Limits
-from rageval.files.opening import STDIN, Source, can_read_again, limits_of, with_limits
+from rageval.files.opening import STDIN, Limits, Source, can_read_again, limits_of, with_limits
 from rageval.logs._content import Content, Record, opened
 from rageval.logs.log import Log, parted
 from rageval.logs.paths import LIKELY, Path, fields_of, mapping_of, path_of, suggested

@@ -15,7 +15,7 @@ import msgspec
 
 from rageval.errors import InputError
 from rageval.files.jsonl import without_nulls
-from rageval.files.limits import DEFAULT, Limits
+from rageval.files.opening import DEFAULT, Limits
 from rageval.logs._content import Content, Record
 from rageval.text import visible
 

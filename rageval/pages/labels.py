@@ -26,9 +26,8 @@ import msgspec
 from rageval.errors import InputError, OutputError, UsageError
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import JudgementTable, judgement_line, kind_of
-from rageval.files.locking import lock
 from rageval.files.plans import Ask, AskedQuery, LabelPlan
-from rageval.files.writing import remove_parts, whole_file
+from rageval.files.writing import lock, remove_parts, whole_file
 from rageval.judges.material import pair_aspect
 from rageval.measures.scales import ALL
 from rageval.pages._parts import as_block, asset, policy

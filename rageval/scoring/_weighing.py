@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rageval.errors import InputError
-from rageval.files.banks import SCORED
 from rageval.files.foreign_judgements import Match
 from rageval.files.judgements import AskedNugget, JudgementLine, JudgementTable, Said, distinct
-from rageval.files.nuggets import read_nuggets
+from rageval.files.nuggets import SCORED, read_nuggets
 from rageval.files.opening import limits_of, name_of
 from rageval.measures.scales import ATTESTED, CITED_RELEVANCE, LEXICAL, SIMILARITY, STANCE, SUPPORT
 from rageval.records import Nugget

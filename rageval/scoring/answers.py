@@ -16,9 +16,8 @@ from rageval.errors import InputError, MeasureError, MissingJudgements, UsageErr
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
 from rageval.files.kinds import told_of_records
-from rageval.files.limits import Limits
 from rageval.files.objects import records_of_frame
-from rageval.files.opening import with_limits
+from rageval.files.opening import Limits, with_limits
 from rageval.files.start import ANSWERS as OF_ANSWERS
 from rageval.measures import known
 from rageval.measures.assessment import Assessment

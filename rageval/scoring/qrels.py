@@ -13,7 +13,6 @@ from os import urandom
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from rageval.errors import InputError
-from rageval.files.limits import DEFAULT, LARGEST_GRADE
 from rageval.files.objects import (
     ITERATIONS,
     NUGGET_COLUMNS,
@@ -25,7 +24,7 @@ from rageval.files.objects import (
     nugget_column,
     unread,
 )
-from rageval.files.opening import Source
+from rageval.files.opening import DEFAULT, LARGEST_GRADE, Source
 from rageval.files.trec import LineForm, QrelsRows, Reading, Text
 from rageval.kernel import kernel
 from rageval.measures.ranking import Judgements, Topic, novelties

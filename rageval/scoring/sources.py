@@ -12,10 +12,10 @@ from typing import Any, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
 from rageval.files.kinds import told
-from rageval.files.limits import Limits
 from rageval.files.objects import ITERATIONS
 from rageval.files.opening import (
     ADAPTIVE,
+    Limits,
     Source,
     can_read_again,
     is_columnar,
@@ -293,7 +293,7 @@ def _with_asked(source: Source, qrels: Qrels) -> Qrels:
     beside = f"{os.fspath(source)}{ADAPTIVE}" if isinstance(source, str | os.PathLike) else ""
     if not is_local_file(beside):
         return qrels
-    from rageval.files.adaptive import read_asked
+    from rageval.files.plans import read_asked
 
     chosen: dict[str, None] = {}
     for (query, doc), asked in read_asked(with_limits(beside, limits_of(source))).items():

@@ -13,9 +13,8 @@ import msgspec
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import Id, read_records
 from rageval.files.judgements import GRADED
-from rageval.files.limits import Limits
 from rageval.files.nuggets import read_nuggets
-from rageval.files.opening import Source, name_of, with_limits
+from rageval.files.opening import Limits, Source, name_of, with_limits
 from rageval.files.spans import write_spans
 from rageval.records import Qrel, Span
 from rageval.scoring.sources import as_qrels

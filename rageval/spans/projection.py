@@ -9,9 +9,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from rageval.errors import InputError, UsageError
-from rageval.files.limits import LARGEST_GRADE, Limits
 from rageval.files.objects import ids, whole
-from rageval.files.opening import Source, name_of, with_limits
+from rageval.files.opening import LARGEST_GRADE, Limits, Source, name_of, with_limits
 from rageval.files.spans import SpanFile, read_chunks, read_spans, write_spans
 from rageval.files.trec import QrelsRows
 from rageval.measures.spans import Covering, Region

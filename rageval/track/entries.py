@@ -25,7 +25,7 @@ from rageval.checking.tracks import track_named
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.kinds import tag_of
-from rageval.files.limits import assigned
+from rageval.files.opening import assigned
 from rageval.files.whole import open_regular
 from rageval.records import Question
 from rageval.scoring.sources import read_run

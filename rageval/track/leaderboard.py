@@ -10,16 +10,16 @@ from typing import Any
 
 from rageval.comparison.leaderboards import Standing, rows_of_scores, standings
 from rageval.errors import InputError, MissingJudgements, UsageError
-from rageval.files.cells import tab_line
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import GRADED
-from rageval.files.leaderboards import LeaderboardRow, read_leaderboard, write_leaderboard
 from rageval.files.questions import read_questions
+from rageval.files.scores import LeaderboardRow, read_leaderboard, write_leaderboard
 from rageval.files.writing import write_lines
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
 from rageval.records import Qrel
 from rageval.scoring.scores import Scores
+from rageval.showing import tab_line
 from rageval.text import visible
 from rageval.track.plan import TrackPlan, source_of
 from rageval.track.submissions import Submission, answers_of

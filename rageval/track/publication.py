@@ -16,9 +16,9 @@ from rageval.comparison.leaderboards import HOW, Standing
 from rageval.errors import InputError
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import GRADED
-from rageval.files.leaderboards import ALL
 from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions
+from rageval.files.scores import ALL
 from rageval.files.whole import open_regular
 from rageval.files.writing import file_names, whole_file, write_lines
 from rageval.judges.rubric import rubric_named

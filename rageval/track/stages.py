@@ -13,8 +13,7 @@ from rageval.comparison.leaderboards import Standing
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import first_record
 from rageval.files.judgements import GRADED, judgement_line
-from rageval.files.limits import DEFAULT
-from rageval.files.opening import BOM, chunks
+from rageval.files.opening import BOM, DEFAULT, chunks
 from rageval.files.whole import read_whole
 from rageval.files.writing import write_lines
 from rageval.judges.material import Material, gathered, tasks

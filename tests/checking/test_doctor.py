@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rageval.checking.doctor import diagnose
 from rageval.checking.runs import validate_run
-from rageval.files.limits import DEFAULT
+from rageval.files.opening import DEFAULT
 from rageval.files.trec import LineForm
 from rageval.judges.rubric import rubric_named
 from test_bad_input import HOSTILE, assert_refused, command

@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 
 from rageval.cli import COMMANDS, main
 from rageval.cli._options import FileOrId
-from rageval.datasets import loading
+from rageval.datasets import dataset
 from rageval.datasets._records import Document
-from rageval.datasets.loading import _CONTENT, Dataset
+from rageval.datasets.dataset import _CONTENT, Dataset
 from rageval.records import Nugget, Qrel, Question
 
 ID = "my/bench"
@@ -66,7 +66,7 @@ class _Documents:
 @pytest.fixture(name="dataset", autouse=True)
 def _dataset(monkeypatch: pytest.MonkeyPatch) -> Dataset:
     found = Dataset(ID, (*_CONTENT, "answers"), lambda what: iter(CONTENTS[what]), store=_Documents)
-    monkeypatch.setattr(loading, "load", {ID: found}.__getitem__)
+    monkeypatch.setattr(dataset, "load", {ID: found}.__getitem__)
     return found
 
 

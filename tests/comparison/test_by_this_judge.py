@@ -251,7 +251,7 @@ def test_a_collection_that_models_judged_says_so_in_its_manifest(runs: list[str]
 
 
 def test_data_sets_know_which_models_judged_them() -> None:
-    from rageval.datasets.loading import load
+    from rageval.datasets.dataset import load
 
     assert load("freshstack/langchain/oct-2024").judges == ("gpt-4o",)
     assert load("trec-rag/2024/umbrela").judges == ("UMBRELA",)

@@ -12,7 +12,7 @@ from scipy import stats
 
 from rageval.comparison.leaderboards import _intervals, compare_leaderboards, rows_of_scores
 from rageval.errors import InputError
-from rageval.files.leaderboards import LeaderboardRow, read_leaderboard
+from rageval.files.scores import LeaderboardRow, read_leaderboard
 from rageval.scoring.evaluation import evaluate
 from rageval.statistics.rankings import tau_b
 from test_bad_input import assert_refused, command

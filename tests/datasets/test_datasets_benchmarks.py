@@ -14,9 +14,9 @@ import pytest
 
 import datasets_samples as samples
 from datasets_server import File, Server, serving
-from rageval.datasets import _home, catalogue, fetch, load
+from rageval.datasets import catalogue, fetch, home, load
 from rageval.datasets.download import Transport
-from rageval.datasets.exporting import checked
+from rageval.datasets.exports import checked
 from rageval.errors import InputError, OutputError, UsageError
 from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions
@@ -128,7 +128,7 @@ class TestFreshStack:
             InputError, match=r"404.*\n.*rageval datasets import freshstack/langchain/oct-2024"
         ):
             fetch(FRESHSTACK, transport=QUICK)
-        assert _home.kept_paths(_home.folder_of(FRESHSTACK), "documents") is None
+        assert home.kept_paths(home.folder_of(FRESHSTACK), "documents") is None
         server.files[lost] = file
         before = len(server.asked)
         fetch(FRESHSTACK)
@@ -256,13 +256,13 @@ class TestCrag:
             file.content = file.content[: int(len(content) * kept)]
         with pytest.raises(InputError, match="expected"):
             list(load(CRAG, accept_license=True, transport=QUICK).questions())
-        assert _home.kept_paths(_home.folder_of(CRAG), "questions") is None
+        assert home.kept_paths(home.folder_of(CRAG), "questions") is None
 
     def test_a_file_cut_short_on_disk(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         """It no longer counts as being there."""
         put_crag(server, monkeypatch, samples.crag_bz2())
         list(load(CRAG, accept_license=True).questions())
-        path = _home.folder_of(CRAG) / CRAG_FILE
+        path = home.folder_of(CRAG) / CRAG_FILE
         path.write_bytes(path.read_bytes()[:100])
         assert len(list(load(CRAG).questions())) == 5
         assert path.read_bytes() == samples.crag_bz2()

@@ -14,7 +14,7 @@ import pytest
 
 from datasets_server import File, Server, serving
 from rageval.datasets.download import Transport, _on_the_hub, _retry_after, download
-from rageval.datasets.fetching import _DownloadProgress
+from rageval.datasets.home import _DownloadProgress
 from rageval.errors import InputError, OutputError
 
 pytestmark = pytest.mark.slow

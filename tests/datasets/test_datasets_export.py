@@ -16,7 +16,7 @@ import rageval
 from datasets_server import serving
 from rageval.cli import main
 from rageval.datasets import catalogue, import_files, load, register
-from rageval.datasets.exporting import exported
+from rageval.datasets.exports import exported
 from rageval.errors import UsageError
 from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 import datasets_samples as samples
 from datasets_server import Server, serving
 from rageval.cli import main
-from rageval.datasets import _home, catalogue, import_files, load, register
+from rageval.datasets import catalogue, home, import_files, load, register
 from rageval.errors import InputError, UsageError
 from rageval.records import Nugget, Qrel, Question
 
@@ -79,7 +79,7 @@ def _run_file(tmp_path: Path) -> Path:
 class TestCatalogue:
     def test_every_data_set_is_fit_to_be_fetched(self) -> None:
         """Addresses are https, hashes are hashes, ids and file names plain, roles those of readers."""
-        from rageval.datasets.loading import reader_of
+        from rageval.datasets.dataset import reader_of
 
         ids = [spec.id for _, spec in catalogue.known()]
         assert len(ids) == len(set(ids)) == 38
@@ -87,7 +87,7 @@ class TestCatalogue:
             assert benchmark.citation.strip().startswith("@")
             assert benchmark.licence
             assert spec.files
-            _home.folder_of(spec.folder)
+            home.folder_of(spec.folder)
             reader = reader_of(benchmark)
             for what in set(spec.holds) - {"answers"}:
                 assert reader.role.get(what, what) in spec.roles, (spec.id, what)
@@ -97,7 +97,7 @@ class TestCatalogue:
                 assert bool(source.url) != bool(source.repo) or (spec.note and not source.url)
                 assert source.sha256 is None or re.fullmatch("[0-9a-f]{64}", source.sha256)
                 if source.url:
-                    _home.plain(source.name, source.name)
+                    catalogue.plain(source.name, source.name)
 
     def test_only_crag_has_terms(self) -> None:
         assert [known.name for known in catalogue.benchmarks() if known.terms] == ["crag"]
@@ -109,7 +109,7 @@ class TestCatalogue:
     @pytest.mark.parametrize("name", ["..", ".", "", "a/../b", "/etc", "a//b", ".hidden", "a\\b", "a b", "ü"])
     def test_no_folder_outside_of_home(self, name: str) -> None:
         with pytest.raises(InputError, match="expected names of letters"):
-            _home.folder_of(name)
+            home.folder_of(name)
 
 
 class TestRegistered:
@@ -200,7 +200,7 @@ class TestOthers:
     @pytest.fixture(autouse=True)
     def _installed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
-            "rageval.datasets.loading.plugin",
+            "rageval.datasets.dataset.plugin",
             lambda group, name: Diverse if (group, name) == ("datasets", "my_bench") else None,
         )
 
@@ -334,7 +334,7 @@ class TestCommand:
     def test_terms_on_the_command_line(self) -> None:
         done = run("datasets", "fetch", CRAG)
         refused(done, "NonCommercial", f"rageval datasets fetch {CRAG} --accept-license")
-        assert not _home._home().exists()
+        assert not home._home().exists()
 
     def test_check(self, questions: Path, server: Server) -> None:
         samples.put_freshstack(server)
@@ -437,7 +437,7 @@ class TestImport:
             path.write_bytes(samples.jsonl([{"_id": "d", "text": text}]))
             import_files(FRESHSTACK, [path], role="documents")
             assert load(FRESHSTACK).document_store().get("d").text == text
-        assert len(list(_home.folder_of(FRESHSTACK).glob("*.sqlite"))) == 1
+        assert len(list(home.folder_of(FRESHSTACK).glob("*.sqlite"))) == 1
 
     def test_crag_that_was_unpacked(self, tmp_path: Path) -> None:
         """Another name, so no hash is known; it is read through instead."""
@@ -456,7 +456,7 @@ class TestImport:
             import_files(CRAG, [bad])
         assert len(re.findall(r"\b[0-9a-f]{64}\b", str(raised.value))) == 2
         assert len(list(load(CRAG).questions())) == 5
-        assert {path.name for path in _home.folder_of(CRAG).iterdir()} == {
+        assert {path.name for path in home.folder_of(CRAG).iterdir()} == {
             "files.json",
             "crag.jsonl",
             ".lock",
@@ -498,7 +498,7 @@ class TestImport:
 
 def test_a_manifest_that_names_other_places_is_refused(tmp_path: Path, questions: Path) -> None:
     import_files(FRESHSTACK, [questions])
-    manifest = _home.folder_of(FRESHSTACK) / _home._MANIFEST
+    manifest = home.folder_of(FRESHSTACK) / home._MANIFEST
     manifest.write_text('{"questions": [{"name": "../../../etc/passwd", "size": 1, "sha256": "0"}]}')
     with pytest.raises(InputError, match="expected names of letters"):
         list(load(FRESHSTACK).questions())

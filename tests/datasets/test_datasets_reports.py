@@ -10,7 +10,7 @@ import pytest
 
 from rageval.datasets import import_files, load, register
 from rageval.datasets.catalogue import found, known
-from rageval.datasets.exporting import checked
+from rageval.datasets.exports import checked
 from rageval.errors import InputError, UsageError
 from rageval.records import Nugget, Qrel
 from test_bad_input import assert_refused, command

@@ -20,8 +20,7 @@ import rageval
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import FORMS, read_answers, write_answers
 from rageval.files.judgements import JudgementLine, JudgementTable
-from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import with_limits
+from rageval.files.opening import DEFAULT, Limits, with_limits
 from rageval.records import Answer, Sentence
 from rageval.text import RULES, length
 

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 import rageval
 from rageval.checking import diagnose
 from rageval.errors import InputError, UsageError
-from rageval.files.limits import DEFAULT
 from rageval.files.nuggets import read_banks, read_intent_weights, read_nuggets, write_banks
-from rageval.files.opening import with_limits
+from rageval.files.opening import DEFAULT, with_limits
 from rageval.judges.material import Material, tasks
 from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Nugget, Question, Reference, Sentence

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
-from rageval.datasets import loading
-from rageval.datasets.loading import Dataset
+from rageval.datasets import dataset
+from rageval.datasets.dataset import Dataset
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.questions import read_questions
@@ -254,7 +254,7 @@ class TestAgree:
     def test_the_judgements_of_a_data_set(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         rows = [Qrel(q, d, g) for q, d, g in self.GRADES]
         known = {"my/bench": Dataset("my/bench", ("qrels",), lambda _: iter(rows))}
-        monkeypatch.setattr(loading, "load", known.__getitem__)
+        monkeypatch.setattr(dataset, "load", known.__getitem__)
         assert self.agreed(self.forms(tmp_path)["UMBRELA's JSON"], "my/bench")["compared"] == 4
         judged = wrote(tmp_path / "j", jsonl([{"query_id": "q1", "run_id": "r", "label": "perfect"}]))
         result = run("correct", judged, "--gold", "my/bench", "-m", "crag_score")

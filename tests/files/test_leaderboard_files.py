@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval.errors import InputError, UsageError
-from rageval.files.leaderboards import FORMS, Form, LeaderboardRow, read_leaderboard, write_leaderboard
+from rageval.files.scores import FORMS, Form, LeaderboardRow, read_leaderboard, write_leaderboard
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "leaderboards"
 names = st.one_of(st.sampled_from(["runid", "all", "{", "#", "\ufeffx", "a\x85", "1"]), st.text(max_size=4))

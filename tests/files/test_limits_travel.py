@@ -13,11 +13,12 @@ import pytest
 
 import rageval
 from rageval.errors import InputError
-from rageval.files.limits import DEFAULT, Limits
 from rageval.files.opening import (
+    DEFAULT,
     STDIN,
     File,
     LimitedName,
+    Limits,
     RowRange,
     is_remote,
     kept,

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import rageval
 from rageval.errors import InputError
 from rageval.files import parts, trec
-from rageval.files.limits import Limits
-from rageval.files.opening import File, FileChanged, chunks
+from rageval.files.opening import File, FileChanged, Limits, chunks
 from rageval.files.parts import FilePart, Grain, cut
 from rageval.files.trec import PLAIN, Reading
 from rageval.parallel import Divided, Forked

@@ -15,15 +15,12 @@ import pytest
 import rageval
 from rageval.errors import InputError
 from rageval.files import columnar, parts, writing
-from rageval.files.adaptive import note_claim, read_asked
-from rageval.files.banks import NuggetBank
 from rageval.files.jsonl import as_line
 from rageval.files.kinds import told
-from rageval.files.leaderboards import is_leaderboard, read_leaderboard
-from rageval.files.limits import DEFAULT
-from rageval.files.nuggets import numbered_banks
-from rageval.files.opening import ADAPTIVE, chunks
-from rageval.files.plans import LabelPlan, plan_lines
+from rageval.files.nuggets import NuggetBank, numbered_banks
+from rageval.files.opening import ADAPTIVE, DEFAULT, chunks
+from rageval.files.plans import LabelPlan, note_claim, plan_lines, read_asked
+from rageval.files.scores import is_leaderboard, read_leaderboard
 from rageval.scoring.sources import read_qrels
 
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import rageval
 from rageval.checking import diagnose, validate
 from rageval.errors import InputError, UsageError
-from rageval.files.answers import read_answers
-from rageval.files.reports import Report, read_reports, write_reports
+from rageval.files.answers import Report, read_answers, read_reports, write_reports
 from rageval.judges.material import gathered, tasks
 from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Sentence

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 import rageval
 from rageval.cli import main
 from rageval.datasets.catalogue import benchmarks, known
-from rageval.datasets.loading import _read_foreign, own
+from rageval.datasets.dataset import _read_foreign, own
 from rageval.errors import InputError
 from rageval.measures import builtin
 from rageval.records import Qrel

@@ -20,8 +20,7 @@ import rageval
 from rageval.cli import main
 from rageval.errors import InputError
 from rageval.files import trec
-from rageval.files.limits import DEFAULT, Limits
-from rageval.files.opening import File, _refuse_bom, with_limits
+from rageval.files.opening import DEFAULT, File, Limits, _refuse_bom, with_limits
 from rageval.files.trec import QRELS, RUN, LineForm, Reading, Text, _read_lines, _score, grade_of
 from rageval.kernel import kernel
 from rageval.scoring import joining, qrels, sources

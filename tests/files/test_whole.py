@@ -18,8 +18,7 @@ import rageval
 from rageval.cli import main
 from rageval.errors import InputError
 from rageval.files.columnar import run_rows
-from rageval.files.limits import DEFAULT
-from rageval.files.opening import File
+from rageval.files.opening import DEFAULT, File
 from rageval.files.whole import read_whole, text_of_whole
 from rageval.logs.readers import read
 
@@ -37,9 +36,9 @@ OURS = Path(rageval.__file__).parent
 # What is read at once elsewhere: our own files, those of the package, and what was looked at before.
 READ_AT_ONCE = {
     *("building/collection.py", "conformance/_vectors.py", "measures/papers.py", "pages/_parts.py"),
-    *("datasets/_home.py", "datasets/_reading.py", "datasets/catalogue.py", "datasets/download.py"),
+    *("datasets/home.py", "datasets/_reader.py", "datasets/catalogue.py", "datasets/download.py"),
     *(
-        "datasets/loading.py",
+        "datasets/dataset.py",
         "files/trec.py",
         "judges/store.py",
         "judges/rubric.py",

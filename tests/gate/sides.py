@@ -8,7 +8,7 @@ from typing import Any
 
 from rageval.comparison.gate_results import GateReport, GateSettings, GateSide
 from rageval.comparison.gating import gate
-from rageval.files.baselines import BaselineHeader
+from rageval.files.scores import BaselineHeader
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Score, Scores
 

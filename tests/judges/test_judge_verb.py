@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import rageval
-from rageval.datasets import loading
-from rageval.datasets.loading import Dataset
+from rageval.datasets import dataset
+from rageval.datasets.dataset import Dataset
 from rageval.errors import MissingJudgements, UsageError
 from rageval.judges.base import Request
 from rageval.records import Answer, Question, Sentence
@@ -90,7 +90,7 @@ class TestPython:
     def test_ids_of_data_sets(self, monkeypatch: pytest.MonkeyPatch) -> None:
         questions = [Question("q1", "Where?", ("Oslo",)), Question("q2", "When?", ("1905",))]
         found = Dataset("my/bench", ("questions", "answers"), lambda what: iter(questions))
-        monkeypatch.setattr(loading, "load", {"my/bench": found}.__getitem__)
+        monkeypatch.setattr(dataset, "load", {"my/bench": found}.__getitem__)
         judged = rageval.judge("crag", ANSWERS, "contains", "crag_score", questions="my/bench")
         assert score_of(judged) == EXPECTED
         judged = rageval.judge("crag", "my/bench", "contains", "crag_score", questions="my/bench")

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from rageval.building import changed
 from rageval.cli import main
 from rageval.errors import InputError
-from rageval.files.named import NamedInFile, beside, read_beside
+from rageval.files.whole import NamedInFile, beside, read_beside
 from rageval.judges import rubric_named
 from rageval.policy import EFFECTS, READS, READS_OR_WORDS, find_policy, policy_in
 from snippets import ROOT

@@ -20,7 +20,7 @@ from rageval import logs
 from rageval.cli import main
 from rageval.errors import InputError, UsageError
 from rageval.files.answers import read_answers
-from rageval.files.limits import DEFAULT
+from rageval.files.opening import DEFAULT
 from rageval.logs.log import outputs
 from rageval.logs.paths import literal
 from rageval.scoring.answers import read_judgements

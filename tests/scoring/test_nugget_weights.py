@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
-from rageval.datasets import loading
-from rageval.datasets.loading import Dataset
+from rageval.datasets import dataset
+from rageval.datasets.dataset import Dataset
 from rageval.errors import UsageError
 from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.records import Nugget
@@ -204,7 +204,7 @@ def test_an_id_stands_for_the_file(files: Callable[[str], str], monkeypatch: pyt
         return read_nuggets(files("rubrics"))
 
     known = {"my/bench": Dataset("my/bench", ("nuggets",), nuggets)}
-    monkeypatch.setattr(loading, "load", known.__getitem__)
+    monkeypatch.setattr(dataset, "load", known.__getitem__)
     done = run(files("judged"), "-m", "rubric_score", "--nuggets", "my/bench")
     assert done.stdout.split()[-1] == "-0.6667", done.output
     scores = rageval.evaluate_answers("rubric_score", judged(), nuggets="my/bench")
@@ -215,7 +215,7 @@ def test_an_id_without_nuggets_is_refused(
     files: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bare = Dataset("my/bench", ("questions",), lambda _: iter(()))
-    monkeypatch.setattr(loading, "load", lambda _: bare)
+    monkeypatch.setattr(dataset, "load", lambda _: bare)
     refused(run(files("judged"), "-m", "w", "--nuggets", "my/bench"), "has no nuggets; it has questions")
 
 

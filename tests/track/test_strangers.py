@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from rageval.errors import InputError, UsageError
-from rageval.files.cells import csv_line, tab_line
 from rageval.files.writing import file_names
 from rageval.pages.page import _tables
+from rageval.showing import csv_line, tab_line
 from rageval.track import EntryLimits, TrackPlan, leaderboard_of, organise
 from rageval.track import submissions as apart
 from test_bad_input import assert_refused, command

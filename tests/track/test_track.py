@@ -13,8 +13,8 @@ from fair_judge import fair
 from rageval.building import read_pool
 from rageval.comparison.leaderboards import standings
 from rageval.errors import BudgetReached, InputError, MissingJudgements, UsageError
-from rageval.files.leaderboards import read_leaderboard
 from rageval.files.plans import read_plan
+from rageval.files.scores import read_leaderboard
 from rageval.judges.panel import Settings
 from rageval.scoring.evaluation import evaluate
 from rageval.testing import LlmServer

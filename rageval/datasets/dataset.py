@@ -1,29 +1,35 @@
-"""Load data sets by id: ours, those of other packages, and everything that ir_datasets has."""
+"""Data sets by id: ours, those of other packages, and everything that ir_datasets has.
+
+Files that somebody has already can be taken over, where they count as those of a data set of ours.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import msgspec
 
-from rageval.datasets import _home, fetching
-from rageval.datasets._reading import Reader
+from rageval.datasets import catalogue, home
+from rageval.datasets._reader import Reader
 from rageval.datasets._records import NuggetQrel
-from rageval.datasets.catalogue import Benchmark, Spec, UnknownDataset, find
+from rageval.datasets.catalogue import Benchmark, KeptFile, Source, Spec, UnknownDataset, find, plain
 from rageval.datasets.download import Transport
-from rageval.errors import InputError, MissingPackage, OutputError
-from rageval.files.limits import DEFAULT
+from rageval.errors import InputError, MissingPackage, OutputError, UsageError
 from rageval.files.objects import ITERATIONS, NUGGET_COLUMNS
-from rageval.files.opening import File
+from rageval.files.opening import DEFAULT, File
 from rageval.files.writing import put
 from rageval.plugins import plugin
 from rageval.records import Nugget, Qrel, Question
@@ -122,7 +128,7 @@ def load(
     # Ours first: no package may take the place of one of our ids.
     pair = find(dataset)
     if pair is not None:
-        fetched = partial(fetching.files_of, *pair, accept_license=accept_license, transport=transport)
+        fetched = partial(home.files_of, *pair, accept_license=accept_license, transport=transport)
         return own(*pair, fetched, limits)
     return _of_a_plugin(dataset) or of_ir_datasets(dataset)
 
@@ -142,11 +148,11 @@ def own(
         if what == "documents" and spec.documents_from:
             return iter(_referred(spec).docs_iter())
         paths = limited(reader.role.get(what, what))
-        found = reader.read[what](paths)
+        items = reader.read[what](paths)
         if what == "qrels" and not benchmark.nuggets_in_qrels:
             # The column holds what the publishers put there, which is no nugget.
-            found = (qrel._replace(iteration="0") for qrel in found)
-        return _of_split(found, what, spec, reader, paths)
+            items = (qrel._replace(iteration="0") for qrel in items)
+        return _of_split(items, what, spec, reader, paths)
 
     def store() -> Any:
         if spec.documents_from:
@@ -154,7 +160,7 @@ def own(
         role = reader.role.get("documents", "documents")
         paths = limited(role)
         everything = partial(reader.read["documents"], paths)
-        return _DocumentStore(_home.folder_of(spec.folder), role, everything, reader.document)
+        return _DocumentStore(home.folder_of(spec.folder), role, everything, reader.document)
 
     has_documents = "documents" in spec.holds or spec.documents_from
     made = store if has_documents else None
@@ -167,24 +173,24 @@ def reader_of(benchmark: Benchmark) -> Reader:
     from importlib import import_module
 
     # One file of this folder reads one benchmark, or several that look alike.
-    name = benchmark.reader or benchmark.name.replace("-", "_")
-    reader: Reader = import_module(f"rageval.datasets._{name}").READER
+    module, _, name = (benchmark.reader or benchmark.name).replace("-", "_").partition(":")
+    reader: Reader = getattr(import_module(f"rageval.datasets._{module}"), name or "READER")
     return reader
 
 
 def _of_split(
-    found: Iterator[Any], what: str, spec: Spec, reader: Reader, paths: Sequence[File]
+    items: Iterator[Any], what: str, spec: Spec, reader: Reader, paths: Sequence[File]
 ) -> Iterator[Any]:
     """Yield what belongs to the questions of the split, if the data set is one."""
     if spec.split is None:
-        return found
+        return items
     if what == "questions":
-        return (question for question in found if dict(question.facts).get("split") == spec.split)
+        return (question for question in items if dict(question.facts).get("split") == spec.split)
     # The questions say which split they are of; everything else says only its question.
     everything = reader.read["questions"](paths)
     asked = {q.query_id for q in everything if dict(q.facts).get("split") == spec.split}
     question_of = reader.question_of or (lambda item: str(item.query_id))
-    return (item for item in found if question_of(item) in asked)
+    return (item for item in items if question_of(item) in asked)
 
 
 def _referred(spec: Spec) -> Any:
@@ -203,6 +209,7 @@ def _referred(spec: Spec) -> Any:
 
 def _of_a_plugin(dataset: str) -> Dataset | None:
     """Return the data set of another package. Its entry point is called as its ids begin, and takes an id."""
+    # Names of entry points have an underscore where ids have a hyphen.
     make = plugin("datasets", dataset.partition("/")[0].lower().replace("-", "_"))
     if make is None:
         return None
@@ -216,10 +223,11 @@ def _of_a_plugin(dataset: str) -> Dataset | None:
 
 def of_ir_datasets(dataset: str) -> Dataset:
     """Return the data set that ir_datasets has under this id."""
-    found = _loaded(dataset)
-    if found is None:
+    foreign = _loaded(dataset)
+    if foreign is None:
         raise UnknownDataset(dataset)
-    return Dataset(dataset, _holds_of(found), partial(_read_foreign, found), store=_store_of(found))
+    store = foreign.docs_store if foreign.has_docs() else None
+    return Dataset(dataset, _holds_of(foreign), partial(_read_foreign, foreign), store=store)
 
 
 def papers_of(dataset: str) -> tuple[str, ...]:
@@ -229,10 +237,10 @@ def papers_of(dataset: str) -> tuple[str, ...]:
         return (pair[0].citation.strip(),)
     if _of_a_plugin(dataset) is not None:
         return ()  # nobody says it
-    found = _loaded(dataset)
-    if found is None:
+    foreign = _loaded(dataset)
+    if foreign is None:
         raise UnknownDataset(dataset)
-    keys = (found.documentation() or {}).get("bibtex_ids") or ()
+    keys = (foreign.documentation() or {}).get("bibtex_ids") or ()
     text = (files("ir_datasets") / "docs" / "bibliography.bib").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=@)", text)
     return tuple(
@@ -273,19 +281,14 @@ def _loaded(dataset: str) -> Any:
 
 def _holds_of(dataset: Any) -> tuple[str, ...]:
     """Return what there is of questions, documents, qrels and nuggets."""
-    there = {
+    held = {
         "questions": dataset.has_queries(),
         "documents": dataset.has_docs(),
         "qrels": dataset.has_qrels(),
     }
     if dataset.has_queries() and "subtopics" in dataset.queries_cls()._fields:
-        there["nuggets"] = True
-    return tuple(what for what, is_there in there.items() if is_there)
-
-
-def _store_of(dataset: Any) -> Any:
-    """Return what makes its store of documents; None if it has none."""
-    return dataset.docs_store if dataset.has_docs() else None
+        held["nuggets"] = True
+    return tuple(what for what, is_there in held.items() if is_there)
 
 
 def _read_foreign(dataset: Any, what: str) -> Iterator[Any]:
@@ -327,7 +330,7 @@ class _DocumentStore:
     def __init__(
         self, folder: Path, role: str, documents: Callable[[], Iterator[Any]], kind: type[Any] | None
     ) -> None:
-        kept = _home.manifest_of(folder).get(role, [])
+        kept = home.manifest_of(folder).get(role, [])
         # The name tells of which files it was made: with newer files there is another name, and it is made
         # anew.
         version = zlib.crc32("".join(file.sha256 for file in kept).encode())
@@ -347,7 +350,7 @@ class _DocumentStore:
         if self.built():
             return
         # Of processes that wait here the next finds it made, and looks once more.
-        with _home.locked(self._folder):
+        with home.locked(self._folder):
             if self.built():
                 return
             # Of files that have been replaced: nobody asks for it again.
@@ -372,21 +375,26 @@ class _DocumentStore:
             database.execute("PRAGMA synchronous = OFF")
             database.execute("CREATE TABLE document (id TEXT PRIMARY KEY, fields BLOB)")
             # Packed, as web pages shrink to a fifth.
-            rows = ((document.doc_id, _packed(document)) for document in self._documents())
+            rows = (
+                (document.doc_id, zlib.compress(msgspec.json.encode(tuple(document)), 1))
+                for document in self._documents()
+            )
             database.executemany("INSERT OR REPLACE INTO document VALUES (?, ?)", rows)
             database.commit()
 
     def get(self, doc_id: str, field: str | None = None) -> Any:
         """Return the document, or one of its fields; a KeyError if there is none of this id."""
-        found = self.get_many([doc_id], field)
-        if doc_id not in found:
+        documents = self.get_many([doc_id], field)
+        if doc_id not in documents:
             raise KeyError(doc_id)
-        return found[doc_id]
+        return documents[doc_id]
 
     def get_many(self, doc_ids: Iterable[str], field: str | None = None) -> dict[str, Any]:
         """Return those that there are, by id."""
-        found = {document.doc_id: document for document in self.get_many_iter(doc_ids)}
-        return {name: getattr(document, field) for name, document in found.items()} if field else found
+        documents = {document.doc_id: document for document in self.get_many_iter(doc_ids)}
+        return (
+            {name: getattr(document, field) for name, document in documents.items()} if field else documents
+        )
 
     def get_many_iter(self, doc_ids: Iterable[str]) -> Iterator[Any]:
         """Yield those that there are."""
@@ -399,14 +407,15 @@ class _DocumentStore:
                 marks = ",".join("?" * len(some))
                 query = f"SELECT fields FROM document WHERE id IN ({marks})"
                 for (packed,) in database.execute(query, some):
-                    yield self._unpacked(packed)
+                    fields = msgspec.json.decode(zlib.decompress(packed))
+                    yield self._kind(*fields) if self._kind else fields
 
     def count(self) -> int:
         """Return how many documents there are; build the database first if need be."""
         self.build()
         with closing(self._opened()) as database:
-            found: int = database.execute("SELECT count(*) FROM document").fetchone()[0]
-            return found
+            number: int = database.execute("SELECT count(*) FROM document").fetchone()[0]
+            return number
 
     def __iter__(self) -> Iterator[Any]:
         return self._documents()
@@ -415,10 +424,166 @@ class _DocumentStore:
         # A path may hold a sign that means something in an address, and on Windows it begins with a drive.
         return sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", uri=True)
 
-    def _unpacked(self, packed: bytes) -> Any:
-        fields = msgspec.json.decode(zlib.decompress(packed))
-        return self._kind(*fields) if self._kind else fields
+
+_READ_THROUGH = ("questions", "qrels", "nuggets", "judgements")
 
 
-def _packed(document: Any) -> bytes:
-    return zlib.compress(msgspec.json.encode(tuple(document)), 1)
+def import_files(
+    dataset: str, paths: Sequence[str | Path], *, role: str | None = None, limits: Sequence[str] = ()
+) -> dict[str, list[Path]]:
+    """Copy files into the home of the data sets, where they count as those of this id.
+
+    Each is read before it is taken. If anything is wrong, what was there before stays.
+
+    Parameters
+    ----------
+    dataset
+        The id.
+    paths
+        Files, or folders that stand for the files in them that the data set is known to have.
+    role
+        What the files are, if their names are not those of the data set.
+    limits
+        Words such as `"record=128M"`.
+
+    Returns
+    -------
+    dict
+        The copies by role.
+    """
+    benchmark, spec = catalogue.found(dataset)
+    by_role = _by_role(spec, [Path(path) for path in paths], role)
+    folder = home.folder_of(spec.folder)
+    # Read through where they are staged: only files that can be read take the place of what was there.
+    with home.locked(folder), _beside(folder) as staged:
+        kept = {
+            name: [_copied(path, source, staged) for path, source in files] for name, files in by_role.items()
+        }
+        _read_through(
+            benchmark,
+            spec,
+            {name: [staged / file.name for file in files] for name, files in kept.items()},
+            limits,
+        )
+        for name, files in kept.items():
+            for file in files:
+                put(staged / file.name, folder / file.name)
+            home.keep(folder, name, files)
+    return {name: [folder / file.name for file in files] for name, files in kept.items()}
+
+
+def _by_role(
+    spec: Spec, paths: Sequence[Path], role: str | None
+) -> dict[str, list[tuple[Path, Source | None]]]:
+    """Return which file is what, in the order in which a data set's files belong together."""
+    if role is not None and role not in spec.roles:
+        raise UsageError(f"--as {role}: {spec.id} has {', '.join(spec.roles)}")
+    by_role: dict[str, list[tuple[Path, Source | None]]] = {}
+    for path in paths:
+        if not os.path.exists(path):
+            raise InputError(f"{path}: no such file")
+        if os.path.isdir(path):
+            for name, files in _in_folder(spec, path, role).items():
+                by_role.setdefault(name, []).extend(files)
+            continue
+        source = next((known for known in spec.files if _is_called(path, known)), None)
+        name = role or (source.role if source else _only_role(spec, path))
+        by_role.setdefault(name, []).append((path, source if source and source.role == name else None))
+    for files in by_role.values():
+        # Parts of a file that was cut follow one another as their publishers list them.
+        files.sort(key=lambda pair: (spec.files.index(pair[1]) if pair[1] else 0, pair[0].name))
+    for name, files in by_role.items():
+        _refuse_incomplete(spec, name, files)
+    return by_role
+
+
+def _in_folder(spec: Spec, folder: Path, role: str | None) -> dict[str, list[tuple[Path, Source | None]]]:
+    by_role: dict[str, list[tuple[Path, Source | None]]] = {}
+    for source in spec.files:
+        if role in (None, source.role):
+            places = [folder, folder / source.folder] if source.folder else [folder]
+            files = [file for place in places if place.is_dir() for file in sorted(place.iterdir())]
+            matching = [(file, source) for file in files if file.is_file() and _is_called(file, source)]
+            if matching:
+                by_role.setdefault(source.role, []).extend(matching)
+    if not by_role:
+        names = ", ".join(source.name or source.match for source in spec.files if source.is_published)
+        if not names:
+            roles = " or --as ".join(spec.roles)
+            raise InputError(
+                f"{folder}: what the files of {spec.id} are called is not known; name them, --as {roles}"
+            )
+        raise InputError(f"{folder}: expected {names}, found none of them")
+    return by_role
+
+
+def _is_called(path: Path, source: Source) -> bool:
+    return path.name == source.name if source.name else fnmatchcase(path.name, source.match)
+
+
+def _only_role(spec: Spec, path: Path) -> str:
+    if len(spec.roles) == 1:
+        return spec.roles[0]
+    raise UsageError(f"{path}: which part of {spec.id} is it? say --as {' or --as '.join(spec.roles)}")
+
+
+def _refuse_incomplete(spec: Spec, role: str, files: list[tuple[Path, Source | None]]) -> None:
+    """Parts of a file that was cut make sense together only."""
+    wanted = [source for source in spec.files if source.role == role]
+    given = [source for _, source in files if source]
+    if len(wanted) > 1 and given and len(given) < len(wanted):
+        lost = ", ".join(source.name for source in wanted if source not in given)
+        raise InputError(f"{spec.id}: expected {len(wanted)} files, found {len(given)}; lacking: {lost}")
+
+
+def _copied(path: Path, source: Source | None, staged: Path) -> KeptFile:
+    name = plain(path.name, str(path))
+    if (staged / name).exists():
+        raise UsageError(f"{path}: a second file of this name; expected different names")
+    try:
+        shutil.copyfile(path, staged / name)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be copied to {staged}: {error.strerror}") from error
+    # Of the copy, which is what will be read.
+    kept = home.measured(staged / name)
+    if source and source.sha256 and kept.sha256 != source.sha256:
+        raise InputError(
+            f"{path}: sha256 {kept.sha256}, expected {source.sha256}; the file was not taken, and what was"
+            " there before is kept (a file of another form needs another name)"
+        )
+    return kept
+
+
+def _read_through(
+    benchmark: Benchmark, spec: Spec, files: dict[str, list[Path]], limits: Sequence[str]
+) -> None:
+    """Read all that the files hold, of documents the first: what cannot be read is not taken."""
+    reader = reader_of(benchmark)
+    dataset = own(benchmark, spec, lambda role: files[role], limits)
+    for what in reader.read:
+        if reader.role.get(what, what) not in files or what not in spec.holds:
+            continue
+        # Documents may be gigabytes: whether the first can be read has to do.
+        read = getattr(dataset, what)()
+        count = (
+            sum(1 for _ in read)
+            if what in _READ_THROUGH
+            else sum(1 for _ in zip(read, range(1), strict=False))
+        )
+        if not count:
+            raise InputError(
+                f"{spec.id}: expected {what}, found none in {files[reader.role.get(what, what)][0]}"
+            )
+
+
+@contextmanager
+def _beside(folder: Path) -> Iterator[Path]:
+    """Make a folder on the same disk, and remove it afterwards."""
+    try:
+        staged = Path(mkdtemp(prefix=".importing-", dir=home.made(folder)))
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written to: {error.strerror}") from error
+    try:
+        yield staged
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)

@@ -9,11 +9,11 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from rageval.datasets.catalogue import find
-from rageval.datasets.loading import Dataset, known_there, of_ir_datasets
+from rageval.datasets.dataset import Dataset, known_there, of_ir_datasets
 from rageval.errors import RagevalError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.nuggets import write_nuggets
-from rageval.records import Nugget, Question
+from rageval.records import Question
 from rageval.text import visible
 
 _WHAT = {
@@ -62,17 +62,17 @@ def _qrels(dataset: Dataset, style: str) -> Iterator[str]:
 
 def _nuggets(dataset: Dataset, style: str) -> Iterator[str]:
     texts = {question.query_id: question.text for question in dataset.questions()}
-    for query, found in groupby(dataset.nuggets(), key=lambda nugget: nugget.query_id):
-        nuggets = list(found)
+    for query, together in groupby(dataset.nuggets(), key=lambda nugget: nugget.query_id):
+        nuggets = list(together)
         # AutoNuggetizer's lines have no place for weights; those of rubrics do.
         if any(nugget.weight is not None for nugget in nuggets):
-            yield as_line({"qid": query, "rubrics": [_criterion(nugget) for nugget in nuggets]})
+            criteria = [
+                {"criterion": nugget.text, "weight": nugget.weight, "axis": nugget.group}
+                for nugget in nuggets
+            ]
+            yield as_line({"qid": query, "rubrics": criteria})
         else:
             yield from write_nuggets(nuggets, texts)
-
-
-def _criterion(nugget: Nugget) -> dict[str, Any]:
-    return {"criterion": nugget.text, "weight": nugget.weight, "axis": nugget.group}
 
 
 def _answers(dataset: Dataset, style: str) -> Iterator[str]:
@@ -123,10 +123,10 @@ def checked(dataset: Dataset) -> list[_Count]:
     """Return all counts of a data set."""
     pair = find(dataset.id)
     expected = dict(pair[1].expected) if pair else {}
-    found = dict(_counts(dataset))
+    counted = dict(_counts(dataset))
     # What was expected and is not there is a count, too: of 0.
-    lost = [_Count(what, value, 0) for what, value in expected.items() if what not in found]
-    return [_Count(what, expected.get(what), value) for what, value in found.items()] + lost
+    lost = [_Count(what, value, 0) for what, value in expected.items() if what not in counted]
+    return [_Count(what, expected.get(what), value) for what, value in counted.items()] + lost
 
 
 def compared(dataset: Dataset) -> tuple[list[_Count], list[str]]:
@@ -139,14 +139,14 @@ def compared(dataset: Dataset) -> tuple[list[_Count], list[str]]:
     for name in known_there(pair[1]) if pair else ():
         try:
             other = of_ir_datasets(name)
-            found = [
+            alike = [
                 _alike(dataset, other, what, name) for what in ("questions", "qrels") if what in dataset.holds
             ]
         except (RagevalError, OSError, ValueError, RuntimeError) as error:
             # Most often it is not downloaded, which is no fault of the data set at hand.
             remarks.append(f"{name}: not compared ({visible(str(error).splitlines()[0][:200])})")
             continue
-        counts += [count for count in found if count is not None]
+        counts += [count for count in alike if count is not None]
     return counts, remarks
 
 

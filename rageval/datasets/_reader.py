@@ -53,8 +53,8 @@ def lines(path: File, columns: Sequence[str], mended: Callable[[_Row], _Row] | N
         return path
     else:
         rows = (row for _, row in read_records(path, _Row, "records"))
-    found: Source = with_limits(in_memory(map(mended, rows) if mended else rows, str(path)), limits_of(path))
-    return found
+    source: Source = with_limits(in_memory(map(mended, rows) if mended else rows, str(path)), limits_of(path))
+    return source
 
 
 def records(path: File, form: type[_Record], columns: Sequence[str], expected: str) -> Iterator[_Record]:
@@ -124,7 +124,7 @@ def _array(path: File) -> list[Any]:
     with path.opened() as stream:
         content = stream.read()
     try:
-        found: list[Any] = msgspec.json.decode(content, type=list[Any])
+        records: list[Any] = msgspec.json.decode(content, type=list[Any])
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: expected a JSON array of records: {error}") from None
-    return found
+    return records

@@ -10,10 +10,9 @@ from typing import Any
 
 from rageval.datasets._records import Document, NuggetQrel, TopicQuery
 from rageval.datasets.catalogue import benchmarks, known
-from rageval.datasets.loading import Dataset, ir_datasets_or_error, load
+from rageval.datasets.dataset import Dataset, ir_datasets_or_error, load
 from rageval.errors import InputError
 from rageval.plugins import plugin_names
-from rageval.records import Question
 
 
 def register() -> list[str]:
@@ -87,10 +86,10 @@ class _Stream:
         if isinstance(place, slice):
             # A stream again, so that a slice of a slice works and nothing is read before it is asked for.
             return _Stream(lambda: islice(self._start(), place.start, place.stop, place.step))
-        found = list(islice(self._start(), place, place + 1)) if place >= 0 else []
-        if not found:
+        records = list(islice(self._start(), place, place + 1)) if place >= 0 else []
+        if not records:
             raise IndexError(f"{place}: expected a place from 0 that there is")
-        return found[0]
+        return records[0]
 
 
 class _PartOfDataset:
@@ -139,7 +138,9 @@ class _QueriesPart(_PartOfDataset):
         return self
 
     def queries_iter(self) -> Iterator[Any]:
-        return map(self._as_query(), self._dataset.questions())
+        made = self._dataset.reader.as_query if self._dataset.reader else None
+        as_query = made or (lambda question: TopicQuery(question.query_id, question.text))
+        return map(as_query, self._dataset.questions())
 
     def queries_cls(self) -> Any:
         return (self._dataset.reader and self._dataset.reader.query) or TopicQuery
@@ -155,10 +156,6 @@ class _QueriesPart(_PartOfDataset):
 
     def queries_lang(self) -> str:
         return "en"
-
-    def _as_query(self) -> Callable[[Question], Any]:
-        made = self._dataset.reader.as_query if self._dataset.reader else None
-        return made or (lambda question: TopicQuery(question.query_id, question.text))
 
 
 class _QrelsPart(_PartOfDataset):
@@ -178,11 +175,11 @@ class _QrelsPart(_PartOfDataset):
 
     def qrels_dict(self) -> dict[str, dict[str, int | float]]:
         """Return the highest grade that any nugget gives a document: a dict has no place for nuggets."""
-        found: dict[str, dict[str, int | float]] = {}
+        highest: dict[str, dict[str, int | float]] = {}
         for qrel in self._dataset.qrels():
-            grades = found.setdefault(qrel.query_id, {})
+            grades = highest.setdefault(qrel.query_id, {})
             grades[qrel.doc_id] = max(qrel.relevance, grades.get(qrel.doc_id, qrel.relevance))
-        return found
+        return highest
 
     def qrels_count(self) -> int:
         return sum(1 for _ in self._dataset.qrels())

@@ -1,19 +1,129 @@
-"""The files of a data set, from disk or else from the network."""
+"""The files of a data set: kept under the home of ir_datasets, complete or not there at all, or else fetched.
+
+What a folder holds is said by its `files.json`, written last; a file that it does not name does not count.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rageval.datasets import _home
-from rageval.datasets.catalogue import Benchmark, Source, Spec, find, found
-from rageval.errors import InputError, UsageError
+import msgspec
+
+from rageval.datasets.catalogue import Benchmark, KeptFile, Source, Spec, find, found, plain
+from rageval.errors import InputError, OutputError, UsageError
+from rageval.files.writing import lock, unlock, whole_file
 
 if TYPE_CHECKING:
     from rageval.datasets.download import Transport
+
+
+_MANIFEST = "files.json"
+ACCEPTED = "licence-accepted"
+
+
+_Manifest = dict[str, list[KeptFile]]  # by role
+
+
+def _home() -> Path:
+    """Return the folder that ir_datasets keeps its data in; ours are in a folder of their own in it."""
+    given = os.environ.get("IR_DATASETS_HOME")
+    return (Path(given) if given else Path.home() / ".ir_datasets") / "rageval"
+
+
+def folder_of(name: str) -> Path:
+    """Return the folder of a data set; a name that would lead elsewhere is refused."""
+    return _home().joinpath(*(plain(part, name) for part in name.split("/")))
+
+
+def manifest_of(folder: Path) -> _Manifest:
+    """Return what the folder holds; empty if nothing."""
+    path = folder / _MANIFEST
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Manifest)
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); remove it and fetch again") from None
+
+
+def kept_paths(folder: Path, role: str) -> list[Path] | None:
+    """Return the files of this role, in order; None if they are not all there, and whole."""
+    kept = manifest_of(folder).get(role)
+    if not kept:
+        return None
+    paths = [folder / plain(file.name, file.name) for file in kept]
+    whole = all(
+        # The size tells a file that was cut off; to take the digest of gigabytes each time would take
+        # minutes.
+        path.is_file() and path.stat().st_size == file.size
+        for path, file in zip(paths, kept, strict=True)
+    )
+    return paths if whole else None
+
+
+def keep(folder: Path, role: str, files: Sequence[KeptFile]) -> None:
+    """Let the files of this role count from now on."""
+    # Written last of all: files without a line in it do not count, whatever broke off before.
+    manifest = manifest_of(folder) | {role: list(files)}
+    write_small(folder / _MANIFEST, msgspec.json.format(msgspec.json.encode(manifest, order="sorted")))
+
+
+def measured(path: Path) -> KeptFile:
+    """Return what a file is now."""
+    digest = hashlib.sha256()
+    size = 0
+    with path.open("rb") as stream:
+        while block := stream.read(2**20):
+            digest.update(block)
+            size += len(block)
+    return KeptFile(path.name, size, digest.hexdigest())
+
+
+def write_small(path: Path, content: bytes) -> None:
+    """Write a small file, whole or not at all."""
+    with whole_file(path) as stream:
+        stream.write(content)
+
+
+def made(folder: Path) -> Path:
+    """Return the folder, made if it is not there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot be made ({error.strerror}); keep data sets elsewhere: IR_DATASETS_HOME=…"
+        ) from error
+    return folder
+
+
+@contextmanager
+def locked(folder: Path, waiting: Any = None) -> Iterator[None]:
+    """Only one process at a time; `waiting` is called once if another has the lock.
+
+    The lock goes with the process that holds it, even when that is killed.
+    """
+    try:
+        stream = (made(folder) / ".lock").open("ab")
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written to: {error.strerror}") from error
+    with stream:
+        # First without waiting, only to be able to say that we wait.
+        if not lock(stream.fileno(), wait=False):
+            if waiting is not None:
+                waiting()
+            lock(stream.fileno(), wait=True)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                unlock(stream.fileno())
 
 
 def fetch(
@@ -54,8 +164,8 @@ def files_of(
     transport: Transport | None = None,
 ) -> list[Path]:
     """Return the files of a role, and fetch what is not there: one process does so, others wait for it."""
-    folder = _home.folder_of(spec.folder)
-    paths = _home.kept_paths(folder, role)
+    folder = folder_of(spec.folder)
+    paths = kept_paths(folder, role)
     if paths is not None and not again:
         return paths
     sources = [source for source in spec.files if source.role == role]
@@ -67,8 +177,9 @@ def files_of(
             f" ({benchmark.homepage}) and say rageval datasets import {spec.id} PATH --as {role}"
         )
     _require_acceptance(benchmark, spec, accept_license)
-    with _home.locked(folder, lambda: _say(f"{spec.id}: waiting for another process that fetches it")):
-        paths = _home.kept_paths(folder, role)
+    with locked(folder, lambda: _say(f"{spec.id}: waiting for another process that fetches it")):
+        # Whoever had the lock may have fetched it meanwhile.
+        paths = kept_paths(folder, role)
         if paths is None or again:
             paths = _fetched(spec, folder, role, sources, transport)
     return paths
@@ -90,15 +201,16 @@ def _fetched(
         kept = [_arrived(file, folder, transport) for file in files]
     except InputError as error:
         raise InputError(f"{error}\n{_other_ways(spec, role)}") from None
-    _home.keep(folder, role, kept)
+    keep(folder, role, kept)
     return [folder / file.name for file in kept]
 
 
-def _arrived(file: Source, folder: Path, transport: Transport) -> _home.KeptFile:
+def _arrived(file: Source, folder: Path, transport: Transport) -> KeptFile:
     """Return the file, from a fetch that was interrupted after it, or else from the network."""
-    target = folder / _home.plain(file.name, file.name)
+    target = folder / plain(file.name, file.name)
+    # The size is looked at first, as it costs nothing.
     if file.sha256 and target.is_file() and target.stat().st_size == file.size:
-        kept = _home.measured(target)
+        kept = measured(target)
         if kept.sha256 == file.sha256:
             return kept
     from rageval.datasets.download import download
@@ -118,23 +230,23 @@ def _require_acceptance(benchmark: Benchmark, spec: Spec, accepted_now: bool) ->
             f"{spec.id}: has terms that must be accepted before it is fetched:\n{benchmark.terms}\n"
             f"To accept them: rageval datasets fetch {spec.id} --accept-license"
         )
-    folder = _home.made(_home.folder_of(benchmark.name))
-    _home.write_small(folder / _home.ACCEPTED, benchmark.terms.strip().encode() + b"\n")
+    folder = made(folder_of(benchmark.name))
+    write_small(folder / ACCEPTED, benchmark.terms.strip().encode() + b"\n")
 
 
 def is_accepted(benchmark: Benchmark) -> bool:
     """Tell whether the terms were accepted on this machine."""
-    return (_home.folder_of(benchmark.name) / _home.ACCEPTED).is_file()
+    return (folder_of(benchmark.name) / ACCEPTED).is_file()
 
 
 def place_of(spec: Spec) -> Path:
     """Return the folder that the files of a data set are in, or would be."""
-    return _home.folder_of(spec.folder)
+    return folder_of(spec.folder)
 
 
 def size_on_disk(spec: Spec) -> int:
     """Return how many bytes of a data set are here."""
-    kept = _home.manifest_of(place_of(spec))
+    kept = manifest_of(place_of(spec))
     return sum(file.size for files in kept.values() for file in files)
 
 
@@ -143,8 +255,8 @@ def is_on_disk(dataset: str) -> bool:
     pair = find(dataset)
     if pair is None:
         return False
-    folder = _home.folder_of(pair[1].folder)
-    return all(_home.kept_paths(folder, role) is not None for role in pair[1].roles)
+    folder = folder_of(pair[1].folder)
+    return all(kept_paths(folder, role) is not None for role in pair[1].roles)
 
 
 def _other_ways(spec: Spec, role: str) -> str:
@@ -179,6 +291,7 @@ class _DownloadProgress:
             return
         self._last = now
         text = f"rageval: {self.name}: {amount(done)}" + (f" of {amount(total)}" if total else "")
+        # A line of a terminal is written over; a log gets one now and then.
         if self._on_terminal:
             print(f"\r{text:<{self._width}}", end="", file=sys.stderr, flush=True)
             self._width = len(text)

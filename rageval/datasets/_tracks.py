@@ -1,4 +1,4 @@
-"""The data of tracks of reports: CoverageBench, RAGTIME, DRAGUN and MedAESQA."""
+"""The data of tracks: of reports (CoverageBench, RAGTIME, DRAGUN, MedAESQA) and TREC RAG, as published."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rageval.datasets import _reading
-from rageval.datasets._reading import Reader
+from rageval.datasets._reader import Reader, lines
 from rageval.datasets._records import TopicQuery
 from rageval.errors import InputError
 from rageval.files.jsonl import identifier, read_records
@@ -30,7 +29,7 @@ def questions(paths: Sequence[File]) -> Iterator[Question]:
     for path in paths:
         start = head(path, limits_of(path).record).removeprefix(BOM).lstrip()
         is_json = start.startswith((b"{", b"[", b"PAR1")) or not start
-        yield from read_questions(_reading.lines(path, (), _as_question) if is_json else path)
+        yield from read_questions(lines(path, (), _as_question) if is_json else path)
 
 
 def _as_question(row: dict[str, Any]) -> dict[str, Any]:
@@ -57,6 +56,7 @@ def _listed(path: File) -> Iterator[Nugget]:
     limits = limits_of(path)
     seen: set[tuple[str, str]] = set()
     for number, line in enumerate(_lines(path), 1):
+        # Only the text, which is the last, may hold blanks.
         fields = line.split(None, 2)
         if not fields:
             continue
@@ -96,6 +96,7 @@ def judgements(paths: Sequence[File]) -> Iterator[dict[str, Any]]:
 
 
 def _labels(path: File) -> Iterator[dict[str, Any]]:
+    # A cell may hold line ends, so that the table is read whole.
     content = b"".join(chunks(path, limits_of(path).record)).removeprefix(BOM)
     try:
         rows = csv.DictReader(io.StringIO(content.decode(), newline=""), strict=True)
@@ -109,7 +110,7 @@ def _labels(path: File) -> Iterator[dict[str, Any]]:
 
 
 def _of_systems(path: File) -> Iterator[dict[str, Any]]:
-    rows = _reading.lines(path, ())
+    rows = lines(path, ())
     for line, row in read_records(rows, dict[str, Any], "questions with machine_generated_answers"):
         answers = row.get(_ANSWERS)
         if not isinstance(answers, dict) or row.get("question_id") is None:
@@ -125,9 +126,24 @@ def _of_systems(path: File) -> Iterator[dict[str, Any]]:
 _READ = {"questions": questions, "nuggets": nuggets, "qrels": qrels, "judgements": judgements}
 
 
-def _as_query(question: Question) -> TopicQuery:
-    return TopicQuery(question.query_id, question.text)
+READER = Reader(
+    _READ,
+    query=TopicQuery,
+    as_query=lambda question: TopicQuery(question.query_id, question.text),
+)
+MEDAESQA = replace(READER, role={"questions": "judgements"})  # one file has both
 
 
-READER = Reader(_READ, query=TopicQuery, as_query=_as_query)
-OF_JUDGEMENTS = replace(READER, role={"questions": "judgements"})  # one file has both
+def rag_topics(paths: Sequence[File]) -> Iterator[Question]:
+    """Yield the topics of TREC RAG: lines of `id<TAB>text`, or JSON."""
+    for path in paths:
+        yield from read_questions(lines(path, ()))
+
+
+def rag_nuggets(paths: Sequence[File]) -> Iterator[Nugget]:
+    """Yield the nuggets of TREC RAG, or the criteria of its rubrics."""
+    for path in paths:
+        yield from read_nuggets(lines(path, ()))
+
+
+TREC_RAG = replace(READER, read={"questions": rag_topics, "nuggets": rag_nuggets, "qrels": qrels})

@@ -9,7 +9,7 @@ from rageval.errors import InputError, MissingPackage
 from rageval.files.opening import STDIN, Source, is_remote
 
 if TYPE_CHECKING:
-    from rageval.datasets.loading import Dataset
+    from rageval.datasets.dataset import Dataset
 
 
 def looks_like_id(word: str) -> bool:
@@ -33,7 +33,7 @@ def standing_for(source: Any, what: str) -> Source | Dataset:
 def dataset_of(name: str, what: str) -> Dataset:
     """Return the data set of this id; `InputError` says that it is no file either, or holds no such thing."""
     from rageval.datasets.catalogue import UnknownDataset
-    from rageval.datasets.loading import load
+    from rageval.datasets.dataset import load
 
     try:
         dataset = load(name)

@@ -1,4 +1,6 @@
-"""Leaderboards: values of runs by measure and topic, in the four forms in which tracks hand them round.
+"""Files of scores: leaderboards, and baselines, which a gate compares with.
+
+Leaderboards hold values of runs by measure and topic, in the four forms in which tracks hand them round:
 
 trec_eval     measure topic value         one run a file: a row `runid all NAME` names it, else the file does
 tot           run measure topic value     the default of TREC's Auto-Judge kit
@@ -14,15 +16,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from rageval.errors import InputError, UsageError
-from rageval.files.jsonl import Id, Unfit, explained, identifier, stretches
-from rageval.files.limits import Limits
-from rageval.files.opening import Complaints, Source, _bad_bytes, limits_of, name_of, quoted
-from rageval.text import visible
+from rageval.files.jsonl import Id, Unfit, as_line, explained, identifier, read_records, stretches
+from rageval.files.opening import Complaints, Limits, Source, _bad_bytes, limits_of, name_of, quoted
+from rageval.text import problem_of_id, visible
 
 Form = Literal["trec_eval", "tot", "ir_measures", "jsonl"]
 FORMS: tuple[Form, ...] = ("trec_eval", "tot", "ir_measures", "jsonl")
@@ -118,10 +119,11 @@ def _from_json(
 
 
 def _row_of(line: _Line, limits: Limits) -> LeaderboardRow:
+    # Either name will do, or both where they agree.
     given = [topic for topic in (line.topic_id, line.query_id) if topic is not None]
     if len(set(map(str, given))) != 1:
-        found = "neither" if not given else "two that differ"
-        raise Unfit(f"expected a topic_id (or query_id), found {found}")
+        problem = "neither" if not given else "two that differ"
+        raise Unfit(f"expected a topic_id (or query_id), found {problem}")
     value = math.nan if line.value is None else float(line.value)
     if math.isinf(value):
         raise Unfit("expected a finite value, found one that is too large")
@@ -141,6 +143,7 @@ def _from_columns(
     limits: Limits,
 ) -> Iterator[tuple[int, LeaderboardRow]]:
     rows, complaints = [], Complaints()
+    # The first line decides for all, so that a blank in a name makes no column.
     width = len(fields_of(lines[0][1]))
     for number, line in lines:
         problem = _bad_bytes(line.replace(b"\t", b" "), limits)
@@ -155,7 +158,11 @@ def _from_columns(
     complaints.raise_if_any()
     columns = header_of(rows[0][1])
     if columns is not None:
-        _refuse_other_form(name, rows[0][0], columns, form)
+        if form is not None and columns != _COLUMNS.get(form):
+            raise InputError(
+                f"{name}:{rows[0][0]}: the header says {' '.join(columns)}, which is not the form {form};"
+                " leave --form out"
+            )
         rows = rows[1:]
     else:
         columns = _columns(name, [fields for _, fields in rows], form, topics)
@@ -178,18 +185,14 @@ def header_of(fields: Sequence[str]) -> tuple[str, ...] | None:
     (('run', 'topic', 'measure', 'value'), None)
     """
     words = [field.lower() for field in fields]
-    found = [next((what for what, names in _NAMES.items() if word in names), "") for word in words]
-    if found[-1:] != ["value"] or len({*found, ""}) <= len(found) or not {"topic", "measure"} <= set(found):
+    columns = [next((what for what, names in _NAMES.items() if word in names), "") for word in words]
+    if (
+        columns[-1:] != ["value"]
+        or len({*columns, ""}) <= len(columns)
+        or not {"topic", "measure"} <= set(columns)
+    ):
         return None
-    return tuple(found)
-
-
-def _refuse_other_form(name: str, line: int, columns: tuple[str, ...], form: Form | None) -> None:
-    if form is not None and columns != _COLUMNS.get(form):
-        raise InputError(
-            f"{name}:{line}: the header says {' '.join(columns)}, which is not the form {form}; leave --form"
-            " out"
-        )
+    return tuple(columns)
 
 
 def _columns(
@@ -203,14 +206,14 @@ def _columns(
         raise InputError(f"{name}:1: expected {what} (--form {form}), found {width} columns")
     if width == 3:
         return _COLUMNS["trec_eval"]
-    told = form or form_of(rows, topics)
-    if told is None:
+    named = form or form_of(rows, topics)
+    if named is None:
         raise UntoldForm(
             f"{name}: cannot tell which column holds the topics: nothing in the second or the third is"
             f" {ALL!r} or a topic that is known, or both are; say --form tot (run measure topic value) or"
             " --form ir_measures (run topic measure value)"
         )
-    return _COLUMNS[told]
+    return _COLUMNS[named]
 
 
 def form_of(rows: Iterable[Sequence[str]], topics: Collection[str] = ()) -> Form | None:
@@ -236,7 +239,8 @@ def _valued(
     run = ""
     if "run" not in columns:
         named = [fields for _, fields in rows if _cell(fields, columns, "measure") == _RUN_NAME]
-        run = _cell(named[0], columns, "value") if named else _stem(name)
+        # Else the file names the run, whatever a path looks like on the system it was written on.
+        run = _cell(named[0], columns, "value") if named else name.replace("\\", "/").rpartition("/")[2]
         rows = [(number, fields) for number, fields in rows if fields not in named]
     complaints = Complaints()
     for number, fields in rows:
@@ -264,10 +268,6 @@ def _cell(fields: Sequence[str], columns: Sequence[str], what: str) -> str:
     return fields[columns.index(what)]
 
 
-def _stem(name: str) -> str:
-    return name.replace("\\", "/").rpartition("/")[2]
-
-
 def number_in(text: str) -> float | None:
     """Return a number, or a truth value as one; NaN for `nan`, None for anything else.
 
@@ -281,7 +281,7 @@ def number_in(text: str) -> float | None:
 
 def _distinct(name: str, rows: Iterable[tuple[int, LeaderboardRow]]) -> list[LeaderboardRow]:
     first: dict[tuple[str, str, str], int] = {}
-    found = []
+    distinct = []
     for number, row in rows:
         before = first.setdefault(row[:3], number)
         if before != number:
@@ -289,10 +289,10 @@ def _distinct(name: str, rows: Iterable[tuple[int, LeaderboardRow]]) -> list[Lea
             raise InputError(
                 f"{name}:{number}: a second value for {what}, the first is in line {before}; expected one"
             )
-        found.append(row)
-    if not found:
+        distinct.append(row)
+    if not distinct:
         raise InputError(f"{name}: holds no value, expected a leaderboard")
-    return found
+    return distinct
 
 
 def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Iterator[str]:
@@ -316,8 +316,11 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
         seen.add(row[:3])
         _check_ids(row)
         if form == "jsonl":
-            yield _as_json(row)
+            value = None if math.isnan(row.value) else float(row.value)
+            record = {"run_id": row.run_id, "topic_id": row.query_id, "measure": row.measure, "value": value}
+            yield msgspec.json.encode(record).decode()
             continue
+        # trec_eval names the run once, in a row before the values.
         if form == "trec_eval" and run != row.run_id:
             if run is not None:
                 raise UsageError(
@@ -347,12 +350,6 @@ def _check_ids(row: LeaderboardRow) -> None:
             name.encode()
     except (Unfit, UnicodeEncodeError) as error:
         raise InputError(f"a leaderboard cannot hold {', '.join(map(visible, row[:3]))}: {error}") from None
-
-
-def _as_json(row: LeaderboardRow) -> str:
-    value = None if math.isnan(row.value) else float(row.value)
-    record = {"run_id": row.run_id, "topic_id": row.query_id, "measure": row.measure, "value": value}
-    return msgspec.json.encode(record).decode()
 
 
 def _unbroken(text: str) -> str:
@@ -387,3 +384,129 @@ def is_leaderboard(lines: Sequence[bytes]) -> bool:
     if any(number_in(row[-1]) is None and row[0] != _RUN_NAME for row in rows):
         return False
     return any(ALL in (row[1:2] if width == 3 else row[1:3]) for row in rows)
+
+
+# Baselines: what a system scored when somebody was content with it, a line a question.
+#
+# A header says what the values were made with, and how many lines follow. Lines are sorted by question, and
+# keys by name, so that a diff shows which questions changed; there are ids, and no texts.
+
+_FORM = 1
+_EXPECTED = "a baseline: a header {baseline, measures, questions, …}, then lines {query_id, values}"
+_Ends = tuple[float, float]
+
+
+class BaselineHeader(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What the values of a baseline were made with.
+
+    `measures` are signatures by name, `judgements` is the SHA-256 of the judgements of documents, `gold` says
+    which labels of people stand beside the judge's, `known` is the SHA-256 of the questions. `unjudged` is
+    the share of the top documents that nobody judged, `bounds` between what the means lie whatever these are.
+    """
+
+    baseline: int = _FORM
+    measures: dict[str, str]
+    questions: int
+    run: str = ""
+    version: str = ""
+    date: str = ""
+    judges: list[str] = []
+    rubrics: list[str] = []
+    judgements: str = ""
+    gold: str = ""
+    labelled_by: list[str] = []
+    known: str = ""
+    unjudged: float | None = None
+    bounds: dict[str, _Ends] = {}
+
+
+class BaselineLine(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """What one question scored: a value a measure, None where it is not defined.
+
+    `between` is where judgements are missing, `people` what people's labels come to. `same` tells rankings,
+    or judged answers, that are the same from others, `nuggets` lists of nuggets. An `absent` question is one
+    of which the run said nothing.
+    """
+
+    query_id: str
+    values: dict[str, float | None]
+    between: dict[str, _Ends] = {}
+    people: dict[str, float] = {}
+    facts: dict[str, str] = {}
+    repeats: int = 1
+    absent: bool = False
+    same: str = ""
+    nuggets: str = ""
+
+
+class Baseline(NamedTuple):
+    """A baseline as its file has it."""
+
+    header: BaselineHeader
+    lines: Sequence[BaselineLine]
+
+
+def baseline_lines(baseline: Baseline) -> Iterator[str]:
+    """Yield the lines of the file."""
+    yield _line(baseline.header)
+    for line in sorted(baseline.lines, key=lambda line: line.query_id):
+        yield _line(line)
+
+
+def _line(record: Any) -> str:
+    fields = msgspec.to_builtins(record)
+    return as_line({"baseline": _FORM, **fields} if "measures" in fields else fields)
+
+
+def read_baseline(source: Source) -> Baseline:
+    """Read a baseline; InputError where it is none, is cut off, or contradicts itself."""
+    name = name_of(source)
+    records = read_records(source, dict[str, msgspec.Raw], _EXPECTED)
+    first = next(records, None)
+    if first is None or "baseline" not in first[1]:
+        raise InputError(f"{name}:1: expected {_EXPECTED}; write one with rageval gate … --save-baseline")
+    header = _converted(first, BaselineHeader, name)
+    if header.baseline != _FORM:
+        raise InputError(
+            f"{name}:1: is a baseline of form {header.baseline}, expected {_FORM}; save it again"
+        )
+    lines = list(_checked_lines(records, header, name))
+    # A gate would pass on what is left of a file that was cut off.
+    if len(lines) != header.questions:
+        raise InputError(
+            f"{name}: holds {len(lines):,} questions, expected {header.questions:,}, as line 1 says"
+        )
+    return Baseline(header, lines)
+
+
+def _checked_lines(
+    records: Iterable[tuple[int, dict[str, msgspec.Raw]]], header: BaselineHeader, name: str
+) -> Iterator[BaselineLine]:
+    seen: dict[str, int] = {}
+    for number, record in records:
+        line = _converted((number, record), BaselineLine, name)
+        if (problem := problem_of_id(line.query_id)) is not None:
+            raise InputError(f"{name}:{number}: expected as query_id {problem}")
+        first = seen.setdefault(line.query_id, number)
+        if first != number:
+            raise InputError(
+                f"{name}:{number}: question {visible(line.query_id)} stands in line {first}, too; expected it"
+                " once"
+            )
+        if line.values.keys() != header.measures.keys():
+            raise InputError(
+                f"{name}:{number}: expected values of {', '.join(map(visible, header.measures))}, found"
+                f" {', '.join(map(visible, line.values)) or 'none'}"
+            )
+        numbers = [*line.values.values(), *line.people.values(), *sum(line.between.values(), ())]
+        if any(value is not None and not math.isfinite(value) for value in numbers):
+            raise InputError(f"{name}:{number}: expected finite numbers, or null")
+        yield line
+
+
+def _converted(record: tuple[int, dict[str, msgspec.Raw]], form: Any, name: str) -> Any:
+    number, fields = record
+    try:
+        return msgspec.convert({key: msgspec.json.decode(raw) for key, raw in fields.items()}, form)
+    except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
+        raise InputError(f"{name}:{number}: expected {_EXPECTED}; {visible(str(error))[:200]}") from None
