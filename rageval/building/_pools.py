@@ -28,13 +28,13 @@ from typing import Any
 import msgspec
 
 from rageval.errors import InputError, UsageError
-from rageval.files.cells import tab_line
 from rageval.files.jsonl import Id, read_records
 from rageval.files.kinds import told
 from rageval.files.limits import Limits
 from rageval.files.opening import Source, name_of, with_limits
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_qrels
+from rageval.table import tab_line
 from rageval.text import problem_of_id, visible
 
 DEPTH = 20

@@ -14,7 +14,6 @@ from typing import Any
 
 from rageval.building._pools import Pool, contributions, pooled, size
 from rageval.errors import InputError
-from rageval.files.cells import tab_line
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import EXPECTED, JudgementLine
 from rageval.files.opening import Source, name_of
@@ -25,6 +24,7 @@ from rageval.judges.spending import estimate
 from rageval.measures.scales import SUPPORT
 from rageval.records import Nugget, Qrel, Question
 from rageval.scoring.runs import Run
+from rageval.table import tab_line
 from rageval.text import problem_of_id, visible
 
 RUBRIC = "nugget-support"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rageval.cli._output import md_code, md_line
+from rageval.table import md_code, md_line
 from rageval.text import visible
 
 if TYPE_CHECKING:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from rageval.cli._options import Command, shared
-from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines
-from rageval.files.cells import csv_line
+from rageval.cli._output import print_lines
+from rageval.table import FORMATS, NUMBER, Column, Table, finite, lines, on_terminal
 
 if TYPE_CHECKING:
     from rageval.comparison.correcting import CorrectedMeasure
-
-_STYLES = ("table", "md", "csv", "json")
 
 
 @click.command(cls=Command)
@@ -30,7 +27,7 @@ _STYLES = ("table", "md", "csv", "json")
 @shared("--level", help="The confidence level of the intervals.")
 @shared("--population")
 @shared("--places", default=4, show_default=True)
-@click.option("--format", "style", type=click.Choice(_STYLES), help="Default: table on a terminal, else csv.")
+@click.option("--format", "style", type=click.Choice(FORMATS), help="Default: table on a terminal, else csv.")
 def correct(judged: tuple[str, ...], **options: Any) -> None:
     """Correct a judge's scores by what people said of some of the same answers.
 
@@ -62,45 +59,20 @@ def correct(judged: tuple[str, ...], **options: Any) -> None:
     for remark in [*judgements.remarks, *said_of_labels(labels), *bases, *remarks(found, judgements)]:
         click.echo(f"rageval: {remark}", err=True)
     style = options["style"] or ("table" if on_terminal() else "csv")
-    print_lines(_lines(found, style, options["places"]))
+    table = _table(found, options["places"])
+    records = [finite(each._asdict()) for each in found]
+    print_lines(lines(style, lambda: [table], lambda: table, lambda: records, lambda: {"results": records}))
 
 
-def _lines(found: Sequence[CorrectedMeasure], style: str, places: int) -> Iterator[str]:
-    if style == "json":
-        yield json.dumps({"results": [_record(each) for each in found]}, indent=2, allow_nan=False)
-        return
-    grid = [_HEAD, *(_row(each, places) for each in found)]
-    if style == "csv":
-        yield from (csv_line(row[:3], [*row[3:-2], csv_line(row[-2:])]) for row in grid)
-    else:
-        yield from {"md": md_lines, "table": table_lines}[style](grid, 3)
-
-
-_HEAD = ["run", "measure", "population", "judge", "people", "people_low", "people_high", "corrected", "low"]
-_HEAD += ["high", "queries", "checked", "labels", "of", "slope", "gain", "basis", "corrected_from"]
-
-
-def _row(each: CorrectedMeasure, places: int) -> list[str]:
-    numbers = (each.judge, each.people, each.people_low, each.people_high, each.value, each.low, each.high)
-    shown = ["" if math.isnan(number) else f"{number:.{places}f}" for number in numbers]
-    counts = map(str, (each.queries, each.checked, each.labels, each.of))
-    slope = "" if math.isnan(each.slope) else f"{each.slope:.3f}"
-    gain = "" if math.isnan(each.gain) else f"{each.gain:.0f}"
-    return [
-        each.run,
-        each.measure,
-        each.population,
-        *shown,
-        *counts,
-        slope,
-        gain,
-        each.basis,
-        each.corrected_from,
+def _table(found: Sequence[CorrectedMeasure], places: int) -> Table:
+    number = partial(Column, kind=NUMBER, places=places, nan="")
+    columns = [Column("run"), Column("measure"), Column("population")]
+    columns += map(number, ("judge", "people", "people_low", "people_high", "corrected", "low", "high"))
+    columns += [Column(name, NUMBER, 0) for name in ("queries", "checked", "labels", "of")]
+    columns += [Column("slope", NUMBER, 3, nan=""), Column("gain", NUMBER, 0, nan="")]
+    columns += [Column("basis"), Column("corrected_from")]
+    rows = [
+        [getattr(each, "value" if column.name == "corrected" else column.name) for column in columns]
+        for each in found
     ]
-
-
-def _record(each: CorrectedMeasure) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in each._asdict().items()
-    }
+    return Table(columns, rows, 3)

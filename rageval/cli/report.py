@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 from rageval.cli._options import DOCUMENTS, METAVAR, Command, output_option, reading_of, shared
 from rageval.cli.compare import compare
 from rageval.errors import NothingJudged, UsageError
+from rageval.table import FORMATS
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -115,9 +115,7 @@ def _with_options_of_compare(command: click.Command) -> click.Command:
     help="For how many queries to keep what was found: of answers the worst first, else those on which runs"
     " differ most (default: up to 100, as many as fit into a page of 1.5 MB).",
 )
-@click.option(
-    "--format", "style", type=click.Choice(("table", "json")), help="Of show: the means, or everything."
-)
+@click.option("--format", "style", type=click.Choice(FORMATS), help="Of show: the means, or everything.")
 @click.pass_context
 def report(ctx: click.Context, /, words: tuple[str, ...], **options: Any) -> None:
     """Write a page with everything: one file that needs no network.
@@ -301,26 +299,17 @@ def _is_earlier(word: str, reading: Reading) -> bool:
 
 
 def _show(words: tuple[str, ...], options: dict[str, Any]) -> None:
-    from rageval.cli._output import on_terminal, print_lines
+    from rageval.cli._output import print_lines
     from rageval.pages.page import read_report
+    from rageval.table import NUMBER, Column, Table, lines, on_terminal
 
     if len(words) != 1:
         raise UsageError(f"expected one page that rageval report wrote, found {len(words)}")
     found = read_report(words[0])
-    style = options["style"] or ("table" if on_terminal() else "json")
-    if style == "json":
-        print_lines([json.dumps(found, indent=2, ensure_ascii=True, allow_nan=False)])
-    else:
-        print_lines(_table(found, options["places"] if options["places"] is not None else 4))
-
-
-def _table(found: Report, places: int) -> Iterator[str]:
-    from rageval.cli._output import table_lines
-
+    places = options["places"] if options["places"] is not None else 4
     cells = {(cell["run"], cell["measure"]): cell["value"] for cell in found["cells"]}
-    rows = [["run", *found["measures"]]]
-    for run in found["runs"]:
-        values = [cells.get((run, measure)) for measure in found["measures"]]
-        rows.append([run, *("-" if value is None else f"{value:.{places}f}" for value in values)])
-    yield visible(found["title"])
-    yield from table_lines(rows, 1)
+    columns = [Column("run"), *(Column(name, NUMBER, places, none="-") for name in found["measures"])]
+    rows = [[run, *(cells.get((run, name)) for name in found["measures"])] for run in found["runs"]]
+    table = Table(columns, rows, title=found["title"])
+    style = options["style"] or ("table" if on_terminal() else "json")
+    print_lines(lines(style, lambda: [table], lambda: table, record=lambda: found))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from rageval.comparison.leaderboards import Standing, rows_of_scores, standings
 from rageval.errors import InputError, MissingJudgements, UsageError
-from rageval.files.cells import tab_line
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.leaderboards import LeaderboardRow, read_leaderboard, write_leaderboard
 from rageval.files.questions import read_questions
@@ -19,6 +18,7 @@ from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
 from rageval.records import Answer, Qrel
 from rageval.scoring.scores import Scores
+from rageval.table import tab_line
 from rageval.text import visible
 from rageval.track._ledger import source_of
 from rageval.track._submissions import Submission, answers_of

@@ -16,13 +16,13 @@ from rageval.plugins import _ABOVE, above
 PACKAGE = Path(__file__).parents[2] / "rageval"
 
 # A room may import the rooms named here (and itself); packages outside the standard library after the bar.
-BASE = {"plugins", "errors", "records", "showing", "text", "names", "version"}
+BASE = {"plugins", "errors", "records", "table", "text", "names", "version"}
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "errors": (set(), set()),
     "records": (set(), set()),
     "text": ({"errors"}, set()),
     "names": (set(), set()),
-    "showing": ({"errors", "text"}, set()),
+    "table": ({"errors", "text"}, set()),
     "version": (set(), set()),
     "kernel": (set(), set()),
     "files": (BASE, {"numpy", "msgspec"}),
