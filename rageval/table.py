@@ -270,11 +270,8 @@ class _JsonLines(Printer):
         found = records() if records else records_of(data())
         yield from (as_json(each, indent=None) for each in found)
 
-    def table(self, table: Table) -> Iterator[str]:
-        yield from (as_json(each, indent=None) for each in records_of(table))
 
-
-class _Json(_JsonLines):
+class _Json(Printer):
     """One object with everything, or a list of all rows."""
 
     def result(self, parts: Any, data: Any, records: Any, record: Any) -> Iterator[str]:
@@ -689,9 +686,14 @@ class Displayed:
         """Return what is shown, with its title."""
         raise NotImplementedError
 
+    def tables(self) -> list[Table]:
+        """Return the tables that it comes to; their numbers have every digit."""
+        return [self._table()]
+
     def _records(self) -> Iterable[dict[str, Any]]:
         """Return the rows of the DataFrame, at full precision."""
-        raise NotImplementedError
+        names = [column.name for column in self._table().columns]
+        return (dict(zip(names, row, strict=True)) for row in self._table().rows)
 
     def _beneath(self) -> Iterable[str]:
         """Return what should be known beside the table."""

@@ -33,7 +33,7 @@ def markdown(report: GateReport) -> str:
         inform = sum(each.verdict == "informs" for each in slices)
         lines += ["", f"{len(slices):,} slices, {len(blocking):,} block, {inform:,} only inform."]
         lines += ["", *_table(blocking)] if blocking else []
-    said = [f"- {_sentence(text)}" for text in (*report.floors, *report.remarks)]
+    said = [f"- {_sentence(text)}" for text in report.sentences()]
     lines += ["", *said] if said else []
     if report.fell:
         lines += ["", "Fell most:", "", "| question | measure | baseline | candidate |", "|---|---|--:|--:|"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -184,9 +184,9 @@ def _data(results: list[Scores], layout: Layout) -> Table:
 def _parts(results: list[Scores], layout: Layout, style: str) -> Parts:
     """Return what people read: a column a measure, or a row where these would not fit the terminal."""
     if style == "latex":
-        return [*_in_latex(results, layout)]
+        return _in_latex(results, layout)
     if style != "table":
-        return [_means(results, layout, _rests_on, is_marked=style == "html")]
+        return [_means(results, layout, _best(results, layout) if style == "html" else {}, with_n=True)]
     number = Column("value", NUMBER, layout.places)
     rows = [
         [row.run, row.measure, row.query, Marked(row.value, note=_between(row, layout))]
@@ -198,61 +198,48 @@ def _parts(results: list[Scores], layout: Layout, style: str) -> Parts:
 
 
 def _means(
-    results: list[Scores],
-    layout: Layout,
-    rests_on: Callable[[Scores, Score], str] | None = None,
-    *,
-    is_marked: bool = False,
+    results: list[Scores], layout: Layout, best: Mapping[str, Collection[str]] = {}, *, with_n: bool = False
 ) -> Table:
-    """Return a row a run (and query) and a column a measure; the best are bold in what `is_marked`."""
+    """Return a row a run (and query) and a column a measure; `best` are the runs in bold, by measure."""
     heads = [Column("run"), *([Column("query")] if layout.by_query else [])]
-    measures = [score.measure for score in results[0].scores]
-    columns = [*heads, *(Column(str(measure), NUMBER, layout.places) for measure in measures)]
-    best: Mapping[str, Any] = {}
-    if is_marked:
-        from rageval.comparison.comparing import best_runs
-        from rageval.comparison.tables import typeset
-
-        best = best_runs(results) if len(results) > 1 and layout.summary else {}
-        heads_typeset = (typeset(measure.typeset, measure.better) for measure in measures)
-        columns[len(heads) :] = [
-            column._replace(typeset=head)
-            for column, head in zip(columns[len(heads) :], heads_typeset, strict=True)
-        ]
+    names = [str(score.measure) for score in results[0].scores]
     rows: list[list[Any]] = []
     for scores in results:
         if layout.by_query:
             for at, query in enumerate(scores.scores[0].query_ids):
                 rows.append([scores.run, query, *(score.numbers[at] for score in scores.scores)])
         if layout.summary:
-            label = ["all"] if layout.by_query else []
-            means = (
-                Marked(
-                    score.value,
-                    note=_between(score, layout) + (rests_on(scores, score) if rests_on else ""),
-                    bold=scores.run in best.get(str(score.measure), ()),
-                )
-                for score in scores.scores
-            )
-            rows.append([scores.run, *label, *means])
-    return Table(columns, rows, len(heads))
+            rows.append([scores.run, "all"][: len(heads)])
+            for name, score in zip(names, scores.scores, strict=True):
+                note = _between(score, layout) + (_rests_on(scores, score) if with_n else "")
+                rows[-1].append(Marked(score.value, note=note, bold=scores.run in best.get(name, ())))
+    return Table([*heads, *(Column(name, NUMBER, layout.places) for name in names)], rows, len(heads))
+
+
+def _best(results: list[Scores], layout: Layout) -> Mapping[str, Collection[str]]:
+    from rageval.comparison.comparing import best_runs
+
+    return best_runs(results) if len(results) > 1 and layout.summary else {}
 
 
 def _in_latex(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Yield a table for booktabs, a column a measure."""
-    from rageval.comparison.tables import LOW_IS_GOOD
+    from rageval.comparison.tables import LOW_IS_GOOD, typeset
 
-    table = _means(results, layout, _rests_on, is_marked=True)
+    best = _best(results, layout)
+    table = _means(results, layout, best, with_n=True)
+    heads = [typeset(score.measure.typeset, score.measure.better) for score in results[0].scores]
+    columns = [
+        each._replace(typeset=head)
+        for each, head in zip(table.columns, [""] * table.labels + heads, strict=True)
+    ]
     what = "Values of each query" if layout.by_query else "Values"
-    is_bold = any(isinstance(cell, Marked) and cell.bold for row in table.rows for cell in row)
-    said = "; the best in bold" * is_bold
-    said += f"; {LOW_IS_GOOD}: low values are good" * any(
-        LOW_IS_GOOD in each.typeset for each in table.columns
-    )
+    said = "; the best in bold" * any(best.values())
+    said += f"; {LOW_IS_GOOD}: low values are good" * any(LOW_IS_GOOD in head for head in heads)
     said += "; in parentheses, between what they lie" * any(
         score.bounds for scores in results for score in scores.scores
     )
-    return _captioned(table, results, layout, what, said)
+    return _captioned(table._replace(columns=columns), results, layout, what, said)
 
 
 def _captioned(
@@ -471,70 +458,48 @@ def slice_lines(
 
     def parts() -> Parts:
         if style == "latex":
-            table = _slices_read(found, layout)
-            return list(_captioned(table, results, layout, "Values with intervals by slice,"))
-        return [_slices_read(found, layout, starred=style == "table")]
+            table = _slices(found, layout, is_read=True)
+            return _captioned(table, results, layout, "Values with intervals by slice,")
+        return [_slices(found, layout, is_read=True, is_starred=style == "table")]
 
     return lines(style, parts, lambda: _slices(found, layout), records, lambda: {"results": list(records())})
 
 
-def _slices(found: _Sliced, layout: Layout) -> Table:
-    """Return a row a run, measure and slice."""
-    number = partial(Column, kind=NUMBER, places=layout.places)
-    columns = [*map(Column, ("run", "measure", "slice"))]
-    columns += [*map(number, ("value", "low", "high")), Column("n", NUMBER, 0)]
-    columns += [Column("undefined", NUMBER, 0), number("judge"), Column("labels", NUMBER, 0)]
+def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred: bool = False) -> Table:
+    """Return a row a run, measure and slice; where people read, without columns that say nothing."""
+    from rageval.comparison.intervals import FEW
+
+    number, count = partial(Column, kind=NUMBER, places=layout.places), partial(Column, kind=NUMBER, places=0)
+    columns = [*map(Column, ("run", "measure", "slice")), *map(number, ("value", "low", "high")), count("n")]
+    if not is_read or any(one.undefined for *_, one in found):
+        columns.append(count("undefined"))
+    if not is_read or any(one.judged is not None for *_, one in found):
+        columns.append(number("judge"))
+    if not is_read or any(one.labels for *_, one in found):
+        columns.append(count("labels"))
     columns += [Column("basis", programs=True), Column("corrected_from", programs=True)]
     rows = []
     for scores, score, one in found:
-        measure = Marked(str(score.measure), typeset=score.measure.typeset)
-        values = [one.value, one.low, one.high, one.queries, one.undefined, one.judged, one.labels]
-        rows.append([scores.run, measure, f"{one.field}={one.name}", *values, one.basis, one.corrected_from])
-    return Table(columns, rows, 3)
-
-
-def _slices_read(found: _Sliced, layout: Layout, *, starred: bool = False) -> Table:
-    """Return the slices for people, without columns that say nothing; small ones have a star."""
-    from rageval.comparison.intervals import FEW
-
-    table = _slices(found, layout)
-    rows = [list(row) for row in table.rows]
-    few = [one.is_small for *_, one in found] if starred else []
-    at = [column.name for column in table.columns].index("n")
-    for row, is_small in zip(rows, few, strict=False):
-        row[at] = Marked(row[at], note="*" * is_small)
-    names = ("undefined", "judge", "labels")
-    empty = {
-        place
-        for place, column in enumerate(table.columns)
-        if column.name in names and all(row[place] is None or row[place] == 0 for row in rows)
-    }
-    kept = [place for place in range(len(table.columns)) if place not in empty]
-    return table._replace(
-        columns=[table.columns[place] for place in kept],
-        rows=[[row[place] for place in kept] for row in rows],
-        notes=[f"* fewer than {FEW} queries"] * any(few) + _said_of_slices(found),
-    )
+        known = one._asdict() | {"run": scores.run, "slice": f"{one.field}={one.name}", "judge": one.judged}
+        known["measure"] = Marked(str(score.measure), typeset=score.measure.typeset)
+        known["n"] = Marked(one.queries, note="*" * (is_starred and one.is_small))
+        rows.append([known[column.name] for column in columns])
+    few = is_starred and any(one.is_small for *_, one in found)
+    notes = [f"* fewer than {FEW} queries"] * few + (_said_of_slices(found) if is_read else [])
+    return Table(columns, rows, 3, notes=notes)
 
 
 def _lines_of_slices(found: _Sliced, layout: Layout, with_run: bool) -> Iterator[str]:
     """Write a line a slice, as trec_eval's lines are."""
-    table = _slices_read(found, layout, starred=True)
-    names = [column.name for column in table.columns]
-    more = slice(names.index("n") + 1, names.index("basis"))
-    for row in table.rows:
-        run, measure, name, value, low, high, number, *_ = map(Column.read, table.columns, row)
-        head = f"{visible(run)}\t" if with_run else ""
-        counts = [
-            f"n={number}",
-            *(
-                f"{column.name}={column.read(cell)}"
-                for column, cell in zip(table.columns[more], row[more], strict=True)
-            ),
-        ]
-        if whose := in_words(*row[names.index("basis") :]):
-            counts.append(whose)
-        yield f"{head}{measure:<22}\t{visible(name)}\t{value}\t[{low}, {high}]\t{', '.join(counts)}"
+    columns, rows, *_ = _slices(found, layout, is_read=True, is_starred=True)
+    for row in rows:
+        shown = {column.name: column.read(value) for column, value in zip(columns, row, strict=True)}
+        head = f"{visible(shown['run'])}\t" if with_run else ""
+        names = (name for name in ("n", "undefined", "judge", "labels") if name in shown)
+        rest = [f"{name}={shown[name]}" for name in names]
+        rest += filter(None, [in_words(shown["basis"], shown["corrected_from"])])
+        numbers = f"{shown['value']}\t[{shown['low']}, {shown['high']}]\t{', '.join(rest)}"
+        yield f"{head}{shown['measure']:<22}\t{visible(shown['slice'])}\t{numbers}"
 
 
 def _said_of_slices(found: _Sliced) -> list[str]:

@@ -15,6 +15,7 @@ from rageval.cli._output import print_lines
 from rageval.cli._policy import PolicyCommand, refuse_without, said_of_policy
 from rageval.cli.score import score as score_command
 from rageval.errors import FAULTS, INCONCLUSIVE, InputError, RagevalError, UsageError
+from rageval.table import as_json
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -320,7 +321,7 @@ def _settings(options: dict[str, Any], clusters: dict[str, str] | None) -> GateS
 
 def _told(report: GateReport, options: dict[str, Any]) -> int:
     """Print the table, write the files, and return the exit code."""
-    for remark in (*report.floors, *report.remarks):
+    for remark in report.sentences():
         click.echo(f"rageval: {remark}", err=True)
     _write(report, options)
     from dataclasses import replace
@@ -340,10 +341,8 @@ def _write(report: GateReport, options: dict[str, Any]) -> None:
         _put(options["md"], lambda: markdown(report))
         _put(options["junit"], lambda: junit(report))
     if options["json"]:
-        import json
-
-        content = json.dumps(report.as_dict(), indent=2, ensure_ascii=True, allow_nan=False)
-        _put(options["json"], lambda: content + "\n")
+        content = as_json(report.as_dict()) + "\n"
+        _put(options["json"], lambda: content)
 
 
 def _write_error(message: str, options: dict[str, Any], junit: bool = True) -> None:
@@ -356,9 +355,7 @@ def _write_error(message: str, options: dict[str, Any], junit: bool = True) -> N
     if junit:
         _put(options["junit"], lambda: junit_of_error(message))
     if options["json"]:
-        import json
-
-        _put(options["json"], lambda: json.dumps({"verdict": None, "error": message}, indent=2) + "\n")
+        _put(options["json"], lambda: as_json({"verdict": None, "error": message}) + "\n")
 
 
 def _put(path: Path | None, content: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 from rageval.cli._options import Group, output_option, shared
 from rageval.cli._output import print_lines
 from rageval.errors import InputError, JudgeFailed
+from rageval.table import as_json
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _stats(store: str | None) -> None:
     from rageval.judges.store import Store
 
     with Store(_existing(store), read_only=True) as source:
-        print_lines([json.dumps(source.stats(), indent=2)])
+        print_lines([as_json(source.stats())])
 
 
 @replies.command("show")

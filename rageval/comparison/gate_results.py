@@ -208,28 +208,21 @@ class GateReport(Displayed):
             "remarks": list(self.remarks),
         }
 
+    def sentences(self) -> list[str]:
+        """Return which floors are missed, and what should be known besides."""
+        return [*self.floors, *self.remarks]
+
     def _table(self) -> Table:
-        columns = [
-            Column("measure"),
-            Column("n", COUNT),
-            Column("before → now"),
-            Column("difference [low, high]", NUMBER, 3, "+"),
-            Column("verdict"),
-            Column("needed", COUNT, none="-"),
-        ]
-        rows = [
-            [
-                f"  {each.place}" if each.field else each.measure,
-                each.questions,
-                f"{each.baseline:.3f} → {each.candidate:.3f}",
-                Marked(each.difference, (each.low, each.high)),
-                each.verdict,
-                each.needed,
-            ]
-            for each in self.decisions
-        ]
+        columns = [Column("measure"), Column("n", COUNT), Column("before → now")]
+        columns += [Column("difference [low, high]", NUMBER, 3, "+"), Column("verdict")]
+        rows: list[list[Any]] = []
+        for each in self.decisions:
+            name = f"  {each.place}" if each.field else each.measure
+            values = f"{each.baseline:.3f} → {each.candidate:.3f}"
+            difference = Marked(each.difference, (each.low, each.high))
+            rows.append([name, each.questions, values, difference, each.verdict, each.needed])
         title = f"{self.verdict}: {visible(self.candidate)} against {visible(self.baseline)}"
-        return Table(columns, rows, title=title)
+        return Table([*columns, Column("needed", COUNT, none="-")], rows, title=title)
 
     def _records(self) -> list[dict[str, Any]]:
         return [asdict(each) for each in self.decisions]

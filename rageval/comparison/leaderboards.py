@@ -66,12 +66,6 @@ class LeaderboardAgreement(Displayed):
         over = f"95 % intervals over {self.topics:,} topics, the same drawn for both"
         return [over] * bool(self.topics) + list(self.notes)
 
-    def _records(self) -> list[dict[str, Any]]:
-        return [
-            {"coefficient": each.name, "value": each.value, "low": each.low, "high": each.high}
-            for each in self.coefficients
-        ]
-
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; None for what is not defined."""
         numbers = {

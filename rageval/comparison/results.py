@@ -357,17 +357,10 @@ class Comparison(Displayed):
     def _table(self) -> Table:
         columns = [Column("measure"), Column("run"), Column("against")]
         columns += [Column("difference", NUMBER, 3, "+"), Column("p", P), Column("verdict")]
-        rows = [
-            [
-                pair.measure,
-                pair.run,
-                pair.other,
-                Marked(pair.difference, (pair.low, pair.high)),
-                pair.adjusted,
-                pair.verdict,
-            ]
-            for pair in self.pairs
-        ]
+        rows: list[list[Any]] = []
+        for pair in self.pairs:
+            difference = Marked(pair.difference, (pair.low, pair.high))
+            rows.append([pair.measure, pair.run, pair.other, difference, pair.adjusted, pair.verdict])
         return Table(columns, rows, 3, "; ".join([f"{len(self.runs):,} runs", *self.sentences()]))
 
     def _records(self) -> list[dict[str, Any]]:

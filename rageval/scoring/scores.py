@@ -249,15 +249,10 @@ class Scores(Displayed, Mapping[Any, Score]):
 
     def _table(self) -> Table:
         columns = [Column("measure"), Column("value", NUMBER), Column("queries", COUNT), Column("signature")]
-        rows = [
-            [
-                Marked(str(score.measure), typeset=score.measure.typeset),
-                score.value,
-                score.queries,
-                score.signature,
-            ]
-            for score in self.scores
-        ]
+        rows: list[list[Any]] = []
+        for score in self.scores:
+            name = Marked(str(score.measure), typeset=score.measure.typeset)
+            rows.append([name, score.value, score.queries, score.signature])
         return Table(columns, rows, title=self.run)
 
     def _records(self) -> Iterator[dict[str, Any]]:
