@@ -44,15 +44,17 @@ class Column(NamedTuple):
 
     def written(self, value: Any, *, plain: bool = False) -> str:
         """Return a value as text; `plain` for a program, which reads no thousands' commas."""
-        if isinstance(value, Marked):
-            value = value.value
-        if value is None:
-            return self.none
         if isinstance(value, str):
             return value
+        if isinstance(value, Marked):
+            return self.written(value.value, plain=plain)
+        if value is None:
+            return self.none
         if value != value and self.nan is not None:
             return self.nan
         match self.kind:
+            case "number":  # the first, as most are, and tables are long
+                return f"{value:{self.sign}.{self.places}f}"
             case "count":
                 return f"{value:.0f}" if plain else f"{value:,.0f}"
             case "p":
@@ -65,17 +67,14 @@ class Column(NamedTuple):
                 return f"{value:,.{self.places}f}".rstrip("0").rstrip(".")
             case "tally":
                 return "-".join(map(str, value))
-            case "number":
-                return f"{value:{self.sign}.{self.places}f}"
         return str(value)
 
     def read(self, value: Any) -> str:
         """Return a value as text, with all that stands beside it."""
-        shown = self.written(value)
         if not isinstance(value, Marked):
-            return shown
+            return self.written(value)
         letters = f" > {','.join(value.letters)}" if value.letters else ""
-        return f"{shown}{_beside(value, self)}{value.note}{letters}"
+        return f"{self.written(value.value)}{_beside(value, self)}{value.note}{letters}"
 
 
 class Marked(NamedTuple):
@@ -168,11 +167,14 @@ class _Terminal(Printer):
     def table(self, table: Table) -> Iterator[str]:
         width = terminal_width()
         limit = width or table.widest
-        if table.narrow is not None and limit and table_width(table) > limit:
+        shown = _shown(table)
+        widths = (max(map(len, column)) + 2 for column in zip(*shown, strict=True))
+        if table.narrow is not None and limit and sum(widths) - 2 > limit:
             table = table.narrow
+            shown = _shown(table)
         if table.title:
             yield visible(table.title)
-        yield from drawn(table, width)
+        yield from _drawn(shown, table.labels, width)
         for note in table.notes:
             yield from self.text(Prose(note))
 
@@ -259,8 +261,10 @@ class _Rows(Printer):
             yield self._joint.join(map(self._shown, row, table.columns))
 
     def _shown(self, value: Any, column: Column) -> str:
+        if isinstance(value, str):
+            return self._cell(value)
         text = column.written(value, plain=True)
-        return self._cell(text) if column.kind == TEXT or isinstance(value, str) else text
+        return self._cell(text) if column.kind == TEXT else text
 
 
 class _JsonLines(Printer):
@@ -369,10 +373,9 @@ def wrapped(text: str, between: str = " ") -> Iterator[str]:
     yield line
 
 
-def table_width(table: Table) -> int:
-    """Return how many characters wide the table is."""
-    columns = zip(*_grid(table), strict=True)
-    return sum(max(len(visible(cell)) for cell in column) + 2 for column in columns) - 2
+def _shown(table: Table) -> list[list[str]]:
+    """Return a table as text that a terminal does not obey."""
+    return [[visible(cell) for cell in row] for row in _grid(table)]
 
 
 def drawn(table: Table, width: int | None = None, *, together: bool = False) -> Iterator[str]:
@@ -381,19 +384,20 @@ def drawn(table: Table, width: int | None = None, *, together: bool = False) -> 
     What is wider than `width` is cut into several tables, each with the labels. Names are shortened where
     they leave no room for one number beside them; to keep all `together`, for all numbers.
     """
-    shown = [[visible(cell) for cell in row] for row in _grid(table)]
+    return _drawn(_shown(table), table.labels, width, together)
+
+
+def _drawn(shown: list[list[str]], labels: int, width: int | None, together: bool = False) -> Iterator[str]:
     if width is None:
-        yield from columns(shown, table.labels, is_ruled=True)
+        yield from columns(shown, labels, is_ruled=True)
         return
-    repeated = table.labels if together or table.labels < len(shown[0]) else 1
+    repeated = labels if together or labels < len(shown[0]) else 1
     _shorten_labels(shown, repeated, width, together)
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     for number, kept in enumerate(_fitting(widths, repeated, width)):
         if number:
             yield ""
-        yield from columns(
-            [[row[at] for at in kept] for row in shown], min(table.labels, len(kept)), is_ruled=True
-        )
+        yield from columns([[row[at] for at in kept] for row in shown], min(labels, len(kept)), is_ruled=True)
 
 
 def columns(

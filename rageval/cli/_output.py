@@ -188,10 +188,10 @@ def _parts(results: list[Scores], layout: Layout, style: str) -> Parts:
     if style != "table":
         return [_means(results, layout, _best(results, layout) if style == "html" else {}, with_n=True)]
     number = Column("value", NUMBER, layout.places)
-    rows = [
+    rows = (
         [row.run, row.measure, row.query, Marked(row.value, note=_between(row, layout))]
         for row in _values(results, layout)
-    ]
+    )
     narrow = Table([Column("run"), Column("measure"), Column("query"), number], rows, 3)
     table = _means(results, layout)._replace(narrow=narrow, widest=_USUAL_WIDTH)
     return [table, *_footnote(results), *said_of_bases(results)]
