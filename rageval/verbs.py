@@ -13,7 +13,7 @@ from rageval.errors import UsageError
 from rageval.names import suggestion
 from rageval.records import Answer, Question
 from rageval.scoring.scores import Scores
-from rageval.showing import Displayed, Grid
+from rageval.table import NUMBER, Column, Displayed, Table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -377,17 +377,15 @@ class Judged(Displayed, list[dict[str, Any]]):
                 stream.write(judgement_line(judgement).encode() + b"\n")
         return Path(path)
 
-    def _title(self) -> str:
+    def _table(self) -> Table:
         systems = len({said["run_id"] for said in self})
         lost = f", {len(self.failed):,} of them failed" if self.failed else ""
-        return f"{len(self):,} judgements of {systems:,} systems{lost}"
-
-    def _grid(self) -> Grid:
-        names = list(dict.fromkeys(str(name) for found in self.scores.values() for name in found))
-        rows = [
-            [run, *(f"{score.value:.4f}" for score in found.values())] for run, found in self.scores.items()
-        ]
-        return [["system", *names], *rows]
+        names = dict.fromkeys(str(name) for found in self.scores.values() for name in found)
+        return Table(
+            [Column("system"), *(Column(name, NUMBER) for name in names)],
+            [[run, *(score.value for score in found.values())] for run, found in self.scores.items()],
+            title=f"{len(self):,} judgements of {systems:,} systems{lost}",
+        )
 
     def _records(self) -> Iterable[dict[str, Any]]:
         return self

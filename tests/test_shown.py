@@ -16,7 +16,7 @@ from rageval.checking import Finding, Findings, diagnose, validate
 from rageval.cli import main
 from rageval.comparison import Comparison
 from rageval.comparison.passport import Passport, passport
-from rageval.showing import Displayed
+from rageval.table import Displayed
 from snippets import ROOT
 
 HOSTILE = 'run<script>&"$x_1\x1b[31m'

@@ -20,11 +20,10 @@ import numpy as np
 import pytest
 from markdown_it import MarkdownIt
 
-from rageval.cli._output import md_code, md_line, md_lines, table_lines
 from rageval.measures.parsing import parse_measure
 from rageval.pages.page import read_report
 from rageval.scoring.scores import Score, Scores
-from rageval.showing import csv_line, latex_lines, latex_text
+from rageval.table import NUMBER, PRINTERS, Column, Table, latex_text, md_code, md_line
 from rageval.text import visible
 from test_bad_input import command
 
@@ -75,6 +74,11 @@ def alphabets(kind: str) -> pytest.MarkDecorator:
 every_share = pytest.mark.parametrize("share", [QUICK, FULL])
 
 
+def lines_of_texts(style: str, grid: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table of text alone, under its first row."""
+    return PRINTERS[style].table(Table([*map(Column, grid[0])], grid[1:], len(grid[0])))
+
+
 def grid(cells: Sequence[str]) -> list[list[str]]:
     """The cells in rows of fifty."""
     padded = [*cells, *["."] * (-len(cells) % COLUMNS)]
@@ -94,7 +98,10 @@ def is_formula(cell: str) -> bool:
 def test_no_cell_of_csv_is_a_formula_and_every_cell_can_be_read_back(alphabet: str, share: int) -> None:
     cells = strings(alphabet, share)
     rows = grid(cells)
-    text = "\n".join(csv_line(row, ["-1.5", "2"]) for row in rows)
+    columns = [*map(Column, rows[0]), Column("low", NUMBER, 1), Column("n", NUMBER, 0)]
+    text = "\n".join(PRINTERS["csv"].table(Table(columns, [[*row, -1.5, 2] for row in rows]))).partition(
+        "\n"
+    )[2]
     found = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     assert len(found) == len(rows)
     seen: dict[str, str] = {}
@@ -142,7 +149,7 @@ def shown(token: object) -> str:
 def test_markdown_shows_every_text_and_obeys_none(alphabet: str, share: int) -> None:
     cells = strings(alphabet, share)
     rows = grid(cells)
-    source = "\n".join(md_lines([[f"c{at}" for at in range(COLUMNS)], *rows], COLUMNS))
+    source = "\n".join(lines_of_texts("md", [[f"c{at}" for at in range(COLUMNS)], *rows]))
     assert not ADDRESS.search(source), "an address is a link on many pages, even without brackets"
     tokens = markdown().parse(source)
     assert not {token.type for token in tokens} & LIVE
@@ -179,7 +186,7 @@ def test_usual_names_stay_as_they_are_in_markdown() -> None:
         "a-b",
         "nDCG@10",
     ):
-        assert md_lines([[name]], 1).__next__() == f"| {name} |"
+        assert next(lines_of_texts("md", [[name]])) == f"| {name} |"
 
 
 # --- LaTeX
@@ -224,7 +231,7 @@ def test_latex_prints_every_text_and_obeys_none(alphabet: str, share: int) -> No
 @alphabets("latex")
 def test_a_table_of_latex_has_its_cells(alphabet: str) -> None:
     rows = grid(strings(alphabet, SHARE * 4))
-    lines = list(latex_lines([["head"] * COLUMNS, *rows], COLUMNS))
+    lines = list(lines_of_texts("latex", [["head"] * COLUMNS, *rows]))
     body = [line for line in lines if line.endswith(r"\\")][1:]
     assert len(body) == len(rows)
     for line, row in zip(body, rows, strict=True):
@@ -337,7 +344,7 @@ def test_a_trace_holds_every_text(
 def test_no_sign_of_unicode_is_obeyed_by_a_terminal() -> None:
     """Each of all 1,114,112: controls, what reorders, hides or parts lines is written out, all else stays."""
     every = [chr(code) for code in range(sys.maxunicode + 1)]
-    found = "".join(table_lines([["x"], ["".join(every)]], 1))
+    found = "".join(lines_of_texts("table", [["x"], ["".join(every)]]))
     kinds = {sign: unicodedata.category(sign) for sign in set(found)}
     visible_marks = set(
         "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
@@ -354,7 +361,7 @@ def test_no_sign_of_unicode_is_obeyed_by_a_terminal() -> None:
 @alphabets("terminal")
 def test_a_table_has_a_line_a_row_whatever_it_shows(alphabet: str, share: int) -> None:
     texts = strings(alphabet, share)
-    lines = list(table_lines([["x"], *([text] for text in texts)], 1))
+    lines = list(lines_of_texts("table", [["x"], *([text] for text in texts)]))
     assert [line.rstrip() for line in lines[2:]] == [visible(text).rstrip() for text in texts]
     assert not re.search("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]", "".join(lines))
 
@@ -365,12 +372,12 @@ def test_a_table_has_a_line_a_row_whatever_it_shows(alphabet: str, share: int) -
 @every_share
 @alphabets("json")
 def test_json_holds_every_text(alphabet: str, share: int) -> None:
-    from rageval.cli._output import FORMATS, Layout
+    from rageval.cli._output import Layout, lines_of
 
     texts = strings(alphabet, share)
     results = scores(["run"], texts)
     for style in ("json", "jsonl"):
-        printed = "\n".join(FORMATS[style](results, Layout(by_query=True)))
+        printed = "\n".join(lines_of(results, Layout(by_query=True), style))
         assert printed.isascii()
         found = json.loads(printed)
         record = found["results"][0] if style == "json" else found

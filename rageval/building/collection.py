@@ -59,7 +59,7 @@ from rageval.names import near_misses
 from rageval.records import Nugget, Qrel, Question
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_run
-from rageval.showing import tab_line
+from rageval.table import tab_line
 from rageval.text import problem_of_id, visible, written_out
 from rageval.version import __version__
 

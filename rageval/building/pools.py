@@ -33,7 +33,7 @@ from rageval.files.kinds import told
 from rageval.files.opening import Limits, Source, name_of, with_limits
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_qrels
-from rageval.showing import tab_line
+from rageval.table import tab_line
 from rageval.text import problem_of_id, visible
 
 DEPTH = 20

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from rageval.plugins import above
-from rageval.showing import Displayed, Grid, frame
+from rageval.table import Column, Displayed, Table, frame
 
 if TYPE_CHECKING:
     import pandas
@@ -82,7 +82,6 @@ class Findings(Displayed, Sequence[Finding]):
     a.jsonl:7  warning  empty answer
     """
 
-    _labels = 4
     _most = 20
 
     def __init__(self, found: Iterable[Finding], looked_at: str) -> None:
@@ -120,12 +119,10 @@ class Findings(Displayed, Sequence[Finding]):
         """Return a figure of matplotlib's: at which lines of which file something was found."""
         return above("figure of findings")(self)
 
-    def _title(self) -> str:
-        return self.summary
-
-    def _grid(self) -> Grid:
+    def _table(self) -> Table:
+        columns = [Column(name) for name in ("where", "level", "finding", "effect")]
         rows = [[f"{each.source}:{each.line}", each.level, each.message, each.effect] for each in self]
-        return [["where", "level", "finding", "effect"], *rows]
+        return Table(columns, rows, 4, self.summary)
 
     def _records(self) -> list[dict[str, Any]]:
         return [each._asdict() for each in self]

@@ -21,7 +21,10 @@ _LATEX: _Clauses = ((("style=latex",), "is about tables in LaTeX; expected --for
 _LABELS: _Clauses = ((("gold",), "is about human labels; expected --gold FILE, too"),)
 _CLAIM: _Clauses = ((("until",), "is about a claim; expected --until, too"),)
 _IN_BATCHES: _Clauses = ((("batch",), "is about batches; expected --batch, too"),)
-_NOT_JSON: _Clauses = ((("style!=json",), "changes nothing in --format json, which has every digit"),)
+_NOT_JSON: _Clauses = tuple(
+    ((f"style!={style}",), f"changes nothing in --format {style}, which has every digit")
+    for style in ("json", "jsonl")
+)
 _WHOLE: _Clauses = ((("!by",), "changes nothing beside --by, which prints a row a group; leave one out"),)
 _VERDICT: _Clauses = ((("!save_baseline",), "is about a verdict, and --save-baseline gates nothing"),)
 _AGAIN: _Clauses = ((("aa",), "is about judging again; expected --aa N, too"),)

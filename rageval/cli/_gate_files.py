@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rageval.cli._output import md_code, md_line
+from rageval.table import md_code, md_line
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def markdown(report: GateReport) -> str:
         inform = sum(each.verdict == "informs" for each in slices)
         lines += ["", f"{len(slices):,} slices, {len(blocking):,} block, {inform:,} only inform."]
         lines += ["", *_table(blocking)] if blocking else []
-    said = [f"- {_sentence(text)}" for text in (*report.floors, *report.remarks)]
+    said = [f"- {_sentence(text)}" for text in report.sentences()]
     lines += ["", *said] if said else []
     if report.fell:
         lines += ["", "Fell most:", "", "| question | measure | baseline | candidate |", "|---|---|--:|--:|"]

@@ -11,6 +11,7 @@ import click
 from rageval.errors import InputError, UsageError
 from rageval.files.whole import read_whole
 from rageval.measures.official import OFFICIAL
+from rageval.table import as_json
 
 if TYPE_CHECKING:
     from rageval.scoring.scores import Scores
@@ -27,7 +28,7 @@ def entries(results: list[Scores]) -> Iterator[str]:
     """Write the entries of FreshStack's leaderboard_data.json: one a run, where - is for you to fill in."""
     topic = _topic()
     found = [_entry(scores, topic) for scores in results]
-    yield json.dumps({"leaderboardData": found}, indent=2, ensure_ascii=True, allow_nan=False)
+    yield as_json({"leaderboardData": found})
 
 
 def _entry(scores: Scores, topic: str) -> dict[str, Any]:
@@ -66,6 +67,7 @@ def merged(files: Sequence[str]) -> str:
                 known["datasets"][topic] = values
     for entry in entries.values():
         _average(entry["datasets"])
+    # Values of others' files, of which one may be NaN, stand as they were.
     return json.dumps({"leaderboardData": list(entries.values())}, indent=2, ensure_ascii=True)
 
 

@@ -1,12 +1,12 @@
-"""Print results: to whom, as which rows of cells, in which format."""
+"""Print results; of scores, as which tables, records or lines of other tools."""
 
 from __future__ import annotations
 
 import math
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -14,17 +14,23 @@ import click
 from rageval.errors import OutputError, UsageError
 from rageval.scoring.basis import in_words, said_of_corrected
 from rageval.scoring.basis import said_of_bases as said_by_measure
-from rageval.showing import (
-    Grid,
+from rageval.table import (
+    COUNT,
+    FORMATS,
+    NUMBER,
+    PRINTERS,
+    Code,
+    Column,
     Latex,
-    csv_line,
+    Marked,
+    Parts,
+    Table,
+    finite,
     label_of,
-    latex_lines,
     latex_table,
-    latex_text,
-    latex_typeset,
+    lines,
+    or_none,
 )
-from rageval.showing import table_lines as drawn
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -35,11 +41,6 @@ if TYPE_CHECKING:
     from rageval.comparison.intervals import Slice
     from rageval.files.scores import Form
     from rageval.scoring.scores import Score, Scores
-
-
-def on_terminal() -> bool:
-    """Return whether somebody is looking."""
-    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -82,85 +83,7 @@ def _mute() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def terminal_width() -> int | None:
-    """Return how many characters fit on a line, where somebody is looking or COLUMNS says it."""
-    # In a pipe or a file no line is cut: whoever reads it there may search for whole names.
-    if not os.environ.get("COLUMNS") and not on_terminal():
-        return None
-    import shutil
-
-    # Some terminals say 0 or 1.
-    return max(_NARROWEST, shutil.get_terminal_size((80, 24)).columns)
-
-
-def table_lines(grid: Grid, labels: int) -> Iterator[str]:
-    """Yield columns for reading; the first `labels` columns are text, the others numbers.
-
-    What is wider than the terminal is cut into several tables, each with the text columns.
-    """
-    yield from drawn(grid, labels, terminal_width())
-
-
 _USUAL_WIDTH = 100  # of a table that is not looked at
-_NARROWEST = 40  # columns: a terminal that says it has fewer is not believed
-
-
-def wrapped(text: str, between: str = " ") -> Iterator[str]:
-    """Cut a line for the terminal, where `between` stands; what is not looked at stays one line."""
-    width = terminal_width()
-    line = ""
-    for part in text.split(between):
-        longer = f"{line}{between}{part}" if line else part
-        # What parts the words stays at the end of the line, and needs its place there.
-        if line and width is not None and len(longer) + len(between.strip()) > width:
-            yield line + between.rstrip()
-            line = part
-        else:
-            line = longer
-    yield line
-
-
-def table_width(grid: Grid) -> int:
-    """Return how many characters wide the table is."""
-    return sum(max(len(visible(cell)) for cell in column) + 2 for column in zip(*grid, strict=True)) - 2
-
-
-def md_lines(grid: Grid, labels: int) -> Iterator[str]:
-    """Yield a Markdown table."""
-    head, *body = grid
-    yield "| " + " | ".join(map(_md_text, head)) + " |"
-    yield "|" + "|".join([" --- "] * labels + [" ---: "] * (len(head) - labels)) + "|"
-    for row in body:
-        yield "| " + " | ".join(map(_md_text, row)) + " |"
-
-
-# An underscore within a word means nothing; an address is a link where it stands, even without brackets.
-# Brackets mean something before what they are joined to: `[0.1, 0.2]` stays as it is.
-_MD = r"[\\`*~|$^<&]|\](?=[(\[\]:{])|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=[wW])\."
-_MD_BLOCK = r"([-+=#>])|(\d+)([.)])"
-_MD_ENTITIES = {"<": "&lt;", "&": "&amp;"}
-
-
-def _md_text(text: str) -> str:
-    """Write text as Markdown shows it: no link, no picture, no HTML, no mark-up."""
-    # Names of files and queries come from others, and must not become links or HTML in somebody's README.
-    return re.sub(_MD, lambda found: _MD_ENTITIES.get(found[0], "\\" + found[0]), visible(text))
-
-
-def md_code(text: str) -> str:
-    """Write text as code, to be copied as it stands."""
-    shown = visible(text)
-    # A backtick would end the code early.
-    return _md_text(shown) if "`" in shown else f"`{shown}`"
-
-
-def md_line(text: str) -> str:
-    """Write a line of text for itself, which begins no list, no heading and no quotation."""
-    shown = _md_text(text).lstrip()
-    block = re.match(_MD_BLOCK, shown)
-    if block is None:
-        return shown
-    return "\\" + shown if block[1] else f"{block[2]}\\{shown[len(block[2]) :]}"
 
 
 class Layout(NamedTuple):
@@ -198,12 +121,8 @@ def _rests_on(scores: Scores, score: Score) -> str:
     return f" (n={score.queries:,})" if score.queries < total else ""
 
 
-def _mean(score: Score | _Printed, layout: Layout) -> str:
-    """Return a mean, and between what it lies where that is known."""
-    return layout.number(score.value) + _between(score, layout)
-
-
 def _between(score: Score | _Printed, layout: Layout) -> str:
+    """Say between what a mean lies, where that is known."""
     return f" ({' to '.join(map(layout.number, score.bounds))})" if score.bounds else ""
 
 
@@ -224,101 +143,107 @@ def ir_measures(results: list[Scores], layout: Layout) -> Iterator[str]:
 
 def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Write ndeval's table, with its names: a row a topic, then the mean as `amean`."""
-
     names = [_ndeval_name(score) for score in results[0].scores]
-    yield csv_line(["runid", "topic", *names])
+    columns = [Column("runid"), Column("topic"), *(Column(name, NUMBER, layout.places) for name in names)]
+    rows: list[list[Any]] = []
     for scores in results:
         if layout.by_query:
             for at, query in enumerate(scores.scores[0].query_ids):
-                values = [layout.number(score.numbers[at]) for score in scores.scores]
-                yield csv_line([scores.run, query], values)
+                rows.append([scores.run, query, *(score.numbers[at] for score in scores.scores)])
         if layout.summary:
-            yield csv_line([scores.run, "amean"], [layout.number(score.value) for score in scores.scores])
+            rows.append([scores.run, "amean", *(score.value for score in scores.scores)])
+    yield from PRINTERS["csv"].table(Table(columns, rows, 2))
 
 
-def _as_json(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """Write one object with everything, at full precision."""
-    import json
-
-    found = [_record_of(scores, score, layout) for scores in results for score in scores.scores]
+def _whole(results: list[Scores], layout: Layout) -> dict[str, Any]:
+    """Return everything, at full precision."""
     topics = {scores.run: _topics(scores) for scores in results if scores.notes is not None}
-    yield json.dumps(
-        {"results": found, **({"topics": topics} if topics else {})},
-        indent=2,
-        ensure_ascii=True,
-        # NaN is not JSON; numbers that may be NaN were turned into null before.
-        allow_nan=False,
-    )
+    return {"results": list(_records(results, layout)), **({"topics": topics} if topics else {})}
 
 
-def jsonl(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """Write one object a line, for each run and measure."""
-    import json
-
-    for scores in results:
-        for score in scores.scores:
-            yield json.dumps(_record_of(scores, score, layout), ensure_ascii=True, allow_nan=False)
+def _records(results: list[Scores], layout: Layout) -> Iterator[dict[str, Any]]:
+    """Yield what there is to say of each run and measure."""
+    return (_record_of(scores, score, layout) for scores in results for score in scores.scores)
 
 
-def csv(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """Write a row a value, with how many queries it rests on; quote what a spreadsheet would compute."""
-
+def _data(results: list[Scores], layout: Layout) -> Table:
+    """Return a row a value, with how many queries it rests on."""
+    number = partial(Column, kind=NUMBER, places=layout.places)
+    columns = [Column("run"), Column("query_id"), Column("measure"), number("value")]
+    columns += [Column("queries", COUNT), Column("undefined", COUNT)]
     bounded = any(score.bounds for scores in results for score in scores.scores)
-    yield "run,query_id,measure,value,queries,undefined" + ",least,most" * bounded
-    for row in _values(results, layout):
-        numbers = [layout.number(row.value), str(row.queries), str(row.undefined)]
-        ends = list(map(layout.number, row.bounds or ())) or ["", ""]
-        yield csv_line([row.run, row.query, row.measure], numbers + ends * bounded)
+    columns += [number("least"), number("most")] * bounded
+    rows = (
+        [row.run, row.query, row.measure, row.value, row.queries, row.undefined]
+        + list(row.bounds or (None, None)) * bounded
+        for row in _values(results, layout)
+    )
+    return Table(columns, rows, 3)
 
 
-def md(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """Write a Markdown table, a column a measure."""
+def _parts(results: list[Scores], layout: Layout, style: str) -> Parts:
+    """Return what people read: a column a measure, or a row where these would not fit the terminal."""
+    if style == "latex":
+        return _in_latex(results, layout)
+    if style != "table":
+        return [_means(results, layout, _best(results, layout) if style == "html" else {}, with_n=True)]
+    number = Column("value", NUMBER, layout.places)
+    rows = (
+        [row.run, row.measure, row.query, Marked(row.value, note=_between(row, layout))]
+        for row in _values(results, layout)
+    )
+    narrow = Table([Column("run"), Column("measure"), Column("query"), number], rows, 3)
+    table = _means(results, layout)._replace(narrow=narrow, widest=_USUAL_WIDTH)
+    return [table, *_footnote(results), *said_of_bases(results)]
 
-    def shown(scores: Scores, score: Score) -> str:
-        return _mean(score, layout) + _rests_on(scores, score)
 
-    yield from md_lines(_grid_of_means(results, layout, shown), _label_columns(layout))
+def _means(
+    results: list[Scores], layout: Layout, best: Mapping[str, Collection[str]] = {}, *, with_n: bool = False
+) -> Table:
+    """Return a row a run (and query) and a column a measure; `best` are the runs in bold, by measure."""
+    heads = [Column("run"), *([Column("query")] if layout.by_query else [])]
+    names = [str(score.measure) for score in results[0].scores]
+    rows: list[list[Any]] = []
+    for scores in results:
+        if layout.by_query:
+            for at, query in enumerate(scores.scores[0].query_ids):
+                rows.append([scores.run, query, *(score.numbers[at] for score in scores.scores)])
+        if layout.summary:
+            rows.append([scores.run, "all"][: len(heads)])
+            for name, score in zip(names, scores.scores, strict=True):
+                note = _between(score, layout) + (_rests_on(scores, score) if with_n else "")
+                rows[-1].append(Marked(score.value, note=note, bold=scores.run in best.get(name, ())))
+    return Table([*heads, *(Column(name, NUMBER, layout.places) for name in names)], rows, len(heads))
 
 
-def latex(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """Write a LaTeX table for booktabs, a column a measure."""
-
+def _best(results: list[Scores], layout: Layout) -> Mapping[str, Collection[str]]:
     from rageval.comparison.comparing import best_runs
-    from rageval.comparison.paper import LOW_IS_GOOD
-    from rageval.measures.base import LOWER
 
-    best = best_runs(results) if len(results) > 1 and layout.summary else {}
+    return best_runs(results) if len(results) > 1 and layout.summary else {}
 
-    def shown(scores: Scores, score: Score) -> str:
-        value = layout.number(score.value)
-        if scores.run in best.get(str(score.measure), ()):
-            value = f"\\textbf{{{value}}}"
-        return Latex(value + _between(score, layout) + _rests_on(scores, score))
 
-    (head, *rows) = _grid_of_means(results, layout, shown)
-    labels = _label_columns(layout)
-    measures = [score.measure for score in results[0].scores]
-    low = [measure.better == LOWER for measure in measures]
-    names = [
-        latex_typeset(measure.typeset + f" {LOW_IS_GOOD}" * is_low)
-        for measure, is_low in zip(measures, low, strict=True)
+def _in_latex(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """Yield a table for booktabs, a column a measure."""
+    from rageval.comparison.tables import LOW_IS_GOOD, typeset
+
+    best = _best(results, layout)
+    table = _means(results, layout, best, with_n=True)
+    heads = [typeset(score.measure.typeset, score.measure.better) for score in results[0].scores]
+    columns = [
+        each._replace(typeset=head)
+        for each, head in zip(table.columns, [""] * table.labels + heads, strict=True)
     ]
     what = "Values of each query" if layout.by_query else "Values"
-    said = "; the best in bold" * any(best.values()) + f"; {LOW_IS_GOOD}: low values are good" * any(low)
+    said = "; the best in bold" * any(best.values())
+    said += f"; {LOW_IS_GOOD}: low values are good" * any(LOW_IS_GOOD in head for head in heads)
     said += "; in parentheses, between what they lie" * any(
         score.bounds for scores in results for score in scores.scores
     )
-    yield from _captioned([[*head[:labels], *names], *rows], labels, results, layout, what, said=said)
+    return _captioned(table._replace(columns=columns), results, layout, what, said)
 
 
 def _captioned(
-    grid: Grid,
-    labels: int,
-    results: Sequence[Scores],
-    layout: Layout,
-    what: str,
-    notes: Sequence[str] = (),
-    said: str = "",
+    table: Table, results: Sequence[Scores], layout: Layout, what: str, said: str = ""
 ) -> Iterator[str]:
     """Write a table with its caption: what it says, or else over how many queries these values are."""
     scores = [score for each in results for score in each.scores]
@@ -326,21 +251,11 @@ def _captioned(
     usual = f"{what} over {f'{least:,} to ' * (least < most)}{most:,} queries{said} (rageval {__version__})."
     caption = usual if layout.caption is None else layout.caption
     label = label_of("tab:scores", layout.label, layout.caption)
-    yield r"% needs \usepackage{booktabs}"
-    yield from (f"% {visible(signature)}" for signature in dict.fromkeys(each.signature for each in scores))
-    yield from latex_table(latex_lines(grid, labels), caption, label, notes)
-
-
-def table(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """Write columns for reading; a row a measure where a column each would not fit the terminal."""
-    grid = _grid_of_means(results, layout)
-    if table_width(grid) > (terminal_width() or _USUAL_WIDTH):
-        rows = _values(results, layout)
-        grid = [[row.run, row.measure, row.query, _mean(row, layout)] for row in rows]
-        yield from table_lines([["run", "measure", "query", "value"], *grid], 3)
-    else:
-        yield from table_lines(grid, _label_columns(layout))
-    yield from _footnote(results)
+    yield Latex(r"% needs \usepackage{booktabs}")
+    yield from map(Code, dict.fromkeys(each.signature for each in scores))
+    tabular = PRINTERS["latex"].table(table._replace(notes=()))
+    notes = [each.replace("$", r"\$") for each in table.notes]
+    yield from map(Latex, latex_table(tabular, caption, label, notes))
 
 
 def leaderboard(results: list[Scores], layout: Layout) -> Iterator[str]:
@@ -363,22 +278,29 @@ def _in_form(form: Form) -> Callable[[list[Scores], Layout], Iterator[str]]:
     return lines
 
 
-FORMATS: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
+_LINES: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
     "trec": trec,
     "ir_measures": ir_measures,
     "ndeval": ndeval,
-    "json": _as_json,
-    "jsonl": jsonl,
-    "csv": csv,
-    "md": md,
-    "latex": latex,
-    "table": table,
     "freshstack-leaderboard": leaderboard,
     "leaderboard-trec_eval": _in_form("trec_eval"),
     "leaderboard-tot": _in_form("tot"),
     "leaderboard-ir_measures": _in_form("ir_measures"),
     "leaderboard-jsonl": _in_form("jsonl"),
 }
+
+
+def lines_of(results: list[Scores], layout: Layout, style: str) -> Iterator[str]:
+    """Yield scores in a format of tables, or in one of another tool."""
+    if style in _LINES:
+        return _LINES[style](results, layout)
+    return lines(
+        style,
+        lambda: _parts(results, layout, style),
+        lambda: _data(results, layout),
+        lambda: _records(results, layout),
+        lambda: _whole(results, layout),
+    )
 
 
 def _ndeval_name(score: Score) -> str:
@@ -404,40 +326,16 @@ def _values(results: list[Scores], layout: Layout) -> Iterator[_Printed]:
                 yield _Printed(scores.run, str(score.measure), "all", value, *counts, score.bounds)
 
 
-def _label_columns(layout: Layout) -> int:
-    """How many columns of the grid are text: the run, and the query where there is a row for each."""
-    return 2 if layout.by_query else 1
-
-
-def _grid_of_means(
-    results: list[Scores], layout: Layout, shown: Callable[[Scores, Score], str] | None = None
-) -> list[list[str]]:
-    """Rows of cells: a run (and query) and its value by each measure, with a header."""
-    names = [str(score.measure) for score in results[0].scores]
-    grid = [["run", *(["query"] if layout.by_query else []), *names]]
-    for scores in results:
-        if layout.by_query:
-            for at, query in enumerate(scores.scores[0].query_ids):
-                grid.append([scores.run, query, *(layout.number(s.numbers[at]) for s in scores.scores)])
-        if layout.summary:
-            label = ["all"] if layout.by_query else []
-            means = (shown(scores, each) if shown else _mean(each, layout) for each in scores.scores)
-            grid.append([scores.run, *label, *means])
-    return grid
-
-
 def _footnote(results: list[Scores]) -> Iterator[str]:
     """How many queries the means rest on, said once if it is the same everywhere."""
     counts = {(score.queries, score.undefined) for scores in results for score in scores.scores}
     if len(counts) == 1:
         queries, undefined = counts.pop()
         yield f"n={queries:,}" + (f", undefined={undefined:,}" if undefined else "")
-        yield from said_of_bases(results)
         return
     for scores in results:
         for score in scores.scores:
-            yield f"{visible(scores.run)} {score.measure}: n={score.queries:,}, undefined={score.undefined:,}"
-    yield from said_of_bases(results)
+            yield f"{scores.run} {score.measure}: n={score.queries:,}, undefined={score.undefined:,}"
 
 
 def said_of_bases(results: Sequence[Scores]) -> list[str]:
@@ -450,7 +348,7 @@ def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
     record: dict[str, Any] = {
         "run": scores.run,
         "measure": str(score.measure),
-        "value": _json_number(score.value),
+        "value": or_none(score.value),
         "better": score.measure.better,
         "queries": score.queries,
         "undefined": score.undefined,
@@ -462,25 +360,25 @@ def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
     if score.lost:
         record["lost"] = dict(score.lost)
     if score.bounds:
-        record["bounds"] = [_json_number(bound) for bound in score.bounds]
+        record["bounds"] = [or_none(bound) for bound in score.bounds]
     if score.judges:
-        record["judges"] = {judge: _json_number(value) for judge, value in score.judges.items()}
+        record["judges"] = {judge: or_none(value) for judge, value in score.judges.items()}
     if layout.by_query:
-        record["by_query"] = {query: _json_number(value) for query, value in score.by_query.items()}
+        record["by_query"] = {query: or_none(value) for query, value in score.by_query.items()}
         record |= known_of_queries(scores, score)
         if score.measure.aggregate == "pool":
-            shares = zip(score.query_ids, map(_parts, score.numbers), strict=True)
+            shares = zip(score.query_ids, map(_share, score.numbers), strict=True)
             # The quotients alone could not be pooled again by whoever reads the file.
             record["shares"] = {query: share for query, share in shares if share}
     return record
 
 
-def _parts(value: float) -> list[Any] | None:
+def _share(value: float) -> list[Any] | None:
     """Return part and whole of a share, of which the value alone would not do to pool it; a blend's, too."""
     from rageval.measures.ranking import Blend, Share
 
     if isinstance(value, Blend):
-        return [value.rule, *map(_parts, value.shares)]
+        return [value.rule, *map(_share, value.shares)]
     return [value.part, value.whole] if isinstance(value, Share) else None
 
 
@@ -525,138 +423,91 @@ def _topics(scores: Scores) -> dict[str, Any]:
     }
 
 
-def _json_number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 _Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
-_SLICE_LABELS, _SLICE_COUNT = 3, 6  # columns of text; the column of how many queries there are
+
+
+_Sliced = list[tuple["Scores", "Score", "Slice"]]
 
 
 def slice_lines(
     results: list[Scores], groups: _Groups, layout: Layout, style: str, settings: Settings | None = None
 ) -> Iterator[str]:
     """Write the slices of every run and measure in this format."""
+    from rageval.comparison.intervals import slices
+
+    found = [
+        (scores, score, one)
+        for scores in results
+        for score in scores.scores
+        for field, of_query in groups.items()
+        for one in slices(score, field, of_query, settings)
+    ]
+    if style not in FORMATS:
+        return _lines_of_slices(found, layout, len(results) > 1)
+
+    def records() -> Iterator[dict[str, Any]]:
+        for scores in results:
+            for score in scores.scores:
+                sliced = [
+                    finite({name: value for name, value in one._asdict().items() if value is not None})
+                    | {"small": one.is_small}
+                    for _, of, one in found
+                    if of is score
+                ]
+                yield _record_of(scores, score, layout) | {"slices": sliced}
+
+    def parts() -> Parts:
+        if style == "latex":
+            table = _slices(found, layout, is_read=True)
+            return _captioned(table, results, layout, "Values with intervals by slice,")
+        return [_slices(found, layout, is_read=True, is_starred=style == "table")]
+
+    return lines(style, parts, lambda: _slices(found, layout), records, lambda: {"results": list(records())})
+
+
+def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred: bool = False) -> Table:
+    """Return a row a run, measure and slice; where people read, without columns that say nothing."""
     from rageval.comparison.intervals import FEW
 
-    if style in ("json", "jsonl"):
-        yield from _slices_as_json(results, groups, layout, style, settings)
-        return
-    grid = list(_grid_of_slices(results, groups, layout, settings))
-    if style == "csv":
-        yield from (csv_line(row[:_SLICE_LABELS], row[_SLICE_LABELS:]) for row in grid)
-        return
-    sources = [row.pop() for row in grid]
-    bases = [row.pop() for row in grid]
-    whose = _said_of_slices(grid, bases, sources)
-    # The last columns are left out of tables for reading where they say nothing; CSV keeps them.
-    empty = {at for at in (-1, -2, -3) if all(row[at] in ("", "0") for row in grid[1:])}
-    grid = [[cell for at, cell in enumerate(row, -len(row)) if at not in empty] for row in grid]
-    if style == "md":
-        yield from md_lines(grid, _SLICE_LABELS)
-    elif style == "latex":
-        names = {str(each.measure): latex_typeset(each.measure.typeset) for each in results[0].scores}
-        grid = [grid[0], *([row[0], names[row[1]], *row[2:]] for row in grid[1:])]
-        notes = [each.replace("$", r"\$") for each in whose]
-        yield from _captioned(grid, _SLICE_LABELS, results, layout, "Values with intervals by slice,", notes)
-        return
-    elif style == "table":
-        marked = [
-            [
-                *row[:_SLICE_COUNT],
-                row[_SLICE_COUNT] + _marked_small(row[_SLICE_COUNT]),
-                *row[_SLICE_COUNT + 1 :],
-            ]
-            for row in grid
-        ]
-        yield from table_lines(marked, _SLICE_LABELS)
-        if any(_marked_small(row[_SLICE_COUNT]) for row in grid[1:]):
-            yield f"* fewer than {FEW} queries"
-    else:
-        for row, *basis in zip(grid[1:], bases[1:], sources[1:], strict=True):
-            run, measure, name, value, low, high, number, *more = row
-            head = f"{visible(run)}\t" if len(results) > 1 else ""
-            rest = f"n={number}{_marked_small(number)}" + "".join(
-                f", {what}={count}" for what, count in zip(grid[0][_SLICE_COUNT + 1 :], more, strict=True)
-            )
-            whose_row = in_words(*basis)
-            rest += f", {whose_row}" if whose_row else ""
-            yield f"{head}{measure:<22}\t{visible(name)}\t{value}\t[{low}, {high}]\t{rest}"
-    yield from beneath(whose, style)
+    number, count = partial(Column, kind=NUMBER, places=layout.places), partial(Column, kind=NUMBER, places=0)
+    columns = [*map(Column, ("run", "measure", "slice")), *map(number, ("value", "low", "high")), count("n")]
+    if not is_read or any(one.undefined for *_, one in found):
+        columns.append(count("undefined"))
+    if not is_read or any(one.judged is not None for *_, one in found):
+        columns.append(number("judge"))
+    if not is_read or any(one.labels for *_, one in found):
+        columns.append(count("labels"))
+    columns += [Column("basis", programs=True), Column("corrected_from", programs=True)]
+    rows = []
+    for scores, score, one in found:
+        known = one._asdict() | {"run": scores.run, "slice": f"{one.field}={one.name}", "judge": one.judged}
+        known["measure"] = Marked(str(score.measure), typeset=score.measure.typeset)
+        known["n"] = Marked(one.queries, note="*" * (is_starred and one.is_small))
+        rows.append([known[column.name] for column in columns])
+    few = is_starred and any(one.is_small for *_, one in found)
+    notes = [f"* fewer than {FEW} queries"] * few + (_said_of_slices(found) if is_read else [])
+    return Table(columns, rows, 3, notes=notes)
 
 
-def beneath(said: Sequence[str], style: str) -> Iterator[str]:
-    """Write what stands beneath a table that is for reading, in its format; nothing in others."""
-    if said and style == "md":
-        yield from ("", *map(md_line, said))
-    elif style == "latex":  # not as a comment: who reads the paper is to see it
-        yield from (f"\\par{{\\footnotesize {latex_text(each)}}}" for each in said)
-    elif style == "table":
-        yield from (line for each in said for line in wrapped(visible(each)))
+def _lines_of_slices(found: _Sliced, layout: Layout, with_run: bool) -> Iterator[str]:
+    """Write a line a slice, as trec_eval's lines are."""
+    columns, rows, *_ = _slices(found, layout, is_read=True, is_starred=True)
+    for row in rows:
+        shown = {column.name: column.read(value) for column, value in zip(columns, row, strict=True)}
+        head = f"{visible(shown['run'])}\t" if with_run else ""
+        names = (name for name in ("n", "undefined", "judge", "labels") if name in shown)
+        rest = [f"{name}={shown[name]}" for name in names]
+        rest += filter(None, [in_words(shown["basis"], shown["corrected_from"])])
+        numbers = f"{shown['value']}\t[{shown['low']}, {shown['high']}]\t{', '.join(rest)}"
+        yield f"{head}{shown['measure']:<22}\t{visible(shown['slice'])}\t{numbers}"
 
 
-def _said_of_slices(grid: Grid, bases: Sequence[str], sources: Sequence[str]) -> list[str]:
+def _said_of_slices(found: _Sliced) -> list[str]:
     """Say what the values rest on: a judge alone, words, or labels."""
-    rows = zip(grid[1:], bases[1:], sources[1:], strict=True)
-    of_measure = {row[1]: (basis, source) for row, basis, source in rows}
+    of_measure = {str(score.measure): (one.basis, one.corrected_from) for _, score, one in found}
     corrected = [f"{said}; 'judge' is what the judge alone says" for said in said_of_corrected(of_measure)]
     alone = {name: basis for name, (basis, source) in of_measure.items() if not source}
     return [*corrected, *said_by_measure(alone)]
-
-
-def _grid_of_slices(
-    results: list[Scores], groups: _Groups, layout: Layout, settings: Settings | None
-) -> Iterator[list[str]]:
-    head = ["run", "measure", "slice", "value", "low", "high", "n", "undefined"]
-    yield [*head, "judge", "labels", "basis", "corrected_from"]
-    for scores in results:
-        for score in scores.scores:
-            for found in _slices_of(score, groups, settings):
-                numbers = [layout.number(number) for number in (found.value, found.low, found.high)]
-                name = f"{found.field}={found.name}"
-                counts = str(found.queries), str(found.undefined)
-                judged = "" if found.judged is None else layout.number(found.judged)
-                labels = "" if found.labels is None else str(found.labels)
-                beside = judged, labels, found.basis, found.corrected_from
-                yield [scores.run, str(score.measure), name, *numbers, *counts, *beside]
-
-
-def _slices_of(score: Score, groups: _Groups, settings: Settings | None) -> list[Slice]:
-    """Return the slices of a score by every field."""
-    from rageval.comparison.intervals import slices
-
-    return [found for field, of_query in groups.items() for found in slices(score, field, of_query, settings)]
-
-
-def _marked_small(number: str) -> str:
-    from rageval.comparison.intervals import FEW
-
-    return "*" if number.isdigit() and int(number) < FEW else ""
-
-
-def _slices_as_json(
-    results: list[Scores], groups: _Groups, layout: Layout, style: str, settings: Settings | None
-) -> Iterator[str]:
-    import json
-
-    records = []
-    for scores in results:
-        for score in scores.scores:
-            record = _record_of(scores, score, layout)
-            record["slices"] = [
-                {
-                    name: None if isinstance(value, float) and not math.isfinite(value) else value
-                    for name, value in found._asdict().items()
-                    if value is not None
-                }
-                | {"small": found.is_small}
-                for found in _slices_of(score, groups, settings)
-            ]
-            records.append(record)
-    if style == "json":
-        yield json.dumps({"results": records}, indent=2, ensure_ascii=True, allow_nan=False)
-    else:
-        yield from (json.dumps(record, ensure_ascii=True, allow_nan=False) for record in records)
 
 
 def checked_output(path: Path) -> Path:

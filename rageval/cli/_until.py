@@ -83,16 +83,16 @@ def forecast_lines(
 ) -> Iterator[str]:
     """Yield how many calls each rule would need."""
     from rageval.comparison.until import expected
-    from rageval.showing import table_lines
+    from rageval.table import drawn
 
     values = None
     if pilot is not None:
         values = _values(until, pilot) if pools is None else _values_of_runs(until, pilot, pools)
-    grid = expected(until, rubric, material, pools, values)
+    table = expected(until, rubric, material, pools, values)
     yield ""
     yield "Simulated share of the calls that each rule makes, and how often it decides:"
     yield ""
-    yield from table_lines(grid, 1)
+    yield from drawn(table)
 
 
 def _values(until: Until, pilot: str) -> dict[str, list[float]]:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, FileOrId, end_if_biased, takes_options
-from rageval.cli._output import md_line, md_lines, on_terminal, print_lines, table_lines, wrapped
+from rageval.cli._output import print_lines
 from rageval.errors import UsageError
+from rageval.table import BRIEF, PEOPLE_READ, Column, Prose, Table, lines, on_terminal
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.comparison.passport import Judged, OneJudge, Parting, Passport
     from rageval.files.scores import Form
 
-_STYLES = ("table", "md", "json")
 _LONGEST = 120  # characters of reasons in a table
 
 
@@ -78,8 +77,8 @@ def agree(
         "Whether the second column of qrels names nuggets (default: where it looks so).",
     ] = None,
     style: Annotated[
-        Literal["table", "md", "json"] | None,
-        opt.printed("Default: table on a terminal, else md.", ("--format",)),
+        str | None,
+        opt.printed("Default: table on a terminal, else md.", ("--format",), choices=(*PEOPLE_READ, "json")),
     ] = None,
 ) -> None:
     """Show how far a judge agrees with people: JUDGED against GOLD, beyond chance.
@@ -149,26 +148,16 @@ def _alike(
     at = CUTOFFS if cutoffs is None else _whole_numbers(cutoffs)
     found = compare_leaderboards(truth, judge, (measure,) if measure else (), at)
     style = style or ("table" if on_terminal() else "md")
-    if style == "json":
-        yield json.dumps([each.as_dict() for each in found], indent=2)
-        return
-    draw = {"md": md_lines, "table": table_lines}[style]
-    say = md_line if style == "md" else visible
-    for number, each in enumerate(found):
-        if number:
+
+    def parts() -> Iterator[Table | str]:
+        for number, each in enumerate(found):
+            if number:
+                yield ""
+            yield from each.tables()
             yield ""
-        yield say(each._title())
-        if style == "md":
-            yield ""
-        cells = [["", "value", "low", "high"]]
-        for one in each.coefficients:
-            numbers = (one.value, one.low, one.high)
-            cells.append([one.name, *("-" if value != value else f"{value:.4f}" for value in numbers)])
-        yield from draw(cells, 1)
-        yield ""
-        if each.topics:
-            yield say(f"95 % intervals over {each.topics:,} topics, the same drawn for both")
-        yield from (line for note in each.notes for line in wrapped(say(note)))
+            yield from map(Prose, each.sentences())
+
+    yield from lines(style, parts, record=lambda: [each.as_dict() for each in found])
 
 
 def _boards(files: tuple[str, str], forms: tuple[Form, ...]) -> tuple[Any, Any]:
@@ -198,73 +187,43 @@ def passport_lines(
     found: Passport, both: tuple[Judged, Judged] | None, most: int, style: str | None
 ) -> Iterator[str]:
     """Yield a passport in any style, with `both` judges side by side and where they part."""
-    style = style or ("table" if on_terminal() else "md")
-    if both is None:
-        yield from [json.dumps(found.as_dict(), indent=2)] if style == "json" else _lines(found, style)
-        return
     from rageval.comparison.passport import one_judge, parting
 
-    sides, differing = list(map(one_judge, both)), parting(*both)
-    if style == "json":
-        record = {
-            **found.as_dict(),
-            "judges": [side._asdict() for side in sides],
-            "differing": len(differing),
-            "parting": [each._asdict() for each in differing[:most]],
-        }
-        yield json.dumps(record, indent=2)
+    style = style or ("table" if on_terminal() else "md")
+    parts = [part for table in found.tables() for part in (table, "")] + found.sentences()
+    if both is None:
+        yield from lines(style, lambda: parts, record=found.as_dict)
         return
-    draw = {"md": md_lines, "table": table_lines}[style]
-    yield from draw(list(_side_by_side(sides)), 1)
-    yield ""
-    yield from _lines(found, style)
-    yield ""
-    yield from draw(list(_apart(differing[:most])), 6)
-    if len(differing) > most:
-        yield f"{len(differing) - most:,} more, nearer to one another"
+    sides, differing = list(map(one_judge, both)), parting(*both)
+    more = len(differing) - most
+    apart = [_side_by_side(sides), "", *parts, "", _apart(differing[:most])]
+    apart += [f"{more:,} more, nearer to one another"] * (more > 0)
+    known = {
+        "judges": [side._asdict() for side in sides],
+        "differing": len(differing),
+        "parting": [each._asdict() for each in differing[:most]],
+    }
+    yield from lines(style, lambda: apart, record=lambda: found.as_dict() | known)
 
 
-def _side_by_side(sides: list[OneJudge]) -> Iterator[list[str]]:
-    yield ["", "first", "second"]
-    for name in sides[0]._fields[:-1]:
-        values = [getattr(side, name) for side in sides]
-        yield [name.replace("_", " "), *map(_cell, values)]
-    for label in dict.fromkeys(label for side in sides for label in side.labels):
-        yield [visible(label), *(f"{side.labels.get(label, 0):,}" for side in sides)]
+def _side_by_side(sides: list[OneJudge]) -> Table:
+    names = sides[0]._fields[:-1]
+    rows: list[list[Any]] = [
+        [name.replace("_", " "), *(getattr(side, name) for side in sides)] for name in names
+    ]
+    labels = dict.fromkeys(label for side in sides for label in side.labels)
+    rows += [[label, *(side.labels.get(label, 0) for side in sides)] for label in labels]
+    return Table([Column(""), Column("first", BRIEF, none="-"), Column("second", BRIEF, none="-")], rows)
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return "-"
-    return visible(value) if isinstance(value, str) else f"{value:,.4f}".rstrip("0").rstrip(".")
-
-
-def _apart(differing: list[Parting]) -> Iterator[list[str]]:
-    yield ["query", "run", "what", "first", "second", "why", "apart"]
+def _apart(differing: list[Parting]) -> Table:
+    rows = []
     for each in differing:
         what = " ".join(part for part in (each.item, each.aspect) if part not in ("answer", "0"))
         why = " | ".join(filter(None, (each.reason, each.other_reason)))
-        texts = (each.query, each.run, what, each.first, each.second, why[:_LONGEST])
-        yield [*map(visible, texts), f"{each.gap:g}"]
-
-
-def _lines(found: Passport, style: str) -> Iterator[str]:
-    draw = {"md": md_lines, "table": table_lines}[style]
-    yield from draw([["", "value", "low", "high"], *_coefficients(found)], 1)
-    yield ""
-    labels = [visible(label) for label in found.labels]
-    rows = [[label, *map(str, row)] for label, row in zip(labels, found.confusion, strict=True)]
-    yield from draw([["judge \\ gold", *labels], *rows], 1)
-    yield ""
-    yield from draw(list(_by_label(found.as_dict())), 1)
-    yield ""
-    if found.facts["by_system"]:
-        yield from draw(list(_by_system(found.facts["by_system"])), 1)
-        yield ""
-    if found.facts["positions"] and found.facts["positions"]["lists"]:
-        yield from draw(list(_by_place(found.facts["positions"]["lists"])), 0)
-        yield ""
-    yield from map(md_line if style == "md" else visible, _sentences(found.as_dict()))
+        rows.append([each.query, each.run, what, each.first, each.second, why[:_LONGEST], f"{each.gap:g}"])
+    names = ("query", "run", "what", "first", "second", "why", "apart")
+    return Table([*map(Column, names)], rows, 6)
 
 
 def _lengths(answers: Any) -> dict[tuple[str, str], float]:
@@ -275,93 +234,3 @@ def _lengths(answers: Any) -> dict[tuple[str, str], float]:
         for answer in read_answers(answers)
         if not answer.error
     }
-
-
-def _coefficients(found: Passport) -> Iterator[list[str]]:
-    for each in found.coefficients:
-        yield [each.name, *(f"{number:.3f}" for number in (each.value, each.low, each.high))]
-
-
-def _by_label(facts: Mapping[str, Any]) -> Iterator[list[str]]:
-    yield ["label", "judge", "gold", "agreement"]
-    for label, shares in facts["by_label"].items():
-        yield [visible(label), *(f"{shares[name]:.3f}" for name in ("judge", "gold", "agreement"))]
-
-
-def _by_system(facts: Mapping[str, Any]) -> Iterator[list[str]]:
-    yield ["system", *next(iter(facts.values()))]
-    for system, found in facts.items():
-        number, *shares = found.values()
-        yield [visible(system), f"{number:,}", *(f"{share:.3f}" for share in shares)]
-
-
-def _by_place(places: list[dict[str, Any]]) -> Iterator[list[str]]:
-    yield ["shown at", "times", "mean place given", "places ahead", "low", "high"]
-    for each in places:
-        numbers = (each[name] for name in ("given", "lead", "low", "high"))
-        shown = ("" if number is None else f"{number:.3f}" for number in numbers)
-        yield [str(each["place"]), f"{each['times']:,}", *shown]
-
-
-def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
-    from rageval.statistics.bootstrap import few_differ
-
-    counts = f"{facts['queries']:,} queries and {facts['systems']:,} systems"
-    yield f"{facts['compared']:,} judgements compared, of {counts}"
-    if facts["partly"]:
-        yield (
-            f"{facts['answers']:,} answers, {facts['partly']:,} of which were judged in part:"
-            f" {facts['compared']:,} of their {facts['of']:,} judgements are in both files"
-        )
-    if few_differ(facts["queries_that_differ"], facts["queries"]):
-        yield f"coarse: they differ in {facts['queries_that_differ']:,} of {facts['queries']:,} queries"
-    if facts["bias"]:
-        direction = "more generous" if facts["bias"] > 0 else "stricter"
-        yield f"the judge is {direction} by {abs(facts['bias']):.3f} on average"
-    if facts["tau_b"] is not None:
-        yield (
-            f"systems by {facts['ranked_by']}: tau_b {facts['tau_b']:.3f}, tau_AP {facts['tau_ap']:.3f}"
-            + (f", mean tau_b of a query {facts['tau_per_topic']:.3f}" if facts["topics"] else "")
-        )
-    for pair in facts["annotators"]:
-        numbers = (pair[name] for name in ("kappa", "low", "high"))
-        kappa, low, high = ("-" if number is None else f"{number:.3f}" for number in numbers)
-        yield (
-            f"{visible(pair['one'])} and {visible(pair['other'])}, whose majority is gold, agree with kappa"
-            f" {kappa} [{low}, {high}] on {pair['compared']:,} judgements"
-        )
-    yield from _leanings(facts)
-    if facts["failed"]:
-        yield f"{facts['failed']:,} of the judge's judgements failed ({facts['failure_rate']:.1%})"
-    if facts["missing"]:
-        total, ends = (
-            facts["compared"] + facts["missing"],
-            (facts["agreement_least"], facts["agreement_most"]),
-        )
-        yield (
-            f"{facts['missing']:,} of the {total:,} labels have no judgement of the judge: agreement lies"
-            f" between {ends[0]:.3f} and {ends[1]:.3f}, whatever these are"
-        )
-    if facts["only_judged"] or facts["only_gold"]:
-        first, second = facts["only_judged"], facts["only_gold"]
-        yield f"not compared: {first:,} only in the first file, {second:,} only in the second"
-    for judge in facts["unfenced"]:
-        yield f"{visible(judge)}: asked without a fence, as its source asks: what it judges can speak to it"
-    if facts["canaries"]:
-        best, shown = map(sum, zip(*facts["canaries"].values(), strict=True))
-        each = ", ".join(f"{visible(name)} {of[0]} of {of[1]}" for name, of in facts["canaries"].items())
-        yield f"attacks on the judge: {best:,} of {shown:,} verdicts were the best there is ({each})"
-    if facts["tokens"]:
-        money = f", {facts['cost']:,.4f} USD" if facts["cost"] is not None else ""
-        yield f"{facts['tokens']:,} tokens were spent{money}"
-
-
-def _leanings(facts: Mapping[str, Any]) -> Iterator[str]:
-    from rageval.comparison.positions import said_of
-
-    if facts["length_tau"] is not None:
-        yield f"how much too good it finds an answer, and its length: tau_b {facts['length_tau']:.3f}"
-    if facts["positions"]:
-        yield from said_of(facts["positions"])
-    if facts["kin"]:
-        yield f"of the judge's own family, which it may prefer: {', '.join(map(visible, facts['kin']))}"

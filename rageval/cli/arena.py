@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,10 +11,10 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, OfLabels, end_if_biased, takes_options
-from rageval.cli._output import beneath, md_lines, on_terminal, print_lines, table_lines
+from rageval.cli._output import print_lines
 from rageval.errors import InputError, UsageError
 from rageval.scoring.basis import basis_of, basis_of_gold, in_words, said_of_bases
-from rageval.showing import csv_line, latex_lines
+from rageval.table import FORMATS, NUMBER, TALLY, Column, Table, lines, on_terminal
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from rageval.scoring.scores import Score
 
 _PAIRS = 5  # named in remarks
-_Grid = list[list[Any]]  # texts, numbers, what is not known as None; formats write them in their own way
-_STYLES = ("table", "md", "latex", "csv", "json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +30,8 @@ class Options(OfLabels):
     """The options of `rageval arena`."""
 
     style: Annotated[
-        Literal["table", "md", "latex", "csv", "json"] | None,
-        opt.printed("Default: table on a terminal, else csv.", ("--format",)),
+        str | None,
+        opt.printed("Default: table on a terminal, else csv.", ("--format",), choices=FORMATS),
     ] = None
     compat: Annotated[
         Literal["ragnarok"] | None, opt.measured("Elo ratings as Ragnarök's arena keeps them.")
@@ -84,14 +81,15 @@ def arena(files: tuple[str, ...], options: Options) -> None:
         if options.matrix or options.compat:
             raise UsageError("--gold corrects strengths; leave out --matrix and --compat")
         source = basis
-        (grid, basis), labels = _by_people(grades, options), 1
+        table, basis = _by_people(grades, options)
     elif options.matrix:
-        grid, labels = _matrix(grades, options.invalid), 1
+        table = _matrix(grades, options.invalid)
     elif options.compat:
-        grid, labels = _elo(grades), 1
+        table = _elo(grades)
     else:
-        grid, labels = _standing(grades, positions, options.invalid), 1
-    print_lines(_lines(grid, labels, options.style or ("table" if on_terminal() else "csv"), basis, source))
+        table = _standing(grades, positions, options.invalid)
+    table = _with_basis(table, basis, source)
+    print_lines(lines(options.style or ("table" if on_terminal() else "csv"), lambda: [table], lambda: table))
     _say_of_places(positions)
     end_if_biased([(each.judge or "the judge", each.as_dict()) for each in positions], options.max_bias)
 
@@ -124,7 +122,7 @@ def _say_of_places(positions: Sequence[Positions]) -> None:
             click.echo(f"rageval: {visible(each.judge) + ': ' if each.judge else ''}{text}", err=True)
 
 
-def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: str) -> _Grid:
+def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: str) -> Table:
     from rageval.comparison.arena import games, has_rankings, incomplete, strengths
 
     if has_rankings(grades):
@@ -137,8 +135,8 @@ def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: s
             )
         # Those that are not in every list last, and after them those without points.
         rows = sorted(points.items(), key=lambda item: (item[1][1] == 0, item[0] in few, -item[1][0]))
-        grid: _Grid = [["system", "rank_score", "queries"], *([name, v, n] for name, (v, n) in rows)]
-        return _with_corrected(grid, _corrected_points(positions))
+        standing = [[name, value, queries] for name, (value, queries) in rows]
+        return _with_corrected(_table(["rank_score"], ["queries"], standing), _corrected_points(positions))
     found = strengths(games(grades))
     if grades.stopped:  # at a claim: an interval would be another
         found = [replace(each, low=math.nan, high=math.nan) for each in found]
@@ -147,15 +145,18 @@ def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: s
             "rageval: no interval where samples of the queries all give the same strengths, or infinite ones",
             err=True,
         )
-    head = ["system", "strength", "low", "high", "win_rate", "games"]
-    grid = [
-        head,
-        *([s.system, s.strength, s.low, s.high, s.win_rate, s.games] for s in found),
-    ]
-    return _with_corrected(grid, {s.system: s.corrected for s in found if s.corrected is not None})
+    standing = [[s.system, s.strength, s.low, s.high, s.win_rate, s.games] for s in found]
+    table = _table(["strength", "low", "high", "win_rate"], ["games"], standing)
+    return _with_corrected(table, {s.system: s.corrected for s in found if s.corrected is not None})
 
 
-def _by_people(grades: JudgementTable, options: Options) -> tuple[_Grid, str]:
+def _table(numbers: Sequence[str], counts: Sequence[str], rows: list[list[Any]]) -> Table:
+    """Return a row a system, with numbers that have places and whole ones."""
+    columns = [Column("system"), *(Column(name, NUMBER, sign="z") for name in numbers)]
+    return Table([*columns, *(Column(name, NUMBER, 0) for name in counts)], rows)
+
+
+def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, str]:
     """Return strengths that labels correct, and their basis; say which pairs have too few of these."""
     from rageval.comparison.arena import has_rankings
     from rageval.comparison.arena_gold import strengths_by_people
@@ -170,19 +171,24 @@ def _by_people(grades: JudgementTable, options: Options) -> tuple[_Grid, str]:
     for remark in [*said_of_labels(gold), *said]:
         click.echo(f"rageval: {remark}", err=True)
     rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in found]
-    head = ["system", "strength", "low", "high", "judge", "games", "labels"]
-    return [head, *rows], basis_of_gold(gold.by)
+    return _table(["strength", "low", "high", "judge"], ["games", "labels"], rows), basis_of_gold(gold.by)
 
 
-def _with_corrected(grid: _Grid, corrected: Mapping[str, float]) -> _Grid:
+def _with_corrected(table: Table, corrected: Mapping[str, float]) -> Table:
     """Add what is left without what the place shown was worth, where that is known."""
     if not corrected:
-        return grid
-    head, *rows = grid
-    return [
-        [*head, "order_corrected"],
-        *([*row, corrected.get(row[0])] for row in rows),
-    ]
+        return table
+    column = Column("order_corrected", NUMBER, sign="z")
+    rows = [[*row, corrected.get(row[0])] for row in table.rows]
+    return table._replace(columns=[*table.columns, column], rows=rows)
+
+
+def _with_basis(table: Table, basis: str, source: str) -> Table:
+    """Add what strengths rest on (`basis`), and are corrected from (`source`): for people, in words."""
+    more = {"basis": basis} | ({"corrected_from": source} if source else {})
+    columns = [*table.columns, *(Column(name, programs=True) for name in more)]
+    rows = [[*row, *more.values()] for row in table.rows]
+    return table._replace(columns=columns, rows=rows, notes=_said_of_strengths(basis, source))
 
 
 def _corrected_points(positions: Sequence[Positions]) -> dict[str, float]:
@@ -194,20 +200,11 @@ def _corrected_points(positions: Sequence[Positions]) -> dict[str, float]:
     return {system: math.fsum(points) / len(points) for system, points in found.items()}
 
 
-def _shown(cell: Any) -> str:
-    """Write a cell for reading, or as CSV: numbers to four places, without a minus before zero."""
-    if isinstance(cell, float):
-        return f"{round(cell, 4) + 0.0:.4f}"
-    if isinstance(cell, list):
-        return "-".join(map(str, cell))
-    return "" if cell is None else str(cell)
-
-
-def _elo(grades: JudgementTable) -> _Grid:
+def _elo(grades: JudgementTable) -> Table:
     from rageval.comparison.arena import games
 
     ratings = sorted(games(grades).elo().items(), key=lambda item: -item[1])
-    return [["system", "elo"], *([name, rating] for name, rating in ratings)]
+    return _table([], ["elo"], [[name, rating] for name, rating in ratings])
 
 
 def _points(grades: JudgementTable, invalid: str) -> dict[str, Score]:
@@ -223,39 +220,19 @@ def _values(grades: JudgementTable, invalid: str) -> dict[str, tuple[float, int]
     return {run: (score.value, score.queries) for run, score in _points(grades, invalid).items()}
 
 
-def _matrix(grades: JudgementTable, invalid: str) -> _Grid:
+def _matrix(grades: JudgementTable, invalid: str) -> Table:
     from rageval.comparison.arena import games, has_rankings, outcome_matrix
 
     names = grades.runs.words
     if has_rankings(grades):
-        table = outcome_matrix([score.values for score in _points(grades, invalid).values()])
+        outcomes = outcome_matrix([score.values for score in _points(grades, invalid).values()])
     else:
-        table = games(grades).outcomes()
-    cells: list[list[Any]] = [
-        [name, *(table[i, j].tolist() if i != j else None for j in range(len(names)))]
+        outcomes = games(grades).outcomes()
+    rows = [
+        [name, *(outcomes[i, j].tolist() if i != j else None for j in range(len(names)))]
         for i, name in enumerate(names)
     ]
-    return [["wins-ties-losses", *names], *cells]
-
-
-def _lines(grid: _Grid, labels: int, style: str, basis: str, source: str = "") -> Iterator[str]:
-    """Yield the grid, with what its claims rest on (`basis`), and are corrected from (`source`)."""
-    more = {"basis": basis} | ({"corrected_from": source} if source else {})
-    if style == "json":
-        head, *body = grid
-        records = [dict(zip(head, map(_plain, row), strict=True)) | more for row in body]
-        yield json.dumps(records, indent=2, ensure_ascii=True, allow_nan=False)
-        return
-    shown = [grid[0], *([*row[:labels], *map(_shown, row[labels:])] for row in grid[1:])]
-    if style == "csv":
-        yield csv_line([*grid[0], *more])
-        yield from (
-            csv_line(row[:labels], [*row[labels:], csv_line(list(more.values()))]) for row in shown[1:]
-        )
-    else:
-        draw = {"md": md_lines, "latex": latex_lines, "table": table_lines}[style]
-        yield from draw(shown, labels)
-        yield from beneath(_said_of_strengths(basis, source), style)
+    return Table([Column("wins-ties-losses"), *(Column(name, TALLY) for name in names)], rows)
 
 
 def _said_of_strengths(basis: str, source: str) -> list[str]:
@@ -264,7 +241,3 @@ def _said_of_strengths(basis: str, source: str) -> list[str]:
         said = f"{in_words(basis, source)}; 'judge' is the strength that the judge alone says"
         return [said]
     return [each.replace(": strength", "", 1) for each in said_of_bases({"strength": basis})]
-
-
-def _plain(cell: Any) -> Any:
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell

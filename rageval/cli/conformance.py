@@ -11,9 +11,10 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
-from rageval.cli._output import md_lines, print_lines, table_lines
+from rageval.cli._output import print_lines
 from rageval.errors import FAULTS, UsageError
 from rageval.names import suggestion
+from rageval.table import PRINTERS
 
 if TYPE_CHECKING:
     from rageval.conformance.verdicts import ToolVerdict, Vector
@@ -111,8 +112,7 @@ def _report(found: list[ToolVerdict], versions: dict[str, str], form: str) -> It
     yield comparison.own()
     if versions:
         yield from ["", _LEGEND, ""]
-        grid = comparison.grid()
-        yield from md_lines(grid, len(grid[0])) if form == "md" else table_lines(grid, len(grid[0]))
+        yield from PRINTERS[form].table(comparison.table())
         yield from comparison.reasons()
         yield ""
     yield from comparison.alone()

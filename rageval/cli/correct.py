@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
-from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines
-from rageval.showing import csv_line
+from rageval.cli._output import print_lines
+from rageval.table import FORMATS, NUMBER, Column, Table, finite, lines, on_terminal
 
 if TYPE_CHECKING:
     from rageval.comparison.correcting import CorrectedMeasure
-
-_STYLES = ("table", "md", "csv", "json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +32,8 @@ class Options:
     level: Annotated[opt.Level, "The confidence level of the intervals."] = 0.95
     places: opt.Places = 4
     style: Annotated[
-        Literal["table", "md", "csv", "json"] | None,
-        opt.printed("Default: table on a terminal, else csv.", ("--format",)),
+        str | None,
+        opt.printed("Default: table on a terminal, else csv.", ("--format",), choices=FORMATS),
     ] = None
 
 
@@ -74,45 +71,20 @@ def correct(judged: tuple[str, ...], options: Options) -> None:
     for remark in [*judgements.remarks, *said_of_labels(labels), *bases, *remarks(found, judgements)]:
         click.echo(f"rageval: {remark}", err=True)
     style = options.style or ("table" if on_terminal() else "csv")
-    print_lines(_lines(found, style, options.places))
+    table = _table(found, options.places)
+    records = [finite(each._asdict()) for each in found]
+    print_lines(lines(style, lambda: [table], lambda: table, lambda: records, lambda: {"results": records}))
 
 
-def _lines(found: Sequence[CorrectedMeasure], style: str, places: int) -> Iterator[str]:
-    if style == "json":
-        yield json.dumps({"results": [_record(each) for each in found]}, indent=2, allow_nan=False)
-        return
-    grid = [_HEAD, *(_row(each, places) for each in found)]
-    if style == "csv":
-        yield from (csv_line(row[:3], [*row[3:-2], csv_line(row[-2:])]) for row in grid)
-    else:
-        yield from {"md": md_lines, "table": table_lines}[style](grid, 3)
-
-
-_HEAD = ["run", "measure", "population", "judge", "people", "people_low", "people_high", "corrected", "low"]
-_HEAD += ["high", "queries", "checked", "labels", "of", "slope", "gain", "basis", "corrected_from"]
-
-
-def _row(each: CorrectedMeasure, places: int) -> list[str]:
-    numbers = (each.judge, each.people, each.people_low, each.people_high, each.value, each.low, each.high)
-    shown = ["" if math.isnan(number) else f"{number:.{places}f}" for number in numbers]
-    counts = map(str, (each.queries, each.checked, each.labels, each.of))
-    slope = "" if math.isnan(each.slope) else f"{each.slope:.3f}"
-    gain = "" if math.isnan(each.gain) else f"{each.gain:.0f}"
-    return [
-        each.run,
-        each.measure,
-        each.population,
-        *shown,
-        *counts,
-        slope,
-        gain,
-        each.basis,
-        each.corrected_from,
+def _table(found: Sequence[CorrectedMeasure], places: int) -> Table:
+    number = partial(Column, kind=NUMBER, places=places, nan="")
+    columns = [Column("run"), Column("measure"), Column("population")]
+    columns += map(number, ("judge", "people", "people_low", "people_high", "corrected", "low", "high"))
+    columns += [Column(name, NUMBER, 0) for name in ("queries", "checked", "labels", "of")]
+    columns += [Column("slope", NUMBER, 3, nan=""), Column("gain", NUMBER, 0, nan="")]
+    columns += [Column("basis"), Column("corrected_from")]
+    rows = [
+        [getattr(each, "value" if column.name == "corrected" else column.name) for column in columns]
+        for each in found
     ]
-
-
-def _record(each: CorrectedMeasure) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in each._asdict().items()
-    }
+    return Table(columns, rows, 3)

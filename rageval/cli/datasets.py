@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,6 +13,7 @@ from rageval.cli._leaderboard import merged
 from rageval.cli._options import Group, completing, takes_options
 from rageval.cli._output import print_lines
 from rageval.errors import FAULTS, UsageError
+from rageval.table import columns
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -151,7 +152,13 @@ def _check(
     counts = checked(loaded)
     others, remarks = compared(loaded)
     counts += others
-    print_lines(_columns([("count", "expected", "found", ""), *map(_row, counts)]))
+    rows = [["count", "expected", "found", ""]]
+    for count in counts:
+        expected = "" if count.expected is None else f"{count.expected:,.10g}"
+        found = f"{count.found:,}" if isinstance(count.found, int) else f"{count.found:,.2f}"
+        differs = "" if count.agrees else "differs"
+        rows.append([visible(count.what.replace("_", " ")), expected, found, differs])
+    print_lines(columns(rows))
     print_lines(remarks)
     ctx.exit(0 if all(count.agrees for count in counts) else FAULTS)
 
@@ -202,7 +209,7 @@ def _listing() -> Iterator[str]:
     for benchmark, spec in known():
         on_disk = "yes" if is_on_disk(spec.id) else "no"
         rows.append((spec.id, _size(spec), _shortened(benchmark.licence), ", ".join(spec.holds), on_disk))
-    yield from _columns(rows)
+    yield from columns(rows)
     yield ""
     for benchmark in benchmarks():
         if benchmark.pattern:
@@ -261,16 +268,3 @@ def _size(spec: Spec) -> str:
 
 def _shortened(licence: str, width: int = 24) -> str:
     return licence if len(licence) <= width else licence.partition(",")[0][: width - 1] + "…"
-
-
-def _row(count: Any) -> tuple[str, str, str, str]:
-    expected = "" if count.expected is None else f"{count.expected:,.10g}"
-    found = f"{count.found:,}" if isinstance(count.found, int) else f"{count.found:,.2f}"
-    return visible(count.what.replace("_", " ")), expected, found, "" if count.agrees else "differs"
-
-
-def _columns(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    pad: Callable[[str, int], str] = str.ljust
-    for row in rows:
-        yield "  ".join(map(pad, row, widths)).rstrip()

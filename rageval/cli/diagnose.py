@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, FileOrId, OfSpans, reading_of, takes_options
-from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines, wrapped
+from rageval.cli._output import print_lines
 from rageval.errors import UsageError
+from rageval.table import PEOPLE_READ, Code, Prose, Table, lines, on_terminal
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.comparison import Diagnosis
-    from rageval.comparison.losses import Range
     from rageval.files.trec import Reading
     from rageval.scoring.qrels import Qrels
-
-_FORMATS = ("table", "md", "json")
-_SHOWN = 60  # characters of a nugget
-_NUGGETS = 3  # of a question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,8 +50,10 @@ class Options(OfSpans):
     system: Annotated[str | None, opt.gated("Which of several judged systems.", metavar="RUN_ID")] = None
     by: Annotated[opt.By | None, "A row for each value of a field, such as domain,question_type."] = None
     style: Annotated[
-        Literal["table", "md", "json"] | None,
-        opt.printed("Default: table on a terminal, else json.", ("--format",)),
+        str | None,
+        opt.printed(
+            "Default: table on a terminal, else json.", ("--format",), choices=(*PEOPLE_READ, "json")
+        ),
     ] = None
     seed: opt.Seed = 20130
 
@@ -101,10 +98,7 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
     for remark in found.remarks:
         click.echo(f"rageval: {visible(remark)}", err=True)
     style = options.style or ("table" if on_terminal() else "json")
-    if style == "json":
-        print_lines([json.dumps(found.as_dict(), indent=2, ensure_ascii=True, allow_nan=False)])
-    else:
-        print_lines(_lines(found, md_lines if style == "md" else table_lines))
+    print_lines(lines(style, lambda: _parts(found, style), record=found.as_dict))
 
 
 def _read(run: str, qrels: str | None, options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
@@ -142,62 +136,18 @@ def _groups(options: Options, queries: list[str], sources: list[Any]) -> dict[st
     return {str(name): groups_of(name, queries, options.questions, sources) for name in fields}
 
 
-def _lines(found: Diagnosis, draw: Callable[..., Iterator[str]]) -> Iterator[str]:
+def _parts(found: Diagnosis, style: str) -> Iterator[Table | str]:
     """Yield the shares, what could be gained, slices, refusals and the worst questions."""
-    yield f"{visible(found.run)}: recall {found.recall:.4f}, {found.in_passages:.4f} in the passages"
+    yield f"{found.run}: recall {found.recall:.4f}, {found.in_passages:.4f} in the passages"
+    *tables, worst = found.tables()
+    for table in tables:
+        yield from ("", table)
     yield ""
-    rows = [["share of the nuggets", "value", "at least", "at most", "nuggets"]]
-    rows += [
-        [_named(kind), *(f"{number:.4f}" for number in share), f"{found.counts[kind]:,}"]
-        for kind, share in found.shares.items()
-    ]
-    yield from draw(rows, 1)
-    yield ""
-    rows = [["if it were perfect", "recall would grow by", "low", "high"]]
-    rows += [[f"the {name}", *_numbers(gain)] for name, gain in found.what_if.items()]
-    yield from draw(rows, 1)
-    for name, groups in found.by.items():
-        yield ""
-        kinds = list(found.shares)
-        rows = [[name, "questions", *map(_named, kinds)]]
-        rows += [
-            [group, f"{of['questions']:.0f}", *(f"{of[kind]:.4f}" for kind in kinds)]
-            for group, of in groups.items()
-        ]
-        yield from draw(rows, 1)
-    if found.abstention:
-        yield ""
-        rows = [["refusals", "value"]]
-        rows += [[_named(name), f"{value:.4f}"] for name, value in found.abstention.items()]
-        yield from draw(rows, 1)
-    yield ""
-    if draw is md_lines:
-        yield from draw([["worst questions", "in the answer", "lost"], *_worst(found)], 3)
+    if style != "table":
+        yield worst
         return
+    # What was lost is too long for a column of a terminal.
     yield "the questions of which most was lost:"
-    for query, recall, lost in _worst(found):
-        yield from wrapped(visible(f"{query} (recall {recall}): {lost}"))
-    yield ""
-    yield from wrapped(visible(found.signature), "|")
-
-
-def _named(kind: str) -> str:
-    return kind.replace("_", " ")
-
-
-def _numbers(gain: Range | None) -> list[str]:
-    return ["too few nuggets", "", ""] if gain is None else [f"{number:.4f}" for number in gain]
-
-
-def _worst(found: Diagnosis) -> Iterator[list[str]]:
-    for each in found.worst():
-        said = [
-            f"{_named(how)}: {_short(found.texts.get((each.query_id, nugget), nugget))}"
-            for nugget, how in each.lost[:_NUGGETS]
-        ]
-        more = [f"and {len(each.lost) - _NUGGETS:,} more"] if len(each.lost) > _NUGGETS else []
-        yield [each.query_id, f"{each.recall:.4f}", "; ".join([*said, *more])]
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    for query, recall, lost in worst.rows:
+        yield Prose(f"{query} (recall {recall:.4f}): {lost}")
+    yield from ("", Code(found.signature))

@@ -16,6 +16,7 @@ from rageval.cli._output import print_lines
 from rageval.cli._policy import PolicyCommand, required, said_of_policy
 from rageval.errors import FAULTS, INCONCLUSIVE, InputError, RagevalError, UsageError
 from rageval.options import settings_from
+from rageval.table import as_json
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -304,7 +305,7 @@ def _settings(options: Options, clusters: dict[str, str] | None) -> GateSettings
 
 def _told(report: GateReport, options: Options) -> int:
     """Print the table, write the files, and return the exit code."""
-    for remark in (*report.floors, *report.remarks):
+    for remark in report.sentences():
         click.echo(f"rageval: {remark}", err=True)
     _write(report, options)
     # The remarks stand on standard error already.
@@ -322,23 +323,20 @@ def _write(report: GateReport, options: Options) -> None:
         _put(options.md, lambda: markdown(report))
         _put(options.junit, lambda: junit(report))
     if options.json:
-        import json
-
-        content = json.dumps(report.as_dict(), indent=2, ensure_ascii=True, allow_nan=False)
-        _put(options.json, lambda: content + "\n")
+        content = as_json(report.as_dict()) + "\n"
+        _put(options.json, lambda: content)
 
 
 def _write_error(message: str, md: Path | None, json: Path | None, junit: Path | None = None) -> None:
     """Write what kept the gate from gating, where a summary or a report was asked for."""
     if not (md or json or junit):
         return
-    from json import dumps
 
     from rageval.cli._gate_files import junit_of_error, markdown_of_error
 
     _put(md, lambda: markdown_of_error(message))
     _put(junit, lambda: junit_of_error(message))
-    _put(json, lambda: dumps({"verdict": None, "error": message}, indent=2) + "\n")
+    _put(json, lambda: as_json({"verdict": None, "error": message}) + "\n")
 
 
 def _put(path: Path | None, content: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -13,6 +12,7 @@ from rageval import options as opt
 from rageval.cli._options import Group, takes_options
 from rageval.cli._output import print_lines
 from rageval.errors import InputError, JudgeFailed
+from rageval.table import as_json
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _stats(store: _Store = None) -> None:
     from rageval.judges.store import Store
 
     with Store(_existing(store), read_only=True) as source:
-        print_lines([json.dumps(source.stats(), indent=2)])
+        print_lines([as_json(source.stats())])
 
 
 @replies.command("show")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -15,6 +14,7 @@ from rageval import options as opt
 from rageval.cli._options import Command, Comparing, reading_of, takes_options
 from rageval.errors import NothingJudged, UsageError
 from rageval.options import settings_from
+from rageval.table import FORMATS
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Options(Comparing):
         ),
     ] = None
     style: Annotated[
-        Literal["table", "json"] | None, opt.printed("Of show: the means, or everything.", ("--format",))
+        str | None, opt.printed("Of show: the means, or everything.", ("--format",), choices=FORMATS)
     ] = None
     output: opt.Page | None = None
 
@@ -287,26 +287,17 @@ def _is_earlier(word: str, reading: Reading) -> bool:
 
 
 def _show(words: tuple[str, ...], options: Options) -> None:
-    from rageval.cli._output import on_terminal, print_lines
+    from rageval.cli._output import print_lines
     from rageval.pages.page import read_report
+    from rageval.table import NUMBER, Column, Table, lines, on_terminal
 
     if len(words) != 1:
         raise UsageError(f"expected one page that rageval report wrote, found {len(words)}")
     found = read_report(words[0])
-    style = options.style or ("table" if on_terminal() else "json")
-    if style == "json":
-        print_lines([json.dumps(found, indent=2, ensure_ascii=True, allow_nan=False)])
-    else:
-        print_lines(_table(found, options.places if options.places is not None else 4))
-
-
-def _table(found: Report, places: int) -> Iterator[str]:
-    from rageval.cli._output import table_lines
-
+    places = options.places if options.places is not None else 4
     cells = {(cell["run"], cell["measure"]): cell["value"] for cell in found["cells"]}
-    rows = [["run", *found["measures"]]]
-    for run in found["runs"]:
-        values = [cells.get((run, measure)) for measure in found["measures"]]
-        rows.append([run, *("-" if value is None else f"{value:.{places}f}" for value in values)])
-    yield visible(found["title"])
-    yield from table_lines(rows, 1)
+    columns = [Column("run"), *(Column(name, NUMBER, places, none="-") for name in found["measures"])]
+    rows = [[run, *(cells.get((run, name)) for name in found["measures"])] for run in found["runs"]]
+    table = Table(columns, rows, title=found["title"])
+    style = options.style or ("table" if on_terminal() else "json")
+    print_lines(lines(style, lambda: [table], lambda: table, record=lambda: found))

@@ -13,6 +13,7 @@ from rageval import options as opt
 from rageval.cli._options import Group, completing, takes_options
 from rageval.cli._output import print_lines
 from rageval.errors import UsageError
+from rageval.table import columns
 from rageval.text import visible
 
 # What `--as` knows, in the order in which help says it; the rules are in rageval.judges.foreign.
@@ -132,10 +133,6 @@ def _listed() -> Iterator[str]:
     from rageval.judges.rubric import rubric_names, rubric_text
     from rageval.plugins import plugin_names
 
-    names, added = rubric_names(), plugin_names("rubrics")
-    width = max(map(len, [*names, *map(visible, added)]))
-    for name in names:
-        summary = rubric_text(name).partition("\n")[0].removeprefix("# ")
-        yield f"{name:<{width}}  {summary}"
-    for name in added:
-        yield f"{visible(name):<{width}}  of another package"
+    rows = [[name, rubric_text(name).partition("\n")[0].removeprefix("# ")] for name in rubric_names()]
+    rows += [[visible(name), "of another package"] for name in plugin_names("rubrics")]
+    yield from columns(rows)

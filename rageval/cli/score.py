@@ -25,6 +25,7 @@ from rageval.cli._options import (
 from rageval.errors import FAULTS, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.scoring.basis import said_of_bases
+from rageval.table import FORMATS, on_terminal
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ if TYPE_CHECKING:
 
 
 _FORMATS = (
-    *("trec", "ir_measures", "ndeval", "json", "jsonl", "csv", "md", "latex", "cite", "table"),
-    "freshstack-leaderboard",
+    *("trec", "ir_measures", "ndeval", *FORMATS, "cite", "freshstack-leaderboard"),
     *("leaderboard-tot", "leaderboard-ir_measures", "leaderboard-trec_eval", "leaderboard-jsonl"),
 )
 
@@ -118,7 +118,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     from rageval.cli._inputs import sorted_out
     from rageval.cli._scoring import best_first, on_workers, refuse, said_of_sets, subject_of
 
-    style = options.style or ("table" if _output.on_terminal() else "trec")
+    style = options.style or ("table" if on_terminal() else "trec")
     _check_places(options)
     if style == "cite" and (options.by or options.by_query or options.no_summary):
         raise UsageError("--format cite is about the means; leave out --by, -q and -n")
@@ -145,7 +145,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     if style == "cite":
         lines = _how_to_cite(results, inputs, options)
     else:
-        lines = _output.FORMATS[style](results, layout)
+        lines = _output.lines_of(results, layout, style)
     if options.by:
         lines = _sliced(results, layout, style, queries, options, inputs.telling)
     _output.print_lines(lines)

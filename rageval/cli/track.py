@@ -16,9 +16,10 @@ from rageval.cli._options import (
     settings_of,
     takes_options,
 )
-from rageval.cli._output import md_lines, on_terminal, print_lines, table_lines
+from rageval.cli._output import print_lines
 from rageval.options import settings_from
 from rageval.scoring.basis import in_words
+from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table, on_terminal
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -144,16 +145,18 @@ def _plan(folder: Path, options: Options) -> TrackPlan:
     )
 
 
-def _draw(grid: list[list[str]], labels: int) -> Iterator[str]:
-    yield from (table_lines if on_terminal() else md_lines)(grid, labels)
+def _drawn(table: Table) -> Iterator[str]:
+    return PRINTERS["table" if on_terminal() else "md"].table(table)
 
 
 def _table_of_files(found: Sequence[Submission]) -> Iterator[str]:
-    rows = [["file", "run", "valid", "topics", "errors", "warnings"]]
-    for each in found:
-        counts = (each.topics, each.errors, each.warnings)
-        rows.append([each.file, each.run, "yes" if each.valid else "no", *(f"{count:,}" for count in counts)])
-    yield from _draw(rows, 3)
+    columns = [*map(Column, ("file", "run", "valid"))]
+    columns += [Column(name, COUNT) for name in ("topics", "errors", "warnings")]
+    rows = [
+        [each.file, each.run, "yes" if each.valid else "no", each.topics, each.errors, each.warnings]
+        for each in found
+    ]
+    yield from _drawn(Table(columns, rows, 3))
     yield ""
     for each in found:
         if not each.valid:
@@ -170,13 +173,14 @@ def _lines(plan: TrackPlan, found: Organised) -> Iterator[str]:
         yield ""
         rows = leaderboard_of(plan)
         for measure in dict.fromkeys(row.measure for row in rows):
-            grid = [["run", measure, "low", "high", "rank", "from", "to"]]
-            for row in rows:
-                if row.measure == measure:
-                    numbers = ("-" if v != v else f"{v:.4f}" for v in (row.value, row.low, row.high))
-                    ranks = ("-" if r is None else str(r) for r in (row.rank, row.rank_low, row.rank_high))
-                    grid.append([row.run, *numbers, *ranks])
-            yield from _draw(grid, 1)
+            columns = [Column("run"), *(Column(name, NUMBER, nan="-") for name in (measure, "low", "high"))]
+            columns += [Column(name, NUMBER, 0, none="-") for name in ("rank", "from", "to")]
+            standing = [
+                [row.run, row.value, row.low, row.high, row.rank, row.rank_low, row.rank_high]
+                for row in rows
+                if row.measure == measure
+            ]
+            yield from _drawn(Table(columns, standing))
             yield ""
         if basis := next((row.basis for row in rows if row.basis), ""):
             yield in_words(basis)

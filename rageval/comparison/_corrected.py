@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 
 from rageval.comparison._labelled import Labelled, corrected_pair, corrected_score
-from rageval.comparison._pairs import KnownOfRuns, Table
+from rageval.comparison._pairs import KnownOfRuns, Tested
 from rageval.comparison._verdicts import Ruling, outcomes, refused, ruling, said_of_unlike, unlike
 from rageval.comparison.results import (
     UNDECIDED,
@@ -33,18 +33,18 @@ from rageval.text import visible
 _ESTIMATOR = "reg"
 
 
-def is_corrected(table: Table) -> bool:
+def is_corrected(table: Tested) -> bool:
     """Return whether people's labels of what the measure rests on are at hand."""
     return any(score.people is not None for score in table.scores)
 
 
-def check_gold(tables: Sequence[Table], settings: Settings) -> None:
+def check_gold(tables: Sequence[Tested], settings: Settings) -> None:
     """Refuse what is no test of corrected differences."""
     if not any(map(is_corrected, tables)):
         return
 
 
-def best_of(table: Table, cells: Sequence[Cell], able: Sequence[bool]) -> Table:
+def best_of(table: Tested, cells: Sequence[Cell], able: Sequence[bool]) -> Tested:
     """Return the table with the best runs by the corrected means, as far as these are known."""
     known = [at for at, cell in enumerate(cells) if able[at] and not math.isnan(cell.value)]
     if table.better == NEITHER or not known:
@@ -80,7 +80,7 @@ def corrected_cell(run: str, score: Score, settings: Settings) -> Cell:
     )
 
 
-def corrected_pairs(table: Table, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
+def corrected_pairs(table: Tested, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
     """Return every pair that is shown, tested by what people's labels make of the judge's difference."""
 
     def difference(first: int, second: int) -> Labelled:
@@ -113,7 +113,7 @@ def _adjusted(tested: Sequence[Labelled], settings: Settings) -> list[float]:
 
 
 def _pair(
-    table: Table,
+    table: Tested,
     pair: tuple[int, int],
     difference: Labelled,
     adjusted: dict[frozenset[int], float],
@@ -164,7 +164,7 @@ def _pair(
 
 
 def _ruled(
-    table: Table,
+    table: Tested,
     pair: tuple[int, int],
     difference: Labelled,
     p: float,
@@ -214,7 +214,7 @@ def _said_of_look(look: Look, level: float, verdict: str) -> str:
     return f"{begun}: go on to {look.next:,}" if look.next else f"{begun}: stop, it stays undecided"
 
 
-def said_of_gold(tables: Sequence[Table], cells: Sequence[Cell], pairs: Sequence[Pair]) -> Iterator[str]:
+def said_of_gold(tables: Sequence[Tested], cells: Sequence[Cell], pairs: Sequence[Pair]) -> Iterator[str]:
     """Say where labels are few, where they seem to be no random draw, and whether to label on."""
     looked = {str(t.measure) for table in tables for t in table.scores if t.people and t.people.draw.look}
     for pair in pairs:
@@ -231,7 +231,7 @@ def said_of_gold(tables: Sequence[Table], cells: Sequence[Cell], pairs: Sequence
             yield f"{name}: human labels cover every query of this set: where they do, nothing is uncertain"
 
 
-def gold_signature(tables: Sequence[Table], pairs: Sequence[Pair]) -> str:
+def gold_signature(tables: Sequence[Tested], pairs: Sequence[Pair]) -> str:
     """Return what labels the claims rest on: `gold:SHA8|labels:n|chosen:uniform|estimator:reg`."""
     draws = [score.people.draw for table in tables for score in table.scores if score.people is not None]
     if not draws:

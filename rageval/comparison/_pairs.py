@@ -57,7 +57,7 @@ ALONE = "the interval is of this pair alone"
 SKEWED = "differences are skewed: few are large, many small; flipped signs decide, and the interval holds 0"
 
 
-class Table(NamedTuple):
+class Tested(NamedTuple):
     """The values by one measure; `pairs` are (run, other) and were adjusted together, `family` of them.
 
     `best` are the runs that no other is better than, `base` is the run that the others are compared with;
@@ -87,7 +87,7 @@ class Table(NamedTuple):
         """The least and the greatest value of the measure, where it says them."""
         return self.scores[0].measure.limits
 
-    def shown(self, settings: Settings) -> Table:
+    def shown(self, settings: Settings) -> Tested:
         """Return the pairs that were asked for; where they are with the best run, that comes second."""
         if settings.all_pairs or settings.baseline != BEST:
             return self
@@ -113,7 +113,7 @@ class Table(NamedTuple):
 
 def tables(
     results: Sequence[Scores], settings: Settings, failed: Collection[str] = (), absent: Absent | None = None
-) -> list[Table]:
+) -> list[Tested]:
     """Return a table for each measure; a run that failed is never the best.
 
     Nor is one that lacks queries (`absent`) the best by a measure that is good when low: they count as 0.
@@ -134,7 +134,7 @@ def tables(
 
 def _tested(
     scores: list[Score], values: Sample, pairs: Int, settings: Settings, able: Sequence[int]
-) -> Table:
+) -> Tested:
     """Return a table whose pairs are tested, and adjusted."""
     tested = _test(values, pairs, settings)
     p = adjusted = tested.p
@@ -146,7 +146,7 @@ def _tested(
         adjusted = tested.p
     best, base = best_among(way_of(scores[0]), values, able)
     rest = tested.at_floor, tested.draws, tested.direction
-    return Table(scores, values, best, base, pairs, len(pairs), p, adjusted, *rest)
+    return Tested(scores, values, best, base, pairs, len(pairs), p, adjusted, *rest)
 
 
 def differences(values: Sample, pairs: Int) -> Sample:
@@ -262,7 +262,7 @@ class KnownOfRuns:
         return self._apart[both].get(measure, "")
 
 
-def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
+def pairs_of(table: Tested, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
     """Return every pair that is shown."""
     table = table.shown(settings)
     columns, better = table.differences(), table.better
@@ -319,7 +319,7 @@ def pairs_of(table: Table, runs: list[str], settings: Settings, known: KnownOfRu
 
 
 def _intervals(
-    table: Table, columns: Sample, runs: list[str], settings: Settings, known: KnownOfRuns
+    table: Tested, columns: Sample, runs: list[str], settings: Settings, known: KnownOfRuns
 ) -> tuple[Float, Float]:
     """Return the interval of each difference; the same rankings differ by 0, and that is no estimate.
 
@@ -341,7 +341,7 @@ def _intervals(
     return low, high
 
 
-def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: KnownOfRuns) -> Ruling:
+def _ruling(table: Tested, at: int, runs: list[str], settings: Settings, known: KnownOfRuns) -> Ruling:
     """Return what may be claimed of one pair."""
     first, second = (int(run) for run in table.pairs[at])
     names = runs[first], runs[second]
@@ -381,7 +381,7 @@ def _ruling(table: Table, at: int, runs: list[str], settings: Settings, known: K
     return refused(doubt) if doubt else found
 
 
-def _beside(verdict: str, table: Table, at: int, ends: tuple[float, float], settings: Settings) -> str:
+def _beside(verdict: str, table: Tested, at: int, ends: tuple[float, float], settings: Settings) -> str:
     """Return what is to be said where the test decides and the interval would not, or the other way round."""
     holds_none = ends[0] <= 0 <= ends[1]
     # The interval is of this pair, p is adjusted for all: both can be right, and look like a contradiction.
@@ -395,7 +395,7 @@ def _beside(verdict: str, table: Table, at: int, ends: tuple[float, float], sett
     return "the test decides, but the interval holds 0: it asks another question, and is the wider one here"
 
 
-def _of_resolution(table: Table, at: int, differ: int, settings: Settings) -> str:
+def _of_resolution(table: Tested, at: int, differ: int, settings: Settings) -> str:
     """Return why no difference, however large, could have been shown; empty where one could."""
     if not table.unresolved(settings.level)[at]:
         return ""
@@ -419,7 +419,7 @@ def _of_resolution(table: Table, at: int, differ: int, settings: Settings) -> st
     return why + ("; more --draws can tell" if draws else f"; more {what} can tell")
 
 
-def _holds_without(table: Table, at: int, missing: set[str], settings: Settings) -> bool:
+def _holds_without(table: Tested, at: int, missing: set[str], settings: Settings) -> bool:
     """Return whether the difference is shown, and has the same sign, on the queries that both runs answer."""
     pair = table.pairs[at : at + 1]
     kept = np.array([query not in missing for query in table.sample.queries])

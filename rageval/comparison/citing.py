@@ -13,7 +13,7 @@ from rageval.measures.papers import bibliography, entries
 from rageval.plugins import above
 from rageval.scoring.basis import NO_WINNER, PEOPLE, WORDS, is_judge, named
 from rageval.scoring.scores import Scores
-from rageval.showing import latex_text, latex_typeset
+from rageval.table import latex_text, latex_typeset
 from rageval.text import visible
 from rageval.version import __version__
 

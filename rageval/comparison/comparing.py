@@ -22,7 +22,7 @@ from rageval.comparison._pairs import (
     ALONE,
     SKEWED,
     KnownOfRuns,
-    Table,
+    Tested,
     best_among,
     pairs_of,
     tables,
@@ -134,7 +134,7 @@ def compare(
     return _compared(results, settings, cells, pairs, said, gold_signature(found, pairs))
 
 
-def _is_contested(table: Table, runs: list[str], pairs: Sequence[Pair], known: KnownOfRuns) -> bool:
+def _is_contested(table: Tested, runs: list[str], pairs: Sequence[Pair], known: KnownOfRuns) -> bool:
     """Return whether a best run cannot be compared with some other, so that nobody knows the best one."""
     name = str(table.scores[0].measure)
     rulings = {frozenset((pair.run, pair.other)): pair.ruling for pair in pairs if pair.measure == name}
@@ -275,7 +275,7 @@ def cell_of(run: str, score: Score, settings: Settings) -> Cell:
     return Cell(run, str(score.measure), *known, False, score.signature, score.basis)
 
 
-def _cells(table: Table, runs: list[str], settings: Settings) -> Iterator[Cell]:
+def _cells(table: Tested, runs: list[str], settings: Settings) -> Iterator[Cell]:
     scale = ranges_of(table.sample.values, table.limits)
     low, high = intervals(
         table.sample, settings.interval, settings.level, settings.resamples, settings.seed, scale
@@ -295,7 +295,7 @@ def _cells(table: Table, runs: list[str], settings: Settings) -> Iterator[Cell]:
         )
 
 
-def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterator[str]:
+def _remarks(found: list[Tested], runs: list[str], settings: Settings) -> Iterator[str]:
     for table in found:
         name = str(table.scores[0].measure)
         if way_of(table.scores[0]) == NEITHER and settings.baseline == BEST and not settings.all_pairs:
@@ -326,7 +326,7 @@ def _remarks(found: list[Table], runs: list[str], settings: Settings) -> Iterato
 
 
 def _limits(
-    found: list[Table], pairs: Sequence[Pair], runs: Sequence[str], able: Sequence[bool], settings: Settings
+    found: list[Tested], pairs: Sequence[Pair], runs: Sequence[str], able: Sequence[bool], settings: Settings
 ) -> Iterator[str]:
     """Say where an interval or a test rests on less than it should."""
     for table in found:
@@ -359,7 +359,7 @@ def _limits(
             yield f"{name}: p cannot be small enough in {stuck:,} of {len(of_measure):,} pairs; see why"
 
 
-def _out_of_reach(table: Table, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[str]:
+def _out_of_reach(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[str]:
     """Say where so few queries differ that no difference could be shown."""
     # By unit: within a cluster differences may cancel out.
     differ = (np.abs(table.shown(settings).differences().sums()) > SLACK).sum(axis=0).tolist()
@@ -373,7 +373,7 @@ def _out_of_reach(table: Table, name: str, pairs: Sequence[Pair], settings: Sett
         )
 
 
-def _skewed(table: Table, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[str]:
+def _skewed(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[str]:
     """Say where a few large differences stand against many small ones, which flipped signs take for alike."""
     # Only flipping signs supposes that differences are as likely one way as the other.
     if settings.test != "randomisation":

@@ -12,9 +12,9 @@ from rageval.errors import UsageError
 from rageval.files.scores import BaselineHeader
 from rageval.options import Block, Interval, JudgeChanged, Population, refuse_other_words
 from rageval.scoring.scores import Scores
-from rageval.showing import Displayed, Grid
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import RESAMPLES
+from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, finite
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -182,8 +182,6 @@ class GateReport(Displayed):
     signature: str
     signatures: Mapping[str, str] = field(hash=False)
 
-    _labels = 1
-
     @property
     def blocking(self) -> list[Decision]:
         """What blocks."""
@@ -201,33 +199,27 @@ class GateReport(Displayed):
             **found,
             "measures": dict(self.signatures),
             "counts": dict(self.counts),
-            "decisions": [_plain(asdict(each)) for each in self.decisions],
-            "fell": [_plain(each._asdict()) for each in self.fell],
+            "decisions": [finite(asdict(each)) for each in self.decisions],
+            "fell": [finite(each._asdict()) for each in self.fell],
             "floors": list(self.floors),
             "remarks": list(self.remarks),
         }
 
-    def _title(self) -> str:
-        return f"{self.verdict}: {visible(self.candidate)} against {visible(self.baseline)}"
+    def sentences(self) -> list[str]:
+        """Return which floors are missed, and what should be known besides."""
+        return [*self.floors, *self.remarks]
 
-    def _grid(self) -> Grid:
-        head = ["measure", "n", "before → now", "difference [low, high]", "verdict", "needed"]
-        return [head, *map(_row, self.decisions)]
+    def _table(self) -> Table:
+        columns = [Column("measure"), Column("n", COUNT), Column("before → now")]
+        columns += [Column("difference [low, high]", NUMBER, 3, "+"), Column("verdict")]
+        rows: list[list[Any]] = []
+        for each in self.decisions:
+            name = f"  {each.place}" if each.field else each.measure
+            values = f"{each.baseline:.3f} → {each.candidate:.3f}"
+            difference = Marked(each.difference, (each.low, each.high))
+            rows.append([name, each.questions, values, difference, each.verdict, each.needed])
+        title = f"{self.verdict}: {visible(self.candidate)} against {visible(self.baseline)}"
+        return Table([*columns, Column("needed", COUNT, none="-")], rows, title=title)
 
     def _records(self) -> list[dict[str, Any]]:
         return [asdict(each) for each in self.decisions]
-
-
-def _row(of: Decision) -> list[str]:
-    values = f"{of.baseline:.3f} → {of.candidate:.3f}"
-    difference = f"{of.difference:+.3f} [{of.low:+.3f}, {of.high:+.3f}]"
-    name = f"  {of.place}" if of.field else of.measure
-    needed = "-" if of.needed is None else f"{of.needed:,}"
-    return [name, f"{of.questions:,}", values, difference, of.verdict, needed]
-
-
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in record.items()
-    }

@@ -15,12 +15,12 @@ from rageval.files.scores import ALL, LeaderboardRow
 from rageval.measures.base import HIGHER, LOWER
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Scores
-from rageval.showing import Displayed, Grid
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.agreement import Agreement
 from rageval.statistics.bootstrap import FEW, RESAMPLES, draws, ends_of, intervals, ranges_of
 from rageval.statistics.rankings import RBO_P, pearson, rank_intervals, rbo, spearman, tau_ap, tau_b
 from rageval.statistics.samples import SLACK, Float
+from rageval.table import NUMBER, Column, Displayed, Table, or_none
 from rageval.text import visible
 
 CUTOFFS = (4, 10)
@@ -51,26 +51,25 @@ class LeaderboardAgreement(Displayed):
     def __getitem__(self, name: str) -> Agreement:
         return next(each for each in self.coefficients if each.name == name)
 
-    def _title(self) -> str:
-        return f"{self.truth} and {self.judge}: {self.runs:,} runs"
+    def _table(self) -> Table:
+        columns = [Column("coefficient"), *(Column(name, NUMBER) for name in ("value", "low", "high"))]
+        rows = [[each.name, each.value, each.low, each.high] for each in self.coefficients]
+        return Table(columns, rows, title=f"{self.truth} and {self.judge}: {self.runs:,} runs")
 
-    def _grid(self) -> Grid:
-        rows = [
-            [each.name, *(f"{number:.4f}" for number in (each.value, each.low, each.high))]
-            for each in self.coefficients
-        ]
-        return [["coefficient", "value", "low", "high"], *rows]
+    def tables(self) -> list[Table]:
+        """Return the coefficients with their intervals; - for what is not defined."""
+        table = self._table()
+        return [table._replace(columns=[Column(""), *(each._replace(nan="-") for each in table.columns[1:])])]
 
-    def _records(self) -> list[dict[str, Any]]:
-        return [
-            {"coefficient": each.name, "value": each.value, "low": each.low, "high": each.high}
-            for each in self.coefficients
-        ]
+    def sentences(self) -> list[str]:
+        """Return over how many topics intervals are, and the notes."""
+        over = f"95 % intervals over {self.topics:,} topics, the same drawn for both"
+        return [over] * bool(self.topics) + list(self.notes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; None for what is not defined."""
         numbers = {
-            each.name: {name: _plain(getattr(each, name)) for name in ("value", "low", "high")}
+            each.name: {name: or_none(getattr(each, name)) for name in ("value", "low", "high")}
             for each in self.coefficients
         }
         return {
@@ -411,7 +410,3 @@ def _intervals(
     if same:
         notes.append(f"no interval, as all samples of the topics give the same value: {', '.join(same)}")
     return found
-
-
-def _plain(number: float) -> float | None:
-    return None if math.isnan(number) else number

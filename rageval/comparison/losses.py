@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.comparison._fates import (
@@ -43,6 +44,7 @@ from rageval.measures import family
 from rageval.measures.scales import ABSTENTION, REFUSED
 from rageval.names import near_misses
 from rageval.scoring.assessing import on
+from rageval.table import COUNT, NUMBER, Column, Table, finite
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -60,6 +62,9 @@ if TYPE_CHECKING:
 ON_MISSING = ("error", "skip", "worst", "best")
 FEWEST = 20  # nuggets that a share among them rests on, at least
 _WORST = 10
+_SHOWN = 60  # characters of a nugget
+_NUGGETS = 3  # of a question
+_TOO_FEW = ("too few nuggets", "", "")
 
 
 class Range(NamedTuple):
@@ -139,6 +144,35 @@ class Diagnosis:
         lost = [found for found in self.questions if found.shares and found.lost]
         return sorted(lost, key=lambda found: (found.recall, found.query_id))[:number]
 
+    def tables(self) -> list[Table]:
+        """Return the shares, what could be gained, slices, refusals, and the worst questions."""
+        kinds = {kind: Column(_named(kind), NUMBER) for kind in self.shares}
+        number = partial(Column, kind=NUMBER)
+        columns = [Column("share of the nuggets"), *map(number, ("value", "at least", "at most"))]
+        shares = [[_named(kind), *share, self.counts[kind]] for kind, share in self.shares.items()]
+        found = [Table([*columns, Column("nuggets", COUNT)], shares)]
+        columns = [Column("if it were perfect"), *map(number, ("recall would grow by", "low", "high"))]
+        gains = [[f"the {name}", *(gain or _TOO_FEW)] for name, gain in self.what_if.items()]
+        found.append(Table(columns, gains))
+        for name, groups in self.by.items():
+            columns = [Column(name), Column("questions", NUMBER, 0), *kinds.values()]
+            rows = [[group, of["questions"], *map(of.__getitem__, kinds)] for group, of in groups.items()]
+            found.append(Table(columns, rows))
+        if self.abstention:
+            refusals = [[_named(name), value] for name, value in self.abstention.items()]
+            found.append(Table([Column("refusals"), number("value")], refusals))
+        worst = [[each.query_id, each.recall, self._said_of_lost(each)] for each in self.worst()]
+        columns = [Column("worst questions"), number("in the answer"), Column("lost")]
+        return [*found, Table(columns, worst, 3)]
+
+    def _said_of_lost(self, each: QuestionLosses) -> str:
+        said = []
+        for nugget, how in each.lost[:_NUGGETS]:
+            text = self.texts.get((each.query_id, nugget), nugget)
+            said.append(f"{_named(how)}: {text if len(text) <= _SHOWN else f'{text[: _SHOWN - 1]}…'}")
+        more = [f"and {len(each.lost) - _NUGGETS:,} more"] if len(each.lost) > _NUGGETS else []
+        return "; ".join([*said, *more])
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it."""
         return {
@@ -151,8 +185,8 @@ class Diagnosis:
             "in_passages": self.in_passages,
             "shares": {kind: self.shares[kind]._asdict() for kind in KINDS},
             "counts": dict(self.counts),
-            "what_if": {name: found and _plain(found._asdict()) for name, found in self.what_if.items()},
-            "abstention": _plain(self.abstention),
+            "what_if": {name: found and finite(found._asdict()) for name, found in self.what_if.items()},
+            "abstention": finite(self.abstention),
             "by": {name: {group: dict(found) for group, found in of.items()} for name, of in self.by.items()},
             "worst": [
                 {
@@ -174,9 +208,8 @@ class Diagnosis:
         }
 
 
-def _plain(numbers: Mapping[str, float]) -> dict[str, float | None]:
-    """Return numbers as JSON has them: None for what is not defined."""
-    return {name: None if value != value else value for name, value in numbers.items()}
+def _named(kind: str) -> str:
+    return kind.replace("_", " ")
 
 
 def diagnose(

@@ -167,9 +167,10 @@ def sentences(
     return said
 
 
-def shown_p(value: float) -> str:
-    """Return p with four places, or two digits where it is small."""
-    return f"{value:.1e}" if value < 0.001 else f"{value:.4f}"
+def said_beneath(found: Comparison) -> list[str]:
+    """Return what is said beneath the tables: why pairs have no verdict, and what the marks mean."""
+    why = [f"{pair.run} and {pair.other}, {pair.measure}: {pair.why}" for pair in found.pairs if pair.why]
+    return [*why, *legend(found)]
 
 
 def legend(found: Comparison) -> Iterator[str]:

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rageval.comparison._leanings import kin, length_leaning, mean_grades, ranked_alike, scored
-from rageval.comparison.positions import positions_in
+from rageval.comparison.positions import positions_in, said_of
 from rageval.errors import InputError
 from rageval.files.foreign_judgements import read_judged
 from rageval.files.jsonl import read_batches, read_records
@@ -34,9 +34,10 @@ from rageval.judges.material import DOCUMENTS
 from rageval.judges.votes import GRADED, Place, is_unfenced, place, voted
 from rageval.measures.scales import ALL, CRAG, FAULTS
 from rageval.records import Qrel
-from rageval.showing import Displayed, Grid
 from rageval.statistics.agreement import Agreement, agreement, correctness, table_of
+from rageval.statistics.bootstrap import few_differ
 from rageval.statistics.samples import Float
+from rageval.table import COUNT, INTERVAL, NUMBER, Column, Displayed, Table, or_none
 from rageval.text import problem_of_id, visible
 
 Judged = Mapping[Place, Mapping[str, Any]]
@@ -54,16 +55,41 @@ class Passport(Displayed):
     confusion: Sequence[Sequence[int]]
     facts: Mapping[str, Any]
 
-    def _title(self) -> str:
+    def _table(self) -> Table:
+        columns = [Column("coefficient"), Column("value", NUMBER, 3), Column("interval", INTERVAL, 3)]
+        rows = [[each.name, each.value, (each.low, each.high)] for each in self.coefficients]
         counted = sum(map(sum, self.confusion))
-        return f"how far a judge agrees with gold on {counted:,.0f} judgements"
+        title = f"how far a judge agrees with gold on {counted:,.0f} judgements"
+        return Table(columns, rows, title=title)
 
-    def _grid(self) -> Grid:
-        rows = [
-            [each.name, f"{each.value:.3f}", f"[{each.low:.3f}, {each.high:.3f}]"]
-            for each in self.coefficients
+    def tables(self) -> list[Table]:
+        """Return the coefficients, the confusion, and agreement by label, by system and by place shown."""
+        number = partial(Column, kind=NUMBER, places=3)
+        ends = [number("value"), number("low"), number("high")]
+        coefficients = [[each.name, each.value, each.low, each.high] for each in self.coefficients]
+        counts = [[label, *row] for label, row in zip(self.labels, self.confusion, strict=True)]
+        names = ("judge", "gold", "agreement")
+        shares = [[label, *map(of.__getitem__, names)] for label, of in self.facts["by_label"].items()]
+        found = [
+            Table([Column(""), *ends], coefficients),
+            Table([Column("judge \\ gold"), *(Column(label, NUMBER, 0) for label in self.labels)], counts),
+            Table([Column("label"), *map(number, names)], shares),
         ]
-        return [["coefficient", "value", "interval"], *rows]
+        if systems := self.facts["by_system"]:
+            first, *rest = next(iter(systems.values()))
+            rows = [[system, *of.values()] for system, of in systems.items()]
+            found.append(Table([Column("system"), Column(first, COUNT), *map(number, rest)], rows))
+        if self.facts["positions"] and self.facts["positions"]["lists"]:
+            columns = [Column("shown at", NUMBER, 0), Column("times", COUNT)]
+            columns += map(number, ("mean place given", "places ahead", "low", "high"))
+            keys = ("place", "times", "given", "lead", "low", "high")
+            places = [[place[key] for key in keys] for place in self.facts["positions"]["lists"]]
+            found.append(Table(columns, places, 0))
+        return found
+
+    def sentences(self) -> list[str]:
+        """Return what was compared, in which direction the judge errs, and what it leans on."""
+        return list(_sentences(self.facts))
 
     def _records(self) -> list[dict[str, Any]]:
         return [
@@ -80,7 +106,7 @@ class Passport(Displayed):
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program."""
         coefficients = {
-            each.name: {"value": _plain(each.value), "low": _plain(each.low), "high": _plain(each.high)}
+            each.name: {"value": or_none(each.value), "low": or_none(each.low), "high": or_none(each.high)}
             for each in self.coefficients
         }
         confusion = [list(row) for row in self.confusion]
@@ -90,6 +116,62 @@ class Passport(Displayed):
             "labels": list(self.labels),
             "confusion": confusion,
         }
+
+
+def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
+    counts = f"{facts['queries']:,} queries and {facts['systems']:,} systems"
+    yield f"{facts['compared']:,} judgements compared, of {counts}"
+    if facts["partly"]:
+        yield (
+            f"{facts['answers']:,} answers, {facts['partly']:,} of which were judged in part:"
+            f" {facts['compared']:,} of their {facts['of']:,} judgements are in both files"
+        )
+    if few_differ(facts["queries_that_differ"], facts["queries"]):
+        yield f"coarse: they differ in {facts['queries_that_differ']:,} of {facts['queries']:,} queries"
+    if facts["bias"]:
+        direction = "more generous" if facts["bias"] > 0 else "stricter"
+        yield f"the judge is {direction} by {abs(facts['bias']):.3f} on average"
+    if facts["tau_b"] is not None:
+        yield (
+            f"systems by {facts['ranked_by']}: tau_b {facts['tau_b']:.3f}, tau_AP {facts['tau_ap']:.3f}"
+            + (f", mean tau_b of a query {facts['tau_per_topic']:.3f}" if facts["topics"] else "")
+        )
+    for pair in facts["annotators"]:
+        numbers = (pair[name] for name in ("kappa", "low", "high"))
+        kappa, low, high = ("-" if number is None else f"{number:.3f}" for number in numbers)
+        yield (
+            f"{visible(pair['one'])} and {visible(pair['other'])}, whose majority is gold, agree with kappa"
+            f" {kappa} [{low}, {high}] on {pair['compared']:,} judgements"
+        )
+    if facts["length_tau"] is not None:
+        yield f"how much too good it finds an answer, and its length: tau_b {facts['length_tau']:.3f}"
+    if facts["positions"]:
+        yield from said_of(facts["positions"])
+    if facts["kin"]:
+        yield f"of the judge's own family, which it may prefer: {', '.join(map(visible, facts['kin']))}"
+    if facts["failed"]:
+        yield f"{facts['failed']:,} of the judge's judgements failed ({facts['failure_rate']:.1%})"
+    if facts["missing"]:
+        total, ends = (
+            facts["compared"] + facts["missing"],
+            (facts["agreement_least"], facts["agreement_most"]),
+        )
+        yield (
+            f"{facts['missing']:,} of the {total:,} labels have no judgement of the judge: agreement lies"
+            f" between {ends[0]:.3f} and {ends[1]:.3f}, whatever these are"
+        )
+    if facts["only_judged"] or facts["only_gold"]:
+        first, second = facts["only_judged"], facts["only_gold"]
+        yield f"not compared: {first:,} only in the first file, {second:,} only in the second"
+    for judge in facts["unfenced"]:
+        yield f"{visible(judge)}: asked without a fence, as its source asks: what it judges can speak to it"
+    if facts["canaries"]:
+        best, shown = map(sum, zip(*facts["canaries"].values(), strict=True))
+        each = ", ".join(f"{visible(name)} {of[0]} of {of[1]}" for name, of in facts["canaries"].items())
+        yield f"attacks on the judge: {best:,} of {shown:,} verdicts were the best there is ({each})"
+    if facts["tokens"]:
+        money = f", {facts['cost']:,.4f} USD" if facts["cost"] is not None else ""
+        yield f"{facts['tokens']:,} tokens were spent{money}"
 
 
 def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
@@ -148,7 +230,7 @@ def between(people: Mapping[str, Judged], kind: str = "none") -> list[dict[str, 
         first, second = (np.array([_grade_of(said[key]) for key in both]) for said in (mine, theirs))
         known = agreement(first, second, [key[0] for key in both], kind)
         each = next(coefficient for coefficient in known if coefficient.name == "kappa")
-        kappa = {"kappa": _plain(each.value), "low": _plain(each.low), "high": _plain(each.high)}
+        kappa = {"kappa": or_none(each.value), "low": or_none(each.low), "high": or_none(each.high)}
         found.append({"one": one, "other": other, "compared": len(both), **kappa})
     return found
 
@@ -318,9 +400,9 @@ def _alike(
     found = ranked_alike(*values)
     return {
         "ranked_by": measure or "mean grade",
-        "tau_b": _plain(found.tau_b),
-        "tau_ap": _plain(found.tau_ap),
-        "tau_per_topic": _plain(found.tau_per_topic),
+        "tau_b": or_none(found.tau_b),
+        "tau_ap": or_none(found.tau_ap),
+        "tau_per_topic": or_none(found.tau_per_topic),
         "topics": found.topics,
     }
 
@@ -334,7 +416,7 @@ def _leanings(
     if lengths is not None:
         too_good = mean_grades((key[0], key[1], gap) for key, gap in zip(both, error.tolist(), strict=True))
         of_answer = {(query, run): gap for run, found in too_good.items() for query, gap in found.items()}
-        length = _plain(length_leaning(of_answer, lengths))
+        length = or_none(length_leaning(of_answer, lengths))
     judges = {str(judgement.get("judge", "")) for judgement in judged.values()}
     return {
         "length_tau": length,
@@ -403,10 +485,6 @@ def _names(judgements: Sequence[Mapping[str, Any]]) -> dict[float, str]:
                 seen.add(said)
                 names.setdefault(_grade_of(judgement), said[0])
     return names
-
-
-def _plain(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 _Line = tuple[str, dict[str, Any]]  # where it stands, and the judgement

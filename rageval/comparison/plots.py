@@ -20,7 +20,7 @@ import numpy as np
 from rageval.errors import MissingPackage, UsageError
 from rageval.files.writing import whole_file
 from rageval.scoring.basis import in_words
-from rageval.showing import shortened
+from rageval.table import shortened
 from rageval.text import parted_at_formulas, visible
 
 if TYPE_CHECKING:

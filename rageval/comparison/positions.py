@@ -17,6 +17,7 @@ from rageval.measures.scales import OUTCOME, POSITION
 from rageval.scoring.scores import mean
 from rageval.statistics.preferences import ListBias, PairBias, bias_in_lists, bias_in_pairs
 from rageval.statistics.samples import Int
+from rageval.table import finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +42,14 @@ class Positions:
         """Return everything, for a program."""
         return {
             "judge": self.judge,
-            "pairs": self.pairs and _plain(self.pairs._asdict()),
-            "lists": self.lists and [_plain(place._asdict()) for place in self.lists.places],
+            "pairs": self.pairs and finite(self.pairs._asdict()),
+            "lists": self.lists and [finite(place._asdict()) for place in self.lists.places],
             "corrected": dict(self.corrected),
             "rankings": self.rankings,
             "games": self.games,
             "unknown": self.unknown,
             "orders": self.orders,
         }
-
-
-def _plain(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return None for what is NaN: JSON has no word for it."""
-    return {name: value if value == value else None for name, value in numbers.items()}
 
 
 def said_of(found: Mapping[str, Any]) -> Iterator[str]:

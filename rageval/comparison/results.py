@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,11 +12,11 @@ from rageval.measures.base import NEITHER
 from rageval.options import Adjust, Interval, Population, Test, refuse_other_words
 from rageval.scoring.basis import WORDS, by_whom
 from rageval.scoring.likeness import IDENTICAL
-from rageval.showing import Displayed, Grid
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import RESAMPLES
 from rageval.statistics.power import POWER
 from rageval.statistics.significance import DRAWS
+from rageval.table import NUMBER, Column, Displayed, Marked, P, Table, finite
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -244,8 +243,6 @@ class Comparison(Displayed):
     `to_pandas`; in LaTeX a table of the runs.
     """
 
-    _labels = 3
-
     runs: Sequence[str]
     measures: Sequence[str]
     cells: Sequence[Cell]
@@ -323,7 +320,7 @@ class Comparison(Displayed):
         str
             The table.
         """
-        from rageval.comparison.paper import latex_of
+        from rageval.comparison.tables import latex_of
 
         return "\n".join(latex_of(self, caption, label, show, places))
 
@@ -336,31 +333,41 @@ class Comparison(Displayed):
 
         return figure_of_comparison(self, size=size)
 
-    def _title(self) -> str:
+    def tables(self, places: int = 4) -> list[Table]:
+        """Return the means of the runs, and the pairs with their tests and verdicts."""
+        from rageval.comparison.tables import pairs_of, values_of
+
+        return [values_of(self, places), pairs_of(self, places)]
+
+    def sentences(self) -> list[str]:
+        """Return what was tested and what came out, and what all rests on."""
         from rageval.comparison.marks import said_of_claims
 
-        return "; ".join([f"{len(self.runs):,} runs", *said_of_claims(self)])
+        return said_of_claims(self)
 
-    def _grid(self) -> Grid:
-        head = ["measure", "run", "against", "difference", "p", "verdict"]
-        return [head, *map(_row, self.pairs)]
+    def _table(self) -> Table:
+        columns = [Column("measure"), Column("run"), Column("against")]
+        columns += [Column("difference", NUMBER, 3, "+"), Column("p", P), Column("verdict")]
+        rows: list[list[Any]] = []
+        for pair in self.pairs:
+            difference = Marked(pair.difference, (pair.low, pair.high))
+            rows.append([pair.measure, pair.run, pair.other, difference, pair.adjusted, pair.verdict])
+        return Table(columns, rows, 3, "; ".join([f"{len(self.runs):,} runs", *self.sentences()]))
 
     def _records(self) -> list[dict[str, Any]]:
         return [asdict(pair) for pair in self.pairs]
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; what is undefined is None."""
-        from rageval.comparison.marks import said_of_claims
-
         return {
             "signature": self.signature,
             "runs": list(self.runs),
             "measures": list(self.measures),
             "better": dict(self.better),
             "basis": self.bases,
-            "values": [_plain(asdict(cell)) for cell in self.cells],
-            "pairs": [_plain(asdict(pair)) | {"ruling": pair.ruling} for pair in self.pairs],
-            "said": said_of_claims(self),
+            "values": [finite(asdict(cell)) for cell in self.cells],
+            "pairs": [finite(asdict(pair)) | {"ruling": pair.ruling} for pair in self.pairs],
+            "said": self.sentences(),
             "remarks": list(self.remarks),
         }
 
@@ -374,20 +381,6 @@ def _pairs_by_measure(found: Comparison) -> dict[str, list[Pair]]:
     for pair in found.pairs:
         pairs.setdefault(pair.measure, []).append(pair)
     return pairs
-
-
-def _row(pair: Pair) -> list[str]:
-    low, high = f"{pair.low:+.3f}", f"{pair.high:+.3f}"
-    p = f"{pair.adjusted:.1e}" if pair.adjusted < 0.001 else f"{pair.adjusted:.4f}"
-    return [pair.measure, pair.run, pair.other, f"{pair.difference:+.3f} [{low}, {high}]", p, pair.verdict]
-
-
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    return {
-        # JSON has no NaN.
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in record.items()
-    }
 
 
 def worded(verdict: str, better: str, basis: str = "", corrected_from: str = "") -> str:

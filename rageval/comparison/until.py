@@ -33,9 +33,9 @@ from rageval.measures.base import LOWER, MEAN, MOST, NEITHER, Measure
 from rageval.names import suggestion
 from rageval.records import Answer
 from rageval.scoring.answers import as_records, scored
-from rageval.showing import Grid
 from rageval.statistics.samples import Float
 from rageval.statistics.stopping import Claimed, Rule, Stop, best_of, look_sizes, nearest, stopped
+from rageval.table import Column, Table
 from rageval.text import visible
 
 _BLOCK = 10  # questions that are judged before it is looked whether to go on
@@ -364,7 +364,7 @@ def _said_of_share(settings: Settings) -> str:
 
 def expected(
     until: Until, rubric: Rubric, material: Material, pools: Pools | None = None, pilot: Pilot | None = None
-) -> Grid:
+) -> Table:
     """Simulate what share of the calls each rule would make, and how often it would decide.
 
     Parameters
@@ -377,16 +377,16 @@ def expected(
 
     Returns
     -------
-    list
-        The rows of a table.
+    Table
+        A row a world that is drawn from, and a column a rule.
     """
     job = _Job(until, rubric, material, pools)
     total, number = len(job.order), len(job.systems)
     worlds = (
         _of_pilot(pilot, until.span) if pilot else {f"{d:g}": partial(_apart, d, number) for d in _EFFECTS}
     )
-    head = ["difference" if not pilot else "", *_RULES]
-    return [head, *([name, *_shares(job, draw, total)] for name, draw in worlds.items())]
+    columns = [Column("" if pilot else "difference"), *map(Column, _RULES)]
+    return Table(columns, [[name, *_shares(job, draw, total)] for name, draw in worlds.items()])
 
 
 def _shares(job: _Job, draw: _Draw, total: int) -> Iterator[str]:

@@ -15,6 +15,7 @@ from rageval.conformance.peers import Peer, peer_named, reasons_of
 from rageval.errors import RagevalError
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measure
+from rageval.table import Column, Table
 from rageval.version import __version__
 
 _RAGEVAL = "rageval"
@@ -156,12 +157,12 @@ class VerdictsTable:
         vectors = len({verdict.vector for verdict in found})
         return f"rageval {__version__}: {right:,} of {len(found):,} right, on {vectors:,} golden vectors"
 
-    def grid(self) -> list[list[str]]:
+    def table(self) -> Table:
         """Return a row a measure that some tool has, besides rageval."""
         cells = self._cells()
         shared = dict.fromkeys(name for name, tool in cells if tool != _RAGEVAL)
         rows = [[name, *(_cell(cells.get((name, tool))) for tool in self._versions)] for name in shared]
-        return [["measure", *self._versions], *rows]
+        return Table([Column("measure"), *map(Column, self._versions)], rows, 1 + len(self._versions))
 
     def alone(self) -> Iterator[str]:
         """Yield the measures that no tool here has, besides rageval."""

@@ -13,7 +13,7 @@ from rageval.measures.ranking import Blend, pooled
 from rageval.names import suggestion
 from rageval.plugins import above
 from rageval.scoring.basis import WORDS, basis_of, basis_of_gold
-from rageval.showing import Displayed, Grid, frame, latex_typeset
+from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, frame
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -247,21 +247,13 @@ class Scores(Displayed, Mapping[Any, Score]):
         figure: Figure = above("figure")([self], size)
         return figure
 
-    def _title(self) -> str:
-        return self.run
-
-    def _grid(self) -> Grid:
-        head = ["measure", "value", "queries", "signature"]
-        rows = [
-            [str(score.measure), f"{score.value:.4f}", f"{score.queries:,}", score.signature]
-            for score in self.scores
-        ]
-        return [head, *rows]
-
-    def _latex_grid(self) -> Grid:
-        head, *rows = self._grid()
-        names = [latex_typeset(score.measure.typeset) for score in self.scores]
-        return [head, *([name, *row[1:]] for name, row in zip(names, rows, strict=True))]
+    def _table(self) -> Table:
+        columns = [Column("measure"), Column("value", NUMBER), Column("queries", COUNT), Column("signature")]
+        rows: list[list[Any]] = []
+        for score in self.scores:
+            name = Marked(str(score.measure), typeset=score.measure.typeset)
+            rows.append([name, score.value, score.queries, score.signature])
+        return Table(columns, rows, title=self.run)
 
     def _records(self) -> Iterator[dict[str, Any]]:
         return (

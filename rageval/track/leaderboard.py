@@ -19,7 +19,7 @@ from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
 from rageval.records import Qrel
 from rageval.scoring.scores import Scores
-from rageval.showing import tab_line
+from rageval.table import tab_line
 from rageval.text import visible
 from rageval.track.plan import TrackPlan, source_of
 from rageval.track.submissions import Submission, answers_of

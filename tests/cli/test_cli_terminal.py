@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rageval.cli import main
-from rageval.cli._output import table_lines, wrapped
+from rageval.table import PRINTERS, Column, Table, wrapped
 from snippets import ROOT
 
 RUN, BASELINE, QRELS = (f"examples/data/{name}" for name in ("run.trec", "baseline.trec", "qrels.nugget"))
@@ -50,14 +50,15 @@ def test_scores_and_agreement_fit_the_terminal(columns: int) -> None:
 
 
 def test_a_table_is_cut_between_columns_and_repeats_what_is_in_front(monkeypatch: pytest.MonkeyPatch) -> None:
-    grid = [["run", *(f"measure{at}" for at in range(9))], ["one", *(str(at) for at in range(9))]]
+    columns = [Column("run"), *(Column(f"measure{at}") for at in range(9))]
+    table = Table(columns, [["one", *(str(at) for at in range(9))]])
     monkeypatch.setenv("COLUMNS", "40")
-    lines = list(table_lines(grid, 1))
+    lines = list(PRINTERS["table"].table(table))
     assert [line.split() for line in lines if line.startswith("one")] == [
         ["one", "0", "1", "2"], ["one", "3", "4", "5"], ["one", "6", "7", "8"]
     ]  # fmt: skip
     monkeypatch.delenv("COLUMNS")
-    assert len(list(table_lines(grid, 1))) == 3  # nobody looks: one table
+    assert len(list(PRINTERS["table"].table(table))) == 3  # nobody looks: one table
 
 
 def test_lines_are_wrapped_and_nothing_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from rageval.cli import compare as compare_file
 from rageval.comparison import Comparison, Settings, compare
 from rageval.comparison.citing import cite
-from rageval.comparison.paper import latex_of
+from rageval.comparison.tables import latex_of, lines_of
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Score, Scores
+from rageval.table import FORMATS
 from rageval.version import __version__
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "compare"
@@ -35,11 +36,15 @@ def comparison() -> Comparison:
 
 
 PRINTERS = {
-    **compare_file._DRAWN,
+    **{
+        style: partial(lambda style, found, places: lines_of(found, style, places), style)
+        for style in FORMATS
+        if style != "latex"
+    },
     "latex": lambda found, places: latex_of(found, places=places),
     "cite": lambda found, places: [str(cite(found))],
     "text": lambda found, places: [str(found)],
-    "html": lambda found, places: [found._repr_html_()],
+    "notebook": lambda found, places: [found._repr_html_()],
 }
 
 

@@ -15,7 +15,7 @@ from rageval.cli import main
 from rageval.errors import MeasureError
 from rageval.measures import builtin
 from rageval.measures.papers import entries
-from rageval.showing import latex_typeset
+from rageval.table import latex_typeset
 
 DATA = Path(__file__).parents[2] / "examples/data"
 FILES = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]

@@ -16,14 +16,14 @@ from rageval.plugins import _ABOVE, above
 PACKAGE = Path(__file__).parents[2] / "rageval"
 
 # A room may import the rooms named here (and itself); packages outside the standard library after the bar.
-BASE = {"options", "plugins", "errors", "records", "showing", "text", "names", "version"}
+BASE = {"options", "plugins", "errors", "records", "table", "text", "names", "version"}
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "errors": (set(), set()),
     "options": ({"errors"}, set()),
     "records": (set(), set()),
     "text": ({"errors"}, set()),
     "names": (set(), set()),
-    "showing": ({"errors", "text"}, set()),
+    "table": ({"errors", "text"}, set()),
     "version": (set(), set()),
     "kernel": (set(), set()),
     "files": (BASE, {"numpy", "msgspec"}),

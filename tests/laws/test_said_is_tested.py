@@ -13,12 +13,11 @@ import click
 import hypothesis
 import pytest
 
-from rageval.cli import compare as compare_file
 from rageval.cli import main
 from rageval.comparison import Comparison, Settings, compare
 from rageval.comparison.citing import cite
 from rageval.comparison.marks import letters_of
-from rageval.comparison.paper import latex_of
+from rageval.comparison.tables import latex_of, lines_of
 from rageval.measures.parsing import parse_measure
 from rageval.pages.gathering import measured, provenance
 from rageval.pages.page import page
@@ -31,10 +30,13 @@ QUICK: dict[str, Any] = {"resamples": 100, "draws": 100, "interval": "percentile
 
 Printer = Callable[[Comparison], str]
 PRINTERS: dict[str, Printer] = {
-    "table": lambda found: "\n".join(compare_file._table(found, 4)),
-    "md": lambda found: "\n".join(compare_file._md(found, 4)),
-    "csv": lambda found: "\n".join(compare_file._csv(found, 4)),
-    "json": lambda found: "\n".join(compare_file._json(found, 4)),
+    "table": lambda found: "\n".join(lines_of(found, "table")),
+    "md": lambda found: "\n".join(lines_of(found, "md")),
+    "csv": lambda found: "\n".join(lines_of(found, "csv")),
+    "tsv": lambda found: "\n".join(lines_of(found, "tsv")),
+    "html": lambda found: "\n".join(lines_of(found, "html")),
+    "json": lambda found: "\n".join(lines_of(found, "json")),
+    "jsonl": lambda found: "\n".join(lines_of(found, "jsonl")),
     "latex": lambda found: "\n".join(latex_of(found)),
     "cite": lambda found: str(cite(found)),
     "text": str,
@@ -102,7 +104,7 @@ def test_no_sentence_denies_a_tested_pair(printer: str, tables: list[Comparison]
             sentence = re.split(r"[.;\"]\s", text[:at])[-1] + text[at : at + 40]
             assert len(found.runs) == 2 or any(scope in sentence.lower() for scope in SCOPES), sentence
             assert not claims(found), sentence
-    assert denied or printer in ("csv", "cite", "table", "md")
+    assert denied or printer in ("csv", "tsv", "jsonl", "cite", "table", "md", "html")
 
 
 def test_each_pair_says_how_it_was_tested(tables: list[Comparison]) -> None:
@@ -153,7 +155,7 @@ def of_latex(found: Comparison) -> Iterator[tuple[str, str, str]]:
 
 def of_markdown(found: Comparison) -> Iterator[tuple[str, str, str]]:
     runs = {letter: run for run, letter in letters_of(found).items()}
-    lines = itertools.takewhile(str.strip, compare_file._md(found, 4))
+    lines = itertools.takewhile(str.strip, lines_of(found, "md"))
     for row in [line.replace("\\", "").strip("| ").split(" | ") for line in list(lines)[2:]]:
         for measure, cell in zip(found.measures, row[2:], strict=True):
             letters = cell.partition(" > ")[2]

@@ -66,13 +66,17 @@ def files(tmp_path: Path) -> list[str]:
     return [str(tmp_path / name) for name in ("one", "two", "qrels")]
 
 
+SHEETS = {"csv": ",", "tsv": "\t"}
+
+
 def counts(text: str, style: str) -> list[tuple[int, int]]:
     """On how many queries each number rests, and is undefined, as far as this output says so."""
     if style in ("json", "jsonl"):
         records = json.loads(text)["results"] if style == "json" else map(json.loads, text.splitlines())
         return [(each["queries"], each["undefined"]) for each in records]
-    if style == "csv":
-        return [(int(row["queries"]), int(row["undefined"])) for row in csv.DictReader(io.StringIO(text))]
+    if style in SHEETS:
+        rows = csv.DictReader(io.StringIO(text), delimiter=SHEETS[style])
+        return [(int(row["queries"]), int(row["undefined"])) for row in rows]
     found = re.findall(r"\(n=(\d+)\)|n=(\d+), undefined=(\d+)", text)
     return [(int(short or n), int(undefined or 3)) for short, n, undefined in found]
 
@@ -147,10 +151,13 @@ def test_undefined_everywhere(judged: str) -> None:
 def test_compare(judged: str, style: str) -> None:
     done = command("compare", judged, "-m", "v_strict,a_strict", "--format", style)
     assert done.stderr.count(REMARK) == 2
-    if style == "csv":
-        first, second = csv.DictReader(io.StringIO(done.stdout))
+    if style in SHEETS:
+        first, second = csv.DictReader(io.StringIO(done.stdout), delimiter=SHEETS[style])
         assert (first["queries"], first["undefined"], first["other_undefined"]) == ("1", "3", "3")
         assert (second["queries"], second["undefined"], second["other_undefined"]) == ("4", "0", "0")
+    elif style == "jsonl":
+        pairs = map(json.loads, done.stdout.splitlines())
+        assert [(each["queries"], each["undefined"]) for each in pairs] == [(1, 3), (4, 0)]
     elif style == "json":
         cells = json.loads(done.stdout)["values"]
         assert [(cell["queries"], cell["undefined"]) for cell in cells] == [(1, 3), (1, 3), (4, 0), (4, 0)]

@@ -20,7 +20,7 @@ import pytest
 from rageval.errors import InputError, UsageError
 from rageval.files.writing import file_names
 from rageval.pages.page import _tables
-from rageval.showing import csv_line, tab_line
+from rageval.table import csv_cell, tab_line
 from rageval.track import EntryLimits, TrackPlan, leaderboard_of, organise
 from rageval.track import submissions as apart
 from test_bad_input import assert_refused, command
@@ -469,7 +469,7 @@ def test_a_file_that_changes_after_validation_is_not_published(plan: TrackPlan) 
 def test_cells_are_texts_and_numbers_are_numbers() -> None:
     for begin in ("=", "+", "-", "@", "\t", "\r", " =", "'=", "＝"):
         assert tab_line([f"{begin}1+1"], ["-0.5"]).startswith("'")
-        assert csv_line([f"{begin}1+1"], ["-0.5"]).lstrip('"').startswith("'")
+        assert csv_cell(f"{begin}1+1").lstrip('"').startswith("'")
     assert tab_line(["a\tb\nc", '"x'], ["-0.5"]).split("\t") == ["a\\x09b\\x0ac", '"""x"', "-0.5"]
 
 
