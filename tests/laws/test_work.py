@@ -469,6 +469,10 @@ LARGE = {
 def test_twice_a_large_input_takes_twice_the_time(name: str) -> None:
     large = LARGE[name]
     seconds(large, 50)  # imports
-    # The best of two: another process may have taken the caches.
-    once, twice = (min(seconds(large, number) for _ in "12") for number in (large.number, 2 * large.number))
-    assert twice <= 2.6 * once + 0.1, f"{once:.2f} s, and {twice:.2f} s of twice as much"
+    once = twice = float("inf")
+    # The best of up to five, in turns: another process may have taken the caches.
+    for _ in range(5):
+        once, twice = min(once, seconds(large, large.number)), min(twice, seconds(large, 2 * large.number))
+        if twice <= 2.6 * once + 0.1:
+            return
+    pytest.fail(f"{once:.2f} s, and {twice:.2f} s of twice as much")
