@@ -507,12 +507,15 @@ _TRACKS = {
 }
 
 
+TRACKS = (*_TRACKS, "run")  # all that can be named; rankings have rules of their own
+
+
 def track_named(name: str | Track) -> Track:
     """Return the track of this name; a track as it is."""
     if isinstance(name, Track):
         return name
     if name not in _TRACKS:
-        raise UsageError(f"track {name!r}: expected one of {', '.join([*_TRACKS, 'run'])}")
+        raise UsageError(f"track {name!r}: expected one of {', '.join(TRACKS)}")
     return _TRACKS[name]
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 
 _WHAT = ("docs", "queries", "qrels", "nuggets", "answers")
-_ROLES = ("questions", "documents", "qrels", "nuggets", "judgements")
 
 
 @click.group(invoke_without_command=True, cls=Group)

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _STDOUT = "-"
 _TO_JUDGE = ("answers.jsonl", "questions.jsonl")
-_KINDS = ("answers", "questions", "run", "judged")
 _SETTINGS = ("tool", "records", "run", "hop", "split")  # of a policy's [logs.NAME], beside fields
 
 

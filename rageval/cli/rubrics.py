@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import click
 
@@ -68,17 +68,8 @@ class Options:
     """The options of `rageval rubrics import`."""
 
     source: Annotated[
-        Literal[
-            "crag-script",
-            "nuggetizer",
-            "umbrela",
-            "umbrela-2025",
-            "ragtifier",
-            "support",
-            "pairwise",
-            "listwise",
-        ],
-        opt.Option("Whose prompt it is.", ("--as",)),
+        str,
+        opt.Option("Whose prompt it is.", ("--as",), choices=_SOURCES),
     ]
     examples: Annotated[
         str | None, opt.asked("The examples that its prompt shows, as a text.", metavar="FILE")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from rageval import options as opt
+from rageval.checking.tracks import TRACKS
 from rageval.cli._options import (
     Asking,
     Command,
@@ -34,25 +35,20 @@ class Options(Asking):
     """The options of `rageval track`."""
 
     track: Annotated[
-        Literal[
-            "rag24",
-            "rag25",
-            "rag26",
-            "liverag",
-            "report",
-            "ragtime25",
-            "dragun25",
-            "dragun25-questions",
-            "biogen25-a",
-            "biogen25-b",
-            "run",
-        ],
-        opt.Option("Whose rules: run (rankings), or one of those of rageval validate.", metavar="TRACK"),
+        str,
+        opt.Option(
+            "Whose rules: run (rankings), or one of those of rageval validate.",
+            metavar="TRACK",
+            choices=TRACKS,
+        ),
     ]
     stage: Annotated[
-        Literal["validate", "pool", "judge", "score", "pages", "archive"],
-        opt.Option("The last stage to do: each is done once, and again only if what it is made of changed."),
-    ] = "archive"
+        str,
+        opt.Option(
+            "The last stage to do: each is done once, and again only if what it is made of changed.",
+            choices=_STAGES,
+        ),
+    ] = _STAGES[-1]
     teams: Annotated[
         opt.File | None,
         opt.Option(

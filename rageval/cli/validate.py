@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 from rageval import options as opt
+from rageval.checking.tracks import TRACKS
 from rageval.cli._options import Command, reading_of, takes_options
 from rageval.cli._output import print_lines
 from rageval.errors import FAULTS, WRONG, InputError, UsageError
@@ -20,37 +21,12 @@ if TYPE_CHECKING:
     from rageval.files.trec import Reading
     from rageval.records import Question
 
-_ANSWERS = (
-    *("rag24", "rag25", "rag26", "liverag", "report", "ragtime25", "dragun25", "dragun25-questions"),
-    *("biogen25-a", "biogen25-b"),
-)
-TRACKS = (*_ANSWERS, "run")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """The options of `rageval validate`."""
 
-    track: Annotated[
-        Literal[
-            "rag24",
-            "rag25",
-            "rag26",
-            "liverag",
-            "report",
-            "ragtime25",
-            "dragun25",
-            "dragun25-questions",
-            "biogen25-a",
-            "biogen25-b",
-            "run",
-        ],
-        opt.Option(
-            "Whose rules: rag24, rag25, rag26, liverag, report, ragtime25, dragun25,"
-            " dragun25-questions, biogen25-a, biogen25-b, run.",
-            metavar="TRACK",
-        ),
-    ]
+    track: Annotated[str, opt.Option(f"Whose rules: {', '.join(TRACKS)}.", metavar="TRACK", choices=TRACKS)]
     topics: Annotated[opt.Topics, "The topics that must be answered (id<TAB>text, or JSON lines)."] = None
     strict_length: Annotated[
         bool, opt.Option("Reports longer than their topic allows are errors (default: warnings).")
