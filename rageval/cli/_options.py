@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, is_dataclass
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
@@ -70,14 +69,16 @@ _PATHS: Mapping[str, Mapping[str, Any]] = {
 
 
 def takes_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that its parameters, and dataclasses among these, declare."""
+    """Give a command the options that its parameters, and classes of options among these, declare."""
     hints = get_type_hints(function, include_extras=True)
     defaults = {
         name: parameter.default
         for name, parameter in signature(function).parameters.items()
         if parameter.default is not parameter.empty
     }
-    holders: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    holders = {
+        name: hint for name, hint in hints.items() if isinstance(hint, type) and issubclass(hint, opt.Options)
+    }
     held = {name: [*fields_of_class(holder)] for name, holder in holders.items()}
 
     @wraps(function)
@@ -285,8 +286,7 @@ def _stores(words: _Words) -> Iterator[str]:
         yield from (f"{store}{end}" for end in _BESIDE_STORE)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asking:
+class Asking(opt.Options):
     """The options of all commands that ask judges."""
 
     store: opt.Store | None = None
@@ -305,8 +305,7 @@ class Asking:
     quiet: opt.Quiet = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measuring:
+class Measuring(opt.Options):
     """What is measured of which files; what is annotated with no option is one of some commands."""
 
     measures: opt.Measures = ()
@@ -339,8 +338,7 @@ class Measuring:
     dask: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class OfSpans:
+class OfSpans(opt.Options):
     """The options of all commands whose judgements may be spans of sources."""
 
     chunks: opt.Chunks | None = None
@@ -349,8 +347,7 @@ class OfSpans:
     stale: opt.Stale | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class OfLabels:
+class OfLabels(opt.Options):
     """The options of all commands that take what people said."""
 
     gold: opt.Gold = ()
@@ -358,12 +355,10 @@ class OfLabels:
     population: opt.Population = "kind"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Scoring(OfLabels, OfSpans, Measuring):
     """The options of all commands that score."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Comparing(Scoring):
     """The options of all commands that compare."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from rageval.judges.rubric import Rubric
 
 
-@dataclass(frozen=True, kw_only=True)
-class Claiming:
+class Claiming(opt.Options):
     """The options of all commands that may end when a claim is decided."""
 
     until: opt.Until | None = None

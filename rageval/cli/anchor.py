@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import click
@@ -11,8 +10,7 @@ from rageval import options as opt
 from rageval.cli._options import Command, reading_of, takes_options
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(opt.Options):
     """The options of `rageval anchor`."""
 
     chunks: Annotated[opt.Chunks, "The chunks that were judged: lines {id, doc_id, start, end} or text."]

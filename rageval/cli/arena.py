@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 _PAIRS = 5  # named in remarks
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(OfLabels):
     """The options of `rageval arena`."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from rageval.building.collection import Plan
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fusing:
+class Fusing(opt.Options):
     """How runs are fused."""
 
     method: Annotated[
@@ -38,8 +36,7 @@ class Fusing:
     k: Annotated[int, opt.Option("The constant k of rrf: 1 / (k + rank).", least=0)] = 60
 
 
-@dataclass(frozen=True, kw_only=True)
-class Filtering:
+class Filtering(opt.Options):
     """What support is, and which questions stay."""
 
     threshold: Annotated[float, opt.Option("The lowest grade that counts as support.")] = 1.0
@@ -91,8 +88,7 @@ def _variants(
     end_if_failed(lost, "query variants")
 
 
-@dataclass(frozen=True, kw_only=True)
-class PoolOptions:
+class PoolOptions(opt.Options):
     """The options of `rageval build pool`."""
 
     depth: Annotated[opt.Depth, "How many documents of each run are pooled."] = 20
@@ -259,7 +255,6 @@ def build() -> None:
     """
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Fusing, Filtering, Asking):
     """The options of `rageval build all`."""
 

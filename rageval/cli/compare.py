@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _FORMATS = (*FORMATS, "cite")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Comparing):
     """The options of `rageval compare`."""
 

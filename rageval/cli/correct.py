@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from rageval.comparison.correcting import CorrectedMeasure
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(opt.Options):
     """The options of `rageval correct`."""
 
     gold: Annotated[opt.Gold, "What people said of some of the answers."]

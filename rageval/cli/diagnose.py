@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from rageval.scoring.qrels import Qrels
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(OfSpans):
     """The options of `rageval diagnose`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
@@ -46,7 +46,6 @@ class _GateCommand(PolicyCommand):
             raise
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Scoring):
     """The options of `rageval gate`."""
 
@@ -213,7 +212,7 @@ class _GateInput:
             raise UsageError("no measure named; say -m alpha_ndcg@10 (see: rageval measures)")
         # What failed is missing, and the verdict then holds at both ends of its bounds.
         missing: opt.Missing = "skip" if inputs.answers else "error"
-        self._inputs, self._options = inputs, replace(options, on_missing=missing)
+        self._inputs, self._options = inputs, options.replaced(on_missing=missing)
         self.slices: dict[str, dict[str, str]] = {}
         self.clusters: dict[str, str] | None = None
         if options.system and not inputs.answers:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
@@ -26,8 +25,7 @@ _TO_JUDGE = ("answers.jsonl", "questions.jsonl")
 _SETTINGS = ("tool", "records", "run", "hop", "split")  # of a policy's [logs.NAME], beside fields
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(opt.Options):
     """The options of `rageval import`."""
 
     output: Annotated[

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
@@ -39,7 +38,6 @@ _WAYS_ON = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Claiming, Asking):
     """The options of `rageval judge`."""
 

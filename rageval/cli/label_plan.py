@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
 _DEPTH = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(opt.Options):
     """The options of `rageval label-plan`."""
 
     overwrite: Annotated[bool, opt.Option("Replace a plan that is there.")] = False
@@ -126,7 +124,7 @@ def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Popul
     until, measure = _claim(options.until, options.compare), _measure(options)
     compare = options.compare or until
     _refuse_contradictions(options)
-    options = replace(options, depth=None if inputs.answers else _depth(options))
+    options = options.replaced(depth=None if inputs.answers else _depth(options))
     population, rubric, material = (_of_answers if inputs.answers else _of_runs)(inputs, compare, options)
     pilot = _pilot(inputs, population, compare, options) if options.pilot else None
     aim = Aim(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,7 +56,6 @@ def _check(
     print_lines(check_runs(runs, against, depth, output))
 
 
-@dataclass(frozen=True, kw_only=True)
 class NextOptions(Claiming):
     """The options of `rageval pool next`."""
 

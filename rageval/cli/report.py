@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,7 +52,6 @@ class _Remembering(Command):
         return super().parse_args(ctx, args)
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Comparing):
     """The options of `rageval report`."""
 
@@ -204,7 +202,7 @@ def _of_systems(inputs: Inputs, measures: list[Any], options: Options, reading: 
     if options.gold and options.bounds and not inputs.answers:
         raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
     # Of runs, nuggets are texts for the page alone.
-    own = options if inputs.answers else replace(options, nuggets=None)
+    own = options if inputs.answers else options.replaced(nuggets=None)
     subject = subject_of(inputs, measures, own, reading)
     refuse_bounds_of_spans(subject)
     queries = list(subject.queries)

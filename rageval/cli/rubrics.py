@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import click
@@ -63,8 +62,7 @@ def _show(name: str) -> None:
     print_lines([rubric_text(name).rstrip("\n")])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(opt.Options):
     """The options of `rageval rubrics import`."""
 
     source: Annotated[

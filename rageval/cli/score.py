@@ -6,7 +6,6 @@ import math
 import operator
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
@@ -39,7 +38,6 @@ _FORMATS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Scoring):
     """The options of `rageval score`."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 _STAGES = ("validate", "pool", "judge", "score", "pages", "archive")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Options(Asking):
     """The options of `rageval track`."""
 

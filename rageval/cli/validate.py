@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import click
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from rageval.records import Question
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(opt.Options):
     """The options of `rageval validate`."""
 
     track: Annotated[str, opt.Option(f"Whose rules: {', '.join(TRACKS)}.", metavar="TRACK", choices=TRACKS)]
