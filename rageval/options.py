@@ -225,6 +225,19 @@ Stale: TypeAlias = Annotated[
     measured("Spans whose text their sources hold no longer: refuse, or leave out.", shows="error"),
 ]
 Missing: TypeAlias = Literal["error", "skip", "worst", "best"]
+Track: TypeAlias = Literal[
+    "rag24",
+    "rag25",
+    "rag26",
+    "liverag",
+    "report",
+    "ragtime25",
+    "dragun25",
+    "dragun25-questions",
+    "biogen25-a",
+    "biogen25-b",
+    "run",
+]
 OnMissing: TypeAlias = Annotated[
     Missing,
     measured(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 import click
 
 from rageval import options as opt
-from rageval.errors import FAULTS, UsageError
+from rageval.errors import UsageError
 from rageval.options import REQUIRED, SECTIONS, OptionField, fields_of, fields_of_class
 from rageval.text import visible
 
@@ -306,6 +306,16 @@ class Asking:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Claiming:
+    """The options of all commands that may end when a claim is decided."""
+
+    until: opt.Until | None = None
+    claim: opt.Claimed = "kind"
+    looks: opt.Looks | None = None
+    alpha: opt.Alpha = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
 class Measuring:
     """What is measured of which files; what is annotated with no option is one of some commands."""
 
@@ -436,29 +446,3 @@ def settings_of(asking: Asking) -> Settings:
     from rageval.judges.panel import Settings
 
     return opt.settings_from(Settings, asking)
-
-
-def end_if_biased(found: Iterable[tuple[str, Mapping[str, Any] | None]], limit: float | None) -> None:
-    """End with exit code 1 where a place shown moves answers farther than allowed, or nobody knows."""
-    if limit is None:
-        return
-    from rageval.comparison.positions import too_much
-
-    # Where nothing says an order there may be no judge of whom anything is known.
-    judges = list(found) or [("the judge", None)]
-    why = [(judge, too_much(positions, limit)) for judge, positions in judges]
-    for judge, reason in why:
-        if reason is not None:
-            click.echo(f"rageval: {visible(judge)}: {reason}, so --max-bias {limit:g} is not met", err=True)
-    if any(reason is not None for _, reason in why):
-        raise click.exceptions.Exit(FAULTS)
-
-
-def end_if_failed(failed: int, what: str = "judgements") -> None:
-    """End with exit code 3 where something is missing because judging failed."""
-    if failed:
-        from rageval.errors import JudgeFailed
-
-        message = f"rageval: {failed:,} {what} failed and are missing; the same command asks for them again"
-        click.echo(message, err=True)
-        raise click.exceptions.Exit(JudgeFailed.exit_code)

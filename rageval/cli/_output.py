@@ -7,11 +7,12 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import click
 
-from rageval.errors import OutputError, UsageError
+from rageval import options as opt
+from rageval.errors import FAULTS, JudgeFailed, OutputError, UsageError
 from rageval.scoring.basis import in_words, said_of_corrected
 from rageval.scoring.basis import said_of_bases as said_by_measure
 from rageval.table import (
@@ -25,10 +26,12 @@ from rageval.table import (
     Marked,
     Parts,
     Table,
+    as_json,
     finite,
     label_of,
     latex_table,
     lines,
+    on_terminal,
     or_none,
 )
 from rageval.text import visible
@@ -53,6 +56,68 @@ def print_lines(lines: Iterable[str]) -> None:
         _print()
     except _StdoutClosed:
         return
+
+
+def say(*lines: str) -> None:
+    """Say on standard error what is no result."""
+    for line in lines:
+        click.echo(f"rageval: {line}", err=True)
+
+
+# The format of tables, of which `style_of(style, "csv")` is the default.
+TableFormat: TypeAlias = Annotated[
+    str, opt.printed("Default: table on a terminal, else csv.", ("--format",), choices=FORMATS)
+]
+
+
+def style_of(typed: str | None, otherwise: str) -> str:
+    """Return the format that was typed; else a table on a terminal, and `otherwise` into a pipe or a file."""
+    return typed or ("table" if on_terminal() else otherwise)
+
+
+def deliver(lines: Iterable[str], output: Path | None) -> None:
+    """Print lines, or write them to a file."""
+    if output is None:
+        print_lines(lines)
+        return
+    from rageval.files.writing import whole_file
+
+    with whole_file(output) as stream:
+        for line in lines:
+            stream.write(line.encode() + b"\n")
+
+
+def write_page(text: str, output: Path, remarks: Iterable[str] = (), more: str = "") -> None:
+    """Write a page; say what is to be known of it, and how large it is."""
+    from rageval.files.writing import whole_file
+
+    content = text.encode()
+    with whole_file(output) as stream:
+        stream.write(content)
+    say(*map(visible, remarks), f"wrote {visible(str(output))} ({len(content):,} bytes{more})")
+
+
+def end_if_biased(found: Iterable[tuple[str, Mapping[str, Any] | None]], limit: float | None) -> None:
+    """End with exit code 1 where a place shown moves answers farther than allowed, or nobody knows."""
+    if limit is None:
+        return
+    from rageval.comparison.positions import too_much
+
+    # Where nothing says an order there may be no judge of whom anything is known.
+    judges = list(found) or [("the judge", None)]
+    why = [(judge, too_much(positions, limit)) for judge, positions in judges]
+    for judge, reason in why:
+        if reason is not None:
+            say(f"{visible(judge)}: {reason}, so --max-bias {limit:g} is not met")
+    if any(reason is not None for _, reason in why):
+        raise click.exceptions.Exit(FAULTS)
+
+
+def end_if_failed(failed: int, what: str = "judgements") -> None:
+    """End with exit code 3 where something is missing because judging failed."""
+    if failed:
+        say(f"{failed:,} {what} failed and are missing; the same command asks for them again")
+        raise click.exceptions.Exit(JudgeFailed.exit_code)
 
 
 class _StdoutClosed(Exception):
@@ -258,11 +323,36 @@ def _captioned(
     yield from map(Latex, latex_table(tabular, caption, label, notes))
 
 
-def leaderboard(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """Write the entries of FreshStack's leaderboard."""
-    from rageval.cli._leaderboard import entries
+def freshstack_measures() -> dict[str, str]:
+    """Return the measures of FreshStack's leaderboard, by the names that it has for them."""
+    from rageval.measures.official import OFFICIAL
 
-    yield from entries(results)
+    return {measure.replace("@", "_"): measure for measure in OFFICIAL["freshstack"]}
+
+
+def freshstack_leaderboard(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """Write the entries of FreshStack's leaderboard_data.json: one a run, where - is for you to fill in."""
+    # The topic is that of the data set on the command line.
+    ids = [str(word).split("/") for word in click.get_current_context().params.get("words", ())]
+    topics = [parts[1] for parts in ids if len(parts) == 3 and parts[0] == "freshstack"]
+    if not topics:
+        raise UsageError(
+            "--format freshstack-leaderboard: expected an id such as freshstack/langchain/oct-2024 as"
+            " judgements"
+        )
+    entries = []
+    for scores in results:
+        values = {}
+        for name, measure in freshstack_measures().items():
+            try:
+                values[name] = scores[measure].value
+            except KeyError:
+                raise UsageError(
+                    f"--format freshstack-leaderboard: expected -m official:freshstack, found no {measure}"
+                ) from None
+        info = {"name": scores.run, **dict.fromkeys(("size", "type", "date", "link"), "-")}
+        entries.append({"info": info, "datasets": {topics[0]: values}})
+    yield as_json({"leaderboardData": entries})
 
 
 def _in_form(form: Form) -> Callable[[list[Scores], Layout], Iterator[str]]:
@@ -282,7 +372,7 @@ _LINES: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
     "trec": trec,
     "ir_measures": ir_measures,
     "ndeval": ndeval,
-    "freshstack-leaderboard": leaderboard,
+    "freshstack-leaderboard": freshstack_leaderboard,
     "leaderboard-trec_eval": _in_form("trec_eval"),
     "leaderboard-tot": _in_form("tot"),
     "leaderboard-ir_measures": _in_form("ir_measures"),

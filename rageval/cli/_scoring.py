@@ -12,6 +12,7 @@ from rageval.errors import NothingJudged, UsageError
 from rageval.files.trec import Reading
 from rageval.measures.base import LOWER
 from rageval.measures.parsing import SETS
+from rageval.options import settings_from
 from rageval.scoring.evaluation import Evaluator, Runs, lowest_grade
 from rageval.scoring.rules import COMPAT_OF_ANSWERS, Rules
 from rageval.scoring.scores import Scores
@@ -19,7 +20,8 @@ from rageval.scoring.sources import RunSource
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.cli._options import OfLabels, Scoring
+    from rageval.cli._options import Comparing, OfLabels, Scoring
+    from rageval.comparison import Settings
     from rageval.scoring.answers import Answers
     from rageval.scoring.subject import Scored, Subject
 
@@ -131,6 +133,25 @@ def _runs(inputs: Inputs, measures: list[Any], options: Scoring, reading: Readin
     sources = run_sources(inputs.runs, reading, options.dedup, options.names)
     kept = [source.in_memory() if source.is_stream and again else source for source in sources]
     return Runs(evaluator, kept, refuses=options.nothing_judged != "zero")
+
+
+def refuse_bounds_of_labels(inputs: Inputs, options: Comparing) -> None:
+    """Refuse --bounds of runs beside people's labels, before anything is read."""
+    if options.gold and options.bounds and not inputs.answers:
+        raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
+
+
+def settings_of_claims(options: Comparing, queries: Sequence[str], sources: Sequence[Any]) -> Settings:
+    """Return the settings of a comparison; `sources` may tell the clusters of queries."""
+    from pathlib import Path
+
+    from rageval.comparison import Settings
+
+    by, clusters = options.cluster, None
+    if by:
+        clusters = groups_of(by, queries, options.questions, sources)
+    # The name of the file alone: paths of a machine do not belong into what is published.
+    return settings_from(Settings, options, clusters=clusters, clustered_by=Path(by or "").name)
 
 
 def refuse_bounds_of_spans(subject: Subject) -> None:

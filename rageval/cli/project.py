@@ -9,6 +9,7 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
+from rageval.cli._output import say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,8 +45,7 @@ def project(spans: str, options: Options) -> None:
     found = projected(spans, options.chunks, options.sources, **given)
     if found.spans is not None:
         found.spans.refuse_open("a file of judgements cannot say so:")
-        for remark in found.spans.remarks():
-            click.echo(f"rageval: {remark}", err=True)
+        say(*found.spans.remarks())
     with whole_file(options.output) as stream:
         for line in qrel_lines(found):
             stream.write(f"{line}\n".encode())

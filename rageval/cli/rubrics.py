@@ -5,22 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import click
 
 from rageval import options as opt
 from rageval.cli._options import Group, completing, takes_options
-from rageval.cli._output import print_lines
+from rageval.cli._output import print_lines, say
 from rageval.errors import UsageError
 from rageval.table import columns
 from rageval.text import visible
 
 # What `--as` knows, in the order in which help says it; the rules are in rageval.judges.foreign.
-_SOURCES = (
-    *("crag-script", "nuggetizer", "umbrela", "umbrela-2025", "ragtifier"),
-    *("support", "pairwise", "listwise"),
-)
+_Source: TypeAlias = Literal[
+    "crag-script",
+    "nuggetizer",
+    "umbrela",
+    "umbrela-2025",
+    "ragtifier",
+    "support",
+    "pairwise",
+    "listwise",
+]
 
 
 class _RubricCommands(Group):
@@ -68,16 +74,7 @@ class Options:
     """The options of `rageval rubrics import`."""
 
     source: Annotated[
-        Literal[
-            "crag-script",
-            "nuggetizer",
-            "umbrela",
-            "umbrela-2025",
-            "ragtifier",
-            "support",
-            "pairwise",
-            "listwise",
-        ],
+        _Source,
         opt.Option("Whose prompt it is.", ("--as",)),
     ]
     examples: Annotated[
@@ -126,7 +123,7 @@ def _import(files: tuple[str, ...], options: Options) -> None:
         options.output.parent
     ):
         name, place = visible(os.path.basename(tokenizer)), visible(str(options.output))
-        click.echo(f"rageval: copy {name} into the folder of {place}: a rubric names files there", err=True)
+        say(f"copy {name} into the folder of {place}: a rubric names files there")
 
 
 def _listed() -> Iterator[str]:

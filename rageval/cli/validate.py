@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, reading_of, takes_options
-from rageval.cli._output import print_lines
+from rageval.cli._output import print_lines, say
 from rageval.errors import FAULTS, WRONG, InputError, UsageError
 from rageval.text import visible
 
@@ -20,34 +20,15 @@ if TYPE_CHECKING:
     from rageval.files.trec import Reading
     from rageval.records import Question
 
-_ANSWERS = (
-    *("rag24", "rag25", "rag26", "liverag", "report", "ragtime25", "dragun25", "dragun25-questions"),
-    *("biogen25-a", "biogen25-b"),
-)
-TRACKS = (*_ANSWERS, "run")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """The options of `rageval validate`."""
 
     track: Annotated[
-        Literal[
-            "rag24",
-            "rag25",
-            "rag26",
-            "liverag",
-            "report",
-            "ragtime25",
-            "dragun25",
-            "dragun25-questions",
-            "biogen25-a",
-            "biogen25-b",
-            "run",
-        ],
+        opt.Track,
         opt.Option(
-            "Whose rules: rag24, rag25, rag26, liverag, report, ragtime25, dragun25,"
-            " dragun25-questions, biogen25-a, biogen25-b, run.",
+            f"Whose rules: {', '.join(get_args(opt.Track))}.",
             metavar="TRACK",
         ),
     ]
@@ -104,7 +85,7 @@ def validate(ctx: click.Context, /, files: tuple[str, ...], options: Options) ->
             if len(files) == 1:
                 raise
             for line in str(error).splitlines():
-                click.echo(f"rageval: {visible(line)}", err=True)
+                say(f"{visible(line)}")
             codes.append(WRONG)
     if len(codes) > 1:
         print_lines([f"{codes.count(0):,} of {len(codes):,} files have no errors"])
