@@ -255,7 +255,13 @@ class OutputOption(click.Option):
             places = {os.path.realpath(word) for name in outputs for word in others.pop(name, ())}
             if os.path.realpath(path) in places:
                 raise UsageError(f"{visible(str(path))}: is named by two options; expected a file for each")
-            refuse_place(cast("Path", path), *_named(others), *_stores(others))
+            stores: list[str] = []
+            if "store" in others:
+                from rageval.judges.store import default_path
+
+                store = others["store"][0] if others["store"] else default_path()
+                stores = [f"{store}{end}" for end in _BESIDE_STORE]
+            refuse_place(cast("Path", path), *_named(others), *stores)
         return found
 
 
@@ -274,15 +280,6 @@ def _named(words: _Words) -> Iterator[str]:
                 from rageval.building.collection import ALL_FILES
 
                 yield from (os.path.join(word, file) for file in ALL_FILES)
-
-
-def _stores(words: _Words) -> Iterator[str]:
-    """Yield the files of the store that the command uses."""
-    if "store" in words:
-        from rageval.judges.store import default_path
-
-        store = words["store"][0] if words["store"] else default_path()
-        yield from (f"{store}{end}" for end in _BESIDE_STORE)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -220,12 +220,6 @@ def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
     yield from PRINTERS["csv"].table(Table(columns, rows, 2))
 
 
-def _whole(results: list[Scores], layout: Layout) -> dict[str, Any]:
-    """Return everything, at full precision."""
-    topics = {scores.run: _topics(scores) for scores in results if scores.notes is not None}
-    return {"results": list(_records(results, layout)), **({"topics": topics} if topics else {})}
-
-
 def _records(results: list[Scores], layout: Layout) -> Iterator[dict[str, Any]]:
     """Yield what there is to say of each run and measure."""
     return (_record_of(scores, score, layout) for scores in results for score in scores.scores)
@@ -384,12 +378,17 @@ def lines_of(results: list[Scores], layout: Layout, style: str) -> Iterator[str]
     """Yield scores in a format of tables, or in one of another tool."""
     if style in _LINES:
         return _LINES[style](results, layout)
+
+    def whole() -> dict[str, Any]:
+        topics = {scores.run: _topics(scores) for scores in results if scores.notes is not None}
+        return {"results": list(_records(results, layout)), **({"topics": topics} if topics else {})}
+
     return lines(
         style,
         lambda: _parts(results, layout, style),
         lambda: _data(results, layout),
         lambda: _records(results, layout),
-        lambda: _whole(results, layout),
+        whole,
     )
 
 
@@ -480,17 +479,16 @@ def known_of_queries(scores: Scores, score: Score) -> dict[str, Any]:
     if scores.made_by is not None:
         known["judgements"] = scores.made_by.text
     if score.judged_by:
-        known["judged_by"] = {query: _by_what(found) for query, found in score.judged_by.items()}
+        from hashlib import sha256
+
+        # Opponents by their names, as these matter; nuggets as a digest.
+        known["judged_by"] = {
+            query: sorted(each)
+            if all(isinstance(one, str) for one in each)
+            else sha256(repr(sorted(map(repr, each))).encode()).hexdigest()[:16]
+            for query, each in score.judged_by.items()
+        }
     return known
-
-
-def _by_what(found: frozenset[Any]) -> list[str] | str:
-    """Return the opponents by their names, as these matter, and nuggets as a digest."""
-    from hashlib import sha256
-
-    if all(isinstance(each, str) for each in found):
-        return sorted(found)
-    return sha256(repr(sorted(map(repr, found))).encode()).hexdigest()[:16]
 
 
 def _topics(scores: Scores) -> dict[str, Any]:
@@ -575,7 +573,13 @@ def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred
         known["n"] = Marked(one.queries, note="*" * (is_starred and one.is_small))
         rows.append([known[column.name] for column in columns])
     few = is_starred and any(one.is_small for *_, one in found)
-    notes = [f"* fewer than {FEW} queries"] * few + (_said_of_slices(found) if is_read else [])
+    notes = [f"* fewer than {FEW} queries"] * few
+    if is_read:
+        # What the values rest on: a judge alone, words, or labels.
+        of_measure = {str(score.measure): (one.basis, one.corrected_from) for _, score, one in found}
+        corrected = said_of_corrected(of_measure)
+        notes += [f"{said}; 'judge' is what the judge alone says" for said in corrected]
+        notes += said_by_measure({name: basis for name, (basis, source) in of_measure.items() if not source})
     return Table(columns, rows, 3, notes=notes)
 
 
@@ -592,14 +596,6 @@ def _lines_of_slices(found: _Sliced, layout: Layout, with_run: bool) -> Iterator
         yield f"{head}{shown['measure']:<22}\t{visible(shown['slice'])}\t{numbers}"
 
 
-def _said_of_slices(found: _Sliced) -> list[str]:
-    """Say what the values rest on: a judge alone, words, or labels."""
-    of_measure = {str(score.measure): (one.basis, one.corrected_from) for _, score, one in found}
-    corrected = [f"{said}; 'judge' is what the judge alone says" for said in said_of_corrected(of_measure)]
-    alone = {name: basis for name, (basis, source) in of_measure.items() if not source}
-    return [*corrected, *said_by_measure(alone)]
-
-
 def checked_output(path: Path) -> Path:
     """Return the path, if its name says a format that can be written."""
     if path.suffix != ".parquet":
@@ -613,17 +609,15 @@ def write_scores(results: list[Scores], path: Path) -> None:
     """Write a row a run, measure and query, with the columns run, query_id, measure, value, signature."""
     from rageval.files.columnar import write_values
 
-    write_values(path, _columns_of(results))
-
-
-def _columns_of(results: list[Scores]) -> Iterator[dict[str, Sequence[Any]]]:
-    for scores in results:
-        for score in scores.scores:
-            rows = len(score.numbers)
-            yield {
-                "run": [scores.run] * rows,
-                "query_id": list(score.query_ids),
-                "measure": [str(score.measure)] * rows,
-                "value": list(map(float, score.numbers)),
-                "signature": [score.signature] * rows,
-            }
+    columns: Iterator[dict[str, Sequence[Any]]] = (
+        {
+            "run": [scores.run] * len(score.numbers),
+            "query_id": list(score.query_ids),
+            "measure": [str(score.measure)] * len(score.numbers),
+            "value": list(map(float, score.numbers)),
+            "signature": [score.signature] * len(score.numbers),
+        }
+        for scores in results
+        for score in scores.scores
+    )
+    write_values(path, columns)

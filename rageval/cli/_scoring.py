@@ -45,7 +45,16 @@ def subject_of(
         return _beside_people(_runs(inputs, measures, options, reading, again), options)
     answers = _beside_people(_answers(inputs, measures, options), options)
     # Of all that counts: people may have labelled more queries than were judged.
-    groups, weights = _groups(answers.queries, inputs.answers, options)
+    by, path = options.group_by, options.weights
+    if by is None and path is None:
+        return answers
+    groups = groups_of(by or _USUAL_TYPE, answers.queries, options.questions, inputs.answers)
+    weights = None
+    if path is not None:
+        from rageval.files.questions import read_weights
+        from rageval.scoring.scores import checked_weights
+
+        weights = checked_weights(read_weights(path), groups, str(path))
     answers.rules = replace(answers.rules, groups=groups, weights=weights)
     return answers
 
@@ -208,19 +217,6 @@ def _answers(inputs: Inputs, measures: list[Any], options: Scoring) -> Answers:
     beside = {"answers": options.answers, "nuggets": options.nuggets}
     table = read_judgements(inputs.answers, **beside, questions=options.questions)
     return Answers(measures_of_answers(measures), table, rules, beside)
-
-
-def _groups(queries: Sequence[str], sources: list[Any], options: Scoring) -> tuple[Any, Any]:
-    from rageval.files.questions import read_weights
-    from rageval.scoring.scores import checked_weights
-
-    by, path = options.group_by, options.weights
-    if by is None and path is None:
-        return None, None
-    groups = groups_of(by or _USUAL_TYPE, queries, options.questions, sources)
-    if path is None:
-        return groups, None
-    return groups, checked_weights(read_weights(path), groups, str(path))
 
 
 def said_of_sets(typed: Iterable[str], compat: str | None = None) -> Iterator[str]:

@@ -621,7 +621,13 @@ def _within(lines: Sequence[str]) -> Iterator[str]:
 
 def junit(report: GateReport) -> str:
     """Return a suite with a case for each measure and slice: a block is a failure, a doubt is skipped."""
-    cases = [_case(each) for each in report.decisions]
+    kinds = {"block": "failure", "inconclusive": "skipped", "informs": "skipped"}
+    cases = []
+    for each in report.decisions:
+        name = f"{each.measure} [{each.place}]" if each.field else each.measure
+        numbers = f"{each.difference:+.4f} [{each.low:+.4f}, {each.high:+.4f}], margin {each.margin:g}"
+        said = f"{each.verdict}: {numbers}" + (f"; {each.why}" if each.why else "")
+        cases.append((name, kinds.get(each.verdict, ""), said))
     cases += [("fail-under", "failure", text) for text in report.floors]
     return _suite(cases)
 
@@ -629,14 +635,6 @@ def junit(report: GateReport) -> str:
 def junit_of_error(message: str) -> str:
     """Return a suite with the one error."""
     return _suite([("gate", "error", message)])
-
-
-def _case(each: Decision) -> tuple[str, str, str]:
-    name = f"{each.measure} [{each.place}]" if each.field else each.measure
-    numbers = f"{each.difference:+.4f} [{each.low:+.4f}, {each.high:+.4f}], margin {each.margin:g}"
-    said = f"{each.verdict}: {numbers}" + (f"; {each.why}" if each.why else "")
-    kinds = {"block": "failure", "inconclusive": "skipped", "informs": "skipped"}
-    return name, kinds.get(each.verdict, ""), said
 
 
 def _suite(cases: Sequence[tuple[str, str, str]]) -> str:

@@ -323,7 +323,12 @@ def _lines(rubric: Rubric, material: Material, options: Options, failed: Counter
     from rageval.judges.votes import GRADED
 
     settings = settings_of(options)
-    _say_what_a_shard_may(settings)
+    # Shards know nothing of one another, so each keeps to its part of the limits.
+    cost, calls = settings.limits()
+    parts = [f"make {calls:,} of the {settings.max_calls:,} calls"] if calls is not None else []
+    parts += [f"spend ${cost:,.4g} of ${settings.max_cost:,.4g}"] if cost is not None else []
+    if settings.shard is not None and parts:
+        say(f"shard {settings.shard} may {' and '.join(parts)}")
     texts = {query: question.text for query, question in material.questions.items()}
     if rubric.file.unit in UNITS:
         judge = _only(options.judges, "the nuggets of a question are written")
@@ -347,15 +352,6 @@ def _lines(rubric: Rubric, material: Material, options: Options, failed: Counter
         yield from write_nuggets(material.rated(judgements), texts)
     else:
         yield from map(judgement_line, judgements)
-
-
-def _say_what_a_shard_may(settings: Settings) -> None:
-    """Shards know nothing of one another, so each keeps to its part of the limits."""
-    cost, calls = settings.limits()
-    parts = [f"make {calls:,} of the {settings.max_calls:,} calls"] if calls is not None else []
-    parts += [f"spend ${cost:,.4g} of ${settings.max_cost:,.4g}"] if cost is not None else []
-    if settings.shard is not None and parts:
-        say(f"shard {settings.shard} may {' and '.join(parts)}")
 
 
 def _only(judges: tuple[str, ...], work: str) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rageval.pages.gathering import Beside, Report
 
 _SHOW = "show"
-_TEXTS, _ALL = 50, "all"
+_ALL = "all"
 _TYPED = "rageval.pages.typed"
 
 
@@ -215,10 +215,11 @@ def _of_earlier(earlier: list[str], inputs: Inputs, options: Options) -> Report:
 def _beside(options: Options, queries: list[str], sources: list[Any]) -> Beside:
     from rageval.cli._inputs import slices_of
     from rageval.cli._scoring import settings_of_claims
+    from rageval.pages.evidence import TEXTS
     from rageval.pages.gathering import Beside
 
     groups = slices_of(options.by, queries, options.questions, sources)
-    texts = _TEXTS if options.texts is None else options.texts
+    texts = TEXTS if options.texts is None else options.texts
     return Beside(
         title=options.title,
         groups=groups,
