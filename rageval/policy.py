@@ -104,7 +104,15 @@ class Policy(NamedTuple):
         if key in READS:
             return from_here(os.fspath(beside(named)))
         if key in READS_OR_WORDS:
-            return self._file_or_word(named)
+            path = from_here(os.fspath(beside(named)))
+            if os.path.lexists(path):
+                return path
+            # The word would be taken for a file that the policy does not name.
+            if os.path.lexists(value):
+                raise InputError(
+                    f"{visible(named.where)}: {named}: is not in the folder of the policy, but in"
+                    " this one; expected a name that goes by the folder of the policy"
+                )
         if key == "judge":
             # By its name, at its provider's own address.
             if "@" in value or "://" in value:
@@ -116,19 +124,6 @@ class Policy(NamedTuple):
                 inner = NamedInFile(value.removeprefix(_FROZEN), named.file, named.where)
                 return _FROZEN + from_here(os.fspath(beside(inner)))
         return value
-
-    def _file_or_word(self, named: NamedInFile) -> str:
-        """Return the path of a file that is there, else the word as it is."""
-        path = from_here(os.fspath(beside(named)))
-        if os.path.lexists(path):
-            return path
-        # The word would be taken for a file that the policy does not name.
-        if os.path.lexists(named.name):
-            raise InputError(
-                f"{visible(named.where)}: {named}: is not in the folder of the policy, but in"
-                " this one; expected a name that goes by the folder of the policy"
-            )
-        return named.name
 
 
 def find_policy(folder: str | os.PathLike[str] | None = None) -> Policy:

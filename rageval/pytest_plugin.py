@@ -160,7 +160,14 @@ def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> 
             f"{policy.path}: [gate]: {key}: is for the command, and not for a test in Python"
         )
     if "fail_under" in settled:
-        settled["fail_under"] = _floors(settled["fail_under"], policy)
+        floors = settled["fail_under"]  # texts MEASURE=VALUE
+        pairs = [str(text).rpartition("=") for text in (floors if isinstance(floors, list) else [floors])]
+        try:
+            settled["fail_under"] = {name: float(value) for name, _, value in pairs}
+        except ValueError:
+            raise pytest.UsageError(
+                f"{policy.path}: [gate]: fail-under: expected MEASURE=VALUE, found {floors!r:.80}"
+            ) from None
     options = {**settled, **said, **({} if measures is None else {"measures": measures})}
     for name in ("measures", "baseline", "margin"):
         if name not in options:
@@ -168,17 +175,6 @@ def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> 
                 f"rageval.gate: expected {name}, in the test or in rageval.toml under [gate]"
             )
     return options
-
-
-def _floors(said: Any, policy: Policy) -> dict[str, float]:
-    """Return {measure: limit} out of texts MEASURE=VALUE."""
-    pairs = [str(text).rpartition("=") for text in (said if isinstance(said, list) else [said])]
-    try:
-        return {name: float(value) for name, _, value in pairs}
-    except ValueError:
-        raise pytest.UsageError(
-            f"{policy.path}: [gate]: fail-under: expected MEASURE=VALUE, found {said!r:.80}"
-        ) from None
 
 
 def _inconclusive(config: pytest.Config, table: str) -> None:

@@ -393,6 +393,9 @@ class Comparing(Scoring):
     seed: opt.Seed = 20130
 
 
+YES_OR_NO: Mapping[str | None, bool | None] = {None: None, "yes": True, "no": False}  # as in Python
+
+
 def checked_plot(plot: Path | None, size: str | None) -> Path | None:
     """Return where --plot shall be, before an hour of scoring; refuse names and sizes no figure can have."""
     if plot is None:

@@ -75,6 +75,11 @@ def style_of(typed: str | None, otherwise: str) -> str:
     return typed or ("table" if on_terminal() else otherwise)
 
 
+def places_of(typed: int | None, usual: int = 4) -> int:
+    """Return how many decimal places are printed."""
+    return usual if typed is None else typed
+
+
 def deliver(lines: Iterable[str], output: Path | None) -> None:
     """Print lines, or write them to a file."""
     if output is None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval.cli._inputs import Inputs, groups_of, judgements, run_sources
+from rageval.cli._options import YES_OR_NO
 from rageval.errors import NothingJudged, UsageError
 from rageval.files.trec import Reading
 from rageval.measures.base import LOWER
@@ -126,7 +127,7 @@ def _runs(inputs: Inputs, measures: list[Any], options: Scoring, reading: Readin
     if options.compat in COMPAT_OF_ANSWERS or options.answers or options.weights:
         names = " and ".join(f"--compat {name}" for name in COMPAT_OF_ANSWERS)
         raise UsageError(f"{names}, --answers and --weights are about judged answers (JSON lines)")
-    named = {None: None, "yes": True, "no": False}[options.nuggets_in_qrels]
+    named = YES_OR_NO[options.nuggets_in_qrels]
     # These look at judgements of any grade, so that none may be left out when reading.
     everything = options.judged_only or options.bounds or bool(options.provider) or named is False
     floor = lowest_grade(measures, options.rel, everything)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 
 from rageval import options as opt
-from rageval.cli._options import Command, FileOrId, takes_options
+from rageval.cli._options import YES_OR_NO, Command, FileOrId, takes_options
 from rageval.cli._output import end_if_biased, print_lines, style_of
 from rageval.errors import UsageError
 from rageval.table import BRIEF, PEOPLE_READ, Column, Prose, Table, lines
@@ -115,7 +115,7 @@ def agree(
 
         given = [answer for answer in read_answers(answers) if not answer.error]
         lengths = {(each.query_id, each.run_id): float(len(each.text.split())) for each in given}
-    named = {None: None, "yes": True, "no": False}[nuggets_in_qrels]
+    named = YES_OR_NO[nuggets_in_qrels]
     people, mine = read_people(gold, named), read(judged, named)
     # Several annotators are gold as a majority; how far they agree says how good gold is.
     theirs, among = together(people), between(people, near_misses)

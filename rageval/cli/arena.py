@@ -129,7 +129,13 @@ def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: s
         # Those that are not in every list last, and after them those without points.
         rows = sorted(points.items(), key=lambda item: (item[1][1] == 0, item[0] in few, -item[1][0]))
         standing = [[name, value, queries] for name, (value, queries) in rows]
-        return _with_corrected(_table(["rank_score"], ["queries"], standing), _corrected_points(positions))
+        of_judges: dict[str, list[float]] = {}
+        for each in positions:
+            for system, corrected in each.corrected.items():
+                of_judges.setdefault(system, []).append(corrected)
+        # The mean of what the judges' points come to without the place shown.
+        means = {system: math.fsum(values) / len(values) for system, values in of_judges.items()}
+        return _with_corrected(_table(["rank_score"], ["queries"], standing), means)
     found = strengths(games(grades))
     if grades.stopped:  # at a claim: an interval would be another
         found = [replace(each, low=math.nan, high=math.nan) for each in found]
@@ -182,15 +188,6 @@ def _with_basis(table: Table, basis: str, source: str) -> Table:
     else:
         notes = [each.replace(": strength", "", 1) for each in said_of_bases({"strength": basis})]
     return table._replace(columns=columns, rows=rows, notes=notes)
-
-
-def _corrected_points(positions: Sequence[Positions]) -> dict[str, float]:
-    """Corrected points by system, the mean of the judges'."""
-    found: dict[str, list[float]] = {}
-    for each in positions:
-        for system, points in each.corrected.items():
-            found.setdefault(system, []).append(points)
-    return {system: math.fsum(points) / len(points) for system, points in found.items()}
 
 
 def _points(grades: JudgementTable, invalid: str) -> dict[str, Score]:

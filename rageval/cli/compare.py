@@ -18,7 +18,7 @@ from rageval.cli._options import (
     reading_of,
     takes_options,
 )
-from rageval.cli._output import print_lines, say, style_of
+from rageval.cli._output import places_of, print_lines, say, style_of
 from rageval.errors import UsageError
 from rageval.table import FORMATS, lines, records_of
 
@@ -133,7 +133,7 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     found = replace(found, remarks=list(dict.fromkeys([*found.remarks, *remarks])))
     if plot is not None:
         save(figure_of_comparison(found, results, options.size), plot)
-    places = options.places if options.places is not None else 4
+    places = places_of(options.places)
     if style == "latex":
         print_lines(latex_of(found, options.caption, options.label, options.show or "", places))
     elif style == "cite":

@@ -470,36 +470,26 @@ def _without_version(name: str) -> str:
 
 def _judged_again(side: GateSide, report: GateReport, options: Options) -> list[str]:
     """Return what should be said of a judge that is asked about some of the candidate's answers once more."""
-    from random import Random
-
-    queries = sorted(side.same)
-    picked = Random(options.seed).sample(queries, min(options.aa or 0, len(queries)))
-    scores = _again(side.scores.run, set(picked), [str(name) for name in side.scores], options)
-    return [
-        _said(name, side.scores[name].by_query, scores[name].by_query, picked, report) for name in side.scores
-    ]
-
-
-def _again(run: str, picked: set[str], measures: Sequence[str], options: Options) -> Any:
-    """Judge the answers as a repetition, whose replies stand in the store beside those of the first time."""
     import json
     import warnings
+    from random import Random
 
     from rageval.files.answers import read_answers, write_answers
     from rageval.verbs import judge
 
-    answers = [
-        answer
-        for source in options.answers
-        for answer in read_answers(source)
-        if answer.run_id == run and answer.query_id in picked
-    ]
+    run, names = side.scores.run, [str(name) for name in side.scores]
+    queries = sorted(side.same)
+    picked = Random(options.seed).sample(queries, min(options.aa or 0, len(queries)))
+    asked = {(run, query) for query in picked}
+    every = (answer for source in options.answers for answer in read_answers(source))
+    answers = [answer for answer in every if (answer.run_id, answer.query_id) in asked]
     if not answers:
         raise UsageError(f"--aa: --answers holds none of {visible(run)}'s answers that were judged")
     rows = [json.loads(line) for line in write_answers(answers, "plain")]
     with warnings.catch_warnings():
         # That not all questions are judged again is meant.
         warnings.simplefilter("ignore", UserWarning)
+        # A repetition: its replies stand in the store beside those of the first time.
         judged = judge(
             options.rubric or "",
             rows,
@@ -513,17 +503,21 @@ def _again(run: str, picked: set[str], measures: Sequence[str], options: Options
             repetition=1,
             quiet=True,
         )
-    return judged.score(measures, on_missing="skip")[run]
+    scores = judged.score(names, on_missing="skip")[run]
+    return [
+        _said(name, side.scores[name].by_query, scores[name].by_query, picked, report) for name in side.scores
+    ]
 
 
 def _said(
     name: str, before: dict[str, float], now: dict[str, float], picked: Sequence[str], report: GateReport
 ) -> str:
+    import math
+
+    # NaN is unequal to itself: what has no value at one of the times says nothing.
     both = [(before[q], now[q]) for q in picked if q in now and now[q] == now[q] and before[q] == before[q]]
     if not both:
         return f"A/A: {name}: nothing was judged again"
-    import math
-
     flips = sum(abs(one - other) > 1e-12 for one, other in both)
     share = f"{flips:,} of {len(both):,} unchanged answers are judged otherwise ({flips / len(both):.0%})"
     said = f"A/A: {name}: {share}"

@@ -123,8 +123,7 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
         files["manifest.json"] = lambda: manifest(log, logs, settings)
         _write_all(files, options.output, logs)
         click.echo("\n".join(_summary(log, counts_of(log))), err=True)
-    for remark in log.remarks:
-        say(f"{visible(remark)}")
+    say(*map(visible, log.remarks))
     # How answers that nobody judged become a number, where there are right answers for it.
     is_written = options.output and not options.only and not options.dry_run
     has_gold = any(question.gold for question in log.questions)

@@ -376,26 +376,21 @@ def _judgements(
     said = said_by_all(judges, rubric, material, settings, budget)
     if rubric.file.unfenced:
         # Said every time: numbers by such a rubric look like any other.
-        say(_unfenced(rubric, said))
+        rates = [rate for row in said for rate in row.get("canaries", {}).values()]
+        best, shown = sum(rate[0] for rate in rates), sum(rate[1] for rate in rates)
+        tried = (
+            f"{best:,} of {shown:,} verdicts on attacks were the best there is"
+            if shown
+            else "no attack was tried"
+        )
+        departs = "".join(f"; {departure}" for departure in rubric.file.departures)
+        say(f"{visible(rubric.name)} is unfenced, as its source is; of attacks on it, {tried}{departs}")
     groups = disagreements(said)
     if groups:
         say(f"the judges differ on {len(groups):,} of what they judged")
     if listed is not None:
         deliver((judgement_line(one) for group in groups for one in group), listed)
     return list(vote_of(said, rubric, settings))
-
-
-def _unfenced(rubric: Rubric, said: list[dict[str, Any]]) -> str:
-    """Return what is to be known of verdicts that a prompt without a fence got."""
-    rates = [rate for row in said for rate in row.get("canaries", {}).values()]
-    best, shown = sum(rate[0] for rate in rates), sum(rate[1] for rate in rates)
-    tried = (
-        f"{best:,} of {shown:,} verdicts on attacks were the best there is"
-        if shown
-        else "no attack was tried"
-    )
-    departs = "".join(f"; {departure}" for departure in rubric.file.departures)
-    return f"{visible(rubric.name)} is unfenced, as its source is; of attacks on it, {tried}{departs}"
 
 
 # --until: judging that ends when a claim is decided, and what it would take to.

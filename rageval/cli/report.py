@@ -123,11 +123,11 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
         raise UsageError(f"--format is of rageval report {_SHOW}; a page is always HTML, and goes to -o FILE")
     if options.output is None:
         raise UsageError("expected -o FILE.html, a place for the page")
-    from rageval.cli._output import write_page
+    from rageval.cli._output import places_of, write_page
     from rageval.pages.page import page_of_others
 
     found = _gathered(words, options, ctx.meta[_TYPED])
-    page = page_of_others(found, options.places if options.places is not None else 4)
+    page = page_of_others(found, places_of(options.places))
     kept = ""
     traces = found.get("traces")
     if traces and len(traces["queries"]) < traces["of"]:
@@ -252,14 +252,14 @@ def _roles(inputs: Inputs, earlier: list[str], options: Options) -> Iterator[tup
 
 
 def _show(words: tuple[str, ...], options: Options) -> None:
-    from rageval.cli._output import print_lines, style_of
+    from rageval.cli._output import places_of, print_lines, style_of
     from rageval.pages.page import read_report
     from rageval.table import NUMBER, Column, Table, lines
 
     if len(words) != 1:
         raise UsageError(f"expected one page that rageval report wrote, found {len(words)}")
     found = read_report(words[0])
-    places = options.places if options.places is not None else 4
+    places = places_of(options.places)
     cells = {(cell["run"], cell["measure"]): cell["value"] for cell in found["cells"]}
     columns = [Column("run"), *(Column(name, NUMBER, places, none="-") for name in found["measures"])]
     rows = [[run, *(cells.get((run, name)) for name in found["measures"])] for run in found["runs"]]

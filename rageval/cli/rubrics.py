@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -57,7 +56,13 @@ def rubrics(ctx: click.Context, /) -> None:
     rageval rubrics import qrel_zeroshot_bing.yaml --as umbrela -o umbrela.toml
     """
     if ctx.invoked_subcommand is None:
-        print_lines(_listed())
+        from rageval.judges.rubric import rubric_names, rubric_text
+        from rageval.plugins import plugin_names
+
+        # What a rubric is for stands in the first line of its file.
+        rows = [[name, rubric_text(name).partition("\n")[0].removeprefix("# ")] for name in rubric_names()]
+        rows += [[visible(name), "of another package"] for name in plugin_names("rubrics")]
+        print_lines(columns(rows))
 
 
 @rubrics.command("show")
@@ -124,12 +129,3 @@ def _import(files: tuple[str, ...], options: Options) -> None:
     ):
         name, place = visible(os.path.basename(tokenizer)), visible(str(options.output))
         say(f"copy {name} into the folder of {place}: a rubric names files there")
-
-
-def _listed() -> Iterator[str]:
-    from rageval.judges.rubric import rubric_names, rubric_text
-    from rageval.plugins import plugin_names
-
-    rows = [[name, rubric_text(name).partition("\n")[0].removeprefix("# ")] for name in rubric_names()]
-    rows += [[visible(name), "of another package"] for name in plugin_names("rubrics")]
-    yield from columns(rows)

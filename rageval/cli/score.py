@@ -145,7 +145,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     if options.output:
         _output.write_scores(results, options.output)
     passed = not wanted or _passed(results, wanted, len(queries))
-    places = options.places if options.places is not None else (6 if style == "ndeval" else 4)
+    places = _output.places_of(options.places, 6 if style == "ndeval" else 4)
     shown = options.by_query, not options.no_summary
     layout = _output.Layout(places, *shown, options.caption, options.label)
     lines: Iterable[str]

@@ -118,7 +118,7 @@ def track(folder: Path, options: Options) -> None:
     )
     found = organise(
         plan,
-        lambda line: say(f"{visible(line)}"),
+        lambda line: say(visible(line)),
         # What is not valid is worth knowing whatever comes of the rest.
         lambda submissions: print_lines(_table_of_files(submissions)),
     )

@@ -84,8 +84,7 @@ def validate(ctx: click.Context, /, files: tuple[str, ...], options: Options) ->
         except InputError as error:
             if len(files) == 1:
                 raise
-            for line in str(error).splitlines():
-                say(f"{visible(line)}")
+            say(*map(visible, str(error).splitlines()))
             codes.append(WRONG)
     if len(codes) > 1:
         print_lines([f"{codes.count(0):,} of {len(codes):,} files have no errors"])
