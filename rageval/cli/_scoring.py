@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval.cli._inputs import Inputs, groups_of, judgements, run_sources
-from rageval.cli._options import YES_OR_NO
+from rageval.cli._options import YES_OR_NO, reading_of
 from rageval.errors import NothingJudged, UsageError
-from rageval.files.trec import Reading
 from rageval.measures.base import LOWER
 from rageval.measures.parsing import SETS
 from rageval.options import settings_from
 from rageval.scoring.evaluation import Evaluator, Runs, lowest_grade
-from rageval.scoring.rules import COMPAT_OF_ANSWERS, Rules
+from rageval.scoring.rules import COMPAT_OF_ANSWERS, NAMES, RUNS, Rules
 from rageval.scoring.scores import Scores
 from rageval.scoring.sources import RunSource
 from rageval.text import visible
@@ -29,21 +28,15 @@ if TYPE_CHECKING:
 
 _Subject = TypeVar("_Subject", bound="Subject")
 _BY_NAME = "run"  # of --sort
-_RULES = (
-    *("ties", "depth", "judged_only", "intersection", "complete", "zero_rel"),
-    *("rel", "compat", "provider", "bounds", "intent_weights"),
-)
 
 
-def subject_of(
-    inputs: Inputs, measures: list[Any], options: Scoring, reading: Reading, again: bool = True
-) -> Subject:
+def subject_of(inputs: Inputs, measures: list[Any], options: Scoring, again: bool = True) -> Subject:
     """Return what was named, runs or judged answers, beside what people said of it (--gold).
 
     Where it is looked at `again`, as whatever compares does, streams are kept.
     """
     if not inputs.answers:
-        return _beside_people(_runs(inputs, measures, options, reading, again), options)
+        return _beside_people(_runs(inputs, measures, options, again), options)
     answers = _beside_people(_answers(inputs, measures, options), options)
     # Of all that counts: people may have labelled more queries than were judged.
     by, path = options.group_by, options.weights
@@ -118,7 +111,7 @@ def refuse(reasons: Sequence[str]) -> None:
         raise NothingJudged("\n".join(reasons))
 
 
-def _runs(inputs: Inputs, measures: list[Any], options: Scoring, reading: Reading, again: bool) -> Runs:
+def _runs(inputs: Inputs, measures: list[Any], options: Scoring, again: bool) -> Runs:
     """Return runs, not read yet, and their judgements; refuse options that are about judged answers."""
     if options.nuggets:
         raise UsageError("--nuggets is about judged answers (JSON lines); leave it out for runs")
@@ -131,11 +124,12 @@ def _runs(inputs: Inputs, measures: list[Any], options: Scoring, reading: Readin
     # These look at judgements of any grade, so that none may be left out when reading.
     everything = options.judged_only or options.bounds or bool(options.provider) or named is False
     floor = lowest_grade(measures, options.rel, everything)
+    reading = reading_of(options.comments)
     qrels = judgements(inputs, reading, floor, options)
     groups = None
     if options.group_by:
         groups = groups_of(options.group_by, qrels.query_ids, options.questions, inputs.datasets)
-    rules = {name: value for name in _RULES if (value := getattr(options, name)) is not None}
+    rules = {name: value for name in NAMES[RUNS] if (value := getattr(options, name, None)) is not None}
     # The evaluator would warn by itself; here the run is refused with all others, in one message.
     rules |= {"nuggets_in_qrels": named, "nothing_judged": "zero"}
     evaluator = Evaluator(measures, qrels, groups=groups, **rules)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -24,6 +25,7 @@ from rageval.table import FORMATS, lines, records_of
 
 if TYPE_CHECKING:
     from rageval.comparison import Comparison, Pair
+    from rageval.scoring.scores import Scores
 
 
 _FORMATS = (*FORMATS, "cite")
@@ -100,10 +102,8 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     from rageval.comparison.comparing import compared
     from rageval.comparison.plots import figure_of_comparison, save
     from rageval.comparison.sensitivity import sensitivity
-    from rageval.comparison.tables import ByQuery, latex_of, lines_of, parts_of
 
-    reading = reading_of(options.comments)
-    inputs = sorted_out(words, reading)
+    inputs = sorted_out(words, reading_of(options.comments))
     refuse_idle_for(bool(inputs.answers))
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
@@ -116,7 +116,7 @@ def compare(words: tuple[str, ...], options: Options) -> None:
             "--by-query shows the judge's values of each query, and --gold corrects means; leave one out"
         )
     plot = checked_plot(options.plot, options.size)
-    subject = subject_of(inputs, measures, options, reading)
+    subject = subject_of(inputs, measures, options)
     refuse_bounds_of_spans(subject)
     settings = settings_of_claims(options, list(subject.queries), inputs.telling)
     results, remarks, refused = systems = scored(subject, options.baseline, least=2)
@@ -133,25 +133,30 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     found = replace(found, remarks=list(dict.fromkeys([*found.remarks, *remarks])))
     if plot is not None:
         save(figure_of_comparison(found, results, options.size), plot)
+    if style == "cite":
+        print_lines([str(cite(found, ids_of_datasets(inputs, options)))])
+    else:
+        print_lines(_shown(found, results, style, options))
+    refuse(refused)
+
+
+def _shown(found: Comparison, results: list[Scores], style: str, options: Options) -> Iterable[str]:
+    """Return the lines of a comparison in a format, with the values of every query where -q asks for them."""
+    from rageval.comparison.tables import ByQuery, latex_of, lines_of, parts_of
+
     places = places_of(options.places)
     if style == "latex":
-        print_lines(latex_of(found, options.caption, options.label, options.show or "", places))
-    elif style == "cite":
-        print_lines([str(cite(found, ids_of_datasets(inputs, options)))])
-    elif options.by_query:
-        values = ByQuery(found, results)
-        print_lines(
-            lines(
-                style,
-                lambda: [*parts_of(found, places), *values.parts(places)],
-                # In rows the values of each query stand alone, as their columns are others.
-                lambda: values.data(places),
-                record=lambda: found.as_dict() | {"by_query": list(records_of(values.data()))},
-            )
-        )
-    else:
-        print_lines(lines_of(found, style, places))
-    refuse(refused)
+        return latex_of(found, options.caption, options.label, options.show or "", places)
+    if not options.by_query:
+        return lines_of(found, style, places)
+    values = ByQuery(found, results)
+    return lines(
+        style,
+        lambda: [*parts_of(found, places), *values.parts(places)],
+        # In rows the values of each query stand alone, as their columns are others.
+        lambda: values.data(places),
+        record=lambda: found.as_dict() | {"by_query": list(records_of(values.data()))},
+    )
 
 
 def _in_order(found: Comparison, runs: list[str], wanted: str) -> Comparison:

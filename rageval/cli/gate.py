@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from rageval.cli._inputs import Inputs
     from rageval.comparison.gate_results import Decision, GateReport, GateSide
-    from rageval.files.trec import Reading
 
 _Value = TypeVar("_Value")
 _ALSO = {"measures": "measure"}  # what may be said several times is called so in a list
@@ -246,17 +245,16 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
     """Return the exit code, with everything said and written."""
     from rageval.cli._inputs import sorted_out
 
-    reading = reading_of(options.comments)
     if not options.save_baseline:
         baseline = _required(options.baseline, "baseline", "the file that --save-baseline wrote")
         if not os.path.isfile(baseline):
             return _without_baseline(baseline, options)
         _required(options.margin, "margin", "how much worse is good enough")
-    inputs = sorted_out(words, reading)
+    inputs = sorted_out(words, reading_of(options.comments))
     refuse_idle_for(bool(inputs.answers))
     if options.aa:
         _refuse_unasked(options, inputs)
-    candidate = _candidate(inputs, options, reading)
+    candidate = _candidate(inputs, options)
     if options.save_baseline:
         say(*candidate.remarks)
         _save(candidate.side, options.save_baseline)
@@ -296,7 +294,7 @@ class _Gated(NamedTuple):
     remarks: list[str]
 
 
-def _candidate(inputs: Inputs, options: Options, reading: Reading) -> _Gated:
+def _candidate(inputs: Inputs, options: Options) -> _Gated:
     """Score the candidate; refuse several, and judgements by others than the judge who is named."""
     from rageval.cli._inputs import groups_of, named_measures, slices_of
     from rageval.cli._scoring import scored, subject_of
@@ -308,7 +306,7 @@ def _candidate(inputs: Inputs, options: Options, reading: Reading) -> _Gated:
     options = replace(options, on_missing="skip" if inputs.answers else "error")
     if options.system and not inputs.answers:
         raise UsageError("--system is about judged answers; expected one run")
-    subject = subject_of(inputs, measures, options, reading)
+    subject = subject_of(inputs, measures, options)
     if isinstance(subject, Runs) and len(subject.runs) != 1:
         raise UsageError(f"expected one run, the candidate, found {len(subject.runs)}")
     results, remarks, _ = scored(subject)

@@ -17,7 +17,6 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
-    from rageval.files.trec import Reading
     from rageval.pages.gathering import Beside, Report
 
 _SHOW = "show"
@@ -139,7 +138,7 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
 
 def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) -> Report:
     """Return the report, with where it comes from."""
-    from rageval.cli._inputs import named_measures, sorted_out
+    from rageval.cli._inputs import sorted_out
     from rageval.files.kinds import told
     from rageval.pages.gathering import provenance
     from rageval.pages.page import require_engine
@@ -155,7 +154,7 @@ def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) ->
         found = _of_earlier(earlier, inputs, options)
     else:
         _refuse_texts(options, of_answers=bool(inputs.answers))
-        found = _of_systems(inputs, named_measures(options, inputs), options, reading)
+        found = _of_systems(inputs, options)
     made = provenance(["rageval", "report", *typed], roles)
     # What the earlier result itself was made from.
     kept = found.get("provenance", {}).get("inputs", [])
@@ -169,7 +168,8 @@ def _refuse_texts(options: Options, of_answers: bool) -> None:
         raise UsageError(f"{', '.join(given)}: texts are those of judged answers, which are not here")
 
 
-def _of_systems(inputs: Inputs, measures: list[Any], options: Options, reading: Reading) -> Report:
+def _of_systems(inputs: Inputs, options: Options) -> Report:
+    from rageval.cli._inputs import named_measures
     from rageval.cli._scoring import (
         refuse_bounds_of_labels,
         refuse_bounds_of_spans,
@@ -180,10 +180,11 @@ def _of_systems(inputs: Inputs, measures: list[Any], options: Options, reading: 
     from rageval.pages.gathering import report_of
     from rageval.scoring.evaluation import Runs
 
+    measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
     # Of runs, nuggets are texts for the page alone.
     own = options if inputs.answers else replace(options, nuggets=None)
-    subject = subject_of(inputs, measures, own, reading)
+    subject = subject_of(inputs, measures, own)
     refuse_bounds_of_spans(subject)
     queries = list(subject.queries)
     extra = _beside(options, queries, inputs.telling)
