@@ -9,7 +9,7 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
-from rageval.cli._output import say
+from rageval.cli._output import deliver, say
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,6 @@ def project(spans: str, options: Options) -> None:
     rageval project spans.jsonl --chunks new.jsonl --sources docs --overlap whole -o qrels.nugget
     """
     from rageval.files.trec import qrel_lines
-    from rageval.files.writing import whole_file
     from rageval.spans import project as projected
 
     rules: dict[str, Any] = {"overlap": options.overlap, "stale": options.stale}
@@ -46,6 +45,4 @@ def project(spans: str, options: Options) -> None:
     if found.spans is not None:
         found.spans.refuse_open("a file of judgements cannot say so:")
         say(*found.spans.remarks())
-    with whole_file(options.output) as stream:
-        for line in qrel_lines(found):
-            stream.write(f"{line}\n".encode())
+    deliver(qrel_lines(found), options.output)
