@@ -17,7 +17,7 @@ from typing import Any
 
 from rageval.errors import MeasureError, MissingPackage, NothingJudged
 from rageval.measures import builtin
-from rageval.measures.base import Measure, Parameter
+from rageval.measures.base import Measure
 from rageval.measures.ranking import Ranking
 from rageval.scoring.evaluation import evaluate
 from rageval.scoring.qrels import Qrels
@@ -114,11 +114,10 @@ def _values(measure: Measure, qrels: Any, run: Any) -> Iterator[tuple[str, float
 
 def _parameters(measure: Measure, info: Any) -> dict[str, Any]:
     """Return our parameters as ir_measures describes its own."""
-    cutoff = {"k": info(dtype=int, desc="ranking cutoff threshold")} if measure.takes_k else {}
-    return cutoff | {name: _parameter(measure.declared[name], info) for name in measure.arguments}
-
-
-def _parameter(ours: Parameter, info: Any) -> Any:
-    kinds = (int, float) if ours.kind is float else ours.kind
-    choices = {"choices": ours.choices} if ours.choices else {}
-    return info(dtype=kinds, default=ours.default, **choices)
+    found = {"k": info(dtype=int, desc="ranking cutoff threshold")} if measure.takes_k else {}
+    for name in measure.arguments:
+        ours = measure.declared[name]
+        kinds = (int, float) if ours.kind is float else ours.kind
+        choices = {"choices": ours.choices} if ours.choices else {}
+        found[name] = info(dtype=kinds, default=ours.default, **choices)
+    return found

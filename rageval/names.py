@@ -122,6 +122,7 @@ def _cuts() -> Iterator[tuple[str, Callable[[str], str]]]:
 
 
 def _without_letters(name: str) -> str:
+    """Return the number behind letters; any other name as it is."""
     from string import ascii_letters
 
     number = name.lstrip(ascii_letters)

@@ -67,8 +67,12 @@ class Policy(NamedTuple):
                 raise InputError(
                     f"{visible(self.path)}: {self.title(*names[:at])}: expected a table, found {found!r:.80}"
                 )
-        if known is not None:
-            self._refuse_unknown(found, known, self.title(*names))
+        for key in found:
+            if known is not None and key not in known:
+                hint = suggestion(key, known) or f"; expected some of {', '.join(sorted(known))}"
+                raise InputError(
+                    f"{visible(self.path)}: {self.title(*names)}: unknown key {visible(key)!r}{hint}"
+                )
         return dict(found)
 
     def title(self, *names: str) -> str:
@@ -100,41 +104,26 @@ class Policy(NamedTuple):
         if key in READS:
             return from_here(os.fspath(beside(named)))
         if key in READS_OR_WORDS:
-            return self._file_or_word(named)
+            path = from_here(os.fspath(beside(named)))
+            if os.path.lexists(path):
+                return path
+            # The word would be taken for a file that the policy does not name.
+            if os.path.lexists(value):
+                raise InputError(
+                    f"{visible(named.where)}: {named}: is not in the folder of the policy, but in"
+                    " this one; expected a name that goes by the folder of the policy"
+                )
         if key == "judge":
-            return self._judge(named)
+            # By its name, at its provider's own address.
+            if "@" in value or "://" in value:
+                raise InputError(
+                    f"{visible(named.where)}: {named}: a policy cannot say to which address a key"
+                    " and the answers go; take it out, and type --judge"
+                )
+            if value.startswith(_FROZEN):
+                inner = NamedInFile(value.removeprefix(_FROZEN), named.file, named.where)
+                return _FROZEN + from_here(os.fspath(beside(inner)))
         return value
-
-    def _file_or_word(self, named: NamedInFile) -> str:
-        """Return the path of a file that is there, else the word as it is."""
-        path = from_here(os.fspath(beside(named)))
-        if os.path.lexists(path):
-            return path
-        # The word would be taken for a file that the policy does not name.
-        if os.path.lexists(named.name):
-            raise InputError(
-                f"{visible(named.where)}: {named}: is not in the folder of the policy, but in"
-                " this one; expected a name that goes by the folder of the policy"
-            )
-        return named.name
-
-    def _judge(self, named: NamedInFile) -> str:
-        """Return a judge: by its name, at its provider's own address."""
-        if "@" in named.name or "://" in named.name:
-            raise InputError(
-                f"{visible(named.where)}: {named}: a policy cannot say to which address a key"
-                " and the answers go; take it out, and type --judge"
-            )
-        if named.name.startswith(_FROZEN):
-            inner = NamedInFile(named.name.removeprefix(_FROZEN), named.file, named.where)
-            return _FROZEN + from_here(os.fspath(beside(inner)))
-        return named.name
-
-    def _refuse_unknown(self, found: Mapping[str, Any], known: Collection[str], title: str) -> None:
-        for key in found:
-            if key not in known:
-                hint = suggestion(key, known) or f"; expected some of {', '.join(sorted(known))}"
-                raise InputError(f"{visible(self.path)}: {title}: unknown key {visible(key)!r}{hint}")
 
 
 def find_policy(folder: str | os.PathLike[str] | None = None) -> Policy:
@@ -195,7 +184,13 @@ def read_policy(path: str) -> Policy | None:
     """Return the policy in a file; None if it is not there, or is a `pyproject.toml` that has none."""
     if not os.path.isfile(path):
         return None
-    tables = _read(path)
+    import tomllib
+
+    content = read_whole(path, "a policy", _LARGEST)
+    try:
+        tables: Any = tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # of TOML, and of UTF-8
+        raise InputError(f"{visible(path)}: is no TOML: {visible(str(error))[:200]}") from error
     if os.path.basename(path) == _NAMES[1]:
         tool = tables.get("tool", {})
         tables = tool.get("rageval") if isinstance(tool, dict) else None
@@ -204,13 +199,3 @@ def read_policy(path: str) -> Policy | None:
     policy = Policy(path, tables if isinstance(tables, dict) else {"": tables})
     policy.section(known=_SECTIONS)
     return policy
-
-
-def _read(path: str) -> Any:
-    import tomllib
-
-    content = read_whole(path, "a policy", _LARGEST)
-    try:
-        return tomllib.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError) as error:  # of TOML, and of UTF-8
-        raise InputError(f"{visible(path)}: is no TOML: {visible(str(error))[:200]}") from error

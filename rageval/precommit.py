@@ -20,7 +20,14 @@ def main(words: Sequence[str]) -> int:
     if not words or words[0] not in checks:
         print("usage: rageval-hook validate|baseline FILE...", file=sys.stderr)
         return WRONG
-    faults = [fault for path in words[1:] for fault in _faults(checks[words[0]], path)]
+    faults: list[str] = []
+    for path in words[1:]:
+        try:
+            # One by one: what was found before an error is said, too.
+            for fault in checks[words[0]](path):
+                faults.append(fault)
+        except RagevalError as error:
+            faults += str(error).split("\n")
     for fault in faults:
         print(visible(fault), file=sys.stderr)
     return FAULTS if faults else 0
@@ -29,13 +36,6 @@ def main(words: Sequence[str]) -> int:
 def run() -> None:
     """Check the files that the command line names."""
     sys.exit(main(sys.argv[1:]))
-
-
-def _faults(check: Any, path: str) -> Iterator[str]:
-    try:
-        yield from check(path)
-    except RagevalError as error:
-        yield from str(error).split("\n")
 
 
 def validated(path: str) -> Iterator[str]:

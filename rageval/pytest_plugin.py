@@ -15,7 +15,7 @@ What is not said in a test is the policy's, [gate] in rageval.toml. Nothing is i
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -63,7 +63,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     repeats = mark.kwargs.get("repeats", 1)
     if type(repeats) is not int or repeats < 1:
         raise pytest.UsageError(f"@pytest.mark.rageval: repeats={repeats!r}: expected a whole number from 1")
-    found = _questions(metafunc.config.rootpath / mark.kwargs["questions"])
+    from rageval.errors import RagevalError
+    from rageval.files.questions import read_questions
+
+    try:
+        found = list(read_questions(os.fspath(metafunc.config.rootpath / mark.kwargs["questions"])))
+    except (RagevalError, OSError) as error:
+        raise pytest.UsageError(f"@pytest.mark.rageval: {error}") from None
     each = [
         (question, str(time) if repeats > 1 else "") for question in found for time in range(1, repeats + 1)
     ]
@@ -74,16 +80,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         )
     else:
         metafunc.parametrize("question", [one[0] for one in each], ids=ids)
-
-
-def _questions(path: os.PathLike[str]) -> list[Question]:
-    from rageval.errors import RagevalError
-    from rageval.files.questions import read_questions
-
-    try:
-        return list(read_questions(os.fspath(path)))
-    except (RagevalError, OSError) as error:
-        raise pytest.UsageError(f"@pytest.mark.rageval: {error}") from None
 
 
 @pytest.fixture
@@ -130,7 +126,12 @@ class Rageval:
             raise pytest.UsageError("rageval.record: no question; mark the test, or say question=…")
         if not isinstance(answer, str):
             raise pytest.UsageError(f"rageval.record: expected an answer as text, found {answer!r:.80}")
-        texts = [_passage(at, each) for at, each in enumerate(passages, 1)]
+        texts = [
+            {"id": str(number), "text": each}
+            if isinstance(each, str)
+            else {"id": str(each["id"]), "text": str(each["text"])}
+            for number, each in enumerate(passages, 1)
+        ]
         row: _Row = {"query_id": asked.query_id, "run_id": _RUN, "question": asked.text, "answer": answer}
         row |= {"passages": texts} if texts else {}
         row |= {"repeat": self._repeat} if self._repeat else {}
@@ -141,12 +142,6 @@ class Rageval:
         )
         kept = {"test": self._request.node.nodeid, "answer": row, "gold": gold}
         self._request.config.stash[_SESSION].keep({f"{asked.query_id} {self._repeat}": kept})
-
-
-def _passage(at: int, given: Any) -> dict[str, str]:
-    if isinstance(given, str):
-        return {"id": str(at), "text": given}
-    return {"id": str(given["id"]), "text": str(given["text"])}
 
 
 def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> dict[str, Any]:
@@ -165,7 +160,14 @@ def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> 
             f"{policy.path}: [gate]: {key}: is for the command, and not for a test in Python"
         )
     if "fail_under" in settled:
-        settled["fail_under"] = _floors(settled["fail_under"], policy)
+        floors = settled["fail_under"]  # texts MEASURE=VALUE
+        pairs = [str(text).rpartition("=") for text in (floors if isinstance(floors, list) else [floors])]
+        try:
+            settled["fail_under"] = {name: float(value) for name, _, value in pairs}
+        except ValueError:
+            raise pytest.UsageError(
+                f"{policy.path}: [gate]: fail-under: expected MEASURE=VALUE, found {floors!r:.80}"
+            ) from None
     options = {**settled, **said, **({} if measures is None else {"measures": measures})}
     for name in ("measures", "baseline", "margin"):
         if name not in options:
@@ -175,18 +177,8 @@ def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> 
     return options
 
 
-def _floors(said: Any, policy: Policy) -> dict[str, float]:
-    """Return {measure: limit} out of texts MEASURE=VALUE."""
-    pairs = [str(text).rpartition("=") for text in (said if isinstance(said, list) else [said])]
-    try:
-        return {name: float(value) for name, _, value in pairs}
-    except ValueError:
-        raise pytest.UsageError(
-            f"{policy.path}: [gate]: fail-under: expected MEASURE=VALUE, found {said!r:.80}"
-        ) from None
-
-
 def _inconclusive(config: pytest.Config, table: str) -> None:
+    # Not in `gate`, whose frame is hidden: all tests that are skipped for this are listed as one place.
     how = _how(config)
     if how == "skip":
         pytest.skip(f"inconclusive\n{table}")
@@ -303,20 +295,19 @@ class _Recorded:
         judged = judge(
             said.get("rubric", "crag"), answers, judges, questions=list(gold.values()) or None, quiet=True
         )
-        place = os.path.join(self._folder(), "judged.jsonl")
-        judged.save(place)
         from rageval.policy import from_here
 
+        cache = getattr(self.config, "cache", None)  # pytest may run without one
+        if cache is not None:
+            folder = str(cache.mkdir("rageval"))
+        else:
+            import tempfile
+
+            folder = tempfile.mkdtemp(prefix="rageval-")
+        place = os.path.join(folder, "judged.jsonl")
+        judged.save(place)
         self.lines.append(f"{len(answers):,} answers judged: {from_here(place)}")
         return from_here(place)
-
-    def _folder(self) -> str:
-        cache = getattr(self.config, "cache", None)
-        if cache is not None:
-            return str(cache.mkdir("rageval"))
-        import tempfile
-
-        return tempfile.mkdtemp(prefix="rageval-")
 
     def _told(self, place: str) -> bool:
         """Let the command gate, by the whole policy, and keep what it says."""
@@ -366,16 +357,11 @@ def pytest_testnodedown(node: Any, error: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Print every table, whatever became of the tests."""
-    lines = list(_summary(config.stash[_SESSION]))
+    recorded = config.stash[_SESSION]
+    from_tests = {test: table for test, _, table in recorded.told}  # one that is run again replaces
+    tables = [line for test, table in sorted(from_tests.items()) for line in (test, *table.splitlines())]
+    lines = [*tables, *recorded.lines]
     if lines:
         terminalreporter.section("rageval")
         for line in lines:
             terminalreporter.write_line(line)
-
-
-def _summary(recorded: _Recorded) -> Iterator[str]:
-    from_tests = {test: table for test, _, table in recorded.told}  # one that is run again replaces
-    for test, table in sorted(from_tests.items()):
-        yield test
-        yield from table.splitlines()
-    yield from recorded.lines

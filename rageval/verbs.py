@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from rageval.comparison import Comparison, GateReport
     from rageval.judges import Model, Rubric
+    from rageval.scoring.answers import Answers
+    from rageval.scoring.evaluation import Runs
     from rageval.typing import (
         AnswerOptions,
         ChosenLike,
@@ -167,13 +169,13 @@ def gate(
     ('ship', [0.0])
     """
     from rageval.comparison import GateSettings, gate_sides, gating
+    from rageval.files.opening import name_of
+    from rageval.files.questions import read_groups
     from rageval.files.scores import read_baseline
     from rageval.measures.parsing import parse_measure
-    from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
-    from rageval.scoring.evaluation import Evaluator, Runs
     from rageval.scoring.gold import drawn
-    from rageval.scoring.rules import ANSWERS, NAMES, RUNS, rules_of
-    from rageval.scoring.sources import run_source
+    from rageval.scoring.rules import ANSWERS, NAMES, RUNS
+    from rageval.scoring.scores import require_groups
 
     own = GateSettings.__dataclass_fields__
     chosen: dict[str, Any] = {name: value for name, value in options.items() if name in own}
@@ -182,41 +184,49 @@ def gate(
         chosen["fail_under"] = {str(parse_measure(name)): limit for name, limit in floors}
     rules: dict[str, Any] = {name: value for name, value in options.items() if name not in own}
     _refuse(rules, [*NAMES[ANSWERS if qrels is None else RUNS], *own])
-    subject: Runs | Answers
-    if qrels is None:
-        known: dict[str, Any] = {"answers": answers, "nuggets": nuggets}
-        judged: Any = candidate
-        table = read_judgements(judged, **known, questions=questions)
-        how = rules_of(ANSWERS, {**rules, "on_missing": "skip"})
-        subject = Answers(measures_of_answers(measures), table, how, known)
-    elif questions is not None:
-        raise UsageError("questions=: are of judged answers; of a run the judged queries count")
-    else:
-        evaluator = Evaluator(measures, qrels, **{**rules, "nothing_judged": "error"})
-        evaluator.refuse_without_nuggets()
-        subject = Runs(evaluator, [run_source(candidate).in_memory()])
+    subject = _gated(candidate, qrels, measures, rules, answers, nuggets, questions)
     if gold is not None:
         labels = gold if isinstance(gold, list) else [gold]
         subject = subject.beside(subject.read_gold(labels, drawn(gold_chosen)))
     scored = subject.score()
     side = gate_sides.side_of(subject, gate_sides.chosen_system(scored.results, system))
-    if chosen.get("clusters") is not None:
-        chosen["clusters"] = _clusters(chosen["clusters"], side.scores.scores[0].query_ids)
+    clusters = chosen.get("clusters")
+    if clusters is not None:
+        is_known = isinstance(clusters, Mapping)
+        chosen["clusters"] = clusters if is_known else read_groups(clusters)
+        where = "clusters=" if is_known else name_of(clusters)
+        require_groups(chosen["clusters"], side.scores.scores[0].query_ids, where)
     other = gate_sides.baseline_side(read_baseline(baseline), side)
     found = gating.gate(side, other, GateSettings(margin=margin, **chosen), slices)
     return replace(found, remarks=[*scored.remarks, *found.remarks])
 
 
-def _clusters(clusters: Any, queries: Iterable[str]) -> Mapping[str, str]:
-    """Return the cluster of every query, from a mapping or a file of lines `query_id cluster`."""
-    from rageval.files.opening import name_of
-    from rageval.files.questions import read_groups
-    from rageval.scoring.scores import require_groups
+def _gated(
+    candidate: Any,
+    qrels: Any,
+    measures: Any,
+    rules: Mapping[str, Any],
+    answers: Any,
+    nuggets: Any,
+    questions: Any,
+) -> Runs | Answers:
+    """Return what is gated: judged answers, or the run of which there are judgements."""
+    from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
+    from rageval.scoring.evaluation import Evaluator, Runs
+    from rageval.scoring.rules import ANSWERS, rules_of
+    from rageval.scoring.sources import run_source
 
-    is_known = isinstance(clusters, Mapping)
-    found: Mapping[str, str] = clusters if is_known else read_groups(clusters)
-    require_groups(found, queries, "clusters=" if is_known else name_of(clusters))
-    return found
+    if qrels is None:
+        known = {"answers": answers, "nuggets": nuggets}
+        table = read_judgements(candidate, **known, questions=questions)
+        # What failed is missing, and the verdict then holds at both ends of its bounds.
+        how = rules_of(ANSWERS, {**rules, "on_missing": "skip"})
+        return Answers(measures_of_answers(measures), table, how, known)
+    if questions is not None:
+        raise UsageError("questions=: are of judged answers; of a run the judged queries count")
+    evaluator = Evaluator(measures, qrels, **{**rules, "nothing_judged": "error"})
+    evaluator.refuse_without_nuggets()
+    return Runs(evaluator, [run_source(candidate).in_memory()])
 
 
 def report(
@@ -348,7 +358,9 @@ class Judged(Displayed, list[dict[str, Any]]):
     @property
     def failed(self) -> list[dict[str, Any]]:
         """The judgements that failed."""
-        return [said for said in self if said.get("status", "ok") not in ("ok", "repaired")]
+        from rageval.files.judgements import GRADED
+
+        return [judgement for judgement in self if judgement.get("status", "ok") not in GRADED]
 
     @cached_property
     def scores(self) -> dict[str, Scores]:
@@ -459,18 +471,26 @@ def judge(
     """
     from rageval import judges as room
     from rageval.judges.panel import remarks_on
+    from rageval.scoring.answers import measures_of_answers
+    from rageval.scoring.runs import documents_of
+    from rageval.scoring.sources import run_source
 
     # Everything that can be wrong is said before anybody is asked, and paid.
     _refuse(options, room.Settings.__dataclass_fields__)
-    chosen = _of_answers(measures)
+    chosen = measures_of_answers(measures) if measures else ()
     known = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
     several = judges if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
     given = _file(answers, "answers")
+    top: list[tuple[str, str]] = []
+    if run is not None:
+        top = run_source(run).each(
+            lambda ranked: [(query, doc) for query, docs in documents_of(ranked) for doc in docs[:depth]]
+        )
     beside = {"questions": questions, "nuggets": nuggets, "passages": passages, "claims": claims}
     material = room.gathered(
         given if isinstance(given, list) else [] if given is None else [given],
         **{name: _file(source, name) for name, source in beside.items()},
-        candidates=_top(run, depth) if run is not None else (),
+        candidates=top,
         permutations=permutations,
         balanced=balanced,
         seed=seed,
@@ -489,23 +509,6 @@ def judge(
     return Judged(rows, chosen, material.answers, on_missing, ledger.sentence())
 
 
-def _of_answers(measures: Any) -> Any:
-    """Return the measures, parsed before anybody is asked."""
-    from rageval.scoring.answers import measures_of_answers
-
-    return measures_of_answers(measures) if measures else ()
-
-
-def _top(run: Any, depth: int) -> list[tuple[str, str]]:
-    """Return the first documents of each ranking of a run."""
-    from rageval.scoring.runs import documents_of
-    from rageval.scoring.sources import run_source
-
-    return run_source(run).each(
-        lambda found: [(query, doc) for query, docs in documents_of(found) for doc in docs[:depth]]
-    )
-
-
 def _file(source: Any, what: str) -> Any:
     """Return records and frames as a file, the id of a data set as the data set, anything else as it is."""
     from rageval.datasets.ids import standing_for
@@ -517,35 +520,28 @@ def _file(source: Any, what: str) -> Any:
     if hasattr(source, "columns"):
         from rageval.files.objects import records_of_frame
 
-        return in_memory(_with_answers(records_of_frame(source), what), what)
+        records = records_of_frame(source)
+        # A gap (NaN) among answers is null: the system failed to give one.
+        if what == "answers" and any("answer" in record for record in records):
+            records = [{"answer": None} | record for record in records]
+        return in_memory(records, what)
     if source is None or not isinstance(source, Iterable) or hasattr(source, "read"):
         return source
     found = list(source)
     # Records go the way of a file, with the same checks and messages.
     if any(isinstance(item, Mapping) for item in found):
         return in_memory(found, what)
+    # Answers and questions, such as a log's, as what their lines hold.
     if found and all(isinstance(item, Answer | Question) for item in found):
-        return in_memory(_lines_of(found), what)
+        import json
+
+        from rageval.files.answers import write_answers
+        from rageval.files.questions import write_questions
+
+        answers = write_answers((each for each in found if isinstance(each, Answer)), "plain")
+        questions = write_questions(each for each in found if isinstance(each, Question))
+        return in_memory([json.loads(line) for line in (*answers, *questions)], what)
     return [_file(item, what) for item in found]
-
-
-def _lines_of(records: Sequence[Answer | Question]) -> list[Any]:
-    """Return answers and questions, such as a log's, as what their lines hold."""
-    import json
-
-    from rageval.files.answers import write_answers
-    from rageval.files.questions import write_questions
-
-    answers = write_answers((each for each in records if isinstance(each, Answer)), "plain")
-    questions = write_questions(each for each in records if isinstance(each, Question))
-    return [json.loads(line) for line in (*answers, *questions)]
-
-
-def _with_answers(records: list[dict[str, Any]], what: str) -> list[dict[str, Any]]:
-    """Return the records of a frame; a gap (NaN) among answers is null: the system failed to give one."""
-    if what != "answers" or not any("answer" in record for record in records):
-        return records
-    return [{"answer": None} | record for record in records]
 
 
 def _refuse(options: Mapping[str, Any], known: Iterable[str]) -> None:

@@ -28,7 +28,11 @@ from rageval.scoring.sources import RunSource, read_qrels, run_name, source_of_r
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.cli._options import OfSpans, Scoring
+    from rageval.cli._options import Measuring, OfSpans, Scoring
+    from rageval.comparison.turning import Pools
+
+
+_USUAL_EXAMPLE = "ndcg@10, with nuggets -m alpha_ndcg@10"
 
 
 class Inputs:
@@ -76,8 +80,12 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
         else:
             getattr(inputs, places[0]).append(source)
     if inputs.answers and (inputs.runs or inputs.qrels):
+        from rageval.files.jsonl import read_records
+
         for source in inputs.answers:
-            _refuse_broken(source, reading)
+            # Of a record that is broken, or cut off, nobody can tell the kind: reading it says where.
+            if told(source, reading) is None and start_of_file(source, reading).piece:
+                next(read_records(source, dict[str, Any], "one JSON object a line"), None)
         raise UsageError(
             "expected runs and judgements of documents, or judged answers (JSON lines), found both;"
             " score them in two commands (answers beside judged answers: --answers FILE)"
@@ -143,12 +151,26 @@ _OF_SPANS = ("chunks", "sources", "overlap", "stale")
 def judgements(inputs: Inputs, reading: Reading, floor: int, options: OfSpans) -> Any:
     """Read the one set of judgements; `options` are what is said of spans and chunks."""
     if len(inputs.qrels) != 1 or not inputs.runs:
-        raise UsageError(_expectation(inputs))
+        found_runs = ", ".join(visible(name_of(run)) for run in inputs.runs) or "none"
+        found_qrels = ", ".join(visible(name_of(qrels)) for qrels in inputs.qrels) or "none"
+        raise UsageError(
+            "expected one or more runs (lines of 6 columns) and one file of judgements (4 columns), or judged"
+            f" answers (JSON lines); found runs: {found_runs}; judgements: {found_qrels}"
+        )
     (qrels,) = inputs.qrels
     if isinstance(qrels, _QrelsOfDataset):
         found = qrels.load()
     elif (kind := told(qrels, reading)) is not None and kind.name == "spans":
-        return _projected(qrels, options)
+        from rageval.spans import project
+
+        if options.chunks is None or options.sources is None:
+            raise UsageError(
+                f"{visible(name_of(qrels))}: holds spans of sources; expected --chunks FILE and --sources"
+                " DIR, by which it is told what chunks hold them"
+            )
+        given: dict[str, Any] = {"overlap": options.overlap, "stale": options.stale}
+        rules = {name: value for name, value in given.items() if value is not None}
+        return project(qrels, options.chunks, options.sources, **rules)
     else:
         found = read_qrels(qrels, reading=reading, floor=floor)
     said = [name for name in _OF_SPANS[1:] if getattr(options, name) is not None]
@@ -159,16 +181,6 @@ def judgements(inputs: Inputs, reading: Reading, floor: int, options: OfSpans) -
 
         require_judged_chunks(options.chunks, found)
     return found
-
-
-def _expectation(inputs: Inputs) -> str:
-    runs = ", ".join(visible(name_of(run)) for run in inputs.runs) or "none"
-    qrels = ", ".join(visible(name_of(found)) for found in inputs.qrels) or "none"
-    return (
-        "expected one or more runs (lines of 6 columns) and one file of judgements (4 columns), or judged"
-        " answers (JSON lines);"
-        f" found runs: {runs}; judgements: {qrels}"
-    )
 
 
 class _QrelsOfDataset:
@@ -183,20 +195,6 @@ class _QrelsOfDataset:
         found = Qrels.from_records(self.dataset.qrels_iter(), self.name)
         found.judges = tuple(getattr(self.dataset, "judges", ()))
         return found
-
-
-def _projected(spans: Any, options: OfSpans) -> Any:
-    """Return what chunks hold by spans of sources."""
-    from rageval.spans import project
-
-    if options.chunks is None or options.sources is None:
-        raise UsageError(
-            f"{visible(name_of(spans))}: holds spans of sources; expected --chunks FILE and --sources DIR,"
-            " by which it is told what chunks hold them"
-        )
-    given: dict[str, Any] = {"overlap": options.overlap, "stale": options.stale}
-    rules = {name: value for name, value in given.items() if value is not None}
-    return project(spans, options.chunks, options.sources, **rules)
 
 
 def _source(word: str) -> Any:
@@ -259,15 +257,6 @@ def _placed(source: Any, reading: Reading) -> list[str]:
     raise unlike(start, kind)
 
 
-def _refuse_broken(source: Any, reading: Reading) -> None:
-    """Say where a record is broken, or cut off, that nobody can tell the kind of."""
-    if told(source, reading) is None and start_of_file(source, reading).piece:
-        from rageval.files.jsonl import read_records
-
-        for _ in read_records(source, dict[str, Any], "one JSON object a line"):
-            break
-
-
 _PLACES = {
     RUNS: ["runs"],
     JUDGED_DOCUMENTS: ["qrels"],
@@ -314,10 +303,32 @@ def _way_out(line: bytes, name: str) -> str:
     return ""
 
 
-def fields_in(words: str | None) -> list[str]:
-    """Return what --by names, parted by commas: fields of questions, or files of groups."""
-    fields = [name.strip() for name in (words or "").split(",") if name.strip()]
-    return [with_limits(name, limits_of(words)) for name in fields]
+def named_measures(
+    options: Measuring, inputs: Inputs, also: Sequence[Any] = (), example: str = _USUAL_EXAMPLE
+) -> list[Any]:
+    """Return the measures of -m and among the words, and `also` these, each once; refuse to do with none."""
+    from rageval.measures.parsing import parse_measures
+
+    measures = dict.fromkeys([*parse_measures([*options.measures, *inputs.measures]), *also])
+    if not measures:
+        raise UsageError(f"no measure named; say -m {example} (see: rageval measures)")
+    return list(measures)
+
+
+def pools_of(runs: Sequence[str], depth: int) -> Pools:
+    """Return the first documents of each run by query."""
+    from rageval.scoring.sources import read_run
+
+    return {run_name(path): {query: docs[:depth] for query, docs in read_run(path).ranked()} for path in runs}
+
+
+def slices_of(
+    by: str | None, queries: Sequence[str], questions: Any, sources: Sequence[Any]
+) -> dict[str, dict[str, str]]:
+    """Return the groups of queries by each of the fields, or files of groups, that --by names."""
+    fields = [name.strip() for name in (by or "").split(",") if name.strip()]
+    named = [with_limits(name, limits_of(by)) for name in fields]
+    return {str(name): groups_of(name, queries, questions, sources) for name in named}
 
 
 def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Sequence[Any]) -> dict[str, str]:
@@ -333,13 +344,24 @@ def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Seque
         groups = read_groups(field)
         require_groups(groups, queries, field)
         return groups
-    known = [questions] if questions else [source for source in sources if _tells(source)]
+    known = [questions]
+    if not questions:
+        # Files that can be read once more, and data sets with questions.
+        known = [
+            each for each in sources if can_read_again(each) or "questions" in getattr(each, "holds", ())
+        ]
     from rageval.datasets.ids import dataset_of, looks_like_id
 
     # A field may hold a slash, too: only where no file has it is the word an id.
     if not questions and looks_like_id(field) and not any(field in fields_of(source) for source in known):
         known = [dataset_of(field, "questions")]
-        field = _only_field(field, fields_of(known[0]))
+        fields = fields_of(known[0])
+        if len(fields) != 1:
+            raise UsageError(
+                f"{field}: which field of its questions? name one, with --questions {field}; it has:"
+                f" {', '.join(fields) or 'none'}"
+            )
+        (field,) = fields
     if not known:
         raise UsageError(
             f"nothing says what the {field!r} of a query is; give --questions FILE (JSON lines with query_id"
@@ -351,17 +373,3 @@ def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Seque
             facts.setdefault(query, {}).update(found)
     fields = list(dict.fromkeys(name for source in known for name in fields_of(source)))
     return groups_by(facts, field, queries, ", ".join(map(name_of, known)), fields)
-
-
-def _tells(source: Any) -> bool:
-    """Whether it can be asked for facts: a file that can be read once more, or a data set with questions."""
-    return can_read_again(source) or "questions" in getattr(source, "holds", ())
-
-
-def _only_field(dataset: str, fields: Sequence[str]) -> str:
-    if len(fields) != 1:
-        there = ", ".join(fields) or "none"
-        raise UsageError(
-            f"{dataset}: which field of its questions? name one, with --questions {dataset}; it has: {there}"
-        )
-    return fields[0]

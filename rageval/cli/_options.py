@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 import click
 
 from rageval import options as opt
-from rageval.errors import FAULTS, UsageError
+from rageval.errors import UsageError
 from rageval.options import REQUIRED, SECTIONS, OptionField, fields_of, fields_of_class
 from rageval.text import visible
 
@@ -256,7 +256,13 @@ class OutputOption(click.Option):
             places = {os.path.realpath(word) for name in outputs for word in others.pop(name, ())}
             if os.path.realpath(path) in places:
                 raise UsageError(f"{visible(str(path))}: is named by two options; expected a file for each")
-            refuse_place(cast("Path", path), *_named(others), *_stores(others))
+            stores: list[str] = []
+            if "store" in others:
+                from rageval.judges.store import default_path
+
+                store = others["store"][0] if others["store"] else default_path()
+                stores = [f"{store}{end}" for end in _BESIDE_STORE]
+            refuse_place(cast("Path", path), *_named(others), *stores)
         return found
 
 
@@ -277,15 +283,6 @@ def _named(words: _Words) -> Iterator[str]:
                 yield from (os.path.join(word, file) for file in ALL_FILES)
 
 
-def _stores(words: _Words) -> Iterator[str]:
-    """Yield the files of the store that the command uses."""
-    if "store" in words:
-        from rageval.judges.store import default_path
-
-        store = words["store"][0] if words["store"] else default_path()
-        yield from (f"{store}{end}" for end in _BESIDE_STORE)
-
-
 class Asking(opt.Options):
     """The options of all commands that ask judges."""
 
@@ -303,6 +300,15 @@ class Asking(opt.Options):
     retry: opt.Retry = ""
     vote: opt.Vote = "mean"
     quiet: opt.Quiet = False
+
+
+class Claiming:
+    """The options of all commands that may end when a claim is decided."""
+
+    until: opt.Until | None = None
+    claim: opt.Claimed = "kind"
+    looks: opt.Looks | None = None
+    alpha: opt.Alpha = 0.05
 
 
 class Measuring(opt.Options):
@@ -381,6 +387,9 @@ class Comparing(Scoring):
     seed: opt.Seed = 20130
 
 
+YES_OR_NO: Mapping[str | None, bool | None] = {None: None, "yes": True, "no": False}  # as in Python
+
+
 def checked_plot(plot: Path | None, size: str | None) -> Path | None:
     """Return where --plot shall be, before an hour of scoring; refuse names and sizes no figure can have."""
     if plot is None:
@@ -431,29 +440,3 @@ def settings_of(asking: Asking) -> Settings:
     from rageval.judges.panel import Settings
 
     return opt.settings_from(Settings, asking)
-
-
-def end_if_biased(found: Iterable[tuple[str, Mapping[str, Any] | None]], limit: float | None) -> None:
-    """End with exit code 1 where a place shown moves answers farther than allowed, or nobody knows."""
-    if limit is None:
-        return
-    from rageval.comparison.positions import too_much
-
-    # Where nothing says an order there may be no judge of whom anything is known.
-    judges = list(found) or [("the judge", None)]
-    why = [(judge, too_much(positions, limit)) for judge, positions in judges]
-    for judge, reason in why:
-        if reason is not None:
-            click.echo(f"rageval: {visible(judge)}: {reason}, so --max-bias {limit:g} is not met", err=True)
-    if any(reason is not None for _, reason in why):
-        raise click.exceptions.Exit(FAULTS)
-
-
-def end_if_failed(failed: int, what: str = "judgements") -> None:
-    """End with exit code 3 where something is missing because judging failed."""
-    if failed:
-        from rageval.errors import JudgeFailed
-
-        message = f"rageval: {failed:,} {what} failed and are missing; the same command asks for them again"
-        click.echo(message, err=True)
-        raise click.exceptions.Exit(JudgeFailed.exit_code)

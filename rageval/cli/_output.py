@@ -7,11 +7,12 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import click
 
-from rageval.errors import OutputError, UsageError
+from rageval import options as opt
+from rageval.errors import FAULTS, JudgeFailed, OutputError, UsageError
 from rageval.scoring.basis import in_words, said_of_corrected
 from rageval.scoring.basis import said_of_bases as said_by_measure
 from rageval.table import (
@@ -25,10 +26,12 @@ from rageval.table import (
     Marked,
     Parts,
     Table,
+    as_json,
     finite,
     label_of,
     latex_table,
     lines,
+    on_terminal,
     or_none,
 )
 from rageval.text import visible
@@ -53,6 +56,73 @@ def print_lines(lines: Iterable[str]) -> None:
         _print()
     except _StdoutClosed:
         return
+
+
+def say(*lines: str) -> None:
+    """Say on standard error what is no result."""
+    for line in lines:
+        click.echo(f"rageval: {line}", err=True)
+
+
+# The format of tables, of which `style_of(style, "csv")` is the default.
+TableFormat: TypeAlias = Annotated[
+    str, opt.printed("Default: table on a terminal, else csv.", ("--format",), choices=FORMATS)
+]
+
+
+def style_of(typed: str | None, otherwise: str) -> str:
+    """Return the format that was typed; else a table on a terminal, and `otherwise` into a pipe or a file."""
+    return typed or ("table" if on_terminal() else otherwise)
+
+
+def places_of(typed: int | None, usual: int = 4) -> int:
+    """Return how many decimal places are printed."""
+    return usual if typed is None else typed
+
+
+def deliver(lines: Iterable[str], output: Path | None) -> None:
+    """Print lines, or write them to a file."""
+    if output is None:
+        print_lines(lines)
+        return
+    from rageval.files.writing import whole_file
+
+    with whole_file(output) as stream:
+        for line in lines:
+            stream.write(line.encode() + b"\n")
+
+
+def write_page(text: str, output: Path, remarks: Iterable[str] = (), more: str = "") -> None:
+    """Write a page; say what is to be known of it, and how large it is."""
+    from rageval.files.writing import whole_file
+
+    content = text.encode()
+    with whole_file(output) as stream:
+        stream.write(content)
+    say(*map(visible, remarks), f"wrote {visible(str(output))} ({len(content):,} bytes{more})")
+
+
+def end_if_biased(found: Iterable[tuple[str, Mapping[str, Any] | None]], limit: float | None) -> None:
+    """End with exit code 1 where a place shown moves answers farther than allowed, or nobody knows."""
+    if limit is None:
+        return
+    from rageval.comparison.positions import too_much
+
+    # Where nothing says an order there may be no judge of whom anything is known.
+    judges = list(found) or [("the judge", None)]
+    why = [(judge, too_much(positions, limit)) for judge, positions in judges]
+    for judge, reason in why:
+        if reason is not None:
+            say(f"{visible(judge)}: {reason}, so --max-bias {limit:g} is not met")
+    if any(reason is not None for _, reason in why):
+        raise click.exceptions.Exit(FAULTS)
+
+
+def end_if_failed(failed: int, what: str = "judgements") -> None:
+    """End with exit code 3 where something is missing because judging failed."""
+    if failed:
+        say(f"{failed:,} {what} failed and are missing; the same command asks for them again")
+        raise click.exceptions.Exit(JudgeFailed.exit_code)
 
 
 class _StdoutClosed(Exception):
@@ -155,12 +225,6 @@ def ndeval(results: list[Scores], layout: Layout) -> Iterator[str]:
     yield from PRINTERS["csv"].table(Table(columns, rows, 2))
 
 
-def _whole(results: list[Scores], layout: Layout) -> dict[str, Any]:
-    """Return everything, at full precision."""
-    topics = {scores.run: _topics(scores) for scores in results if scores.notes is not None}
-    return {"results": list(_records(results, layout)), **({"topics": topics} if topics else {})}
-
-
 def _records(results: list[Scores], layout: Layout) -> Iterator[dict[str, Any]]:
     """Yield what there is to say of each run and measure."""
     return (_record_of(scores, score, layout) for scores in results for score in scores.scores)
@@ -258,11 +322,36 @@ def _captioned(
     yield from map(Latex, latex_table(tabular, caption, label, notes))
 
 
-def leaderboard(results: list[Scores], layout: Layout) -> Iterator[str]:
-    """Write the entries of FreshStack's leaderboard."""
-    from rageval.cli._leaderboard import entries
+def freshstack_measures() -> dict[str, str]:
+    """Return the measures of FreshStack's leaderboard, by the names that it has for them."""
+    from rageval.measures.official import OFFICIAL
 
-    yield from entries(results)
+    return {measure.replace("@", "_"): measure for measure in OFFICIAL["freshstack"]}
+
+
+def freshstack_leaderboard(results: list[Scores], layout: Layout) -> Iterator[str]:
+    """Write the entries of FreshStack's leaderboard_data.json: one a run, where - is for you to fill in."""
+    # The topic is that of the data set on the command line.
+    ids = [str(word).split("/") for word in click.get_current_context().params.get("words", ())]
+    topics = [parts[1] for parts in ids if len(parts) == 3 and parts[0] == "freshstack"]
+    if not topics:
+        raise UsageError(
+            "--format freshstack-leaderboard: expected an id such as freshstack/langchain/oct-2024 as"
+            " judgements"
+        )
+    entries = []
+    for scores in results:
+        values = {}
+        for name, measure in freshstack_measures().items():
+            try:
+                values[name] = scores[measure].value
+            except KeyError:
+                raise UsageError(
+                    f"--format freshstack-leaderboard: expected -m official:freshstack, found no {measure}"
+                ) from None
+        info = {"name": scores.run, **dict.fromkeys(("size", "type", "date", "link"), "-")}
+        entries.append({"info": info, "datasets": {topics[0]: values}})
+    yield as_json({"leaderboardData": entries})
 
 
 def _in_form(form: Form) -> Callable[[list[Scores], Layout], Iterator[str]]:
@@ -282,7 +371,7 @@ _LINES: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
     "trec": trec,
     "ir_measures": ir_measures,
     "ndeval": ndeval,
-    "freshstack-leaderboard": leaderboard,
+    "freshstack-leaderboard": freshstack_leaderboard,
     "leaderboard-trec_eval": _in_form("trec_eval"),
     "leaderboard-tot": _in_form("tot"),
     "leaderboard-ir_measures": _in_form("ir_measures"),
@@ -294,12 +383,17 @@ def lines_of(results: list[Scores], layout: Layout, style: str) -> Iterator[str]
     """Yield scores in a format of tables, or in one of another tool."""
     if style in _LINES:
         return _LINES[style](results, layout)
+
+    def whole() -> dict[str, Any]:
+        topics = {scores.run: _topics(scores) for scores in results if scores.notes is not None}
+        return {"results": list(_records(results, layout)), **({"topics": topics} if topics else {})}
+
     return lines(
         style,
         lambda: _parts(results, layout, style),
         lambda: _data(results, layout),
         lambda: _records(results, layout),
-        lambda: _whole(results, layout),
+        whole,
     )
 
 
@@ -390,17 +484,16 @@ def known_of_queries(scores: Scores, score: Score) -> dict[str, Any]:
     if scores.made_by is not None:
         known["judgements"] = scores.made_by.text
     if score.judged_by:
-        known["judged_by"] = {query: _by_what(found) for query, found in score.judged_by.items()}
+        from hashlib import sha256
+
+        # Opponents by their names, as these matter; nuggets as a digest.
+        known["judged_by"] = {
+            query: sorted(each)
+            if all(isinstance(one, str) for one in each)
+            else sha256(repr(sorted(map(repr, each))).encode()).hexdigest()[:16]
+            for query, each in score.judged_by.items()
+        }
     return known
-
-
-def _by_what(found: frozenset[Any]) -> list[str] | str:
-    """Return the opponents by their names, as these matter, and nuggets as a digest."""
-    from hashlib import sha256
-
-    if all(isinstance(each, str) for each in found):
-        return sorted(found)
-    return sha256(repr(sorted(map(repr, found))).encode()).hexdigest()[:16]
 
 
 def _topics(scores: Scores) -> dict[str, Any]:
@@ -485,7 +578,13 @@ def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred
         known["n"] = Marked(one.queries, note="*" * (is_starred and one.is_small))
         rows.append([known[column.name] for column in columns])
     few = is_starred and any(one.is_small for *_, one in found)
-    notes = [f"* fewer than {FEW} queries"] * few + (_said_of_slices(found) if is_read else [])
+    notes = [f"* fewer than {FEW} queries"] * few
+    if is_read:
+        # What the values rest on: a judge alone, words, or labels.
+        of_measure = {str(score.measure): (one.basis, one.corrected_from) for _, score, one in found}
+        corrected = said_of_corrected(of_measure)
+        notes += [f"{said}; 'judge' is what the judge alone says" for said in corrected]
+        notes += said_by_measure({name: basis for name, (basis, source) in of_measure.items() if not source})
     return Table(columns, rows, 3, notes=notes)
 
 
@@ -502,14 +601,6 @@ def _lines_of_slices(found: _Sliced, layout: Layout, with_run: bool) -> Iterator
         yield f"{head}{shown['measure']:<22}\t{visible(shown['slice'])}\t{numbers}"
 
 
-def _said_of_slices(found: _Sliced) -> list[str]:
-    """Say what the values rest on: a judge alone, words, or labels."""
-    of_measure = {str(score.measure): (one.basis, one.corrected_from) for _, score, one in found}
-    corrected = [f"{said}; 'judge' is what the judge alone says" for said in said_of_corrected(of_measure)]
-    alone = {name: basis for name, (basis, source) in of_measure.items() if not source}
-    return [*corrected, *said_by_measure(alone)]
-
-
 def checked_output(path: Path) -> Path:
     """Return the path, if its name says a format that can be written."""
     if path.suffix != ".parquet":
@@ -523,17 +614,15 @@ def write_scores(results: list[Scores], path: Path) -> None:
     """Write a row a run, measure and query, with the columns run, query_id, measure, value, signature."""
     from rageval.files.columnar import write_values
 
-    write_values(path, _columns_of(results))
-
-
-def _columns_of(results: list[Scores]) -> Iterator[dict[str, Sequence[Any]]]:
-    for scores in results:
-        for score in scores.scores:
-            rows = len(score.numbers)
-            yield {
-                "run": [scores.run] * rows,
-                "query_id": list(score.query_ids),
-                "measure": [str(score.measure)] * rows,
-                "value": list(map(float, score.numbers)),
-                "signature": [score.signature] * rows,
-            }
+    columns: Iterator[dict[str, Sequence[Any]]] = (
+        {
+            "run": [scores.run] * len(score.numbers),
+            "query_id": list(score.query_ids),
+            "measure": [str(score.measure)] * len(score.numbers),
+            "value": list(map(float, score.numbers)),
+            "signature": [score.signature] * len(score.numbers),
+        }
+        for scores in results
+        for score in scores.scores
+    )
+    write_values(path, columns)

@@ -8,42 +8,47 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rageval.cli._inputs import Inputs, groups_of, judgements, run_sources
+from rageval.cli._options import YES_OR_NO, reading_of
 from rageval.errors import NothingJudged, UsageError
-from rageval.files.trec import Reading
 from rageval.measures.base import LOWER
 from rageval.measures.parsing import SETS
+from rageval.options import settings_from
 from rageval.scoring.evaluation import Evaluator, Runs, lowest_grade
-from rageval.scoring.rules import COMPAT_OF_ANSWERS, Rules
+from rageval.scoring.rules import COMPAT_OF_ANSWERS, NAMES, RUNS, Rules
 from rageval.scoring.scores import Scores
 from rageval.scoring.sources import RunSource
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.cli._options import OfLabels, Scoring
+    from rageval.cli._options import Comparing, OfLabels, Scoring
+    from rageval.comparison import Settings
     from rageval.scoring.answers import Answers
     from rageval.scoring.subject import Scored, Subject
 
 
 _Subject = TypeVar("_Subject", bound="Subject")
 _BY_NAME = "run"  # of --sort
-_RULES = (
-    *("ties", "depth", "judged_only", "intersection", "complete", "zero_rel"),
-    *("rel", "compat", "provider", "bounds", "intent_weights"),
-)
 
 
-def subject_of(
-    inputs: Inputs, measures: list[Any], options: Scoring, reading: Reading, again: bool = True
-) -> Subject:
+def subject_of(inputs: Inputs, measures: list[Any], options: Scoring, again: bool = True) -> Subject:
     """Return what was named, runs or judged answers, beside what people said of it (--gold).
 
     Where it is looked at `again`, as whatever compares does, streams are kept.
     """
     if not inputs.answers:
-        return _beside_people(_runs(inputs, measures, options, reading, again), options)
+        return _beside_people(_runs(inputs, measures, options, again), options)
     answers = _beside_people(_answers(inputs, measures, options), options)
     # Of all that counts: people may have labelled more queries than were judged.
-    groups, weights = _groups(answers.queries, inputs.answers, options)
+    by, path = options.group_by, options.weights
+    if by is None and path is None:
+        return answers
+    groups = groups_of(by or _USUAL_TYPE, answers.queries, options.questions, inputs.answers)
+    weights = None
+    if path is not None:
+        from rageval.files.questions import read_weights
+        from rageval.scoring.scores import checked_weights
+
+        weights = checked_weights(read_weights(path), groups, str(path))
     answers.rules = replace(answers.rules, groups=groups, weights=weights)
     return answers
 
@@ -106,7 +111,7 @@ def refuse(reasons: Sequence[str]) -> None:
         raise NothingJudged("\n".join(reasons))
 
 
-def _runs(inputs: Inputs, measures: list[Any], options: Scoring, reading: Reading, again: bool) -> Runs:
+def _runs(inputs: Inputs, measures: list[Any], options: Scoring, again: bool) -> Runs:
     """Return runs, not read yet, and their judgements; refuse options that are about judged answers."""
     if options.nuggets:
         raise UsageError("--nuggets is about judged answers (JSON lines); leave it out for runs")
@@ -115,15 +120,16 @@ def _runs(inputs: Inputs, measures: list[Any], options: Scoring, reading: Readin
     if options.compat in COMPAT_OF_ANSWERS or options.answers or options.weights:
         names = " and ".join(f"--compat {name}" for name in COMPAT_OF_ANSWERS)
         raise UsageError(f"{names}, --answers and --weights are about judged answers (JSON lines)")
-    named = {None: None, "yes": True, "no": False}[options.nuggets_in_qrels]
+    named = YES_OR_NO[options.nuggets_in_qrels]
     # These look at judgements of any grade, so that none may be left out when reading.
     everything = options.judged_only or options.bounds or bool(options.provider) or named is False
     floor = lowest_grade(measures, options.rel, everything)
+    reading = reading_of(options.comments)
     qrels = judgements(inputs, reading, floor, options)
     groups = None
     if options.group_by:
         groups = groups_of(options.group_by, qrels.query_ids, options.questions, inputs.datasets)
-    rules = {name: value for name in _RULES if (value := getattr(options, name)) is not None}
+    rules = {name: value for name in NAMES[RUNS] if (value := getattr(options, name, None)) is not None}
     # The evaluator would warn by itself; here the run is refused with all others, in one message.
     rules |= {"nuggets_in_qrels": named, "nothing_judged": "zero"}
     evaluator = Evaluator(measures, qrels, groups=groups, **rules)
@@ -131,6 +137,25 @@ def _runs(inputs: Inputs, measures: list[Any], options: Scoring, reading: Readin
     sources = run_sources(inputs.runs, reading, options.dedup, options.names)
     kept = [source.in_memory() if source.is_stream and again else source for source in sources]
     return Runs(evaluator, kept, refuses=options.nothing_judged != "zero")
+
+
+def refuse_bounds_of_labels(inputs: Inputs, options: Comparing) -> None:
+    """Refuse --bounds of runs beside people's labels, before anything is read."""
+    if options.gold and options.bounds and not inputs.answers:
+        raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
+
+
+def settings_of_claims(options: Comparing, queries: Sequence[str], sources: Sequence[Any]) -> Settings:
+    """Return the settings of a comparison; `sources` may tell the clusters of queries."""
+    from pathlib import Path
+
+    from rageval.comparison import Settings
+
+    by, clusters = options.cluster, None
+    if by:
+        clusters = groups_of(by, queries, options.questions, sources)
+    # The name of the file alone: paths of a machine do not belong into what is published.
+    return settings_from(Settings, options, clusters=clusters, clustered_by=Path(by or "").name)
 
 
 def refuse_bounds_of_spans(subject: Subject) -> None:
@@ -187,19 +212,6 @@ def _answers(inputs: Inputs, measures: list[Any], options: Scoring) -> Answers:
     beside = {"answers": options.answers, "nuggets": options.nuggets}
     table = read_judgements(inputs.answers, **beside, questions=options.questions)
     return Answers(measures_of_answers(measures), table, rules, beside)
-
-
-def _groups(queries: Sequence[str], sources: list[Any], options: Scoring) -> tuple[Any, Any]:
-    from rageval.files.questions import read_weights
-    from rageval.scoring.scores import checked_weights
-
-    by, path = options.group_by, options.weights
-    if by is None and path is None:
-        return None, None
-    groups = groups_of(by or _USUAL_TYPE, queries, options.questions, sources)
-    if path is None:
-        return groups, None
-    return groups, checked_weights(read_weights(path), groups, str(path))
 
 
 def said_of_sets(typed: Iterable[str], compat: str | None = None) -> Iterator[str]:

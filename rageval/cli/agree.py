@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
 from rageval import options as opt
-from rageval.cli._options import Command, FileOrId, end_if_biased, takes_options
-from rageval.cli._output import print_lines
+from rageval.cli._options import YES_OR_NO, Command, FileOrId, takes_options
+from rageval.cli._output import end_if_biased, print_lines, style_of
 from rageval.errors import UsageError
-from rageval.table import BRIEF, PEOPLE_READ, Column, Prose, Table, lines, on_terminal
+from rageval.table import BRIEF, PEOPLE_READ, Column, Prose, Table, lines
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -109,8 +109,13 @@ def agree(
         raise UsageError("expected JUDGED and GOLD, two files of judgements (or --leaderboards TRUTH JUDGE)")
     from rageval.comparison.passport import between, passport, read, read_people, together
 
-    lengths = _lengths(answers) if answers else None
-    named = {None: None, "yes": True, "no": False}[nuggets_in_qrels]
+    lengths: dict[tuple[str, str], float] | None = None
+    if answers:
+        from rageval.files.answers import read_answers
+
+        given = [answer for answer in read_answers(answers) if not answer.error]
+        lengths = {(each.query_id, each.run_id): float(len(each.text.split())) for each in given}
+    named = YES_OR_NO[nuggets_in_qrels]
     people, mine = read_people(gold, named), read(judged, named)
     # Several annotators are gold as a majority; how far they agree says how good gold is.
     theirs, among = together(people), between(people, near_misses)
@@ -145,9 +150,14 @@ def _alike(
     from rageval.comparison.leaderboards import CUTOFFS, compare_leaderboards
 
     truth, judge = _boards(files, forms)
-    at = CUTOFFS if cutoffs is None else _whole_numbers(cutoffs)
-    found = compare_leaderboards(truth, judge, (measure,) if measure else (), at)
-    style = style or ("table" if on_terminal() else "md")
+    numbers: Sequence[int] = CUTOFFS
+    if cutoffs is not None:
+        words = [word.strip() for word in cutoffs.split(",")]
+        if not all(word.isascii() and word.isdigit() and int(word) >= 3 for word in words):
+            raise UsageError(f"--at {visible(cutoffs)!r}: expected whole numbers from 3, such as 4,10")
+        numbers = [int(word) for word in words]
+    found = compare_leaderboards(truth, judge, (measure,) if measure else (), numbers)
+    style = style_of(style, "md")
 
     def parts() -> Iterator[Table | str]:
         for number, each in enumerate(found):
@@ -176,20 +186,13 @@ def _boards(files: tuple[str, str], forms: tuple[Form, ...]) -> tuple[Any, Any]:
     return truth, read_leaderboard(files[1], second, {row.query_id for row in truth} - {ALL})
 
 
-def _whole_numbers(text: str) -> list[int]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdigit() and int(word) >= 3 for word in words):
-        raise UsageError(f"--at {visible(text)!r}: expected whole numbers from 3, such as 4,10")
-    return [int(word) for word in words]
-
-
 def passport_lines(
     found: Passport, both: tuple[Judged, Judged] | None, most: int, style: str | None
 ) -> Iterator[str]:
     """Yield a passport in any style, with `both` judges side by side and where they part."""
     from rageval.comparison.passport import one_judge, parting
 
-    style = style or ("table" if on_terminal() else "md")
+    style = style_of(style, "md")
     parts = [part for table in found.tables() for part in (table, "")] + found.sentences()
     if both is None:
         yield from lines(style, lambda: parts, record=found.as_dict)
@@ -224,13 +227,3 @@ def _apart(differing: list[Parting]) -> Table:
         rows.append([each.query, each.run, what, each.first, each.second, why[:_LONGEST], f"{each.gap:g}"])
     names = ("query", "run", "what", "first", "second", "why", "apart")
     return Table([*map(Column, names)], rows, 6)
-
-
-def _lengths(answers: Any) -> dict[tuple[str, str], float]:
-    from rageval.files.answers import read_answers
-
-    return {
-        (answer.query_id, answer.run_id): float(len(answer.text.split()))
-        for answer in read_answers(answers)
-        if not answer.error
-    }

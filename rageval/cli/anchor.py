@@ -8,6 +8,7 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, reading_of, takes_options
+from rageval.cli._output import say
 
 
 class Options(opt.Options):
@@ -61,5 +62,4 @@ def anchor(qrels: str, options: Options) -> None:
         unanchored=options.unanchored,
     )
     found.save(options.output)
-    for remark in found.remarks():
-        click.echo(f"rageval: {remark}", err=True)
+    say(*found.remarks())

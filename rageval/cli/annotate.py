@@ -8,6 +8,7 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
+from rageval.cli._output import say, write_page
 from rageval.errors import UsageError
 from rageval.text import visible
 
@@ -52,24 +53,15 @@ def annotate(
     rageval annotate ask.jsonl --serve labels.jsonl
     """
     from rageval.files.plans import read_plan
+    from rageval.pages.labels import page_to_label
 
     if (output is None) == (serve is None):
         raise UsageError("expected -o FILE.html, a place for the page, or --serve LABELS.jsonl")
     found = read_plan(plan)
     if output is not None:
-        _write(found, annotator, output)
+        write_page(page_to_label(found, annotator), output)
     elif serve is not None:
         _serve(found, annotator, serve, port)
-
-
-def _write(plan: LabelPlan, annotator: str, output: opt.File) -> None:
-    from rageval.files.writing import whole_file
-    from rageval.pages.labels import page_to_label
-
-    text = page_to_label(plan, annotator).encode()
-    with whole_file(output) as stream:
-        stream.write(text)
-    click.echo(f"rageval: wrote {visible(str(output))} ({len(text):,} bytes)", err=True)
 
 
 def _serve(plan: LabelPlan, annotator: str, place: opt.File, port: int | None) -> None:
@@ -77,12 +69,11 @@ def _serve(plan: LabelPlan, annotator: str, place: opt.File, port: int | None) -
     from rageval.pages.labels import LabelFile, LabelServer
 
     with LabelFile(place, plan, annotator) as labels:
-        for remark in labels.remarks:
-            click.echo(f"rageval: {remark}", err=True)
+        say(*labels.remarks)
         with LabelServer(labels, port) as server:
             click.echo(server.address)
-            click.echo(f"rageval: {len(labels):,} labels are there; Ctrl-C ends", err=True)
+            say(f"{len(labels):,} labels are there; Ctrl-C ends")
             try:
                 server.serve_forever()
             except KeyboardInterrupt:
-                click.echo(f"rageval: {len(labels):,} labels in {visible(str(place))}", err=True)
+                say(f"{len(labels):,} labels in {visible(str(place))}")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 
 from rageval import options as opt
-from rageval.cli._options import Command, OfLabels, end_if_biased, takes_options
-from rageval.cli._output import print_lines
+from rageval.cli._options import Command, OfLabels, takes_options
+from rageval.cli._output import TableFormat, end_if_biased, print_lines, say, style_of
 from rageval.errors import InputError, UsageError
 from rageval.scoring.basis import basis_of, basis_of_gold, in_words, said_of_bases
-from rageval.table import FORMATS, NUMBER, TALLY, Column, Table, lines, on_terminal
+from rageval.table import NUMBER, TALLY, Column, Table, lines
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -28,10 +28,7 @@ _PAIRS = 5  # named in remarks
 class Options(OfLabels):
     """The options of `rageval arena`."""
 
-    style: Annotated[
-        str | None,
-        opt.printed("Default: table on a terminal, else csv.", ("--format",), choices=FORMATS),
-    ] = None
+    style: TableFormat | None = None
     compat: Annotated[
         Literal["ragnarok"] | None, opt.measured("Elo ratings as Ragnarök's arena keeps them.")
     ] = None
@@ -67,12 +64,12 @@ def arena(files: tuple[str, ...], options: Options) -> None:
     rageval arena judged.jsonl --gold human.jsonl
     """
     from rageval.cli._scoring import is_gold_given
-    from rageval.comparison.positions import positions_of
+    from rageval.comparison.arena import games
+    from rageval.comparison.positions import positions_of, said_of
     from rageval.scoring.answers import read_judgements
 
     grades = read_judgements(list(files), nuggets=options.nuggets)
-    for remark in grades.remarks:
-        click.echo(f"rageval: {remark}", err=True)
+    say(*grades.remarks)
     _say_what_failed(grades, options.invalid)
     positions = positions_of(grades)
     basis, source = basis_of(grades.judges.words), ""
@@ -84,12 +81,15 @@ def arena(files: tuple[str, ...], options: Options) -> None:
     elif options.matrix:
         table = _matrix(grades, options.invalid)
     elif options.compat:
-        table = _elo(grades)
+        ratings = sorted(games(grades).elo().items(), key=lambda item: -item[1])
+        table = _table([], ["elo"], [[name, rating] for name, rating in ratings])
     else:
         table = _standing(grades, positions, options.invalid)
     table = _with_basis(table, basis, source)
-    print_lines(lines(options.style or ("table" if on_terminal() else "csv"), lambda: [table], lambda: table))
-    _say_of_places(positions)
+    print_lines(lines(style_of(options.style, "csv"), lambda: [table], lambda: table))
+    for each in positions:
+        for text in said_of(each.as_dict()):
+            say(f"{visible(each.judge) + ': ' if each.judge else ''}{text}")
     end_if_biased([(each.judge or "the judge", each.as_dict()) for each in positions], options.max_bias)
 
 
@@ -99,9 +99,9 @@ def _say_what_failed(grades: JudgementTable, invalid: str) -> None:
     if not has_rankings(grades):
         for one, other, number, of in lacking(games(grades))[:_PAIRS]:
             met = f"{visible(one)} and {visible(other)} met in {number:,} of {of:,} queries"
-            click.echo(f"rageval: {met}; the others are left out", err=True)
+            say(f"{met}; the others are left out")
         if number := failed_sides(grades):
-            click.echo(f"rageval: {number:,} judgements failed; their comparisons are left out", err=True)
+            say(f"{number:,} judgements failed; their comparisons are left out")
         return
     wrong, of, queries = invalid_rankings(grades)
     if not wrong:
@@ -110,22 +110,15 @@ def _say_what_failed(grades: JudgementTable, invalid: str) -> None:
     if invalid == "refuse":
         raise InputError(f"{found}; judge them again, or leave them out: --invalid permutation or query")
     out = "they are" if invalid == "permutation" else "these queries are"
-    click.echo(f"rageval: {found}; {out} left out", err=True)
-
-
-def _say_of_places(positions: Sequence[Positions]) -> None:
-    from rageval.comparison.positions import said_of
-
-    for each in positions:
-        for text in said_of(each.as_dict()):
-            click.echo(f"rageval: {visible(each.judge) + ': ' if each.judge else ''}{text}", err=True)
+    say(f"{found}; {out} left out")
 
 
 def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: str) -> Table:
     from rageval.comparison.arena import games, has_rankings, incomplete, strengths
 
     if has_rankings(grades):
-        points, few = _values(grades, invalid), incomplete(grades)
+        scores, few = _points(grades, invalid), incomplete(grades)
+        points = {run: (score.value, score.queries) for run, score in scores.items()}
         for name, (times, of) in few.items():
             click.echo(
                 f"rageval: {visible(name)} is in {times:,} of {of:,} lists; its points are of these alone,"
@@ -135,15 +128,18 @@ def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: s
         # Those that are not in every list last, and after them those without points.
         rows = sorted(points.items(), key=lambda item: (item[1][1] == 0, item[0] in few, -item[1][0]))
         standing = [[name, value, queries] for name, (value, queries) in rows]
-        return _with_corrected(_table(["rank_score"], ["queries"], standing), _corrected_points(positions))
+        of_judges: dict[str, list[float]] = {}
+        for each in positions:
+            for system, corrected in each.corrected.items():
+                of_judges.setdefault(system, []).append(corrected)
+        # The mean of what the judges' points come to without the place shown.
+        means = {system: math.fsum(values) / len(values) for system, values in of_judges.items()}
+        return _with_corrected(_table(["rank_score"], ["queries"], standing), means)
     found = strengths(games(grades))
     if grades.stopped:  # at a claim: an interval would be another
         found = [replace(each, low=math.nan, high=math.nan) for each in found]
     elif any(math.isnan(each.low) for each in found):
-        click.echo(
-            "rageval: no interval where samples of the queries all give the same strengths, or infinite ones",
-            err=True,
-        )
+        say("no interval where samples of the queries all give the same strengths, or infinite ones")
     standing = [[s.system, s.strength, s.low, s.high, s.win_rate, s.games] for s in found]
     table = _table(["strength", "low", "high", "win_rate"], ["games"], standing)
     return _with_corrected(table, {s.system: s.corrected for s in found if s.corrected is not None})
@@ -167,8 +163,7 @@ def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, str]:
     files = list(options.gold)
     gold = gold_of(read_judgements(files, nuggets=options.nuggets), files, drawn(options.gold_chosen))
     found, said = strengths_by_people(grades, gold, population=options.population)
-    for remark in [*said_of_labels(gold), *said]:
-        click.echo(f"rageval: {remark}", err=True)
+    say(*said_of_labels(gold), *said)
     rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in found]
     return _table(["strength", "low", "high", "judge"], ["games", "labels"], rows), basis_of_gold(gold.by)
 
@@ -187,23 +182,11 @@ def _with_basis(table: Table, basis: str, source: str) -> Table:
     more = {"basis": basis} | ({"corrected_from": source} if source else {})
     columns = [*table.columns, *(Column(name, programs=True) for name in more)]
     rows = [[*row, *more.values()] for row in table.rows]
-    return table._replace(columns=columns, rows=rows, notes=_said_of_strengths(basis, source))
-
-
-def _corrected_points(positions: Sequence[Positions]) -> dict[str, float]:
-    """Corrected points by system, the mean of the judges'."""
-    found: dict[str, list[float]] = {}
-    for each in positions:
-        for system, points in each.corrected.items():
-            found.setdefault(system, []).append(points)
-    return {system: math.fsum(points) / len(points) for system, points in found.items()}
-
-
-def _elo(grades: JudgementTable) -> Table:
-    from rageval.comparison.arena import games
-
-    ratings = sorted(games(grades).elo().items(), key=lambda item: -item[1])
-    return _table([], ["elo"], [[name, rating] for name, rating in ratings])
+    if source:
+        notes = [f"{in_words(basis, source)}; 'judge' is the strength that the judge alone says"]
+    else:
+        notes = [each.replace(": strength", "", 1) for each in said_of_bases({"strength": basis})]
+    return table._replace(columns=columns, rows=rows, notes=notes)
 
 
 def _points(grades: JudgementTable, invalid: str) -> dict[str, Score]:
@@ -213,10 +196,6 @@ def _points(grades: JudgementTable, invalid: str) -> dict[str, Score]:
     measure = f"rank_score(invalid={'query' if invalid == 'query' else 'permutation'})"
     found = scored(measure, grades, on_missing="skip")
     return {run: next(iter(scores.values())) for run, scores in found.items()}
-
-
-def _values(grades: JudgementTable, invalid: str) -> dict[str, tuple[float, int]]:
-    return {run: (score.value, score.queries) for run, score in _points(grades, invalid).items()}
 
 
 def _matrix(grades: JudgementTable, invalid: str) -> Table:
@@ -232,11 +211,3 @@ def _matrix(grades: JudgementTable, invalid: str) -> Table:
         for i, name in enumerate(names)
     ]
     return Table([Column("wins-ties-losses"), *(Column(name, TALLY) for name in names)], rows)
-
-
-def _said_of_strengths(basis: str, source: str) -> list[str]:
-    """Say what strengths rest on."""
-    if source:
-        said = f"{in_words(basis, source)}; 'judge' is the strength that the judge alone says"
-        return [said]
-    return [each.replace(": strength", "", 1) for each in said_of_bases({"strength": basis})]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import click
 
@@ -13,17 +13,13 @@ from rageval.cli._options import (
     Asking,
     Command,
     Group,
-    end_if_failed,
     nearest_command,
     settings_of,
     takes_options,
 )
-from rageval.cli._output import print_lines
+from rageval.cli._output import end_if_failed, print_lines, say
 from rageval.errors import UsageError
 from rageval.options import settings_from
-
-if TYPE_CHECKING:
-    from rageval.building.collection import Plan
 
 
 class Fusing(opt.Options):
@@ -172,7 +168,7 @@ def _qrels(
 
     found = graded(judgements, form, rel)
     if found.failed:
-        click.echo(f"rageval: {found.failed:,} judgements failed and are in no qrels", err=True)
+        say(f"{found.failed:,} judgements failed and are in no qrels")
     if found.stopped and output is None:
         raise UsageError(
             f"{judgements}: judging stopped at a claim, which is noted beside the qrels; expected -o FILE"
@@ -205,7 +201,7 @@ def _audit(
         lines, left_open = figure_lines(labelled)
         print_lines(lines)
         if left_open:
-            click.echo(f"rageval: {left_open:,} lines are of questions not labelled yet, left out", err=True)
+            say(f"{left_open:,} lines are of questions not labelled yet, left out")
         return
     if folder is None or corpus is None:
         raise UsageError("expected the folder of a collection and --corpus FILE, or --read LABELLED.jsonl")
@@ -216,7 +212,7 @@ _STEPS = (_fuse, _nuggetize, _variants, _pool, _support, _filter, _qrels, _audit
 
 
 def _say(message: str) -> None:
-    click.echo(f"rageval: {message}", err=True)
+    say(message)
 
 
 def _deliver(lines: Iterable[str], output: opt.File | None) -> None:
@@ -295,26 +291,19 @@ def _everything(questions: str, options: Options) -> None:
 
     If it is stopped, run the same command again: it continues, and no reply is paid for twice.
     """
+    from rageval.building.collection import Plan, forecast, setting_of
     from rageval.building.collection import build as build_all
-    from rageval.building.collection import forecast
 
-    plan = _plan(questions, options)
+    runs, settings = tuple(map(setting_of, options.runs)), settings_of(options)
+    plan = settings_from(
+        Plan, options, questions=questions, folder=options.output, runs=runs, settings=settings
+    )
     if options.dry_run:
         print_lines(forecast(plan))
         return
     built = build_all(plan, _say)
     print_lines(built.lines(plan))
     end_if_failed(built.failed)
-
-
-def _plan(questions: str, options: Options) -> Plan:
-    from rageval.building.collection import Plan, setting_of
-
-    runs = tuple(map(setting_of, options.runs))
-    settings = settings_of(options)
-    return settings_from(
-        Plan, options, questions=questions, folder=options.output, runs=runs, settings=settings
-    )
 
 
 for step in _STEPS:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
@@ -19,13 +19,13 @@ from rageval.cli._options import (
     reading_of,
     takes_options,
 )
-from rageval.cli._output import print_lines
+from rageval.cli._output import places_of, print_lines, say, style_of
 from rageval.errors import UsageError
-from rageval.options import settings_from
-from rageval.table import FORMATS, lines, on_terminal, records_of
+from rageval.table import FORMATS, lines, records_of
 
 if TYPE_CHECKING:
-    from rageval.comparison import Comparison, Pair, Settings
+    from rageval.comparison import Comparison, Pair
+    from rageval.scoring.scores import Scores
 
 
 _FORMATS = (*FORMATS, "cite")
@@ -86,75 +86,27 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     rageval compare a.run b.run qrels -m nDCG@10 --baseline a.run -q
     rageval compare judged.jsonl -m crag_score --all-pairs --adjust max_t --cluster domain
     """
-    from rageval.cli._inputs import ids_of_datasets, sorted_out
+    from rageval.cli._inputs import ids_of_datasets, named_measures, sorted_out
     from rageval.cli._scoring import (
         best_first,
         refuse,
+        refuse_bounds_of_labels,
         refuse_bounds_of_spans,
         said_of_sets,
         scored,
+        settings_of_claims,
         subject_of,
     )
     from rageval.comparison.citing import cite
     from rageval.comparison.comparing import compared
     from rageval.comparison.plots import figure_of_comparison, save
     from rageval.comparison.sensitivity import sensitivity
-    from rageval.comparison.tables import ByQuery, latex_of, lines_of, parts_of
-    from rageval.measures.parsing import parse_measures
 
-    reading = reading_of(options.comments)
-    inputs = sorted_out(words, reading)
+    inputs = sorted_out(words, reading_of(options.comments))
     refuse_idle_for(bool(inputs.answers))
-    measures = parse_measures([*options.measures, *inputs.measures])
-    if not measures:
-        raise UsageError(
-            "no measure named; say -m ndcg@10, with nuggets -m alpha_ndcg@10 (see: rageval measures)"
-        )
-    if options.gold and options.bounds and not inputs.answers:
-        raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
-    style = options.style or ("table" if on_terminal() else "csv")
-    _refuse_by_query(style, options)
-    plot = checked_plot(options.plot, options.size)
-    subject = subject_of(inputs, measures, options, reading)
-    refuse_bounds_of_spans(subject)
-    settings = _settings(options, list(subject.queries), inputs.telling)
-    results, remarks, refused = systems = scored(subject, options.baseline, least=2)
-    found = compared(subject, systems, settings)
-    if options.sensitivity:
-        remarks = [*remarks, *sensitivity(subject, results)]
-    if options.sort:
-        results = best_first(results, options.sort)
-        found = _in_order(found, _by_people(found, [scores.run for scores in results], options.sort))
-    typed = said_of_sets([*options.measures, *inputs.measures], options.compat)
-    # Scoring and comparing may say the same of a run; once is enough.
-    for remark in dict.fromkeys([*typed, *remarks, *found.remarks]):
-        click.echo(f"rageval: {remark}", err=True)
-    # What Python shows beneath a comparison stands in JSON, too.
-    found = replace(found, remarks=list(dict.fromkeys([*found.remarks, *remarks])))
-    if plot is not None:
-        save(figure_of_comparison(found, results, options.size), plot)
-    places = options.places if options.places is not None else 4
-    if style == "latex":
-        print_lines(latex_of(found, options.caption, options.label, options.show or "", places))
-    elif style == "cite":
-        print_lines([str(cite(found, ids_of_datasets(inputs, options)))])
-    elif options.by_query:
-        values = ByQuery(found, results)
-        print_lines(
-            lines(
-                style,
-                lambda: [*parts_of(found, places), *values.parts(places)],
-                # In rows the values of each query stand alone, as their columns are others.
-                lambda: values.data(places),
-                record=lambda: found.as_dict() | {"by_query": list(records_of(values.data()))},
-            )
-        )
-    else:
-        print_lines(lines_of(found, style, places))
-    refuse(refused)
-
-
-def _refuse_by_query(style: str, options: Options) -> None:
+    measures = named_measures(options, inputs)
+    refuse_bounds_of_labels(inputs, options)
+    style = style_of(options.style, "csv")
     if options.by_query and style in ("latex", "cite"):
         others = ", ".join(each for each in FORMATS if each != "latex")
         raise UsageError(f"--by-query is no part of --format {style}; expected one of {others}")
@@ -162,41 +114,69 @@ def _refuse_by_query(style: str, options: Options) -> None:
         raise UsageError(
             "--by-query shows the judge's values of each query, and --gold corrects means; leave one out"
         )
+    plot = checked_plot(options.plot, options.size)
+    subject = subject_of(inputs, measures, options)
+    refuse_bounds_of_spans(subject)
+    settings = settings_of_claims(options, list(subject.queries), inputs.telling)
+    results, remarks, refused = systems = scored(subject, options.baseline, least=2)
+    found = compared(subject, systems, settings)
+    if options.sensitivity:
+        remarks = [*remarks, *sensitivity(subject, results)]
+    if options.sort:
+        results = best_first(results, options.sort)
+        found = _in_order(found, [scores.run for scores in results], options.sort)
+    typed = said_of_sets([*options.measures, *inputs.measures], options.compat)
+    # Scoring and comparing may say the same of a run; once is enough.
+    say(*dict.fromkeys([*typed, *remarks, *found.remarks]))
+    # What Python shows beneath a comparison stands in JSON, too.
+    found = replace(found, remarks=list(dict.fromkeys([*found.remarks, *remarks])))
+    if plot is not None:
+        save(figure_of_comparison(found, results, options.size), plot)
+    if style == "cite":
+        print_lines([str(cite(found, ids_of_datasets(inputs, options)))])
+    else:
+        print_lines(_shown(found, results, style, options))
+    refuse(refused)
 
 
-def _by_people(found: Comparison, runs: list[str], wanted: str) -> list[str]:
-    """Return the runs, the best by people's labels first where these correct the measure."""
-    # Where people's labels correct a measure, the order of the judge's means is not that of the table.
-    if not found.gold or wanted == "run":
-        return runs
-    from rageval.measures.parsing import parse_measure
+def _shown(found: Comparison, results: list[Scores], style: str, options: Options) -> Iterable[str]:
+    """Return the lines of a comparison in a format, with the values of every query where -q asks for them."""
+    from rageval.comparison.tables import ByQuery, latex_of, lines_of, parts_of
 
-    measure = str(parse_measure(wanted))
-    sign = 1 if found.lower_is_better(measure) else -1
-    values = {run: found.cell(run, measure).value for run in runs}
-    # NaN has no place in an order; what is not known stands at the end.
-    known = sorted((run for run in runs if not math.isnan(values[run])), key=lambda run: sign * values[run])
-    return [*known, *(run for run in runs if math.isnan(values[run]))]
+    places = places_of(options.places)
+    if style == "latex":
+        return latex_of(found, options.caption, options.label, options.show or "", places)
+    if not options.by_query:
+        return lines_of(found, style, places)
+    values = ByQuery(found, results)
+    return lines(
+        style,
+        lambda: [*parts_of(found, places), *values.parts(places)],
+        # In rows the values of each query stand alone, as their columns are others.
+        lambda: values.data(places),
+        record=lambda: found.as_dict() | {"by_query": list(records_of(values.data()))},
+    )
 
 
-def _in_order(found: Comparison, runs: list[str]) -> Comparison:
-    """Return the comparison with its runs, and the pairs by each measure, in this order."""
+def _in_order(found: Comparison, runs: list[str], wanted: str) -> Comparison:
+    """Return the comparison with its runs, and the pairs by each measure, in this order.
+
+    Where people's labels correct a measure, the order of the judge's means is not that of the table: the best
+    by their labels stand first.
+    """
+    if found.gold and wanted != "run":
+        from rageval.measures.parsing import parse_measure
+
+        measure = str(parse_measure(wanted))
+        sign = 1 if found.lower_is_better(measure) else -1
+        values = {run: found.cell(run, measure).value for run in runs}
+        # NaN has no place in an order; what is not known stands at the end.
+        known = [run for run in runs if not math.isnan(values[run])]
+        unknown = [run for run in runs if math.isnan(values[run])]
+        runs = [*sorted(known, key=lambda run: sign * values[run]), *unknown]
+    measures = list(found.measures)
 
     def place(pair: Pair) -> tuple[int, int, int]:
         return measures.index(pair.measure), runs.index(pair.run), runs.index(pair.other)
 
-    measures = list(found.measures)
     return replace(found, runs=runs, pairs=sorted(found.pairs, key=place))
-
-
-def _settings(options: Options, queries: list[str], sources: list[Any]) -> Settings:
-
-    from rageval.cli._inputs import groups_of
-    from rageval.comparison import Settings
-
-    clusters = None
-    if options.cluster:
-        clusters = groups_of(options.cluster, queries, options.questions, sources)
-    # The name of the file alone: paths of a machine do not belong into what is published.
-    by = Path(options.cluster or "").name
-    return settings_from(Settings, options, clusters=clusters, clustered_by=by)

@@ -11,7 +11,7 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
-from rageval.cli._output import print_lines
+from rageval.cli._output import print_lines, say
 from rageval.errors import FAULTS, UsageError
 from rageval.names import suggestion
 from rageval.table import PRINTERS
@@ -86,23 +86,20 @@ def _compared(versions: dict[str, str], form: str) -> int:
     every: list[Vector] = [*run_vectors(), *answer_vectors()]
     found = [verdict for vector in every for verdict in of_rageval(vector)]
     for name in versions:
-        click.echo(f"rageval: asking {name} …", err=True)
+        say(f"asking {name} …")
         found += of_peer(name, every)
     faults = [verdict for verdict in found if verdict.verdict == WRONG]
     if form == "jsonl":
-        print_lines(map(_json_line, found))
+        records = (
+            verdict._asdict() | {"values": verdict.values and dict(verdict.values)} for verdict in found
+        )
+        print_lines(json.dumps(record, ensure_ascii=False) for record in records)
     else:
         print_lines(_report(found, versions, form))
         others = [name for name in PEERS if name not in versions]
         if others:
             print_lines([f"Not asked, or not installed: {', '.join(others)}."])
     return len(faults)
-
-
-def _json_line(verdict: ToolVerdict) -> str:
-    return json.dumps(
-        verdict._asdict() | {"values": verdict.values and dict(verdict.values)}, ensure_ascii=False
-    )
 
 
 def _report(found: list[ToolVerdict], versions: dict[str, str], form: str) -> Iterator[str]:
@@ -135,8 +132,8 @@ def _fuzzed(versions: dict[str, str], seconds: float, seed: int) -> int:
             for verdict, vector in done.differences:
                 differences[name] += 1
                 said = verdict.why or dict(verdict.values or {})
-                click.echo(f"rageval: {name}: {verdict.measure}: {said}", err=True)
+                say(f"{name}: {verdict.measure}: {said}")
                 print_lines([msgspec.json.encode(vector).decode()])
         how = f"{values:,} values compared, {differences[name]:,} differ"
-        click.echo(f"rageval: {name} {versions[name]}: {how}", err=True)
+        say(f"{name} {versions[name]}: {how}")
     return differences.total()

@@ -10,8 +10,8 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
-from rageval.cli._output import print_lines
-from rageval.table import FORMATS, NUMBER, Column, Table, finite, lines, on_terminal
+from rageval.cli._output import TableFormat, print_lines, say, style_of
+from rageval.table import NUMBER, Column, Table, finite, lines
 
 if TYPE_CHECKING:
     from rageval.comparison.correcting import CorrectedMeasure
@@ -29,10 +29,7 @@ class Options(opt.Options):
     on_missing: Annotated[opt.OnMissing, "The judge's judgements that failed or are not there."] = "error"
     level: Annotated[opt.Level, "The confidence level of the intervals."] = 0.95
     places: opt.Places = 4
-    style: Annotated[
-        str | None,
-        opt.printed("Default: table on a terminal, else csv.", ("--format",), choices=FORMATS),
-    ] = None
+    style: TableFormat | None = None
 
 
 @click.command(cls=Command)
@@ -66,9 +63,8 @@ def correct(judged: tuple[str, ...], options: Options) -> None:
     labels = gold_of(gold, list(options.gold), drawn(options.gold_chosen))
     found = corrected(measures, judgements, gold, rules, options.level, options.population, labels.draw)
     bases = said_of_corrected({each.measure: (each.basis, each.corrected_from) for each in found})
-    for remark in [*judgements.remarks, *said_of_labels(labels), *bases, *remarks(found, judgements)]:
-        click.echo(f"rageval: {remark}", err=True)
-    style = options.style or ("table" if on_terminal() else "csv")
+    say(*judgements.remarks, *said_of_labels(labels), *bases, *remarks(found, judgements))
+    style = style_of(options.style, "csv")
     table = _table(found, options.places)
     records = [finite(each._asdict()) for each in found]
     print_lines(lines(style, lambda: [table], lambda: table, lambda: records, lambda: {"results": records}))

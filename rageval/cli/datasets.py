@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import click
 
 from rageval import options as opt
-from rageval.cli._leaderboard import merged
 from rageval.cli._options import Group, completing, takes_options
 from rageval.cli._output import print_lines
-from rageval.errors import FAULTS, UsageError
+from rageval.errors import FAULTS, InputError, UsageError
 from rageval.table import columns
 from rageval.text import visible
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from rageval.datasets.dataset import Dataset
 
 
+_Accepted: TypeAlias = Annotated[bool, opt.Option("Accept the terms of a data set that has some (CRAG).")]
+_Role: TypeAlias = Literal["questions", "documents", "qrels", "nuggets", "judgements"]
+_TOPICS = ("langchain", "yolo", "laravel", "angular", "godot")  # of FreshStack
 _WHAT = ("docs", "queries", "qrels", "nuggets", "answers")
 
 
@@ -69,21 +72,21 @@ def _show(dataset: str) -> None:
 def _fetch(
     dataset: str,
     only: Annotated[
-        tuple[Literal["questions", "documents", "qrels", "nuggets", "judgements"], ...],
+        tuple[_Role, ...],
         opt.Option("Only the files of this role."),
     ] = (),
     again: Annotated[bool, opt.Option("Also what is there already.")] = False,
-    accept_license: Annotated[
-        bool, opt.Option("Accept the terms of a data set that has some (CRAG).")
-    ] = False,
+    accept_license: _Accepted = False,
     allow_http: Annotated[bool, opt.Option("Allow addresses without encryption.")] = False,
 ) -> None:
     """Download ID ahead of time. A download that was interrupted continues."""
     from rageval.datasets import home
     from rageval.datasets.catalogue import found
+    from rageval.datasets.download import Transport
 
     accept = accept_license or _accepted_here(dataset)
-    home.fetch(dataset, only or None, accept_license=accept, again=again, transport=_transport(allow_http))
+    transport = Transport(allow_http=True) if allow_http else Transport()
+    home.fetch(dataset, only or None, accept_license=accept, again=again, transport=transport)
     print_lines([f"{dataset}: {home.place_of(found(dataset)[1])}"])
 
 
@@ -95,7 +98,7 @@ def _import(
     dataset: str,
     paths: tuple[Path, ...],
     role: Annotated[
-        Literal["questions", "documents", "qrels", "nuggets", "judgements"] | None,
+        _Role | None,
         opt.Option("What the files hold, if not told by their names.", ("--as",)),
     ] = None,
     limits: opt.Limits = (),
@@ -117,9 +120,7 @@ def _export(
     style: Annotated[
         Literal["trec", "tsv", "jsonl"] | None, opt.printed("Default: the usual one.", ("--format",))
     ] = None,
-    accept_license: Annotated[
-        bool, opt.Option("Accept the terms of a data set that has some (CRAG).")
-    ] = False,
+    accept_license: _Accepted = False,
     limits: opt.Limits = (),
 ) -> None:
     """Print a part of ID as ir_datasets exports it, nuggets as AutoNuggetizer, answers as questions."""
@@ -136,9 +137,7 @@ def _check(
     ctx: click.Context,
     /,
     dataset: str,
-    accept_license: Annotated[
-        bool, opt.Option("Accept the terms of a data set that has some (CRAG).")
-    ] = False,
+    accept_license: _Accepted = False,
     limits: opt.Limits = (),
 ) -> None:
     """Count what ID holds, beside what its publishers say. Exit code 1 if they differ.
@@ -166,19 +165,62 @@ def _check(
 @click.argument("files", metavar="ENTRY...", nargs=-1, required=True)
 def _leaderboard(files: tuple[str, ...]) -> None:
     """Put entries of FreshStack's leaderboard together: one a topic becomes one with the average."""
-    print_lines([merged(files)])
+    from rageval.cli._output import freshstack_measures
+
+    names = [*freshstack_measures()]
+    entries: dict[str, dict[str, Any]] = {}
+    for file in files:
+        for entry in _entries(file, names):
+            known = entries.setdefault(entry["info"]["name"], {"info": entry["info"], "datasets": {}})
+            for topic, values in entry["datasets"].items():
+                if topic in known["datasets"]:
+                    raise InputError(f"{file}: a second entry of {entry['info']['name']!r} for {topic}")
+                known["datasets"][topic] = values
+    for entry in entries.values():
+        of_topics = entry["datasets"]
+        of_topics.pop("average", None)
+        if all(topic in of_topics for topic in _TOPICS):
+            sums = {name: sum(of_topics[topic][name] for topic in _TOPICS) for name in names}
+            of_topics["average"] = {name: total / len(_TOPICS) for name, total in sums.items()}
+    # Values of others' files, of which one may be NaN, stand as they were.
+    print_lines([json.dumps({"leaderboardData": list(entries.values())}, indent=2, ensure_ascii=True)])
+
+
+def _entries(file: str, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the entries of a file of FreshStack's leaderboard; refuse values by other names."""
+    from rageval.files.whole import read_whole
+
+    expected = (
+        f"expected {{leaderboardData: [{{info: {{name}}, datasets: {{topic: {{{', '.join(names)}}}}}}}]}}"
+    )
+
+    def is_entry(entry: Any) -> bool:
+        if not isinstance(entry, dict) or not isinstance(entry.get("info"), dict):
+            return False
+        topics = entry.get("datasets")
+        return (
+            isinstance(entry["info"].get("name"), str)
+            and isinstance(topics, dict)
+            and all(isinstance(values, dict) and set(values) == set(names) for values in topics.values())
+            and all(type(value) in (int, float) for values in topics.values() for value in values.values())
+        )
+
+    try:
+        content = json.loads(read_whole(file, "a leaderboard", 2**30))
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file}: {expected}, found no JSON ({error})") from None
+    entries = content.get("leaderboardData") if isinstance(content, dict) else None
+    if not isinstance(entries, list) or not all(map(is_entry, entries)):
+        raise InputError(f"{file}: {expected}")
+    return entries
 
 
 def _loaded(dataset: str, accept_license: bool, limits: tuple[str, ...]) -> Dataset:
     from rageval.datasets.dataset import load
 
     return load(dataset, accept_license=accept_license or _accepted_here(dataset), limits=limits)
-
-
-def _transport(allow_http: bool) -> Any:
-    from rageval.datasets.download import Transport
-
-    return Transport(allow_http=True) if allow_http else Transport()
 
 
 def _accepted_here(dataset: str) -> bool:
@@ -199,6 +241,9 @@ def _accepted_here(dataset: str) -> bool:
     return True
 
 
+_LONGEST = 24  # of a licence in the list
+
+
 def _listing() -> Iterator[str]:
     from rageval.datasets.catalogue import benchmarks, known
     from rageval.datasets.home import is_on_disk
@@ -207,7 +252,10 @@ def _listing() -> Iterator[str]:
     rows = [("id", "size", "licence", "holds", "on disk")]
     for benchmark, spec in known():
         on_disk = "yes" if is_on_disk(spec.id) else "no"
-        rows.append((spec.id, _size(spec), _shortened(benchmark.licence), ", ".join(spec.holds), on_disk))
+        licence = benchmark.licence
+        if len(licence) > _LONGEST:
+            licence = licence.partition(",")[0][: _LONGEST - 1] + "…"
+        rows.append((spec.id, _size(spec), licence, ", ".join(spec.holds), on_disk))
     yield from columns(rows)
     yield ""
     for benchmark in benchmarks():
@@ -230,7 +278,13 @@ def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
     yield f"size       {_size(spec)}"
     yield f"on disk    {'yes' if is_on_disk(spec.id) else 'no'}, {place_of(spec)}"
     for name in known_there(spec):
-        yield f"also       {name}, of ir_datasets{'' if _is_there(name) else ' (not in the version here)'}"
+        try:
+            import ir_datasets
+        except ImportError:
+            is_there = False
+        else:
+            is_there = name in ir_datasets.registry
+        yield f"also       {name}, of ir_datasets{'' if is_there else ' (not in the version here)'}"
     if spec.note:
         yield f"note       {spec.note}"
     if spec.documents_from:
@@ -247,15 +301,6 @@ def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
     yield f"to cite\n{benchmark.citation.strip()}"
 
 
-def _is_there(dataset: str) -> bool:
-    """Whether ir_datasets has this id, where it is installed."""
-    try:
-        import ir_datasets
-    except ImportError:
-        return False
-    return dataset in ir_datasets.registry
-
-
 def _size(spec: Spec) -> str:
     """Return what is on disk, else what its publishers say."""
     from rageval.datasets.home import amount, is_on_disk, size_on_disk
@@ -263,7 +308,3 @@ def _size(spec: Spec) -> str:
     if is_on_disk(spec.id):
         return amount(size_on_disk(spec))
     return amount(spec.size) if spec.size is not None else "not known"
-
-
-def _shortened(licence: str, width: int = 24) -> str:
-    return licence if len(licence) <= width else licence.partition(",")[0][: width - 1] + "…"

@@ -9,9 +9,9 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, FileOrId, OfSpans, reading_of, takes_options
-from rageval.cli._output import print_lines
+from rageval.cli._output import print_lines, say, style_of
 from rageval.errors import UsageError
-from rageval.table import PEOPLE_READ, Code, Prose, Table, lines, on_terminal
+from rageval.table import PEOPLE_READ, Code, Prose, Table, lines
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -71,17 +71,19 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
     rageval diagnose judged.jsonl --run run.trec --qrels spans.jsonl --chunks new.jsonl --sources docs
     rageval diagnose crag.jsonl --run run.trec --questions questions.jsonl --passages passages.jsonl
     """
+    from rageval.cli._inputs import slices_of
     from rageval.comparison import diagnose as diagnosed
     from rageval.scoring.answers import read_judgements
 
     reading = reading_of(options.comments)
-    run, gold = _read(options.runs, options.qrels, options, reading)
+    run, gold = _read(options, reading)
     table = read_judgements(list(judged))
+    queries = list(map(str, table.queries.words))
     found = diagnosed(
         table,
         run,
         gold,
-        groups=_groups(options, list(map(str, table.queries.words)), list(judged)),
+        groups=slices_of(options.by, queries, options.questions, judged),
         passages=options.passages,
         depth=options.depth,
         rel=options.rel,
@@ -93,18 +95,24 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
         resamples=options.resamples,
         seed=options.seed,
     )
-    for remark in found.remarks:
-        click.echo(f"rageval: {visible(remark)}", err=True)
-    style = options.style or ("table" if on_terminal() else "json")
+    say(*map(visible, found.remarks))
+    style = style_of(options.style, "json")
     print_lines(lines(style, lambda: _parts(found, style), record=found.as_dict))
 
 
-def _read(run: str, qrels: str | None, options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
+def _read(options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
     """Return the run and the judgements, or what the spans come to."""
     from rageval.cli._inputs import judgements, run_sources, sorted_out
     from rageval.scoring.ordering import EVERYTHING
 
-    _refuse_unused(qrels, options)
+    run, qrels = options.runs, options.qrels
+    # What is about judgements of documents says nothing where there are none, and the other way round.
+    of_spans = {name: getattr(options, name) for name in ("chunks", "sources", "overlap", "stale")}
+    no_use = {"passages": options.passages} if qrels is not None else {"nuggets": options.nuggets} | of_spans
+    for name, value in no_use.items():
+        if value is not None:
+            other = "without" if qrels is not None else "with"
+            raise UsageError(f"--{name} has a meaning only {other} --qrels")
     if qrels is None:
         inputs = sorted_out((run,), reading)
         if not inputs.runs:
@@ -114,24 +122,6 @@ def _read(run: str, qrels: str | None, options: Options, reading: Reading) -> tu
     gold = judgements(inputs, reading, EVERYTHING, options)
     (source,) = run_sources(inputs.runs, reading, None)
     return source, gold
-
-
-def _refuse_unused(qrels: str | None, options: Options) -> None:
-    """Refuse what is about judgements of documents where there are none, and the other way round."""
-    of_spans = {"chunks": options.chunks, "sources": options.sources}
-    of_spans |= {"overlap": options.overlap, "stale": options.stale}
-    no_use = {"passages": options.passages} if qrels is not None else {"nuggets": options.nuggets} | of_spans
-    for name, value in no_use.items():
-        if value is not None:
-            other = "without" if qrels is not None else "with"
-            raise UsageError(f"--{name} has a meaning only {other} --qrels")
-
-
-def _groups(options: Options, queries: list[str], sources: list[Any]) -> dict[str, dict[str, str]]:
-    from rageval.cli._inputs import fields_in, groups_of
-
-    fields = fields_in(options.by)
-    return {str(name): groups_of(name, queries, options.questions, sources) for name in fields}
 
 
 def _parts(found: Diagnosis, style: str) -> Iterator[Table | str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import click
 
@@ -14,9 +14,6 @@ from rageval.cli._options import Command, reading_of, takes_options
 from rageval.cli._output import print_lines
 from rageval.errors import FAULTS, InputError, UsageError
 from rageval.text import visible
-
-if TYPE_CHECKING:
-    from rageval.checking.findings import Finding
 
 _COLLECTION = ("manifest.json", "queries.tsv", "nuggets.jsonl", "qrels.nugget")
 
@@ -52,15 +49,28 @@ def doctor(
     every: list[tuple[Any, str | None]] = [*((path, None) for path in _expanded(files)), *named]
     if not every:
         raise UsageError("no file named; expected runs, qrels, nuggets, answers or judgements")
-    _require(path for path, _ in every)
+    for path, _ in every:
+        if isinstance(path, str) and not os.path.isfile(path):
+            raise InputError(f"{path}: no such file")
+    words = [word.strip() for word in at.split(",")]
+    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
+        raise UsageError(f"--at {at!r}: expected whole numbers from 1, such as 10,20")
     counts = Counter[str]()
-    reading = reading_of(comments)
     unknown: list[str] = []
-    found = diagnose(every, _cutoffs(at), reading, unknown)
-    print_lines(_lines(found, counts))
+    found = diagnose(every, sorted(set(map(int, words))), reading_of(comments), unknown)
+
+    def lines() -> Iterator[str]:
+        for finding in found:
+            counts[finding.level] += 1
+            yield visible(finding.text)
+
+    print_lines(lines())
     for finding in found:  # whoever reads the lines may have had enough; the exit code is of all
         counts[finding.level] += 1
-    print_lines([_summary(counts, len(every))])
+    levels = [(level, counts[level]) for level in ("error", "warning")]
+    said = " and ".join(f"{number:,} {level}{'' if number == 1 else 's'}" for level, number in levels)
+    files_checked = f"{len(every)} file{'' if len(every) == 1 else 's'}"
+    print_lines([f"{said if counts else 'nothing suspicious'} in {files_checked}"])
     ctx.exit(InputError.exit_code if unknown else FAULTS if counts["error"] else 0)
 
 
@@ -75,31 +85,3 @@ def _expanded(files: Iterable[str]) -> Iterator[str]:
             yield from (with_limits(str(Path(path) / name), limits_of(path)) for name in _COLLECTION)
         else:
             yield path
-
-
-def _require(paths: Iterable[Any]) -> None:
-    for path in paths:
-        if isinstance(path, str) and not os.path.isfile(path):
-            raise InputError(f"{path}: no such file")
-
-
-def _cutoffs(text: str) -> list[int]:
-    words = [word.strip() for word in text.split(",")]
-    if not all(word.isascii() and word.isdigit() and int(word) for word in words):
-        raise UsageError(f"--at {text!r}: expected whole numbers from 1, such as 10,20")
-    return sorted({int(word) for word in words})
-
-
-def _lines(found: Iterable[Finding], counts: Counter[str]) -> Iterator[str]:
-    for finding in found:
-        counts[finding.level] += 1
-        yield visible(finding.text)
-
-
-def _summary(counts: Counter[str], files: int) -> str:
-    if not counts:
-        return f"nothing suspicious in {files} file{'' if files == 1 else 's'}"
-    parts = [
-        f"{counts[level]:,} {level}{'' if counts[level] == 1 else 's'}" for level in ("error", "warning")
-    ]
-    return f"{' and '.join(parts)} in {files} file{'' if files == 1 else 's'}"

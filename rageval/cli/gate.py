@@ -3,36 +3,84 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 import click
 
 from rageval import options as opt
 from rageval.cli._acting import is_typed, refuse_idle_for
-from rageval.cli._gate_again import refuse_other_judge, refuse_unasked
-from rageval.cli._options import Scoring, completing, reading_of, takes_options
-from rageval.cli._output import print_lines
-from rageval.cli._policy import PolicyCommand, required, said_of_policy
+from rageval.cli._options import Command, Scoring, completing, reading_of, takes_options
+from rageval.cli._output import deliver, print_lines, say
 from rageval.errors import FAULTS, INCONCLUSIVE, InputError, RagevalError, UsageError
 from rageval.options import settings_from
-from rageval.table import as_json
+from rageval.policy import EFFECTS, Policy, find_policy, policy_in
+from rageval.table import as_json, md_code, md_line
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rageval.cli._inputs import Inputs
-    from rageval.comparison.gate_results import GateReport, GateSettings, GateSide
-    from rageval.files.trec import Reading
-    from rageval.scoring.scores import Scores
-    from rageval.scoring.subject import Subject
+    from rageval.comparison.gate_results import Decision, GateReport, GateSide
+
+_Value = TypeVar("_Value")
+_ALSO = {"measures": "measure"}  # what may be said several times is called so in a list
 
 
-class _GateCommand(PolicyCommand):
+class _GateCommand(Command):
+    """Reads what is not typed out of the section [gate] of the policy: what is typed wins."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse what was typed, with the policy for what was not."""
+        if extra.get("resilient_parsing") or {"-h", "--help"} & set(args):
+            return super().make_context(info_name, args, parent, **extra)
+        typed = _typed_policy(args)
+        policy = find_policy() if typed is None else policy_in(typed)
+        settled = self._settled(policy, info_name or "")
+        try:
+            context = super().make_context(info_name, args, parent, default_map=settled, **extra)
+        except click.BadParameter as error:
+            param = error.param
+            if param is None or param.name not in settled or _words_before_equals(args) & set(param.opts):
+                raise
+            # What the policy says wrong is said with its place there, as nobody typed it.
+            title = f"{visible(policy.path)}: {policy.title(info_name or '')}"
+            raise InputError(f"{title}: {param.name}: {error.message}") from None
+        context.meta["policy"] = policy
+        return context
+
+    def _settled(self, policy: Policy, name: str) -> dict[str, Any]:
+        """Return the values of parameters, by their names."""
+        options: dict[str, click.Option] = {}
+        for param in self.params:
+            if isinstance(param, click.Option):
+                keys = [option[2:] for option in param.opts if option.startswith("--")]
+                keys += [other for other, key in _ALSO.items() if key in keys]
+                options |= dict.fromkeys(keys, param)
+        values: dict[str, Any] = {}
+        for key, value in policy.gate_settings(options.keys() - EFFECTS.keys()).items():
+            param = options[key]
+            place = f"{visible(policy.path)}: {policy.title(name)}: {visible(key)}"
+            if str(param.name) in values:
+                raise InputError(f"{place}: stands there by its other name, too; expected one")
+            several = value if isinstance(value, list) and param.multiple else [value]
+            for each in several:
+                if not isinstance(each, str | int | float | bool) or isinstance(each, bool) != param.is_flag:
+                    what = "true or false" if param.is_flag else "text or a number"
+                    raise InputError(
+                        f"{place}: expected {what}{' (or a list)' * param.multiple}, found {each!r:.80}"
+                    )
+            values[str(param.name)] = several if param.multiple else several[0]
+        return values
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Let a baseline be saved where the policy has it, which then is not read."""
-        if any(arg.partition("=")[0] == "--save-baseline" for arg in args) and ctx.default_map:
+        if "--save-baseline" in _words_before_equals(args) and ctx.default_map:
             ctx.default_map = {name: value for name, value in ctx.default_map.items() if name != "baseline"}
         return super().parse_args(ctx, args)
 
@@ -44,6 +92,20 @@ class _GateCommand(PolicyCommand):
             if not ctx.params["show_policy"]:
                 _write_error(str(error), *(ctx.params[name] for name in ("md", "json", "junit")))
             raise
+
+
+def _typed_policy(args: list[str]) -> str | None:
+    """Return the file after --policy, which is needed before anything is parsed."""
+    for number, arg in enumerate(args):
+        if arg == "--policy" and number + 1 < len(args):
+            return args[number + 1]
+        if arg.startswith("--policy="):
+            return arg.partition("=")[2]
+    return None
+
+
+def _words_before_equals(args: list[str]) -> set[str]:
+    return {arg.partition("=")[0] for arg in args}
 
 
 class Options(Scoring):
@@ -147,7 +209,7 @@ def gate(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> Non
     rageval gate judged.jsonl -m crag_score --baseline gold/baseline.jsonl --margin 0.05 --by domain
     """
     if options.show_policy:
-        print_lines(said_of_policy(ctx))
+        print_lines(_said_of_policy(ctx))
         return
     try:
         code = _gated(words, options)
@@ -157,33 +219,57 @@ def gate(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> Non
     ctx.exit(code)
 
 
+def _said_of_policy(ctx: click.Context) -> Iterator[str]:
+    """Yield what counts, and from where."""
+    policy: Policy = ctx.meta["policy"]
+    yield f"policy: {visible(policy.path) or 'none found'}"
+    for param in ctx.command.params:
+        source = ctx.get_parameter_source(str(param.name))
+        if not isinstance(param, click.Option) or source is None or param.name == "show_policy":
+            continue
+        value = ctx.params.get(str(param.name))
+        if source.name == "DEFAULT" and value in (None, (), False):
+            continue
+        where = {"COMMANDLINE": "typed", "DEFAULT_MAP": os.path.basename(policy.path)}
+        yield f"{max(param.opts, key=len)[2:]} = {_shown(value)}  ({where.get(source.name, 'default')})"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value))
+    return visible(str(value))
+
+
 def _gated(words: tuple[str, ...], options: Options) -> int:
     """Return the exit code, with everything said and written."""
     from rageval.cli._inputs import sorted_out
 
-    reading = reading_of(options.comments)
     if not options.save_baseline:
-        baseline = required(options.baseline, "baseline", "the file that --save-baseline wrote")
+        baseline = _required(options.baseline, "baseline", "the file that --save-baseline wrote")
         if not os.path.isfile(baseline):
             return _without_baseline(baseline, options)
-        required(options.margin, "margin", "how much worse is good enough")
-    inputs = sorted_out(words, reading)
+        _required(options.margin, "margin", "how much worse is good enough")
+    inputs = sorted_out(words, reading_of(options.comments))
     refuse_idle_for(bool(inputs.answers))
     if options.aa:
-        refuse_unasked(options, inputs)
-    found = _GateInput(inputs, options, reading)
+        _refuse_unasked(options, inputs)
+    candidate = _candidate(inputs, options)
     if options.save_baseline:
-        for remark in found.said:
-            click.echo(f"rageval: {remark}", err=True)
-        _save(found.side, options.save_baseline)
+        say(*candidate.remarks)
+        _save(candidate.side, options.save_baseline)
         return 0
-    report = _report(found, options)
-    report = replace(report, remarks=[*found.said, *report.remarks])
+    report = _report(candidate, options)
+    said = [*candidate.remarks, *report.remarks]
     if options.aa:
-        from rageval.cli._gate_again import judged_again
+        said += _judged_again(candidate.side, replace(report, remarks=said), options)
+    return _told(replace(report, remarks=said), options)
 
-        report = replace(report, remarks=[*report.remarks, *judged_again(found.side, report, options)])
-    return _told(report, options)
+
+def _required(value: _Value | None, name: str, way: str) -> _Value:
+    """Return the value; refuse a command that neither the command line nor the policy tells it."""
+    if value is None:
+        raise UsageError(f"expected --{name} ({way}), typed or in rageval.toml")
+    return value
 
 
 def _without_baseline(baseline: str, options: Options) -> int:
@@ -193,155 +279,368 @@ def _without_baseline(baseline: str, options: Options) -> int:
             f"{name}: no such file; write it with --save-baseline, or say --first-run pass for once"
         )
     message = f"{name}: there is no baseline yet: nothing was gated (--first-run pass)"
-    click.echo(f"rageval: {message}", err=True)
+    say(message)
     _write_error(message, options.md, options.json)
     return 0
 
 
-class _GateInput:
+class _Gated(NamedTuple):
     """What is gated: its side, its slices and clusters, and what should be said of it."""
 
-    def __init__(self, inputs: Inputs, options: Options, reading: Reading) -> None:
-        from rageval.cli._scoring import scored, subject_of
-        from rageval.comparison.gate_sides import chosen_system, side_of
-        from rageval.measures.parsing import parse_measures
-        from rageval.scoring.evaluation import Runs
+    side: GateSide
+    slices: dict[str, dict[str, str]]
+    clusters: dict[str, str] | None
+    remarks: list[str]
 
-        measures = parse_measures([*options.measures, *inputs.measures])
-        if not measures:
-            raise UsageError("no measure named; say -m alpha_ndcg@10 (see: rageval measures)")
-        # What failed is missing, and the verdict then holds at both ends of its bounds.
-        missing: opt.Missing = "skip" if inputs.answers else "error"
-        self._inputs, self._options = inputs, options.replaced(on_missing=missing)
-        self.slices: dict[str, dict[str, str]] = {}
-        self.clusters: dict[str, str] | None = None
-        if options.system and not inputs.answers:
-            raise UsageError("--system is about judged answers; expected one run")
-        subject = subject_of(inputs, measures, self._options, reading)
-        if isinstance(subject, Runs) and len(subject.runs) != 1:
-            raise UsageError(f"expected one run, the candidate, found {len(subject.runs)}")
-        results, self.said, _ = scored(subject)
-        scores = chosen_system(results, options.system)
-        self._mind_judges(subject, scores)
-        self.side = side_of(subject, scores, self._facts(list(subject.queries)), self._known())
 
-    def _mind_judges(self, subject: Subject, scores: Scores) -> None:
-        """Refuse judgements by others than the judge who is named."""
-        if not (self._options.judge or self._options.aa):
-            return
+def _candidate(inputs: Inputs, options: Options) -> _Gated:
+    """Score the candidate; refuse several, and judgements by others than the judge who is named."""
+    from rageval.cli._inputs import groups_of, named_measures, slices_of
+    from rageval.cli._scoring import scored, subject_of
+    from rageval.comparison.gate_sides import chosen_system, side_of
+    from rageval.scoring.evaluation import Runs
+
+    measures = named_measures(options, inputs, example="alpha_ndcg@10")
+    # What failed is missing, and the verdict then holds at both ends of its bounds.
+    options = options.replaced(on_missing="skip" if inputs.answers else "error")
+    if options.system and not inputs.answers:
+        raise UsageError("--system is about judged answers; expected one run")
+    subject = subject_of(inputs, measures, options)
+    if isinstance(subject, Runs) and len(subject.runs) != 1:
+        raise UsageError(f"expected one run, the candidate, found {len(subject.runs)}")
+    results, remarks, _ = scored(subject)
+    scores = chosen_system(results, options.system)
+    if options.judge or options.aa:
         judges, rubrics = subject.judged_by(scores.run)
-        if judges or self._inputs.answers:
-            refuse_other_judge(judges, rubrics, self._options)
+        if judges or inputs.answers:
+            _refuse_other_judge(judges, rubrics, options)
         elif is_typed("judge"):
             raise UsageError("--judge: the judgements of documents do not say whose they are; leave it out")
+    queries = list(subject.queries)
+    slices = slices_of(options.by, queries, options.questions, inputs.telling)
+    clusters = None
+    if options.cluster:
+        clusters = groups_of(options.cluster, queries, options.questions, inputs.telling)
+    facts = {query: {name: of[query] for name, of in slices.items()} for query in queries if slices}
+    return _Gated(side_of(subject, scores, facts, _digest(options.questions)), slices, clusters, remarks)
 
-    def _facts(self, queries: list[str]) -> dict[str, dict[str, str]]:
-        from rageval.cli._inputs import fields_in, groups_of
 
-        def groups(field: str) -> dict[str, str]:
-            return groups_of(field, queries, self._options.questions, self._inputs.telling)
+def _digest(source: Any) -> str:
+    """Return the hash of the file of the questions, if there is one that can be read once more."""
+    from rageval.files.opening import can_read_again, is_remote
 
-        fields = fields_in(self._options.by)
-        self.slices = {str(name): groups(name) for name in fields}
-        if self._options.cluster:
-            self.clusters = groups(self._options.cluster)
-        return {query: {name: of[query] for name, of in self.slices.items()} for query in queries if fields}
+    if not isinstance(source, str) or is_remote(source) or not can_read_again(source):
+        return ""
+    import hashlib
 
-    def _known(self) -> str:
-        from rageval.files.opening import can_read_again, is_remote
+    from rageval.files.whole import opened_file
 
-        source = self._options.questions
-        if not isinstance(source, str) or is_remote(source) or not can_read_again(source):
-            return ""
-        import hashlib
-
-        from rageval.files.whole import opened_file
-
-        with opened_file(source, "questions") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+    with opened_file(source, "questions") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _save(side: GateSide, path: Path) -> None:
-    from rageval.comparison.gate_sides import saved
-    from rageval.files.scores import baseline_lines
-    from rageval.files.writing import whole_file
-
-    baseline = saved(side, _today())
-    with whole_file(path) as stream:
-        for line in baseline_lines(baseline):
-            stream.write(line.encode() + b"\n")
-    click.echo(f"rageval: {visible(str(path))}: {len(baseline.lines):,} questions saved", err=True)
-
-
-def _today() -> str:
-    """Return the date, or the one that a build that is to be repeated says it is."""
     import time
 
+    from rageval.comparison.gate_sides import saved
+    from rageval.files.scores import baseline_lines
+
+    # A build that is to be repeated says which day it is.
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdecimal() else None))
+    today = time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdecimal() else None))
+    baseline = saved(side, today)
+    deliver(baseline_lines(baseline), path)
+    say(f"{visible(str(path))}: {len(baseline.lines):,} questions saved")
 
 
-def _report(found: _GateInput, options: Options) -> GateReport:
-    from rageval.comparison.gate_sides import baseline_side
-    from rageval.comparison.gating import gate as decided
-    from rageval.files.scores import read_baseline
-
-    baseline = read_baseline(options.baseline or "")
-    side = baseline_side(baseline, found.side)
-    return decided(found.side, side, _settings(options, found.clusters), found.slices)
-
-
-def _settings(options: Options, clusters: dict[str, str] | None) -> GateSettings:
+def _report(candidate: _Gated, options: Options) -> GateReport:
     from pathlib import Path
 
     from rageval.cli.score import _gate_at_least
     from rageval.comparison.gate_results import GateSettings
+    from rageval.comparison.gate_sides import baseline_side
+    from rageval.comparison.gating import gate as decided
+    from rageval.files.scores import read_baseline
 
+    side = baseline_side(read_baseline(options.baseline or ""), candidate.side)
     floors = {str(each.measure): each.limit for each in map(_gate_at_least, options.fail_under)}
     by = Path(options.cluster or "").name
-    return settings_from(GateSettings, options, clusters=clusters, clustered_by=by, fail_under=floors)
+    settings = settings_from(
+        GateSettings, options, clusters=candidate.clusters, clustered_by=by, fail_under=floors
+    )
+    return decided(candidate.side, side, settings, candidate.slices)
 
 
 def _told(report: GateReport, options: Options) -> int:
     """Print the table, write the files, and return the exit code."""
-    for remark in report.sentences():
-        click.echo(f"rageval: {remark}", err=True)
-    _write(report, options)
+    say(*report.sentences())
+    if options.md:
+        _put(options.md, markdown(report))
+    if options.junit:
+        _put(options.junit, junit(report))
+    if options.json:
+        _put(options.json, as_json(report.as_dict()) + "\n")
     # The remarks stand on standard error already.
     print_lines([str(replace(report, remarks=())), visible(report.signature)])
     if report.verdict == "inconclusive" and options.inconclusive == "pass":
-        click.echo("rageval: inconclusive, and passed all the same (--inconclusive pass)", err=True)
+        say("inconclusive, and passed all the same (--inconclusive pass)")
         return 0
     return {"ship": 0, "block": FAULTS, "inconclusive": INCONCLUSIVE}[report.verdict]
 
 
-def _write(report: GateReport, options: Options) -> None:
-    if options.md or options.junit:
-        from rageval.cli._gate_files import junit, markdown
-
-        _put(options.md, lambda: markdown(report))
-        _put(options.junit, lambda: junit(report))
-    if options.json:
-        content = as_json(report.as_dict()) + "\n"
-        _put(options.json, lambda: content)
-
-
 def _write_error(message: str, md: Path | None, json: Path | None, junit: Path | None = None) -> None:
     """Write what kept the gate from gating, where a summary or a report was asked for."""
-    if not (md or json or junit):
-        return
-
-    from rageval.cli._gate_files import junit_of_error, markdown_of_error
-
-    _put(md, lambda: markdown_of_error(message))
-    _put(junit, lambda: junit_of_error(message))
-    _put(json, lambda: as_json({"verdict": None, "error": message}) + "\n")
+    if md:
+        _put(md, markdown_of_error(message))
+    if junit:
+        _put(junit, junit_of_error(message))
+    if json:
+        _put(json, as_json({"verdict": None, "error": message}) + "\n")
 
 
-def _put(path: Path | None, content: Any) -> None:
-    if path is None:
-        return
+def _put(path: Path, content: str) -> None:
     from rageval.files.writing import whole_file
 
     with whole_file(path) as stream:
-        stream.write(content().encode("utf-8", "surrogateescape"))
+        stream.write(content.encode("utf-8", "surrogateescape"))
+
+
+# --aa: a judge is asked again about answers that did not change: how often it says something else, at what
+# cost.
+
+_FROZEN = "frozen"  # judgements of a file, in place of a model
+
+
+def _refuse_unasked(options: Options, inputs: Inputs) -> None:
+    """Refuse to ask a judge again that nobody named, or about what was not judged."""
+    if not inputs.answers:
+        raise UsageError("--aa is about judged answers; leave it out for runs")
+    if _FROZEN in map(_named, options.judge):
+        raise UsageError(
+            "--aa: judgements of a file are the same each time, so that nothing is measured; expected a"
+            " --judge that is asked, or no --aa"
+        )
+    for name, value in {"rubric": options.rubric, "answers": options.answers}.items():
+        if not value:
+            raise UsageError(f"--aa asks the judge again: expected --{name}, too")
+
+
+def _refuse_other_judge(judges: Set[str], rubrics: Set[str], options: Options) -> None:
+    """Refuse judgements by anybody else than the judges that are named; --aa needs one that is."""
+    every = ", ".join(sorted(map(visible, judges))) or "nobody that is named"
+    if options.aa and not options.judge:
+        from shlex import quote
+
+        words = [f"--judge {quote(visible(_without_version(each)))}" for each in sorted(judges)]
+        words += [f"--rubric {quote(visible(_without_version(each)))}" for each in sorted(rubrics)]
+        raise UsageError(
+            f"--aa asks the judge again, and none is named: expected --judge, too; the answers were judged by"
+            f" {every}: say {' '.join(words)}, with the address if it is a server of your own"
+        )
+    named = set(map(_named, options.judge))
+    others = {each for each in judges if not {each, _without_version(each)} & named}
+    # A file of judgements speaks for whoever judged it.
+    if options.judge and others and _FROZEN not in named:
+        raise UsageError(
+            f"--judge {', '.join(map(visible, options.judge))}: the candidate was judged by {every};"
+            " expected judgements by the judge that is named, or another --judge"
+        )
+
+
+def _named(spec: str) -> str:
+    """Return what a judge is called in judgements: without its address.
+
+    >>> _named("openai:m@http://127.0.0.1:8000/v1"), _named("frozen:judged.jsonl")
+    ('openai:m', 'frozen')
+    """
+    return _FROZEN if spec.startswith(f"{_FROZEN}:") else spec.partition("@http")[0]
+
+
+def _without_version(name: str) -> str:
+    """Return the name of a judge or a rubric without the version behind it.
+
+    >>> _without_version("openai:m@1234abcd+unfenced"), _without_version("contains")
+    ('openai:m', 'contains')
+    """
+    return name.rpartition("@")[0] or name
+
+
+def _judged_again(side: GateSide, report: GateReport, options: Options) -> list[str]:
+    """Return what should be said of a judge that is asked about some of the candidate's answers once more."""
+    import json
+    import warnings
+    from random import Random
+
+    from rageval.files.answers import read_answers, write_answers
+    from rageval.verbs import judge
+
+    run, names = side.scores.run, [str(name) for name in side.scores]
+    queries = sorted(side.same)
+    picked = Random(options.seed).sample(queries, min(options.aa or 0, len(queries)))
+    asked = {(run, query) for query in picked}
+    every = (answer for source in options.answers for answer in read_answers(source))
+    answers = [answer for answer in every if (answer.run_id, answer.query_id) in asked]
+    if not answers:
+        raise UsageError(f"--aa: --answers holds none of {visible(run)}'s answers that were judged")
+    rows = [json.loads(line) for line in write_answers(answers, "plain")]
+    with warnings.catch_warnings():
+        # That not all questions are judged again is meant.
+        warnings.simplefilter("ignore", UserWarning)
+        # A repetition: its replies stand in the store beside those of the first time.
+        judged = judge(
+            options.rubric or "",
+            rows,
+            options.judge,
+            questions=options.questions,
+            nuggets=options.nuggets,
+            store=options.store,
+            max_cost=options.max_cost,
+            max_calls=options.max_calls,
+            price=options.price,
+            repetition=1,
+            quiet=True,
+        )
+    scores = judged.score(names, on_missing="skip")[run]
+    return [
+        _said(name, side.scores[name].by_query, scores[name].by_query, picked, report) for name in side.scores
+    ]
+
+
+def _said(
+    name: str, before: dict[str, float], now: dict[str, float], picked: Sequence[str], report: GateReport
+) -> str:
+    import math
+
+    # NaN is unequal to itself: what has no value at one of the times says nothing.
+    both = [(before[q], now[q]) for q in picked if q in now and now[q] == now[q] and before[q] == before[q]]
+    if not both:
+        return f"A/A: {name}: nothing was judged again"
+    flips = sum(abs(one - other) > 1e-12 for one, other in both)
+    share = f"{flips:,} of {len(both):,} unchanged answers are judged otherwise ({flips / len(both):.0%})"
+    said = f"A/A: {name}: {share}"
+    noise = math.fsum((one - other) ** 2 for one, other in both) / (2 * len(both))
+    decision = next(each for each in report.overall if each.measure == name)
+    spread = decision.questions * ((decision.high - decision.low) / 2 / 1.645) ** 2
+    if not noise or not spread:
+        return said
+    lost = min(2 * noise / spread, 1.0) * decision.questions
+    return f"{said}; that costs up to {lost:,.0f} of {decision.questions:,} questions"
+
+
+# What a gate said, for those who read it elsewhere: a summary of a build or a pull request, a test report.
+#
+# Ids, names of slices and of runs are others' text: in Markdown they stand as code, where nothing is a link,
+# a mention or mark-up, and in sentences a mark that nobody sees parts what would be a mention.
+
+_ROOM = 60_000  # characters; GitHub refuses 65,536
+_LONGEST = 120  # of a name
+_JOINER = "\u2060"
+_NO_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+_SIGNS = {"ship": "✅ ship", "block": "❌ block", "inconclusive": "⚠️ inconclusive", "informs": "informs"}
+
+
+def markdown(report: GateReport) -> str:
+    """Return one table, what blocks, what fell, what was compared, and how."""
+    lines = [f"### rageval gate: {_SIGNS[report.verdict]}", ""]
+    lines += _table(report.overall)
+    slices = [each for each in report.decisions if each.field]
+    if slices:
+        blocking = [each for each in slices if each.verdict == "block"]
+        inform = sum(each.verdict == "informs" for each in slices)
+        lines += ["", f"{len(slices):,} slices, {len(blocking):,} block, {inform:,} only inform."]
+        lines += ["", *_table(blocking)] if blocking else []
+    said = [f"- {_sentence(text)}" for text in report.sentences()]
+    lines += ["", *said] if said else []
+    if report.fell:
+        lines += ["", "Fell most:", "", "| question | measure | baseline | candidate |", "|---|---|--:|--:|"]
+        lines += [
+            f"| {_cell(each.query_id)} | {_cell(each.measure)} | {each.baseline:.4f} | {each.candidate:.4f} |"
+            for each in report.fell
+        ]
+    counts = ", ".join(f"{number:,} {name}" for name, number in report.counts.items() if number)
+    lines += ["", f"Questions: {counts}. {_code(report.candidate)} against {_code(report.baseline)}."]
+    lines += ["", *map(_code, [report.signature, *dict.fromkeys(report.signatures.values())])]
+    return "\n".join(_within(lines)) + "\n"
+
+
+def markdown_of_error(message: str) -> str:
+    """Return what kept the gate from saying anything."""
+    lines = ["### rageval gate: ❌ error, nothing was gated", "", *map(_sentence, message.split("\n"))]
+    return "\n".join(_within(lines)) + "\n"
+
+
+def _table(decisions: Sequence[Decision]) -> Iterator[str]:
+    yield "| measure | baseline → candidate | difference [low, high] | verdict | needed |"
+    yield "|---|--:|--:|---|--:|"
+    for each in decisions:
+        name = _cell(each.measure) + (f", {_cell(each.place)}" if each.field else "")
+        difference = f"{each.difference:+.4f} [{each.low:+.4f}, {each.high:+.4f}]"
+        values = f"{each.baseline:.4f} → {each.candidate:.4f}"
+        yield f"| {name} | {values} | {difference} | {_SIGNS[each.verdict]} | {each.wanted} |"
+
+
+def _cell(text: str) -> str:
+    """Return a name as a cell of a table, where a bar would be the next cell's, even in code."""
+    found = _code(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
+    return found.replace("|", r"\|") if found.startswith("`") else found
+
+
+def _code(text: str) -> str:
+    found = md_code(text[:2000])
+    return found if found.startswith("`") else _apart(found)
+
+
+def _sentence(text: str) -> str:
+    return _apart(md_line(text[:2000]))
+
+
+def _apart(text: str) -> str:
+    return re.sub("([@#])(?=\\w)", rf"\1{_JOINER}", text)
+
+
+def _within(lines: Sequence[str]) -> Iterator[str]:
+    """Yield as many lines as there is room for, and how many there would be."""
+    room = _ROOM - 100
+    for at, line in enumerate(lines):
+        room -= len(line) + 1
+        if room < 0:
+            yield ""
+            yield f"… {len(lines) - at:,} lines more"
+            return
+        yield line
+
+
+def junit(report: GateReport) -> str:
+    """Return a suite with a case for each measure and slice: a block is a failure, a doubt is skipped."""
+    kinds = {"block": "failure", "inconclusive": "skipped", "informs": "skipped"}
+    cases = []
+    for each in report.decisions:
+        name = f"{each.measure} [{each.place}]" if each.field else each.measure
+        numbers = f"{each.difference:+.4f} [{each.low:+.4f}, {each.high:+.4f}], margin {each.margin:g}"
+        said = f"{each.verdict}: {numbers}" + (f"; {each.why}" if each.why else "")
+        cases.append((name, kinds.get(each.verdict, ""), said))
+    cases += [("fail-under", "failure", text) for text in report.floors]
+    return _suite(cases)
+
+
+def junit_of_error(message: str) -> str:
+    """Return a suite with the one error."""
+    return _suite([("gate", "error", message)])
+
+
+def _suite(cases: Sequence[tuple[str, str, str]]) -> str:
+    counts = {kind: sum(case[1] == kind for case in cases) for kind in ("failure", "error", "skipped")}
+    head = f'tests="{len(cases)}" failures="{counts["failure"]}" errors="{counts["error"]}"'
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
+    lines.append(f'<testsuite name="rageval gate" {head} skipped="{counts["skipped"]}">')
+    for name, kind, said in cases:
+        opened = f'<testcase classname="rageval.gate" name={_attribute(name)}'
+        inside = f">\n<{kind} message={_attribute(said)}/>\n</testcase>" if kind else "/>"
+        lines.append(opened + inside)
+    return "\n".join([*lines, "</testsuite>", "</testsuites>"]) + "\n"
+
+
+def _attribute(text: str) -> str:
+    from xml.sax.saxutils import quoteattr
+
+    return quoteattr(re.sub(_NO_XML, "\ufffd", visible(text)))

@@ -11,7 +11,7 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
-from rageval.cli._output import print_lines
+from rageval.cli._output import print_lines, say
 from rageval.errors import UsageError
 from rageval.text import visible
 
@@ -88,11 +88,28 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
     rageval import old.csv new.csv --map 'question=question,answer=our_answer,gold=expected' -o both
     rageval import traces.jsonl --only run -o - | rageval - qrels -m recall@10
     """
+    from rageval.logs import read
     from rageval.logs.log import counts_of, manifest, outputs, together
 
     settings = _settings(options)
-    names = _names(settings, logs)
-    found = [_read(log, name, settings, options) for log, name in zip(logs, names, strict=True)]
+    given = settings.get("run", ())
+    names = [given] if isinstance(given, str) else list(given)
+    if len(names) > 1 and len(names) != len(logs):
+        raise UsageError(f"--run: expected a name for each of {len(logs)} logs, found {len(names)}")
+    if len(names) != len(logs):  # one name, or none, for all of them
+        names = (names or [""]) * len(logs)
+    found = [
+        read(
+            path,
+            settings["map"],
+            tool=settings.get("tool"),
+            records=settings.get("records"),
+            run=name,
+            hop=settings.get("hop") or "",
+            split=settings["split"],
+        )
+        for path, name in zip(logs, names, strict=True)
+    ]
     log = found[0] if len(found) == 1 else together([*zip(logs, found, strict=True)])
     if options.dry_run:
         print_lines(_summary(log, counts_of(log)))
@@ -103,16 +120,13 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
         files["manifest.json"] = lambda: manifest(log, logs, settings)
         _write_all(files, options.output, logs)
         click.echo("\n".join(_summary(log, counts_of(log))), err=True)
-    for remark in log.remarks:
-        click.echo(f"rageval: {visible(remark)}", err=True)
-    if options.output and not options.only and not options.dry_run:
-        _say_next(log, options.output)
-
-
-def _say_next(log: Log, folder: str) -> None:
-    """Say how answers that nobody judged become a number, where there are right answers for it."""
-    if log.answers and not log.judgements and any(question.gold for question in log.questions):
-        answers, questions = (shlex.quote(visible(os.path.join(folder, name))) for name in _TO_JUDGE)
+    say(*map(visible, log.remarks))
+    # How answers that nobody judged become a number, where there are right answers for it.
+    is_written = options.output and not options.only and not options.dry_run
+    has_gold = any(question.gold for question in log.questions)
+    if is_written and log.answers and not log.judgements and has_gold:
+        paths = (os.path.join(options.output or "", name) for name in _TO_JUDGE)
+        answers, questions = (shlex.quote(visible(path)) for path in paths)
         click.echo(
             f"next, for instance: rageval judge crag {answers} --questions {questions} --judge contains"
             " -o judged.jsonl -m crag_score",
@@ -136,8 +150,14 @@ def _settings(options: Options) -> dict[str, Any]:
     typed = {"tool": options.tool, "records": options.records, "run": options.runs}
     typed |= {"hop": options.hop, "split": options.split}
     settings |= {name: value for name, value in typed.items() if value}
-    settings["split"] = _split(settings.get("split") or ())
-    return settings | {"map": mapping}
+    marks = settings.get("split") or ()
+    split = {}
+    for word in [marks] if isinstance(marks, str) else marks:
+        field, equals, mark = word.partition("=")
+        if field not in ("contexts", "context_ids") or not equals or not mark:
+            raise UsageError(f"--split {visible(word)!r:.80}: expected contexts=TEXT or context_ids=TEXT")
+        split[field] = mark
+    return settings | {"split": split, "map": mapping}
 
 
 def _of_policy(name: str) -> dict[str, Any]:
@@ -163,40 +183,6 @@ def _of_policy(name: str) -> dict[str, Any]:
                 f"{visible(policy.path)}: {title}: expected a text for {key}, found {value!r:.80}"
             )
     return found
-
-
-def _split(words: Any) -> dict[str, str]:
-    found = {}
-    for word in [words] if isinstance(words, str) else words:
-        field, equals, mark = word.partition("=")
-        if field not in ("contexts", "context_ids") or not equals or not mark:
-            raise UsageError(f"--split {visible(word)!r:.80}: expected contexts=TEXT or context_ids=TEXT")
-        found[field] = mark
-    return found
-
-
-def _names(settings: Mapping[str, Any], logs: tuple[str, ...]) -> list[str]:
-    """Return what to call the run of each log."""
-    given = settings.get("run", ())
-    names = [given] if isinstance(given, str) else list(given)
-    if len(names) > 1 and len(names) != len(logs):
-        raise UsageError(f"--run: expected a name for each of {len(logs)} logs, found {len(names)}")
-    return names if len(names) == len(logs) else [*names, *[""] * len(logs)][:1] * len(logs)
-
-
-def _read(path: str, run: str, settings: Mapping[str, Any], options: Options) -> Log:
-
-    from rageval.logs import read
-
-    return read(
-        path,
-        settings["map"],
-        tool=settings.get("tool"),
-        records=settings.get("records"),
-        run=run,
-        hop=settings.get("hop") or "",
-        split=settings["split"],
-    )
 
 
 def _summary(log: Log, counts: Mapping[str, int]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -12,25 +13,26 @@ import click
 from rageval import options as opt
 from rageval.cli._options import (
     Asking,
+    Claiming,
     Command,
     FileOrId,
     completing,
     settings_of,
     takes_options,
 )
-from rageval.cli._output import print_lines
-from rageval.cli._until import Claiming, forecast_lines, judged_lines, pools_of, wanted_of
+from rageval.cli._output import deliver, print_lines, say
 from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
+    from rageval.comparison.turning import Pools
+    from rageval.comparison.until import Until
     from rageval.judges.budget import Budget
     from rageval.judges.material import Material
     from rageval.judges.panel import Settings
     from rageval.judges.rubric import Rubric
 
 _MOST_APART = 20  # things on which two rubrics differ that are listed
-_GRADED = ("ok", "repaired")
 _WAYS_ON = (
     "no judge named; there are three ways on: a model (--judge openai:MODEL or anthropic:MODEL, or any"
     " OpenAI-compatible server: openai:MODEL@http://127.0.0.1:8000/v1), a file of judgements"
@@ -148,6 +150,8 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     rageval judge relevance --run run.trec --passages corpus.jsonl --questions topics.jsonl --judge …
     rageval judge crag a.jsonl b.jsonl --questions crag.jsonl --judge … -m crag_score --until 'a>b'
     """
+    from rageval.cli._inputs import pools_of
+    from rageval.judges.material import gathered
     from rageval.judges.panel import forecast, remarks_on
     from rageval.judges.rubric import rubric_named
 
@@ -156,50 +160,51 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     rubric, answers = (options.rubric, words) if options.rubric is not None else (words[0], words[1:])
     if not options.judges:
         raise UsageError(_WAYS_ON)
-    found = _as_asked(rubric_named(rubric), options)
+    found = rubric_named(rubric)
+    if options.examples is not None:
+        found = found.with_examples(options.examples)
+    if options.compat is not None:
+        found = found.counting(options.compat)
+    if options.abstentions is not None:
+        found = found.abstaining_by(options.abstentions)
     # A claim to stop at has its own measures, and is checked with them.
-    until = wanted_of(options)
+    until = _wanted(options)
     if until is None:
         _check_measures(found, options)
     other = None if options.against is None else _other_rubric(options.against, found, options)
-    material = _material(answers, options)
-    for remark in [*material.remarks, *remarks_on(options.judges)]:
-        click.echo(f"rageval: {remark}", err=True)
-    pools = pools_of(options.runs, options.depth) if until is not None else None
+    material = gathered(
+        _answers(answers),
+        options.questions,
+        options.nuggets,
+        options.passages,
+        _candidates(options),
+        claims=options.claims,
+        permutations=options.permutations,
+        balanced=options.balanced,
+        seed=options.seed,
+    )
+    say(*material.remarks, *remarks_on(options.judges))
+    pools = pools_of(options.runs, options.depth) if until is not None and options.runs else None
     if options.dry_run:
         for each in filter(None, (found, other)):
             print_lines(forecast(each, material, options.judges, options.price))
         if until is not None:
-            print_lines(forecast_lines(until, found, material, pools, options.pilot))
+            print_lines(_forecast_of_claim(until, found, material, pools, options.pilot))
         return
     failed = Counter[str]()
     if until is not None:
-        settings = settings_of(options)
-        is_printed = options.output is None
-        lines = judged_lines(until, found, material, options.judges, settings, pools, failed, is_printed)
-        _write(lines, options.output)
+        deliver(_lines_until(until, found, material, options, pools, failed), options.output)
     elif other is not None:
-        _side_by_side((found, other), material, options.judges, options, failed)
+        _side_by_side((found, other), material, options, failed)
     else:
-        _write(_lines(found, material, options.judges, options, failed), options.output)
+        deliver(_lines(found, material, options, failed), options.output)
     if failed:
         counts = ", ".join(f"{count:,} {status}" for status, count in failed.most_common())
-        click.echo(f"rageval: {failed.total():,} judgements failed and are missing ({counts})", err=True)
+        say(f"{failed.total():,} judgements failed and are missing ({counts})")
     if options.measures and until is None:
         _score(ctx, answers, options)
     if failed:
         raise click.exceptions.Exit(JudgeFailed.exit_code)
-
-
-def _as_asked(rubric: Rubric, options: Options) -> Rubric:
-    """Return the rubric with what the options change in it."""
-    if options.examples is not None:
-        rubric = rubric.with_examples(options.examples)
-    if options.compat is not None:
-        rubric = rubric.counting(options.compat)
-    if options.abstentions is not None:
-        rubric = rubric.abstaining_by(options.abstentions)
-    return rubric
 
 
 def _other_rubric(name: str, rubric: Rubric, options: Options) -> Rubric:
@@ -228,7 +233,6 @@ def _other_rubric(name: str, rubric: Rubric, options: Options) -> Rubric:
 def _side_by_side(
     rubrics: tuple[Rubric, Rubric],
     material: Material,
-    judges: tuple[str, ...],
     options: Options,
     failed: Counter[str],
 ) -> None:
@@ -236,18 +240,18 @@ def _side_by_side(
     from rageval.cli.agree import passport_lines
     from rageval.comparison.passport import passport
     from rageval.files.judgements import judgement_line
-    from rageval.judges.votes import place
+    from rageval.judges.votes import GRADED, place
 
     settings = settings_of(options)
     # One for both, or each rubric could spend all that was allowed.
     budget = settings.budget()
     said = []
     for rubric in rubrics:
-        rows = _judgements(rubric, material, judges, settings, None, budget)
+        rows = _judgements(rubric, material, options.judges, settings, None, budget)
         said.append({place(row): row for row in rows})
-        failed.update(row["status"] for row in rows if row["status"] not in _GRADED)
+        failed.update(row["status"] for row in rows if row["status"] not in GRADED)
         if options.output is not None and rubric is rubrics[0]:
-            _write(map(judgement_line, rows), options.output)
+            deliver(map(judgement_line, rows), options.output)
     one, other = said
     print_lines(passport_lines(passport(one, other), (one, other), _MOST_APART, None))
 
@@ -288,80 +292,71 @@ def _answers(words: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple(FileOrId("answers").convert(word, None, None) for word in words)
 
 
-def _material(answers: tuple[str, ...], options: Options) -> Material:
-    from rageval.judges.material import gathered
-
-    return gathered(
-        _answers(answers),
-        options.questions,
-        options.nuggets,
-        options.passages,
-        _candidates(options.runs, options.depth, options.qrels, options.rel),
-        claims=options.claims,
-        permutations=options.permutations,
-        balanced=options.balanced,
-        seed=options.seed,
-    )
-
-
-def _candidates(runs: tuple[str, ...], depth: int, qrels: Any, rel: int) -> Iterator[tuple[str, str]]:
+def _candidates(options: Options) -> Iterator[tuple[str, str]]:
     """Yield the documents in the top ranks of any of the runs, each once; of these, or of all, the graded."""
     from rageval.scoring.sources import read_qrels, read_run
 
     seen: dict[tuple[str, str], None] = {}
-    for path in runs:
+    for path in options.runs:
         for query, docs in read_run(path).ranked():
             # A dict keeps the order, so that the same files make the same requests in the same order.
-            seen |= dict.fromkeys((query, doc) for doc in docs[:depth])
-    if qrels is None:
+            seen |= dict.fromkeys((query, doc) for doc in docs[: options.depth])
+    if options.qrels is None:
         yield from seen
         return
-    good = dict.fromkeys((row.query_id, row.doc_id) for row in read_qrels(qrels) if row.relevance >= rel)
+    graded = (row for row in read_qrels(options.qrels) if row.relevance >= options.rel)
+    good = dict.fromkeys((row.query_id, row.doc_id) for row in graded)
     if not good:
-        raise InputError(f"no document is graded {rel} or better (--qrels, --rel)")
-    yield from ((place for place in seen if place in good) if runs else good)
+        raise InputError(f"no document is graded {options.rel} or better (--qrels, --rel)")
+    yield from ((place for place in seen if place in good) if options.runs else good)
 
 
-def _lines(
-    rubric: Rubric,
-    material: Material,
-    judges: tuple[str, ...],
-    options: Options,
-    failed: Counter[str],
-) -> Iterator[str]:
+def _lines(rubric: Rubric, material: Material, options: Options, failed: Counter[str]) -> Iterator[str]:
     """Yield the lines of the result, while counting what failed by status."""
+    from rageval.files.answers import write_claims
+    from rageval.files.judgements import judgement_line
+    from rageval.files.nuggets import write_nuggets
     from rageval.judges.material import SPLITS, UNITS
+    from rageval.judges.panel import claims_by, nuggets_by
+    from rageval.judges.votes import GRADED
 
     settings = settings_of(options)
-    _say_what_a_shard_may(settings)
-    if rubric.file.unit in UNITS:
-        judge = _only(judges, "the nuggets of a question are written")
-        yield from _nuggets(rubric, material, judge, settings, failed)
-        return
-    if rubric.file.unit == SPLITS:
-        judge = _only(judges, "answers are taken apart")
-        yield from _claims(rubric, material, judge, settings, failed)
-        return
-    judgements = _judgements(rubric, material, judges, settings, options.disagreements)
-    failed.update(said["status"] for said in judgements if said["status"] not in _GRADED)
-    if rubric.file.unit == "bank":
-        from rageval.files.nuggets import write_nuggets
-
-        texts = {query: question.text for query, question in material.questions.items()}
-        yield from write_nuggets(material.rated(judgements), texts)
-    else:
-        from rageval.files.judgements import judgement_line
-
-        yield from map(judgement_line, judgements)
-
-
-def _say_what_a_shard_may(settings: Settings) -> None:
-    """Shards know nothing of one another, so each keeps to its part of the limits."""
+    # Shards know nothing of one another, so each keeps to its part of the limits.
     cost, calls = settings.limits()
     parts = [f"make {calls:,} of the {settings.max_calls:,} calls"] if calls is not None else []
     parts += [f"spend ${cost:,.4g} of ${settings.max_cost:,.4g}"] if cost is not None else []
     if settings.shard is not None and parts:
-        click.echo(f"rageval: shard {settings.shard} may {' and '.join(parts)}", err=True)
+        say(f"shard {settings.shard} may {' and '.join(parts)}")
+    texts = {query: question.text for query, question in material.questions.items()}
+    if rubric.file.unit in UNITS:
+        judge = _only(options.judges, "the nuggets of a question are written")
+        written = nuggets_by(judge, rubric, material, settings)
+        for query, why in written.failed.items():
+            say(f"no nuggets for query {visible(query)}: {why}")
+            failed[why.partition(":")[0]] += 1
+        yield from write_nuggets(written.nuggets, texts)
+        return
+    if rubric.file.unit == SPLITS:
+        judge = _only(options.judges, "answers are taken apart")
+        claims, lost = claims_by(judge, rubric, material, settings)
+        for query, run, why in lost:
+            say(f"no claims of run {visible(run)}, query {visible(query)}: {why}")
+            failed[why.partition(":")[0]] += 1
+        yield from write_claims(claims)
+        return
+    judgements = _judgements(rubric, material, options.judges, settings, options.disagreements)
+    failed.update(said["status"] for said in judgements if said["status"] not in GRADED)
+    if rubric.file.unit == "bank":
+        yield from write_nuggets(material.rated(judgements), texts)
+    else:
+        yield from map(judgement_line, judgements)
+
+
+def _only(judges: tuple[str, ...], work: str) -> str:
+    """Return the one judge there may be of this work, of which there are no votes."""
+    if len(judges) != 1:
+        raise UsageError(f"{work} by one judge, found {len(judges)}")
+    return judges[0]
 
 
 def _judgements(
@@ -379,70 +374,111 @@ def _judgements(
     said = said_by_all(judges, rubric, material, settings, budget)
     if rubric.file.unfenced:
         # Said every time: numbers by such a rubric look like any other.
-        click.echo(f"rageval: {_unfenced(rubric, said)}", err=True)
+        rates = [rate for row in said for rate in row.get("canaries", {}).values()]
+        best, shown = sum(rate[0] for rate in rates), sum(rate[1] for rate in rates)
+        tried = (
+            f"{best:,} of {shown:,} verdicts on attacks were the best there is"
+            if shown
+            else "no attack was tried"
+        )
+        departs = "".join(f"; {departure}" for departure in rubric.file.departures)
+        say(f"{visible(rubric.name)} is unfenced, as its source is; of attacks on it, {tried}{departs}")
     groups = disagreements(said)
     if groups:
-        click.echo(f"rageval: the judges differ on {len(groups):,} of what they judged", err=True)
+        say(f"the judges differ on {len(groups):,} of what they judged")
     if listed is not None:
-        _write((judgement_line(one) for group in groups for one in group), listed)
+        deliver((judgement_line(one) for group in groups for one in group), listed)
     return list(vote_of(said, rubric, settings))
 
 
-def _unfenced(rubric: Rubric, said: list[dict[str, Any]]) -> str:
-    """Return what is to be known of verdicts that a prompt without a fence got."""
-    rates = [rate for row in said for rate in row.get("canaries", {}).values()]
-    best, shown = sum(rate[0] for rate in rates), sum(rate[1] for rate in rates)
-    tried = (
-        f"{best:,} of {shown:,} verdicts on attacks were the best there is"
-        if shown
-        else "no attack was tried"
-    )
-    departs = "".join(f"; {departure}" for departure in rubric.file.departures)
-    return f"{visible(rubric.name)} is unfenced, as its source is; of attacks on it, {tried}{departs}"
+# --until: judging that ends when a claim is decided, and what it would take to.
 
 
-def _only(judges: tuple[str, ...], work: str) -> str:
-    """Return the one judge there may be of this work, of which there are no votes."""
-    if len(judges) != 1:
-        raise UsageError(f"{work} by one judge, found {len(judges)}")
-    return judges[0]
+def _wanted(options: Options) -> Until | None:
+    """Return what is to be decided, if anything; refuse what does not go with it before anybody is asked."""
+    from rageval.comparison.until import until_of
+    from rageval.measures.parsing import parse_measures
+
+    if options.until is None:
+        if options.pilot is not None:
+            raise UsageError("--pilot is for --until and --dry-run: expected them, too")
+        return None
+    for other, value in {"against": options.against, "disagreements": options.disagreements}.items():
+        if value is not None:
+            raise UsageError(f"--until ends early, and --{other} wants all: expected one of them")
+    measures = parse_measures(options.measures)
+    return until_of(options.until, measures, options.claim, options.looks, options.alpha, options.seed)
 
 
-def _nuggets(
-    rubric: Rubric, material: Material, judge: str, settings: Settings, failed: Counter[str]
+def _lines_until(
+    until: Until,
+    rubric: Rubric,
+    material: Material,
+    options: Options,
+    pools: Pools | None,
+    failed: Counter[str],
 ) -> Iterator[str]:
-    """Yield the nuggets of every question, written by one judge."""
-    from rageval.files.nuggets import write_nuggets
-    from rageval.judges.panel import nuggets_by
+    """Judge, yield the lines, and say the claim: on stdout, unless the lines go there."""
+    from rageval.comparison.until import judged_until
+    from rageval.files.judgements import judgement_line
+    from rageval.judges.votes import GRADED
 
-    written = nuggets_by(judge, rubric, material, settings)
-    for query, why in written.failed.items():
-        click.echo(f"rageval: no nuggets for query {visible(query)}: {why}", err=True)
-        failed[why.partition(":")[0]] += 1
-    texts = {query: question.text for query, question in material.questions.items()}
-    yield from write_nuggets(written.nuggets, texts)
+    settings = settings_of(options)
+    rows, ledger, before = judged_until(
+        until, options.judges, rubric, material, settings, pools=pools,
+        say=lambda line: None if settings.quiet else say(line),
+    )  # fmt: skip
+    failed.update(row["status"] for row in rows if row["status"] not in GRADED)
+    yield from map(judgement_line, rows)
+    claims = [ledger.sentence(), *(f"claimed before of the same: {said}" for said in before)]
+    if options.output is None:
+        say(*claims)
+    else:
+        print_lines(claims)
 
 
-def _claims(
-    rubric: Rubric, material: Material, judge: str, settings: Settings, failed: Counter[str]
+def _forecast_of_claim(
+    until: Until, rubric: Rubric, material: Material, pools: Pools | None, pilot: str | None
 ) -> Iterator[str]:
-    """Yield the claims of every answer and gold answer, taken apart by one judge."""
-    from rageval.files.answers import write_claims
-    from rageval.judges.panel import claims_by
+    """Yield how many calls each rule would need."""
+    from rageval.comparison.until import expected
+    from rageval.table import drawn
 
-    claims, lost = claims_by(judge, rubric, material, settings)
-    for query, run, why in lost:
-        click.echo(f"rageval: no claims of run {visible(run)}, query {visible(query)}: {why}", err=True)
-        failed[why.partition(":")[0]] += 1
-    yield from write_claims(claims)
+    table = expected(until, rubric, material, pools, None if pilot is None else _values(until, pilot, pools))
+    yield ""
+    yield "Simulated share of the calls that each rule makes, and how often it decides:"
+    yield ""
+    yield from drawn(table)
 
 
-def _write(lines: Iterator[str], output: opt.File | None) -> None:
-    if output is None:
-        print_lines(lines)
-        return
-    from rageval.files.writing import whole_file
+def _values(until: Until, pilot: str, pools: Pools | None) -> dict[str, list[float]]:
+    """Return each system's values of the questions that all of them have: those judged before, of runs."""
+    by_query: dict[str, dict[str, float]] = {}
+    if pools is None:
+        from rageval.scoring.answers import scored
 
-    with whole_file(output) as stream:
-        for line in lines:
-            stream.write(line.encode() + b"\n")
+        judged = scored([until.measure], pilot, on_missing="skip")
+        by_query = {run: scores.scores[0].by_query for run, scores in judged.items()}
+    else:
+        from rageval.scoring.evaluation import evaluate
+        from rageval.scoring.sources import read_qrels
+
+        qrels = read_qrels(pilot)
+        for run, ranked in pools.items():
+            # In the order of the pool: ranks stand in for the scores, which it has not.
+            ranks = {
+                query: {doc: -float(rank) for rank, doc in enumerate(docs)} for query, docs in ranked.items()
+            }
+            scores = evaluate([until.measure], ranks, qrels, nothing_judged="zero", intersection=True)
+            by_query[run] = scores.scores[0].by_query
+    # NaN is unequal to itself: a question that some system has no value of is left out.
+    shared = [
+        query
+        for query in next(iter(by_query.values()))
+        if all(values.get(query, math.nan) == values.get(query) for values in by_query.values())
+    ]
+    if len(by_query) < 2 or not shared:
+        raise InputError(
+            f"--pilot {visible(pilot)}: expected values of two systems or more on the same questions"
+        )
+    return {run: [values[query] for query in shared] for run, values in by_query.items()}

@@ -9,6 +9,7 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
+from rageval.cli._output import deliver, say
 from rageval.errors import UsageError
 from rageval.text import visible
 
@@ -99,6 +100,8 @@ def label_plan(words: tuple[str, ...], options: Options) -> None:
     rageval label-plan judged.jsonl --until-labelled 'ours>theirs' -m crag_score -n 200 -o ask.jsonl
     rageval label-plan umbrela.qrels a.run b.run --passages corpus.jsonl --questions topics.jsonl -n 50 …
     """
+    from rageval.files.plans import plan_lines
+
     output = options.output
     if output is None:
         raise UsageError("expected -o FILE.jsonl, a place for the plan")
@@ -108,22 +111,30 @@ def label_plan(words: tuple[str, ...], options: Options) -> None:
             " another place, or --overwrite"
         )
     found, population = _planned(words, options)
-    _write(found, output)
-    for line in _said(found, population):
-        click.echo(f"rageval: {line}", err=True)
+    deliver(plan_lines(found), output)
+    say(*_said(found, population))
 
 
 def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Population]:
     from rageval.cli._inputs import sorted_out
     from rageval.comparison.planning import Aim, plan
     from rageval.files.trec import Reading
+    from rageval.measures.parsing import parse_measure
 
     inputs = sorted_out(words, Reading())
     if inputs.measures:
         raise UsageError(f"{', '.join(map(visible, inputs.measures))}: a measure is named with -m")
-    until, measure = _claim(options.until, options.compare), _measure(options)
+    until = _claim(options.until, options.compare)
+    if options.until and not options.measures:
+        raise UsageError("--until-labelled needs -m MEASURE, by which the claim is decided")
+    measure = str(parse_measure(options.measures)) if options.measures else None
     compare = options.compare or until
-    _refuse_contradictions(options)
+    if (options.number is None) == (options.width is None):
+        raise UsageError("expected -n N, how many queries to label, or --width W with --pilot LABELS.jsonl")
+    if bool(options.pilot) != (options.width is not None) or (options.pilot and not options.measures):
+        raise UsageError(
+            "--width W needs --pilot LABELS.jsonl, 30 labels or more, and -m MEASURE; all of them"
+        )
     options = options.replaced(depth=None if inputs.answers else _depth(options))
     population, rubric, material = (_of_answers if inputs.answers else _of_runs)(inputs, compare, options)
     pilot = _pilot(inputs, population, compare, options) if options.pilot else None
@@ -139,15 +150,6 @@ def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Popul
     )
     found = plan(population, aim, rubric, material)
     return (found.extending(pilot.plan, pilot.queries) if pilot else found), population
-
-
-def _refuse_contradictions(options: Options) -> None:
-    if (options.number is None) == (options.width is None):
-        raise UsageError("expected -n N, how many queries to label, or --width W with --pilot LABELS.jsonl")
-    if bool(options.pilot) != (options.width is not None) or (options.pilot and not options.measures):
-        raise UsageError(
-            "--width W needs --pilot LABELS.jsonl, 30 labels or more, and -m MEASURE; all of them"
-        )
 
 
 class _Pilot(NamedTuple):
@@ -214,14 +216,6 @@ def _claimed(pair: Sequence[str]) -> str:
     return "".join(">".join(pair).split())
 
 
-def _measure(options: Options) -> str | None:
-    from rageval.measures.parsing import parse_measure
-
-    if options.until and not options.measures:
-        raise UsageError("--until-labelled needs -m MEASURE, by which the claim is decided")
-    return str(parse_measure(options.measures)) if options.measures else None
-
-
 def _depth(options: Options) -> int:
     """Return how many documents of each run are labelled: as many as the measure looks at, if not more."""
     from rageval.measures.parsing import parse_measure
@@ -253,9 +247,7 @@ def _of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: Option
     has_texts = options.answers or options.passages
     material = _material(options, asked if of_documents else ()) if has_texts else None
     if compare and not options.answers:
-        click.echo(
-            "rageval: without --answers nobody knows where both gave the same; all are asked", err=True
-        )
+        say("without --answers nobody knows where both gave the same; all are asked")
     answers = material.answers if material else ()
     return of_answers(judged, rubric, compare or (), answers), rubric, material
 
@@ -291,15 +283,6 @@ def _material(options: Options, candidates: Iterable[tuple[str, str]]) -> Materi
 
     texts = options.answers, options.questions, options.nuggets, options.passages
     return gathered(*texts, candidates, every_question=False)
-
-
-def _write(found: LabelPlan, output: opt.File) -> None:
-    from rageval.files.plans import plan_lines
-    from rageval.files.writing import whole_file
-
-    with whole_file(output) as stream:
-        for line in plan_lines(found):
-            stream.write(line.encode() + b"\n")
 
 
 def _said(found: LabelPlan, population: Population) -> Iterable[str]:

@@ -17,10 +17,13 @@ def measures(name: str | None) -> None:
     print_lines([_page(name) if name else _listing()])
 
 
+_LONGEST = 88  # of what a named set holds
+
+
 def _listing() -> str:
-    from rageval.measures import answer_measures, builtin, run_measures, span_measures
+    from rageval.measures import answer_measures, builtin, known, run_measures, span_measures
     from rageval.measures.official import OFFICIAL
-    from rageval.measures.parsing import SHORT
+    from rageval.measures.parsing import ALIASES, SHORT
     from rageval.plugins import plugin_names
 
     width = max(map(len, builtin())) + 2
@@ -31,9 +34,15 @@ def _listing() -> str:
     lines += ["", "Of judged answers (JUDGED.jsonl...):"]
     lines += [f"{name:<{width}}{measure.summary}" for name, measure in answer_measures().items()]
     lines += [f"{name:<{width}}{meant}" for name, meant in SHORT.items()]
-    lines += [f"{name:<{width}}{_of_plugin(name)}" for name in plugin_names("measures")]
+    for name in plugin_names("measures"):
+        is_hidden = known(name) or name in {**ALIASES, **SHORT}
+        said = "(plug-in; cannot be asked for, as rageval has this name)" if is_hidden else "(plug-in)"
+        lines.append(f"{name:<{width}}{said}")
     lines += ["", "Named sets:"]
-    lines += [f"official:{name}  {_shortened(' '.join(found))}" for name, found in OFFICIAL.items()]
+    for name, found in OFFICIAL.items():
+        names = " ".join(found)
+        shown = names if len(names) <= _LONGEST else names[: _LONGEST - 1] + "…"
+        lines.append(f"official:{name}  {shown}")
     lines += ["", "Every other measure of ir_measures works, too, such as Rprec, Bpref or IPrec@0.1."]
     lines += ["High values are good, of some measures low ones: see the page of a measure."]
     lines += [
@@ -41,18 +50,6 @@ def _listing() -> str:
     ]
     lines += ["A cut-off follows @, parameters stand in parentheses: alpha_ndcg(alpha=0.7,rel=2)@20."]
     return "\n".join(lines)
-
-
-def _of_plugin(name: str) -> str:
-    from rageval.measures import known
-    from rageval.measures.parsing import ALIASES, SHORT
-
-    hidden = known(name) or name in {**ALIASES, **SHORT}
-    return "(plug-in; cannot be asked for, as rageval has this name)" if hidden else "(plug-in)"
-
-
-def _shortened(text: str, width: int = 88) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def _page(name: str) -> str:

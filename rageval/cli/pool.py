@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from rageval import options as opt
-from rageval.cli._options import Group, takes_options
-from rageval.cli._output import print_lines
-from rageval.cli._until import Claiming, pools_of
+from rageval.cli._options import Claiming, Group, takes_options
+from rageval.cli._output import print_lines, say
 from rageval.errors import UsageError
 
 if TYPE_CHECKING:
-    from rageval.comparison.turning import Pools
     from rageval.measures.base import Measure
 
 
@@ -116,8 +114,7 @@ def _next(runs: tuple[str, ...], options: NextOptions) -> None:
         write_lines(options.output, documents)
         print_lines(said)
         return
-    for line in said:
-        click.echo(f"rageval: {line}", err=True)
+    say(*said)
     print_lines(documents)
 
 
@@ -142,6 +139,7 @@ def _by_bounds(measure: Measure, runs: tuple[str, ...], judged: Any, options: Ne
 def _by_claim(measure: Measure, runs: tuple[str, ...], judged: Any, options: NextOptions) -> _Listed:
     """Return what is to be judged until the next look at a claim."""
     from rageval.building import pool_lines
+    from rageval.cli._inputs import pools_of
     from rageval.comparison.next_documents import next_until
     from rageval.comparison.until import until_of
     from rageval.files.plans import note_asked, note_claim
@@ -152,10 +150,14 @@ def _by_claim(measure: Measure, runs: tuple[str, ...], judged: Any, options: Nex
         raise UsageError(f"-m {measure}: looks at whole rankings; expected --depth, down to which is judged")
     claim = options.claim, options.looks, options.alpha, options.seed
     until = until_of(options.until or "", [measure], *claim)
-    pools = pools_of(runs, depth) or {}
+    pools = pools_of(runs, depth)
     found = next_until(until, pools, as_qrels(judged), options.store)
     places = [(query, doc) for query, docs in found.documents.items() for doc in docs][: options.number]
-    asked = {place: _ranks(place, pools) for place in places}
+    asked = {}
+    for query, doc in places:
+        rankings = {run: ranked.get(query, ()) for run, ranked in pools.items()}
+        ranks = {run: docs.index(doc) + 1 for run, docs in rankings.items() if doc in docs}
+        asked[query, doc] = ranks
     what = f"{measure} until {options.until}, claim {found.ledger.plan.key}"
     note_asked(judged, asked, what)
     if not found.documents:
@@ -164,10 +166,3 @@ def _by_claim(measure: Measure, runs: tuple[str, ...], judged: Any, options: Nex
     for (query, doc), ranks in asked.items():
         pool.setdefault(query, {})[doc] = ranks
     return pool_lines(pool), list(found.lines(len(asked)))
-
-
-def _ranks(place: tuple[str, str], pools: Pools) -> dict[str, int]:
-    """Return at which rank each run has a document."""
-    query, doc = place
-    docs = {run: ranked.get(query, ()) for run, ranked in pools.items()}
-    return {run: found.index(doc) + 1 for run, found in docs.items() if doc in found}

@@ -8,6 +8,7 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
+from rageval.cli._output import deliver, say
 
 
 class Options(opt.Options):
@@ -34,7 +35,6 @@ def project(spans: str, options: Options) -> None:
     rageval project spans.jsonl --chunks new.jsonl --sources docs --overlap whole -o qrels.nugget
     """
     from rageval.files.trec import qrel_lines
-    from rageval.files.writing import whole_file
     from rageval.spans import project as projected
 
     rules: dict[str, Any] = {"overlap": options.overlap, "stale": options.stale}
@@ -42,8 +42,5 @@ def project(spans: str, options: Options) -> None:
     found = projected(spans, options.chunks, options.sources, **given)
     if found.spans is not None:
         found.spans.refuse_open("a file of judgements cannot say so:")
-        for remark in found.spans.remarks():
-            click.echo(f"rageval: {remark}", err=True)
-    with whole_file(options.output) as stream:
-        for line in qrel_lines(found):
-            stream.write(f"{line}\n".encode())
+        say(*found.spans.remarks())
+    deliver(qrel_lines(found), options.output)

@@ -10,7 +10,7 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Group, takes_options
-from rageval.cli._output import print_lines
+from rageval.cli._output import deliver, print_lines, say
 from rageval.errors import InputError, JudgeFailed
 from rageval.table import as_json
 from rageval.text import visible
@@ -45,16 +45,9 @@ def _export(
     from rageval.judges.store import Store
 
     with Store(_existing(store), read_only=True) as source:
-        if output is None:
-            print_lines(source.export())
-        else:
-            from rageval.files.writing import whole_file
-
-            with whole_file(output) as stream:
-                for line in source.export():
-                    stream.write(line.encode() + b"\n")
+        deliver(source.export(), output)
         if source.damaged:
-            click.echo(f"rageval: {source.damaged:,} damaged rows were left out", err=True)
+            say(f"{source.damaged:,} damaged rows were left out")
 
 
 @replies.command("import")
@@ -66,11 +59,13 @@ def _import(
 ) -> None:
     """Take over exported replies; nothing that is in the store is overwritten."""
 
+    from rageval.files.opening import chunks
     from rageval.judges.store import Store
 
     with Store(store) as target:
         for path in files:
-            _report(path, target.import_(_lines_of(path)))
+            texts = (chunk.decode("utf-8", "surrogateescape") for chunk in chunks(path))
+            _report(path, target.import_(line for text in texts for line in text.splitlines()))
 
 
 @replies.command("merge")
@@ -147,13 +142,6 @@ def _existing(store: str | None) -> str:
     if not os.path.isfile(path):
         raise InputError(f"{path}: no such store; expected one that judging has made (--store FILE)")
     return path
-
-
-def _lines_of(path: str) -> Iterator[str]:
-    from rageval.files.opening import chunks
-
-    for chunk in chunks(path):
-        yield from chunk.decode("utf-8", "surrogateescape").splitlines()
 
 
 def _report(path: str, found: Imported) -> None:

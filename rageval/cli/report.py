@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -12,18 +11,15 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, Comparing, reading_of, takes_options
 from rageval.errors import NothingJudged, UsageError
-from rageval.options import settings_from
 from rageval.table import FORMATS
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
-    from rageval.comparison import Settings
-    from rageval.files.trec import Reading
     from rageval.pages.gathering import Beside, Report
 
 _SHOW = "show"
-_TEXTS, _ALL = 50, "all"
+_ALL = "all"
 _TYPED = "rageval.pages.typed"
 
 
@@ -124,52 +120,39 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
         raise UsageError(f"--format is of rageval report {_SHOW}; a page is always HTML, and goes to -o FILE")
     if options.output is None:
         raise UsageError("expected -o FILE.html, a place for the page")
-    found = _gathered(words, options, ctx.meta[_TYPED])
-    ctx.exit(_write(found, options.output, options.places))
-
-
-def _write(found: Report, output: Path, places: int | None) -> int:
-    from rageval.files.writing import whole_file
+    from rageval.cli._output import places_of, write_page
     from rageval.pages.page import page_of_others
 
-    text = page_of_others(found, places if places is not None else 4).encode()
-    with whole_file(output) as stream:
-        stream.write(text)
-    for remark in found["remarks"]:
-        click.echo(f"rageval: {visible(remark)}", err=True)
-    kept = _kept(found)
-    click.echo(
-        f"rageval: wrote {visible(str(output))} ({len(text):,} bytes{'; ' + kept if kept else ''})", err=True
-    )
-    return NothingJudged.exit_code if found.get("unjudged") else 0
-
-
-def _kept(found: Report) -> str:
-    """Say of how many queries the page has the texts, where these are not all."""
+    found = _gathered(words, options, ctx.meta[_TYPED])
+    page = page_of_others(found, places_of(options.places))
+    kept = ""
     traces = found.get("traces")
-    if not traces or len(traces["queries"]) >= traces["of"]:
-        return ""
-    kept = len(traces["queries"])
-    return f"texts of {kept:,} of {traces['of']:,} queries, the worst first; --texts {_ALL} keeps all"
+    if traces and len(traces["queries"]) < traces["of"]:
+        count = len(traces["queries"])
+        kept = f"; texts of {count:,} of {traces['of']:,} queries, the worst first; --texts {_ALL} keeps all"
+    write_page(page, options.output, found["remarks"], kept)
+    ctx.exit(NothingJudged.exit_code if found.get("unjudged") else 0)
 
 
 def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) -> Report:
     """Return the report, with where it comes from."""
     from rageval.cli._inputs import sorted_out
+    from rageval.files.kinds import told
     from rageval.pages.gathering import provenance
     from rageval.pages.page import require_engine
 
     require_engine()
     reading = reading_of(options.comments)
-    earlier = [word for word in words if _is_earlier(word, reading)]
     # What an earlier command printed is no run and no judgements, and is told apart first.
+    kinds = {word: told(word, reading) for word in words if os.path.isfile(word)}
+    earlier = [word for word in words if (kind := kinds.get(word)) is not None and kind.name == "results"]
     inputs = sorted_out(tuple(word for word in words if word not in earlier), reading)
     roles = list(_roles(inputs, earlier, options))
     if earlier:
         found = _of_earlier(earlier, inputs, options)
     else:
         _refuse_texts(options, of_answers=bool(inputs.answers))
-        found = _of_systems(inputs, _measures(options, inputs), options, reading)
+        found = _of_systems(inputs, options)
     made = provenance(["rageval", "report", *typed], roles)
     # What the earlier result itself was made from.
     kept = found.get("provenance", {}).get("inputs", [])
@@ -183,32 +166,29 @@ def _refuse_texts(options: Options, of_answers: bool) -> None:
         raise UsageError(f"{', '.join(given)}: texts are those of judged answers, which are not here")
 
 
-def _measures(options: Options, inputs: Inputs) -> list[Any]:
-    from rageval.measures.parsing import parse_measures
-
-    measures = list(dict.fromkeys(parse_measures([*options.measures, *inputs.measures])))
-    if not measures:
-        raise UsageError(
-            "no measure named; say -m ndcg@10, with nuggets -m alpha_ndcg@10 (see: rageval measures)"
-        )
-    return measures
-
-
-def _of_systems(inputs: Inputs, measures: list[Any], options: Options, reading: Reading) -> Report:
-    from rageval.cli._scoring import refuse_bounds_of_spans, scored, subject_of
+def _of_systems(inputs: Inputs, options: Options) -> Report:
+    from rageval.cli._inputs import named_measures
+    from rageval.cli._scoring import (
+        refuse_bounds_of_labels,
+        refuse_bounds_of_spans,
+        scored,
+        settings_of_claims,
+        subject_of,
+    )
     from rageval.pages.gathering import report_of
     from rageval.scoring.evaluation import Runs
 
-    if options.gold and options.bounds and not inputs.answers:
-        raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
+    measures = named_measures(options, inputs)
+    refuse_bounds_of_labels(inputs, options)
     # Of runs, nuggets are texts for the page alone.
     own = options if inputs.answers else options.replaced(nuggets=None)
-    subject = subject_of(inputs, measures, own, reading)
+    subject = subject_of(inputs, measures, own)
     refuse_bounds_of_spans(subject)
     queries = list(subject.queries)
     extra = _beside(options, queries, inputs.telling)
     results, said, refused = scored(subject, options.baseline)
-    found = report_of(results, _settings(options, queries, inputs.telling), extra, subject, inputs.answers)
+    settings = settings_of_claims(options, queries, inputs.telling)
+    found = report_of(results, settings, extra, subject, inputs.answers)
     whole = {**found, "remarks": list(dict.fromkeys([*refused, *said, *found["remarks"]]))}
     if not isinstance(subject, Runs):
         return whole
@@ -217,6 +197,7 @@ def _of_systems(inputs: Inputs, measures: list[Any], options: Options, reading: 
 
 
 def _of_earlier(earlier: list[str], inputs: Inputs, options: Options) -> Report:
+    from rageval.cli._scoring import settings_of_claims
     from rageval.pages.earlier import earlier_report
 
     if inputs.runs or inputs.qrels or inputs.answers or inputs.measures or options.measures:
@@ -227,25 +208,17 @@ def _of_earlier(earlier: list[str], inputs: Inputs, options: Options) -> Report:
     _refuse_texts(options, of_answers=False)
     if options.gold or options.evidence or options.by or options.cluster:
         raise UsageError("--gold, --evidence, --by and --cluster need the runs or the judgements themselves")
-    return earlier_report(earlier, _settings(options, [], []), _beside(options, [], []))
-
-
-def _settings(options: Options, queries: list[str], sources: list[Any]) -> Settings:
-    from rageval.cli._inputs import groups_of
-    from rageval.comparison import Settings
-
-    by = options.cluster
-    clusters = groups_of(by, queries, options.questions, sources) if by else None
-    return settings_from(Settings, options, clusters=clusters, clustered_by=Path(by or "").name)
+    return earlier_report(earlier, settings_of_claims(options, [], []), _beside(options, [], []))
 
 
 def _beside(options: Options, queries: list[str], sources: list[Any]) -> Beside:
-    from rageval.cli._inputs import fields_in, groups_of
+    from rageval.cli._inputs import slices_of
+    from rageval.cli._scoring import settings_of_claims
+    from rageval.pages.evidence import TEXTS
     from rageval.pages.gathering import Beside
 
-    fields = fields_in(options.by)
-    groups = {str(name): groups_of(name, queries, options.questions, sources) for name in fields}
-    texts = _TEXTS if options.texts is None else options.texts
+    groups = slices_of(options.by, queries, options.questions, sources)
+    texts = TEXTS if options.texts is None else options.texts
     return Beside(
         title=options.title,
         groups=groups,
@@ -258,7 +231,7 @@ def _beside(options: Options, queries: list[str], sources: list[Any]) -> Beside:
         passages=options.passages,
         texts=texts if isinstance(texts, int) else None,
         store=options.store,
-        settings=_settings(options, queries, sources),
+        settings=settings_of_claims(options, queries, sources),
     )
 
 
@@ -277,25 +250,18 @@ def _roles(inputs: Inputs, earlier: list[str], options: Options) -> Iterator[tup
     yield from (("people's judgements", source) for source in options.gold)
 
 
-def _is_earlier(word: str, reading: Reading) -> bool:
-    from rageval.files.kinds import told
-
-    kind = told(word, reading) if os.path.isfile(word) else None
-    return kind is not None and kind.name == "results"
-
-
 def _show(words: tuple[str, ...], options: Options) -> None:
-    from rageval.cli._output import print_lines
+    from rageval.cli._output import places_of, print_lines, style_of
     from rageval.pages.page import read_report
-    from rageval.table import NUMBER, Column, Table, lines, on_terminal
+    from rageval.table import NUMBER, Column, Table, lines
 
     if len(words) != 1:
         raise UsageError(f"expected one page that rageval report wrote, found {len(words)}")
     found = read_report(words[0])
-    places = options.places if options.places is not None else 4
+    places = places_of(options.places)
     cells = {(cell["run"], cell["measure"]): cell["value"] for cell in found["cells"]}
     columns = [Column("run"), *(Column(name, NUMBER, places, none="-") for name in found["measures"])]
     rows = [[run, *(cells.get((run, name)) for name in found["measures"])] for run in found["runs"]]
     table = Table(columns, rows, title=found["title"])
-    style = options.style or ("table" if on_terminal() else "json")
+    style = style_of(options.style, "json")
     print_lines(lines(style, lambda: [table], lambda: table, record=lambda: found))

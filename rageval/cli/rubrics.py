@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import click
 
 from rageval import options as opt
 from rageval.cli._options import Group, completing, takes_options
-from rageval.cli._output import print_lines
+from rageval.cli._output import print_lines, say
 from rageval.errors import UsageError
 from rageval.table import columns
 from rageval.text import visible
 
 # What `--as` knows, in the order in which help says it; the rules are in rageval.judges.foreign.
-_SOURCES = (
-    *("crag-script", "nuggetizer", "umbrela", "umbrela-2025", "ragtifier"),
-    *("support", "pairwise", "listwise"),
-)
+_Source: TypeAlias = Literal[
+    "crag-script",
+    "nuggetizer",
+    "umbrela",
+    "umbrela-2025",
+    "ragtifier",
+    "support",
+    "pairwise",
+    "listwise",
+]
 
 
 class _RubricCommands(Group):
@@ -50,7 +55,13 @@ def rubrics(ctx: click.Context, /) -> None:
     rageval rubrics import qrel_zeroshot_bing.yaml --as umbrela -o umbrela.toml
     """
     if ctx.invoked_subcommand is None:
-        print_lines(_listed())
+        from rageval.judges.rubric import rubric_names, rubric_text
+        from rageval.plugins import plugin_names
+
+        # What a rubric is for stands in the first line of its file.
+        rows = [[name, rubric_text(name).partition("\n")[0].removeprefix("# ")] for name in rubric_names()]
+        rows += [[visible(name), "of another package"] for name in plugin_names("rubrics")]
+        print_lines(columns(rows))
 
 
 @rubrics.command("show")
@@ -66,8 +77,8 @@ class Options(opt.Options):
     """The options of `rageval rubrics import`."""
 
     source: Annotated[
-        str,
-        opt.Option("Whose prompt it is.", ("--as",), choices=_SOURCES),
+        _Source,
+        opt.Option("Whose prompt it is.", ("--as",)),
     ]
     examples: Annotated[
         str | None, opt.asked("The examples that its prompt shows, as a text.", metavar="FILE")
@@ -115,13 +126,4 @@ def _import(files: tuple[str, ...], options: Options) -> None:
         options.output.parent
     ):
         name, place = visible(os.path.basename(tokenizer)), visible(str(options.output))
-        click.echo(f"rageval: copy {name} into the folder of {place}: a rubric names files there", err=True)
-
-
-def _listed() -> Iterator[str]:
-    from rageval.judges.rubric import rubric_names, rubric_text
-    from rageval.plugins import plugin_names
-
-    rows = [[name, rubric_text(name).partition("\n")[0].removeprefix("# ")] for name in rubric_names()]
-    rows += [[visible(name), "of another package"] for name in plugin_names("rubrics")]
-    yield from columns(rows)
+        say(f"copy {name} into the folder of {place}: a rubric names files there")

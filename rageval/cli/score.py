@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import click
@@ -24,11 +24,10 @@ from rageval.cli._options import (
 from rageval.errors import FAULTS, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.scoring.basis import said_of_bases
-from rageval.table import FORMATS, on_terminal
+from rageval.table import FORMATS
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.cli._inputs import Inputs
     from rageval.scoring.scores import Score, Scores
 
 
@@ -113,97 +112,57 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     zcat run.gz | rageval - qrels -m 'nDCG@10 AP'
     rageval judged.jsonl -m crag_score --by domain
     """
-    from rageval.cli._inputs import sorted_out
+    from rageval.cli._inputs import ids_of_datasets, named_measures, slices_of, sorted_out
     from rageval.cli._scoring import best_first, on_workers, refuse, said_of_sets, subject_of
 
-    style = options.style or ("table" if on_terminal() else "trec")
-    _check_places(options)
+    style = _output.style_of(options.style, "trec")
+    # Before anything is read: names of files that say no format that can be written.
+    plot = checked_plot(options.plot, options.size)
+    if options.output:
+        _output.checked_output(options.output)
     if style == "cite" and (options.by or options.by_query or options.no_summary):
         raise UsageError("--format cite is about the means; leave out --by, -q and -n")
     if options.gold and not options.by:
         raise UsageError("--gold corrects the values of --by; of all queries: rageval correct, or compare")
     wanted = _gates(options.require, options.fail_under)
-    reading = reading_of(options.comments)
-    inputs = sorted_out(words, reading)
+    inputs = sorted_out(words, reading_of(options.comments))
     refuse_idle_for(bool(inputs.answers))
-    measures = _measures([*options.measures, *inputs.measures], [gate.measure for gate in wanted])
-    subject = subject_of(inputs, measures, options, reading, again=bool(options.gold))
+    measures = named_measures(options, inputs, [gate.measure for gate in wanted])
+    subject = subject_of(inputs, measures, options, again=bool(options.gold))
     results, remarks, refused = subject.score(on_workers(options))
     if not results:
         refuse(refused)
     queries = list(subject.queries)
     results = best_first(results, options.sort)
-    for remark in [*said_of_sets([*options.measures, *inputs.measures], options.compat), *remarks]:
-        click.echo(f"rageval: {remark}", err=True)
-    _write(results, options)
+    _output.say(*said_of_sets([*options.measures, *inputs.measures], options.compat), *remarks)
+    if plot:
+        from rageval.comparison.plots import figure_of_scores, save
+
+        save(figure_of_scores(results, options.size), plot)
+    if options.output:
+        _output.write_scores(results, options.output)
     passed = not wanted or _passed(results, wanted, len(queries))
-    places = options.places if options.places is not None else (6 if style == "ndeval" else 4)
+    places = _output.places_of(options.places, 6 if style == "ndeval" else 4)
     shown = options.by_query, not options.no_summary
     layout = _output.Layout(places, *shown, options.caption, options.label)
+    lines: Iterable[str]
     if style == "cite":
-        lines = _how_to_cite(results, inputs, options)
+        from rageval.comparison.citing import cite
+
+        lines = [str(cite(results, ids_of_datasets(inputs, options)))]
+    elif options.by:
+        from rageval.comparison import Settings
+
+        groups = slices_of(options.by, queries, options.questions, inputs.telling)
+        if not groups:
+            raise UsageError(f"--by {options.by!r}: expected one or more fields of the questions")
+        settings = Settings(population=options.population)
+        lines = _output.slice_lines(results, groups, layout, style, settings)
     else:
         lines = _output.lines_of(results, layout, style)
-    if options.by:
-        lines = _sliced(results, layout, style, queries, options, inputs.telling)
     _output.print_lines(lines)
     refuse(refused)
     ctx.exit(0 if passed else FAULTS)
-
-
-def _how_to_cite(results: list[Scores], inputs: Inputs, options: Options) -> Iterator[str]:
-    from rageval.cli._inputs import ids_of_datasets
-    from rageval.comparison.citing import cite
-
-    yield str(cite(results, ids_of_datasets(inputs, options)))
-
-
-def _check_places(options: Options) -> None:
-    """Refuse, before anything is read, files whose names say no format that can be written."""
-    checked_plot(options.plot, options.size)
-    if options.output:
-        _output.checked_output(options.output)
-
-
-def _write(results: list[Scores], options: Options) -> None:
-    """Write the files that are asked for."""
-    if options.plot:
-        from rageval.comparison.plots import figure_of_scores, save
-
-        save(figure_of_scores(results, options.size), options.plot)
-    if options.output:
-        _output.write_scores(results, options.output)
-
-
-def _measures(typed: list[str], gated: list[Any]) -> list[Any]:
-    """All measures asked for, each once."""
-    from rageval.measures.parsing import parse_measures
-
-    if not typed and not gated:
-        raise UsageError(
-            "no measure named; say -m ndcg@10, with nuggets -m alpha_ndcg@10 (see: rageval measures)"
-        )
-    return list(dict.fromkeys([*parse_measures(typed), *gated]))
-
-
-def _sliced(
-    results: list[Scores],
-    layout: _output.Layout,
-    style: str,
-    queries: list[str],
-    options: Options,
-    sources: list[Any],
-) -> Iterator[str]:
-    from rageval.cli._inputs import fields_in, groups_of
-
-    fields = fields_in(options.by)
-    if not fields:
-        raise UsageError(f"--by {options.by!r}: expected one or more fields of the questions")
-    groups = {str(name): groups_of(name, queries, options.questions, sources) for name in fields}
-    from rageval.comparison import Settings
-
-    settings = Settings(population=options.population)
-    return _output.slice_lines(results, groups, layout, style, settings)
 
 
 # Gates: what the mean of every run must reach, or may not pass. Each measure knows which of its values are
@@ -267,11 +226,11 @@ def _passed(results: Sequence[Scores], wanted: Sequence[_ScoreGate], queries: in
             every = every and gate.holds(scores[gate.measure].value) and not counted
             every = every and not _turned(scores[gate.measure], gate)
             for text in _said_of_gate(scores, gate, queries):
-                click.echo(f"rageval: {visible(scores.run)}: {text}", err=True)
+                _output.say(f"{visible(scores.run)}: {text}")
     for said in said_of_bases(
         {gate.text: results[0][gate.measure].basis for gate in wanted} if results else {}
     ):
-        click.echo(f"rageval: {said}", err=True)
+        _output.say(said)
     return every
 
 

@@ -16,10 +16,10 @@ from rageval.cli._options import (
     settings_of,
     takes_options,
 )
-from rageval.cli._output import print_lines
+from rageval.cli._output import print_lines, say, style_of
 from rageval.options import settings_from
 from rageval.scoring.basis import in_words
-from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table, on_terminal
+from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -112,22 +112,9 @@ def track(folder: Path, options: Options) -> None:
         --judge openai:MODEL -m v_strict,a_strict -o out
     rageval track runs --track run --qrels qrels.txt -m ndcg@10,recall@100 -o out
     """
-    from rageval.track import organise
+    from rageval.track import EntryLimits, TrackPlan, organise
 
-    plan = _plan(folder, options)
-    found = organise(
-        plan,
-        lambda line: click.echo(f"rageval: {visible(line)}", err=True),
-        # What is not valid is worth knowing whatever comes of the rest.
-        lambda submissions: print_lines(_table_of_files(submissions)),
-    )
-    print_lines(_lines(plan, found))
-
-
-def _plan(folder: Path, options: Options) -> TrackPlan:
-    from rageval.track import EntryLimits, TrackPlan
-
-    return settings_from(
+    plan = settings_from(
         TrackPlan,
         options,
         folder=folder,
@@ -137,10 +124,17 @@ def _plan(folder: Path, options: Options) -> TrackPlan:
         limits=EntryLimits().changed(options.limits),
         settings=settings_of(options),
     )
+    found = organise(
+        plan,
+        lambda line: say(visible(line)),
+        # What is not valid is worth knowing whatever comes of the rest.
+        lambda submissions: print_lines(_table_of_files(submissions)),
+    )
+    print_lines(_lines(plan, found))
 
 
 def _drawn(table: Table) -> Iterator[str]:
-    return PRINTERS["table" if on_terminal() else "md"].table(table)
+    return PRINTERS[style_of(None, "md")].table(table)
 
 
 def _table_of_files(found: Sequence[Submission]) -> Iterator[str]:

@@ -11,7 +11,7 @@ import click
 from rageval import options as opt
 from rageval.checking.tracks import TRACKS
 from rageval.cli._options import Command, reading_of, takes_options
-from rageval.cli._output import print_lines
+from rageval.cli._output import print_lines, say
 from rageval.errors import FAULTS, WRONG, InputError, UsageError
 from rageval.text import visible
 
@@ -77,8 +77,7 @@ def validate(ctx: click.Context, /, files: tuple[str, ...], options: Options) ->
         except InputError as error:
             if len(files) == 1:
                 raise
-            for line in str(error).splitlines():
-                click.echo(f"rageval: {visible(line)}", err=True)
+            say(*map(visible, str(error).splitlines()))
             codes.append(WRONG)
     if len(codes) > 1:
         print_lines([f"{codes.count(0):,} of {len(codes):,} files have no errors"])

@@ -7,12 +7,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
 
 from fair_judge import said, write_lines
-from rageval.cli.rubrics import _SOURCES
+from rageval.cli.rubrics import _Source
 from rageval.judges.base import ITEMS, WAYS
 from rageval.judges.foreign import SOURCES
 from rageval.judges.rubric import RubricFile, rubric_named, rubric_names
@@ -66,7 +67,7 @@ def test_its_tables_leave_nothing_out() -> None:
     assert [name for name in told if f"`{name}`" not in PAGE and f"[{name}]`" not in PAGE] == [
         name for name in ("follows", "departs", "prompt") if f"`{name}`" not in PAGE
     ]
-    assert sorted(SOURCES) == sorted(_SOURCES)
+    assert sorted(SOURCES) == sorted(get_args(_Source))
 
 
 def test_whatever_an_original_is_of_stands_beside_it() -> None:
