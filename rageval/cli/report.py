@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
     from rageval.comparison import Settings
     from rageval.files.trec import Reading
-    from rageval.pages.gathering import Beside, Report
+    from rageval.pages.report import Beside, Report
 
 _SHOW = "show"
 _TEXTS, _ALL = 50, "all"
@@ -158,8 +158,8 @@ def _kept(found: Report) -> str:
 def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) -> Report:
     """Return the report, with where it comes from."""
     from rageval.cli._inputs import sorted_out
-    from rageval.pages.gathering import provenance
     from rageval.pages.page import require_engine
+    from rageval.pages.report import provenance
 
     require_engine()
     reading = reading_of(options.comments)
@@ -198,7 +198,7 @@ def _measures(options: Options, inputs: Inputs) -> list[Any]:
 
 def _of_systems(inputs: Inputs, measures: list[Any], options: Options, reading: Reading) -> Report:
     from rageval.cli._scoring import refuse_bounds_of_spans, scored, subject_of
-    from rageval.pages.gathering import report_of
+    from rageval.pages.report import report_of
     from rageval.scoring.evaluation import Runs
 
     if options.gold and options.bounds and not inputs.answers:
@@ -243,7 +243,7 @@ def _settings(options: Options, queries: list[str], sources: list[Any]) -> Setti
 
 def _beside(options: Options, queries: list[str], sources: list[Any]) -> Beside:
     from rageval.cli._inputs import fields_in, groups_of
-    from rageval.pages.gathering import Beside
+    from rageval.pages.report import Beside
 
     fields = fields_in(options.by)
     groups = {str(name): groups_of(name, queries, options.questions, sources) for name in fields}

@@ -18,7 +18,7 @@ from rageval.measures.base import NEITHER, checked_direction
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Blend, Share
 from rageval.pages._parts import FORMAT, plain, repacked, unpacked, with_columns
-from rageval.pages.gathering import Beside, Report, beaten, comparison_record, finished, measured
+from rageval.pages.report import Beside, Report, beaten, comparison_record, finished, measured
 from rageval.scoring.basis import JUDGE, PEOPLE, WORDS, judges_in
 from rageval.scoring.qrels import Fingerprint
 from rageval.scoring.scores import Score, Scores

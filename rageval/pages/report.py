@@ -34,7 +34,6 @@ from rageval.files.questions import read_questions
 from rageval.judges.votes import Place
 from rageval.measures.base import LOWER, Measure
 from rageval.pages._parts import FORMAT, packed, pairs_packed, plain
-from rageval.pages._sentence import ranked
 from rageval.pages.evidence import (
     DEPTH,
     MOST_PAIRS,
@@ -55,6 +54,7 @@ from rageval.pages.evidence import (
     traces,
     without_fence,
 )
+from rageval.pages.page import ranked
 from rageval.records import Question
 from rageval.scoring.answers import Answers, read_judgements
 from rageval.scoring.evaluation import Evaluator, Runs
