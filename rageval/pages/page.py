@@ -73,15 +73,39 @@ def ranked(runs: Sequence[str], measures: Sequence[str], report: _Record) -> lis
 
 
 def _verdict(report: _Record, places: int) -> str:
-    if not report.get("cells"):
-        return _of_judges(report, places) or _of_diagnoses(report, places)
+    if not report.get("cells"):  # of the first pair of judges, or else the first diagnosis
+        for found in report.get("judging") or ():
+            means = (
+                (name, each) for name, each in found["coefficients"].items() if each["value"] is not None
+            )
+            name, value = next(means, ("", None))
+            how = f"{name} {value['value']:.{places}f}, " if value else ""
+            one, other = found["judge"] or "the judge", found["other"] or "another"
+            return f"{one} beside {other}: {how}{_count(found['compared'], 'judgement')} compared."
+        for found in report.get("diagnoses") or ():
+            return (
+                f"The answers of {found['run']} hold {found['in_answers']:.{places}f} of the nuggets, the"
+                f" passages they were made from {found['in_passages']:.{places}f}."
+            )
+        return ""
     pairs = (report.get("comparison") or {}).get("pairs") or []
     named = {pair["measure"] for pair in pairs}
     measure = next((name for name in report["measures"] if name in named), report["measures"][0])
     mine = [pair for pair in pairs if pair["measure"] == measure]
     if len(mine) == 1:
         return _of_pair(report, mine[0], places)
-    return _of_many(report, measure, mine, places) if mine else _of_values(report, measure, places)
+    if mine:
+        return _of_many(report, measure, mine, places)
+    # Files of earlier commands may know other measures of other runs.
+    order = ranked(list(_cells_by(report, measure)), [measure], report)
+    first = order[0]
+    if len(order) > 1:
+        unknown = "whether that is more than chance is not known here"
+        return f"{_leading(report, first, measure, places)}; {unknown}."
+    cell = _cells_by(report, measure)[first]
+    if cell["value"] is None:
+        return f"{first} has no value by {measure}{': ' + cell['why'] if cell.get('why') else ''}."
+    return f"{first} reaches {_value_with_interval(report, first, measure, places).replace('at ', '', 1)}."
 
 
 def _of_pair(report: _Record, pair: _Record, places: int) -> str:
@@ -186,19 +210,6 @@ def _leading(report: _Record, run: str, measure: str, places: int) -> str:
     )
 
 
-def _of_values(report: _Record, measure: str, places: int) -> str:
-    # Files of earlier commands may know other measures of other runs.
-    order = ranked(list(_cells_by(report, measure)), [measure], report)
-    first = _value_with_interval(report, order[0], measure, places)
-    if len(order) == 1:
-        cell = _cells_by(report, measure)[order[0]]
-        if cell["value"] is None:
-            return f"{order[0]} has no value by {measure}{': ' + cell['why'] if cell.get('why') else ''}."
-        return f"{order[0]} reaches {first.replace('at ', '', 1)}."
-    unknown = "whether that is more than chance is not known here"
-    return f"{_leading(report, order[0], measure, places)}; {unknown}."
-
-
 def _value_with_interval(report: _Record, run: str, measure: str, places: int) -> str:
     cell = _cells_by(report, measure)[run]
     more = [_count(cell["queries"], "query", "queries")]
@@ -240,25 +251,6 @@ def _lacking(report: _Record, places: int) -> str:
             low, high = cell["bounds"]
             said.append(f"whatever they are, the mean lies between {low:.{places}f} and {high:.{places}f}")
     return f"{'; '.join(said)[:1].upper()}{'; '.join(said)[1:]}." if said else ""
-
-
-def _of_judges(report: _Record, places: int) -> str:
-    for found in report.get("judging") or ():
-        known = ((name, each) for name, each in found["coefficients"].items() if each["value"] is not None)
-        name, value = next(known, ("", None))
-        how = f"{name} {value['value']:.{places}f}, " if value else ""
-        one, other = found["judge"] or "the judge", found["other"] or "another"
-        return f"{one} beside {other}: {how}{_count(found['compared'], 'judgement')} compared."
-    return ""
-
-
-def _of_diagnoses(report: _Record, places: int) -> str:
-    for found in report.get("diagnoses") or ():
-        return (
-            f"The answers of {found['run']} hold {found['in_answers']:.{places}f} of the nuggets, the"
-            f" passages they were made from {found['in_passages']:.{places}f}."
-        )
-    return ""
 
 
 def _cells_by(report: _Record, measure: str) -> dict[str, _Record]:
@@ -408,12 +400,13 @@ def _environment(places: int) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        # Every value passes here, so that no template can forget it.
-        finalize=_shown,
+        # Every value passes here, so that no template can forget it: nothing stands for None, and no
+        # character of a text stays hidden. `is`: Markup is a str, too, and trusted as it is.
+        finalize=lambda value: "" if value is None else visible(value) if type(value) is str else value,
     )
     environment.filters |= {
         "number": lambda value: "–" if value is None else f"{value:.{places}f}",
-        "p": _p,
+        "p": lambda value: "–" if value is None else f"{value:.1e}" if value < 0.001 else f"{value:.4f}",
         "ruling": ruling_of,
         # What the claims of a cell rest on; nothing where that need not be said.
         "whose": lambda cell: by_whom(cell.get("basis") or "", cell.get("corrected_from") or ""),
@@ -421,24 +414,10 @@ def _environment(places: int) -> jinja2.Environment:
     return environment
 
 
-def _shown(value: Any) -> Any:
-    """Return what a template prints: nothing for None, and every hidden character of a text."""
-    if value is None:
-        return ""
-    # `is`: Markup is a str, too, and trusted as it is.
-    return visible(value) if type(value) is str else value
-
-
 def _trusted(text: str) -> Any:
     from markupsafe import Markup
 
     return Markup(text)
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.1e}" if value < 0.001 else f"{value:.4f}"
 
 
 def require_engine() -> None:
