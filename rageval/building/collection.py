@@ -59,7 +59,7 @@ from rageval.names import near_misses
 from rageval.records import Nugget, Qrel, Question
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_run
-from rageval.table import tab_line
+from rageval.table import PRINTERS, Column, Table
 from rageval.text import problem_of_id, visible, written_out
 from rageval.version import __version__
 
@@ -480,48 +480,30 @@ def forecast_lines(
     placeholders = [Nugget("", str(number), _LIKE_A_NUGGET) for number in range(_EXPECTED_NUGGETS)]
     banks = banks or dict.fromkeys(questions, placeholders)
     priced = [judge for judge in judges if isinstance(judge, str)] if texts is not None else []
-    yield tab_line(
-        [
-            "depth",
-            "documents",
-            "a query",
-            "calls",
-            *(["tokens in"] if texts is not None else []),
-            *priced,
-        ]
-    )
+    tokens = ["tokens in"] if texts is not None else []
+    head = ["depth", "documents", "a query", "calls", *tokens, *priced]
+    rows = []
     for each in sorted({*DEPTHS, depth}):
         pool = {query: docs for query, docs in pooled(runs, each).items() if query in questions}
-        yield "\t".join(
-            [f"{each}{'*' if each == depth else ''}", *_row(pool, rubric, questions, banks, texts, priced)]
-        )
+        found = size(pool, rubric.file.window)
+        row = [f"{each}{'*' if each == depth else ''}", f"{found.documents:,}"]
+        row += [f"{found.breadth:.1f}", f"{found.calls:,}"]
+        if texts is not None:
+            material = material_of(pool, questions, banks, texts)
+            requests = [rubric.request(task.data, task.ids) for task in tasks(rubric, material)]
+            letters = sum(len(request.system) + len(request.user) for request in requests)
+            row.append(f"{letters // _LETTERS_A_TOKEN:,}")
+            prices = [estimate(requests, spec) for spec in priced]
+            row += ["unknown" if price is None else f"at most {price:,.2f} USD" for price in prices]
+        rows.append(row)
+    yield from PRINTERS["tsv"].table(Table(list(map(Column, head)), rows))
     yield ""
-    yield "\t".join(["source", "documents", "only here", "new here"])
     pool = {query: docs for query, docs in pooled(runs, depth).items() if query in questions}
-    for source, numbers in contributions(pool).items():
-        yield tab_line([source], [f"{number:,}" for number in numbers])
-
-
-def _row(
-    pool: Pool,
-    rubric: Rubric,
-    questions: Mapping[str, Question],
-    banks: Mapping[str, Sequence[Nugget]],
-    texts: Mapping[str, str] | None,
-    priced: Sequence[str],
-) -> list[str]:
-    found = size(pool, rubric.file.window)
-    row = [f"{found.documents:,}", f"{found.breadth:.1f}", f"{found.calls:,}"]
-    if texts is None:
-        return row
-    material = material_of(pool, questions, banks, texts)
-    requests = [rubric.request(task.data, task.ids) for task in tasks(rubric, material)]
-    letters = sum(len(request.system) + len(request.user) for request in requests)
-    row.append(f"{letters // _LETTERS_A_TOKEN:,}")
-    for spec in priced:
-        price = estimate(requests, spec)
-        row.append("unknown" if price is None else f"at most {price:,.2f} USD")
-    return row
+    shares = [
+        (source, *(f"{number:,}" for number in numbers)) for source, numbers in contributions(pool).items()
+    ]
+    columns = list(map(Column, ("source", "documents", "only here", "new here")))
+    yield from PRINTERS["tsv"].table(Table(columns, shares))
 
 
 _Judge = str | Model

@@ -33,7 +33,7 @@ from rageval.files.kinds import told
 from rageval.files.opening import Limits, Source, name_of, with_limits
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_qrels
-from rageval.table import tab_line
+from rageval.table import PRINTERS, Column, Table, tab_cell
 from rageval.text import problem_of_id, visible
 
 DEPTH = 20
@@ -206,18 +206,21 @@ def hole_lines(
     run: Run, judged: Mapping[str, set[str]], depths: Iterable[int], depth: int, with_name: bool
 ) -> Iterator[str]:
     """Yield what a run would leave unjudged at each of the depths, and where most of it is at one."""
-    name = f"{tab_line([run.name])}\t" if with_name else ""
-    yield "\t".join((f"{name}depth", "unjudged", "of", "share", "queries", "calls"))
+    # The run stands before every line, also before the head, so that the tables of several can be told apart.
+    name = [run.name] if with_name else []
+    head = [Column(each) for each in (*name, "depth", "unjudged", "of", "share", "queries", "calls")]
+    rows = []
     for each in depths:
         found = holes(run, judged, each)
         calls = size(unjudged(run, judged, each)).calls
         share = f"{found.share:.1%}".replace("%", " %")
-        row = (f"{found.unjudged:,}", f"{found.documents:,}", share, f"{found.queries:,}", f"{calls:,}")
-        yield "\t".join((f"{name}{each}", *row))
+        counts = f"{found.unjudged:,}", f"{found.documents:,}", share, f"{found.queries:,}", f"{calls:,}"
+        rows.append((*name, str(each), *counts))
+    yield from PRINTERS["tsv"].table(Table(head, rows))
     new = sorted(unjudged(run, judged, depth).items(), key=lambda item: (-len(item[1]), item[0]))
     if new:
         worst = ", ".join(f"{visible(query)} ({len(docs)})" for query, docs in new[:_SHOWN])
-        yield f"{name}most at depth {depth}: {worst}"
+        yield "\t".join((*map(tab_cell, name), f"most at depth {depth}: {worst}"))
 
 
 MINMAX, RRF = "minmax", "rrf"

@@ -215,26 +215,14 @@ def checked(
             read[at] = msgspec.structs.replace(read[at], errors=read[at].errors + 1, said=said)
     submissions, lines = [], []
     for entry, found, run in zip(entries, read, run_of, strict=True):
-        submissions.append(_submission(entry, found, run))
+        first = next((each.message for each in found.said if each.level == ERROR), "")
+        name = "" if _problem_of(run) else run
+        counts = found.errors, found.warnings, found.topics
+        submissions.append(Submission(entry.name, name, not found.errors, *counts, entry.sha256, first))
         # So many, with the one that makes a file invalid.
         kept = found.said if len(found.said) <= MOST else [*found.said[: MOST - 1], found.said[-1]]
         lines += [_Said(entry.name, *each) for each in kept]
     return submissions, lines
-
-
-def _submission(entry: Entry, found: EntryRead, run: str) -> Submission:
-    first = next((each.message for each in found.said if each.level == ERROR), "")
-    valid = not found.errors
-    return Submission(
-        entry.name,
-        "" if _problem_of(run) else run,
-        valid,
-        found.errors,
-        found.warnings,
-        found.topics,
-        entry.sha256,
-        first,
-    )
 
 
 def _problem_of(name: str) -> str:
