@@ -13,6 +13,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import IO, Any, cast
@@ -248,7 +249,12 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
     csv.field_size_limit(limits.record)  # the module's own is 131,072 characters a cell
     lines = _text_lines(source, name)
     first = next(lines, "")
-    mark = _mark_of(first)
+    # Where Excel writes decimal commas it parts cells by semicolons: what parts the most cells of the header,
+    # and the first of equal ones. A header that is none is refused when it is read.
+    mark = next(iter(_MARKS))
+    with suppress(csv.Error):
+        counts = {each: len(next(csv.reader([first], delimiter=each), [])) for each in _MARKS}
+        mark = max(counts, key=lambda each: counts[each])
     reader = csv.reader(chain([first], lines), delimiter=mark, strict=True)
     try:
         header = [cell.strip() for cell in next(reader, [])]
@@ -269,15 +275,6 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
         raise InputError(
             f"{name}:{reader.line_num}: is no CSV ({error}), and no other log is known"
         ) from None
-
-
-def _mark_of(header: str) -> str:
-    """Return what parts the cells: where Excel writes decimal commas it parts cells by semicolons."""
-    try:
-        found = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in _MARKS}
-    except csv.Error:
-        return next(iter(_MARKS))  # a header that is none is refused when it is read
-    return max(found, key=lambda mark: found[mark])  # the first of equal ones
 
 
 def _text_lines(source: Source, name: str) -> Iterator[str]:

@@ -334,7 +334,16 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
     lost = 0
     for where, cells in rows:
         texts = {name: _ragas_text(cells.get(name), name, where) for name in _RAGAS_TEXTS}
-        lists = {name: _ragas_list(cells.get(name), name, where) for name in _RAGAS_LISTS}
+        lists = {}
+        for name in _RAGAS_LISTS:
+            value = cells.get(name)
+            items: Any = value or []
+            if isinstance(value, str) and value.strip():  # in a CSV, as Python writes a list
+                items = literal(value, f"{where}: {name}")
+            kinds = str | int if name.endswith("ids") else str
+            if not isinstance(items, list) or not all(isinstance(item, kinds) for item in items):
+                raise InputError(f"{where}: expected a list of texts as {name}, found {value!r:.80}")
+            lists[name] = items
         lost += len(lists["reference_contexts"]) if not lists["reference_context_ids"] else 0
         ids = lists["retrieved_context_ids"]
         contexts = lists["retrieved_contexts"]
@@ -368,15 +377,6 @@ def _ragas_text(value: Any, name: str, where: str) -> str | None:
     if not isinstance(value, str):
         raise InputError(f"{where}: expected a text as {name}, found {value!r:.80}")
     return value
-
-
-def _ragas_list(value: Any, name: str, where: str) -> list[Any]:
-    """Return a list, in a CSV written as Python writes it."""
-    found = literal(value, f"{where}: {name}") if isinstance(value, str) and value.strip() else value or []
-    kinds = str | int if name.endswith("ids") else str
-    if not isinstance(found, list) or not all(isinstance(item, kinds) for item in found):
-        raise InputError(f"{where}: expected a list of texts as {name}, found {value!r:.80}")
-    return found
 
 
 # Test runs of deepeval (`.latest_test_run.json`, a results folder's files) and its data sets.
@@ -508,10 +508,17 @@ def lm_eval(content: Content, reading: LogReading) -> Iterator[Row]:
         lists = [name for name, found in scores.items() if isinstance(found, list | dict)]
         reading.left_out["metrics that are no numbers"] += len(lists)
         scores = {name: found for name, found in scores.items() if name not in lists}
+        named = (sample.doc.get(name) for name in ("question", "query"))
+        question = next((text for text in named if isinstance(text, str)), None)
+        if question is None:  # then the prompt stands for it, of which the question is a part
+            arguments = sample.arguments
+            generated = arguments.get("gen_args_0") if isinstance(arguments, dict) else None
+            prompt = generated.get("arg_0") if isinstance(generated, dict) else None
+            question = prompt if isinstance(prompt, str) else ""
         for answer in answers:
             yield Row(
                 record.where,
-                _lm_eval_question(sample),
+                question,
                 answer,
                 [str(sample.target)] if isinstance(sample.target, int | float) else list_of(sample.target),
                 variant=sample.filter,  # each filter makes another answer of the same response
@@ -519,17 +526,6 @@ def lm_eval(content: Content, reading: LogReading) -> Iterator[Row]:
                 ids=ids_in(sample.doc),
                 record=value,
             )
-
-
-def _lm_eval_question(sample: _LmEvalSample) -> str:
-    named = (sample.doc.get(name) for name in ("question", "query"))
-    question = next((text for text in named if isinstance(text, str)), None)
-    if question is not None:
-        return question
-    arguments = sample.arguments
-    first = arguments.get("gen_args_0") if isinstance(arguments, dict) else None
-    prompt = first.get("arg_0") if isinstance(first, dict) else None
-    return prompt if isinstance(prompt, str) else ""
 
 
 # Tables of AutoRAG (Parquet): the best results of its nodes, with what should have been retrieved.
