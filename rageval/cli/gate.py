@@ -254,12 +254,9 @@ class _GateInput:
         source = self._options.questions
         if not isinstance(source, str) or is_remote(source) or not can_read_again(source):
             return ""
-        import hashlib
+        from rageval.files.whole import digest_of
 
-        from rageval.files.whole import opened_file
-
-        with opened_file(source, "questions") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        return digest_of(source, "questions")
 
 
 def _save(side: GateSide, path: Path) -> None:

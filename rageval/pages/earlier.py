@@ -17,6 +17,7 @@ from rageval.measures.base import NEITHER, checked_direction
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Blend, Share
 from rageval.pages._parts import FORMAT, plain, repacked, unpacked, with_columns
+from rageval.pages.evidence import OF_PASSPORT
 from rageval.pages.report import Beside, Report, beaten, comparison_record, finished, measured
 from rageval.scoring.basis import JUDGE, PEOPLE, WORDS, judges_in
 from rageval.scoring.qrels import Fingerprint
@@ -73,8 +74,7 @@ def _taken(found: dict[str, Any], report: Report, name: str, settings: Settings)
     if "pairs" in found:
         _take_comparison(found, report)
     elif "coefficients" in found:
-        keys = ("compared", "queries", "systems", "bias", "coefficients", "labels", "confusion", "by_label")
-        record = {key: found[key] for key in (*keys, "tau_b", "ranked_by", "failed", "kin")}
+        record = {key: found[key] for key in OF_PASSPORT}
         # What `agree` prints has no list of what the two disagree on.
         record = {"judge": name, "other": "gold", **record, "disagreements": None, "listed": []}
         report.setdefault("judging", []).append(record)

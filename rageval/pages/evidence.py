@@ -282,6 +282,10 @@ def _row(query: str, name: str, bank: Bank, item: str = _ANSWER, importance: str
 
 _GOLD = "gold"
 _MOST, _LEAST = 200, 20  # disagreements that are listed, of one pair and of each of many
+OF_PASSPORT = (  # what a report shows of it
+    *("compared", "queries", "systems", "bias", "coefficients", "labels", "confusion", "by_label"),
+    *("tau_b", "ranked_by", "failed", "kin"),
+)
 MOST_PAIRS = 66  # those of twelve judges
 
 
@@ -349,13 +353,12 @@ def judging(
     records = []
     for name, one, other_name, other in pairs:
         found = passport(one, other).as_dict()
-        keys = ("compared", "queries", "systems", "bias", "coefficients", "labels", "confusion", "by_label")
         differing = parting(one, other)
         records.append(
             {
                 "judge": name,
                 "other": other_name,
-                **{key: found[key] for key in (*keys, "tau_b", "ranked_by", "failed", "kin")},
+                **{key: found[key] for key in OF_PASSPORT},
                 # All are counted, though only some are listed.
                 "disagreements": len(differing),
                 "listed": [

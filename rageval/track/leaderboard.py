@@ -157,12 +157,17 @@ def _of_runs(
     counts = [(visible(scores.run), scores.notes.queries_missing) for scores in results if scores.notes]
     lacking = [f"{run} ({count:,})" for run, count in counts if count]
     if lacking:  # the leaderboard counts these for all runs
-        more = f" and {len(lacking) - _NAMED:,} more runs" if len(lacking) > _NAMED else ""
-        say(f"topics that a run lacks count as 0: {', '.join(lacking[:_NAMED])}{more}")
+        say(f"topics that a run lacks count as 0: {some_of(lacking)}")
     topics = _topics(plan) or []
     if unjudged := [topic for topic in topics if topic not in judged]:
         say(f"{len(unjudged):,} of {len(topics):,} topics are unjudged; means are over the judged ones")
     return results
+
+
+def some_of(runs: Sequence[str]) -> str:
+    """Return the first of some runs, and how many more there are, for a remark."""
+    more = f" and {len(runs) - _NAMED:,} more runs" if len(runs) > _NAMED else ""
+    return ", ".join(runs[:_NAMED]) + more
 
 
 def _topics(plan: TrackPlan) -> list[str] | None:

@@ -19,7 +19,7 @@ from rageval.files.judgements import GRADED
 from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions
 from rageval.files.scores import ALL, read_leaderboard
-from rageval.files.whole import open_regular
+from rageval.files.whole import digest_of, open_regular
 from rageval.files.writing import file_names, whole_file, write_lines
 from rageval.judges.rubric import rubric_named
 from rageval.measures.parsing import parse_measure
@@ -29,7 +29,7 @@ from rageval.scoring.basis import in_words
 from rageval.table import finite, or_none
 from rageval.text import visible
 from rageval.track.leaderboard import STANDINGS, VALUES, read_standings
-from rageval.track.plan import TrackPlan, digest, source_of
+from rageval.track.plan import TrackPlan, source_of
 from rageval.track.submissions import Submission
 from rageval.version import __version__
 
@@ -264,7 +264,9 @@ def write_archive(plan: TrackPlan, submissions: Sequence[Submission], made: Mapp
         "inputs": {name: sha256 for name, sha256 in plan.inputs.items() if sha256},
         # Of all but the manifest itself.
         "files": {
-            name: hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else digest(content)
+            name: hashlib.sha256(content).hexdigest()
+            if isinstance(content, bytes)
+            else digest_of(content, "a file of a track")
             for name, content in contents.items()
         },
     }

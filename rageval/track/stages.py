@@ -21,7 +21,7 @@ from rageval.judges.rubric import Rubric, rubric_named
 from rageval.scoring.sources import read_run
 from rageval.text import visible
 from rageval.track.entries import EntryLimits, entries_in
-from rageval.track.leaderboard import STANDINGS, judged_topics, parsed, read_standings, score
+from rageval.track.leaderboard import STANDINGS, judged_topics, parsed, read_standings, score, some_of
 from rageval.track.plan import NAME, STAGES, DoneStages, Stage, TrackPlan, key_of, source_of, stamp
 from rageval.track.submissions import (
     OF_NO_RUN,
@@ -36,7 +36,6 @@ from rageval.version import __version__
 
 POOL, LABEL = "pool.jsonl", "label.jsonl"
 FOLDER = "judgements"
-_NAMED = 5  # runs in a remark
 _Pool = dict[str, dict[str, dict[str, int]]]  # query -> document -> run -> rank
 
 
@@ -139,9 +138,8 @@ def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, s
             )
             answers[at] = answer._replace(passages=own, sentences=sentences)
     if lost:
-        shown = ", ".join(f"{visible(run)} ({number:,})" for run, number in list(lost.items())[:_NAMED])
-        more = f" and {len(lost) - _NAMED:,} more runs" if len(lost) > _NAMED else ""
-        say(f"judge: citations of documents without a text, which no judge can judge: {shown}{more}")
+        shown = some_of([f"{visible(run)} ({number:,})" for run, number in lost.items()])
+        say(f"judge: citations of documents without a text, which no judge can judge: {shown}")
     return replace(material, answers=answers, candidates={})
 
 

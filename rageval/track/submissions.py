@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -86,11 +86,20 @@ def _batch(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead | _Los
     listed = tuple((each.name, each.size) for each in entries)
     late = "took more than {:,} s to read (--limit seconds=…)"
     process = _started()
+    printed = process.stdout
     assert process.stdin is not None
-    assert process.stdout is not None
+    assert printed is not None
     lines: SimpleQueue[_Line] = SimpleQueue()
+
+    def hand_on() -> None:
+        with printed:
+            for line in printed:
+                lines.put(line)
+        lines.put(None)
+
     try:
-        threading.Thread(target=_hand_on, args=(process.stdout, lines), daemon=True).start()
+        # By a thread, as a pipe cannot be waited for with a limit of time on every system.
+        threading.Thread(target=hand_on, daemon=True).start()
         with suppress(OSError):  # it ended already, which is seen where its lines end
             process.stdin.write(pickle.dumps(job._replace(entries=listed), pickle.HIGHEST_PROTOCOL))
             process.stdin.close()
@@ -143,14 +152,6 @@ def _started() -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise OutputError(f"no process can be started to read the runs: {error.strerror}") from error
-
-
-def _hand_on(stream: IO[bytes], lines: SimpleQueue[_Line]) -> None:
-    """Hand lines on, and None at the end."""
-    with stream:
-        for line in stream:
-            lines.put(line)
-    lines.put(None)
 
 
 OF_NO_RUN = (DOCUMENTS, "nuggets", "gold", "")  # run ids of judgements that are of no run
