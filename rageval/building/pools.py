@@ -282,6 +282,7 @@ def _ranked_groups(ranking: _Ranking, depth: int) -> Iterator[tuple[int, float, 
     before = 0
     rows = sorted(ranking.items(), key=lambda row: -row[1])
     for score, group in groupby(rows, key=lambda row: row[1]):
+        # A group that begins above the depth counts whole: which of equal documents stand above it is chance.
         if before >= depth:
             return
         docs = [doc for doc, _ in group]
@@ -291,9 +292,9 @@ def _ranked_groups(ranking: _Ranking, depth: int) -> Iterator[tuple[int, float, 
 
 def run_lines(run: Run) -> Iterator[str]:
     """Yield the run as lines of a TREC file, best first; scores in full: unequal ones stay unequal."""
-
     score = {(row.query_id, row.doc_id): row.score for row in run}
     names = {name for row in score for name in row}
+    # Readers part a line at tabs where it has some, and so keep a blank that stands within a name.
     separator = "\t" if any(" " in name for name in names) else " "
     for query, docs in run.ranked():
         for rank, doc in enumerate(docs, 1):
@@ -326,6 +327,7 @@ def _fused(
 
 def _minmax(ranking: _Ranking, depth: int, k: int) -> dict[str, Fraction]:
     """Return what a document has above the last one, as a share of what the first one has."""
+    # Of the decimals that the file has, not of the floats: shares that are equal on paper are equal here.
     scores = {doc: Fraction(repr(score)) for _, score, docs in _ranked_groups(ranking, depth) for doc in docs}
     high, low = max(scores.values()), min(scores.values())
     if high == low:

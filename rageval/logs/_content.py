@@ -24,6 +24,7 @@ from rageval.errors import InputError, MissingPackage
 from rageval.files import columnar
 from rageval.files.jsonl import REPEATED, explained, read_decoded, repeated_in
 from rageval.files.opening import (
+    BOM,
     ZSTD,
     Limits,
     Source,
@@ -38,7 +39,6 @@ from rageval.files.opening import (
 from rageval.text import visible
 
 _BLANKS = b" \t\r\n"
-_BOM = b"\xef\xbb\xbf"
 _ZIP = b"PK\x03\x04"
 _ENTRY = b"PK\x01\x02"  # what each entry of a list of members begins with
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
@@ -157,7 +157,7 @@ def opened(source: Source) -> Content:
     name, source = visible(name_of(source)), kept(source)
     if is_columnar(source):
         return _table(name, "parquet", lambda: columnar.plain_rows(source))
-    start = head(source, limits_of(source).record).removeprefix(_BOM)
+    start = head(source, limits_of(source).record).removeprefix(BOM)
     if start.startswith(_ZIP):
         return _zip(source, name)
     first = start.lstrip(_BLANKS)[:1]
@@ -229,7 +229,7 @@ def _all_of(source: Source, name: str, most: int) -> bytes:
                 " (it has to fit into memory), or log as JSON lines"
             )
         parts.append(part)
-    return b"".join(parts).removeprefix(_BOM)
+    return b"".join(parts).removeprefix(BOM)
 
 
 def _table(name: str, form: str, rows: Callable[[], Iterator[tuple[int, dict[str, Any]]]]) -> Content:
@@ -280,7 +280,7 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
 def _text_lines(source: Source, name: str) -> Iterator[str]:
     number = 1
     for part in chunks(source, limits_of(source).record):
-        part = part.removeprefix(_BOM) if number == 1 else part
+        part = part.removeprefix(BOM) if number == 1 else part
         try:
             # Within quotes, line ends are a part of the cell, and stay as they are.
             yield from io.StringIO(part.decode(), newline="\n")

@@ -413,55 +413,43 @@ class _Golden(msgspec.Struct):
 @log_reader("deepeval", holding("testCases", "testRunData.testCases", "actual_output input"))
 def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the cases of a test run, or the rows of a data set."""
-    for within in ((), ("testRunData",)):
-        if content.first.at(*within, "testCases") is not None:
-            turns = content.first.at(*within, "conversationalTestCases")
-            if turns is not None and next(turns.each(), None) is not None:
-                raise InputError(
-                    f"{turns.where}: holds conversations of several turns, expected one question and its"
-                    " answer; leave them out of the test run"
-                )
-            for record in each_of(content, *within, "testCases"):
-                value = record.value()
-                case = read_as(_Case, value, record.where)
-                yield Row(
-                    record.where,
-                    case.input,
-                    case.actual_output,
-                    [case.expected_output] if case.expected_output else [],
-                    contexts=_deepeval_contexts(case.retrieval_context, reading, record.where),
-                    grades=[_deepeval_grade(metric) for metric in case.metrics_data or ()],
-                    facts=facts_in(case.metadata),
-                    ids=({"name": case.name} if case.name else {}) | ids_in(case.metadata),
-                    lacks_failed=not case.metrics_data,
-                    record=value,
-                )
-            return
-    for record in content.records():
+    paths = [(*within, "testCases") for within in ((), ("testRunData",))]
+    path = next((path for path in paths if content.first.at(*path) is not None), None)
+    if path is not None:
+        turns = content.first.at(*path[:-1], "conversationalTestCases")
+        if turns is not None and next(turns.each(), None) is not None:
+            raise InputError(
+                f"{turns.where}: holds conversations of several turns, expected one question and its"
+                " answer; leave them out of the test run"
+            )
+    for record in content.records() if path is None else each_of(content, *path):
         value = record.value()
-        golden = read_as(_Golden, value, record.where)
-        about = golden.additional_metadata
+        kind: type[_Case | _Golden] = _Golden if path is None else _Case
+        case = read_as(kind, value, record.where)
+        about = case.metadata if isinstance(case, _Case) else case.additional_metadata
+        metrics = case.metrics_data or [] if isinstance(case, _Case) else []
+        grades = []
+        for metric in metrics:
+            judge = f"deepeval:{metric.evaluation_model}" if metric.evaluation_model else ""
+            score = number_of(metric.score)
+            # One that raised has no score, and `success: false`: taken for a verdict, an error would be a 0.
+            if metric.error or score is None:
+                grades.append(Grade(metric.name, judge=judge, reason=metric.error or "no score"))
+                continue
+            label = {True: "pass", False: "fail", None: None}[metric.success]
+            grades.append(Grade(metric.name, score, label, judge, metric.reason or ""))
         yield Row(
             record.where,
-            golden.input,
-            golden.actual_output,
-            [golden.expected_output] if golden.expected_output else [],
-            contexts=_deepeval_contexts(golden.retrieval_context, reading, record.where),
+            case.input,
+            case.actual_output,
+            [case.expected_output] if case.expected_output else [],
+            contexts=_deepeval_contexts(case.retrieval_context, reading, record.where),
+            grades=grades,
             facts=facts_in(about),
-            ids=({"name": golden.name} if golden.name else {}) | ids_in(about),
+            ids=({"name": case.name} if case.name else {}) | ids_in(about),
+            lacks_failed=isinstance(case, _Case) and not metrics,
             record=value,
         )
-
-
-def _deepeval_grade(metric: _Metric) -> Grade:
-    """Return a metric's score; one that raised has none, and `success: false`, which is no verdict."""
-    judge = f"deepeval:{metric.evaluation_model}" if metric.evaluation_model else ""
-    score = number_of(metric.score)
-    # `success` is false for these, too: taken for a verdict it would make of an error a 0.
-    if metric.error or score is None:
-        return Grade(metric.name, judge=judge, reason=metric.error or "no score")
-    label = {True: "pass", False: "fail", None: None}[metric.success]
-    return Grade(metric.name, score, label, judge, metric.reason or "")
 
 
 def _deepeval_contexts(contexts: list[str] | str | None, reading: LogReading, where: str) -> list[Passage]:

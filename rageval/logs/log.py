@@ -18,6 +18,7 @@ from rageval.files.answers import NO_ANSWER, write_answers
 from rageval.files.jsonl import as_line
 from rageval.files.opening import STDIN
 from rageval.files.questions import write_questions
+from rageval.files.whole import digest_of
 from rageval.files.writing import file_names
 from rageval.logs.paths import Path, fields_of, found_at, list_in
 from rageval.logs.rows import PERSON, Grade, LogReading, Passage, Row, folded, graded, is_mostly, number_of
@@ -71,6 +72,8 @@ def parted(
     kept = list(_mapped(rows, mapping, reading))
     if not kept:
         raise InputError(f"{tool}: the log holds no answers and no questions")
+    # In this order: which rows failed is told by their grades, of which those that are no numbers fail first;
+    # repeats are told apart within a run.
     _name_runs(kept, otherwise or tool, run)
     _fail_odd_grades(kept)
     _tell_failed(kept, reading)
@@ -301,6 +304,7 @@ def _number_repeats(rows: list[Row], queries: list[str]) -> None:
     seen: dict[tuple[str, str], list[Row]] = {}
     for row, query in zip(rows, queries, strict=True):
         seen.setdefault((row.run, query), []).append(row)
+    # Of a run with repeats every answer has one, also to a query that was asked once.
     several = {run for (run, _), answers in seen.items() if len(answers) > 1}
     for (run, _), answers in seen.items():
         given = [word(row.repeat) for row in answers]
@@ -413,6 +417,7 @@ class _Parting:
         """Return whether some scores are not given, or do not fall with the rank as those of a run do."""
         scores = [[passage.score for passage in row.contexts] for row in rows]
         given = [each for ranking in scores for each in ranking if each is not None]
+        # A run has scores of one kind: with 1/rank for some, documents would be ordered by two.
         if len(given) < sum(map(len, scores)):
             if given:
                 self._reading.remarks.append("some passages have no score: 1/rank is used of all")
@@ -582,6 +587,7 @@ def outputs(log: Log) -> dict[str, Lines]:
         files["passages.jsonl"] = lambda: (
             as_line({"id": doc, "text": text}) for doc, text in log.passages.items()
         )
+    # People's judgements are what others are held against, so they lie in a file of their own.
     people = [judgement for judgement in log.judgements if judgement["judge"].startswith(PERSON)]
     tools = [judgement for judgement in log.judgements if not judgement["judge"].startswith(PERSON)]
     if tools:
@@ -620,12 +626,7 @@ def manifest(log: Log, paths: Sequence[str], settings: Mapping[str, Any]) -> Ite
     for path in paths:
         read: dict[str, Any] = {"name": os.path.basename(path)}
         if path != STDIN and os.path.isfile(path):
-            # In blocks, as a log may be larger than memory.
-            digest = hashlib.sha256()
-            with open(path, "rb") as stream:
-                while block := stream.read(2**20):
-                    digest.update(block)
-            read |= {"bytes": os.path.getsize(path), "sha256": digest.hexdigest()}
+            read |= {"bytes": os.path.getsize(path), "sha256": digest_of(path, "a log")}
         logs.append(read)
     entries = {
         "tool": log.tool,
