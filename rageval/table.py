@@ -651,15 +651,6 @@ def _no_formula(cell: str) -> str:
     return shown
 
 
-def tab_line(cells: Sequence[str], numbers: Sequence[str] = ()) -> str:
-    """Write a line with tabs between cells: text as a spreadsheet may open it, then numbers as they are.
-
-    >>> tab_line(["=1+1", "a,b"], ["-0.5"])
-    "'=1+1\\ta,b\\t-0.5"
-    """
-    return "\t".join([*map(tab_cell, cells), *numbers])
-
-
 PRINTERS: dict[str, Printer] = {
     "table": _Terminal(),
     "md": _Markdown(),

@@ -297,8 +297,8 @@ def report(
 
     from rageval.comparison import Settings
     from rageval.files.writing import whole_file
-    from rageval.pages.gathering import Beside, provenance, report_of_scores
     from rageval.pages.page import page
+    from rageval.pages.report import Beside, provenance, report_of_scores
 
     _refuse(options, Settings.__dataclass_fields__)
     if judgements is None and any(each is not None for each in (answers, passages, store)):

@@ -7,7 +7,6 @@ files, as `rageval build STEP` does.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -47,7 +46,7 @@ from rageval.files.nuggets import read_nuggets, write_nuggets
 from rageval.files.opening import Source, name_of
 from rageval.files.questions import read_questions
 from rageval.files.trec import qrel_lines
-from rageval.files.whole import NamedInFile, beside, opened_file, read_whole
+from rageval.files.whole import NamedInFile, beside, digest_of, read_whole
 from rageval.files.writing import file_names, refuse_place, write_lines
 from rageval.judges.base import Model, Usage
 from rageval.judges.budget import Budget, cost, estimate
@@ -59,7 +58,7 @@ from rageval.names import near_misses
 from rageval.records import Nugget, Qrel, Question
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_run
-from rageval.table import tab_line
+from rageval.table import PRINTERS, Column, Table
 from rageval.text import problem_of_id, visible, written_out
 from rageval.version import __version__
 
@@ -243,10 +242,7 @@ def of_judgements(rubric: Rubric, judgements: Iterable[Mapping[str, Any]]) -> St
     return step
 
 
-def _digest(path: Path | str) -> str:
-    """Return the sha256 of a file."""
-    with opened_file(path, "a part of a collection") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+_PART = "a part of a collection"
 
 
 def manifest_text(
@@ -260,8 +256,8 @@ def manifest_text(
     """Return the manifest of a folder; the same files and replies give the same text."""
     record = {
         "rageval": __version__,
-        "files": {name: _digest(folder / name) for name in sorted(files)},
-        "inputs": {str(path): _digest(path) for path in inputs},
+        "files": {name: digest_of(folder / name, _PART) for name in sorted(files)},
+        "inputs": {str(path): digest_of(path, _PART) for path in inputs},
         "steps": {name: step.as_record() for name, step in steps.items()},
         "thresholds": dict(thresholds),
         "questions": dict(questions),
@@ -297,7 +293,7 @@ def changed(path: Path) -> list[str]:
     return [
         name
         for name, sha256 in known.files.items()
-        if not places[name].is_file() or _digest(places[name]) != sha256
+        if not places[name].is_file() or digest_of(places[name], _PART) != sha256
     ]
 
 
@@ -348,6 +344,7 @@ def read_support(source: Source) -> list[dict[str, Any]]:
     found = []
     for line, said in read_records(source, JudgementLine, EXPECTED):
         grade = said.grade
+        # People write labels; a model's line has both.
         if grade is None and said.label is not None:
             grade = SUPPORT.labels.get(said.label)
         if said.status in GRADED and grade is None:
@@ -419,6 +416,7 @@ def _fate(
 ) -> Fate:
     lacking = [name for name in bank if (query, name) not in supported]
     open_ = [name for name in lacking if (query, name) in unknown]
+    # A question falls only for what is sure: where judging failed, a document may support the nugget.
     if not bank:
         return Fate(query, NO_NUGGETS)
     if not lacking:
@@ -480,48 +478,30 @@ def forecast_lines(
     placeholders = [Nugget("", str(number), _LIKE_A_NUGGET) for number in range(_EXPECTED_NUGGETS)]
     banks = banks or dict.fromkeys(questions, placeholders)
     priced = [judge for judge in judges if isinstance(judge, str)] if texts is not None else []
-    yield tab_line(
-        [
-            "depth",
-            "documents",
-            "a query",
-            "calls",
-            *(["tokens in"] if texts is not None else []),
-            *priced,
-        ]
-    )
+    tokens = ["tokens in"] if texts is not None else []
+    head = ["depth", "documents", "a query", "calls", *tokens, *priced]
+    rows = []
     for each in sorted({*DEPTHS, depth}):
         pool = {query: docs for query, docs in pooled(runs, each).items() if query in questions}
-        yield "\t".join(
-            [f"{each}{'*' if each == depth else ''}", *_row(pool, rubric, questions, banks, texts, priced)]
-        )
+        found = size(pool, rubric.file.window)
+        row = [f"{each}{'*' if each == depth else ''}", f"{found.documents:,}"]
+        row += [f"{found.breadth:.1f}", f"{found.calls:,}"]
+        if texts is not None:
+            material = material_of(pool, questions, banks, texts)
+            requests = [rubric.request(task.data, task.ids) for task in tasks(rubric, material)]
+            letters = sum(len(request.system) + len(request.user) for request in requests)
+            row.append(f"{letters // _LETTERS_A_TOKEN:,}")
+            prices = [estimate(requests, spec) for spec in priced]
+            row += ["unknown" if price is None else f"at most {price:,.2f} USD" for price in prices]
+        rows.append(row)
+    yield from PRINTERS["tsv"].table(Table(list(map(Column, head)), rows))
     yield ""
-    yield "\t".join(["source", "documents", "only here", "new here"])
     pool = {query: docs for query, docs in pooled(runs, depth).items() if query in questions}
-    for source, numbers in contributions(pool).items():
-        yield tab_line([source], [f"{number:,}" for number in numbers])
-
-
-def _row(
-    pool: Pool,
-    rubric: Rubric,
-    questions: Mapping[str, Question],
-    banks: Mapping[str, Sequence[Nugget]],
-    texts: Mapping[str, str] | None,
-    priced: Sequence[str],
-) -> list[str]:
-    found = size(pool, rubric.file.window)
-    row = [f"{found.documents:,}", f"{found.breadth:.1f}", f"{found.calls:,}"]
-    if texts is None:
-        return row
-    material = material_of(pool, questions, banks, texts)
-    requests = [rubric.request(task.data, task.ids) for task in tasks(rubric, material)]
-    letters = sum(len(request.system) + len(request.user) for request in requests)
-    row.append(f"{letters // _LETTERS_A_TOKEN:,}")
-    for spec in priced:
-        price = estimate(requests, spec)
-        row.append("unknown" if price is None else f"at most {price:,.2f} USD")
-    return row
+    shares = [
+        (source, *(f"{number:,}" for number in numbers)) for source, numbers in contributions(pool).items()
+    ]
+    columns = list(map(Column, ("source", "documents", "only here", "new here")))
+    yield from PRINTERS["tsv"].table(Table(columns, shares))
 
 
 _Judge = str | Model

@@ -33,7 +33,7 @@ from rageval.files.kinds import told
 from rageval.files.opening import Limits, Source, name_of, with_limits
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_qrels
-from rageval.table import tab_line
+from rageval.table import PRINTERS, Column, Table, tab_cell
 from rageval.text import problem_of_id, visible
 
 DEPTH = 20
@@ -206,18 +206,21 @@ def hole_lines(
     run: Run, judged: Mapping[str, set[str]], depths: Iterable[int], depth: int, with_name: bool
 ) -> Iterator[str]:
     """Yield what a run would leave unjudged at each of the depths, and where most of it is at one."""
-    name = f"{tab_line([run.name])}\t" if with_name else ""
-    yield "\t".join((f"{name}depth", "unjudged", "of", "share", "queries", "calls"))
+    # The run stands before every line, also before the head, so that the tables of several can be told apart.
+    name = [run.name] if with_name else []
+    head = [Column(each) for each in (*name, "depth", "unjudged", "of", "share", "queries", "calls")]
+    rows = []
     for each in depths:
         found = holes(run, judged, each)
         calls = size(unjudged(run, judged, each)).calls
         share = f"{found.share:.1%}".replace("%", " %")
-        row = (f"{found.unjudged:,}", f"{found.documents:,}", share, f"{found.queries:,}", f"{calls:,}")
-        yield "\t".join((f"{name}{each}", *row))
+        counts = f"{found.unjudged:,}", f"{found.documents:,}", share, f"{found.queries:,}", f"{calls:,}"
+        rows.append((*name, str(each), *counts))
+    yield from PRINTERS["tsv"].table(Table(head, rows))
     new = sorted(unjudged(run, judged, depth).items(), key=lambda item: (-len(item[1]), item[0]))
     if new:
         worst = ", ".join(f"{visible(query)} ({len(docs)})" for query, docs in new[:_SHOWN])
-        yield f"{name}most at depth {depth}: {worst}"
+        yield "\t".join((*map(tab_cell, name), f"most at depth {depth}: {worst}"))
 
 
 MINMAX, RRF = "minmax", "rrf"
@@ -279,6 +282,7 @@ def _ranked_groups(ranking: _Ranking, depth: int) -> Iterator[tuple[int, float, 
     before = 0
     rows = sorted(ranking.items(), key=lambda row: -row[1])
     for score, group in groupby(rows, key=lambda row: row[1]):
+        # A group that begins above the depth counts whole: which of equal documents stand above it is chance.
         if before >= depth:
             return
         docs = [doc for doc, _ in group]
@@ -288,9 +292,9 @@ def _ranked_groups(ranking: _Ranking, depth: int) -> Iterator[tuple[int, float, 
 
 def run_lines(run: Run) -> Iterator[str]:
     """Yield the run as lines of a TREC file, best first; scores in full: unequal ones stay unequal."""
-
     score = {(row.query_id, row.doc_id): row.score for row in run}
     names = {name for row in score for name in row}
+    # Readers part a line at tabs where it has some, and so keep a blank that stands within a name.
     separator = "\t" if any(" " in name for name in names) else " "
     for query, docs in run.ranked():
         for rank, doc in enumerate(docs, 1):
@@ -323,6 +327,7 @@ def _fused(
 
 def _minmax(ranking: _Ranking, depth: int, k: int) -> dict[str, Fraction]:
     """Return what a document has above the last one, as a share of what the first one has."""
+    # Of the decimals that the file has, not of the floats: shares that are equal on paper are equal here.
     scores = {doc: Fraction(repr(score)) for _, score, docs in _ranked_groups(ranking, depth) for doc in docs}
     high, low = max(scores.values()), min(scores.values())
     if high == low:

@@ -536,9 +536,9 @@ def validate_answers(
     return Validation(_findings_of_answers(source, track, watches, tally), tally)
 
 
-def numbered_lines(source: Source, expected: str = "JSON lines") -> _Lines:
+def numbered_lines(source: Source) -> _Lines:
     """Yield (number, line without its end) of every line."""
-    for first, text in stretches(source, expected):
+    for first, text in stretches(source, "JSON lines"):
         lines = text.split(b"\n")
         if not lines[-1]:
             lines.pop()

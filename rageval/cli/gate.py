@@ -331,12 +331,10 @@ def _digest(source: Any) -> str:
 
     if not isinstance(source, str) or is_remote(source) or not can_read_again(source):
         return ""
-    import hashlib
 
-    from rageval.files.whole import opened_file
+    from rageval.files.whole import digest_of
 
-    with opened_file(source, "questions") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return digest_of(source, "questions")
 
 
 def _save(side: GateSide, path: Path) -> None:

@@ -123,7 +123,7 @@ _Listed = tuple[Iterable[str], list[str]]  # documents as lines of a pool, and w
 
 def _by_bounds(measure: Measure, runs: tuple[str, ...], judged: Any, options: NextOptions) -> _Listed:
     """Return what can turn a pair round, whatever all others are."""
-    from rageval.building.adaptive import next_batch
+    from rageval.building.next_batch import next_batch
     from rageval.files.plans import note_asked
     from rageval.scoring.evaluation import Evaluator
     from rageval.scoring.sources import run_name, run_source

@@ -16,7 +16,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
-    from rageval.pages.gathering import Beside, Report
+    from rageval.pages.report import Beside, Report
 
 _SHOW = "show"
 _ALL = "all"
@@ -138,8 +138,8 @@ def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) ->
     """Return the report, with where it comes from."""
     from rageval.cli._inputs import sorted_out
     from rageval.files.kinds import told
-    from rageval.pages.gathering import provenance
     from rageval.pages.page import require_engine
+    from rageval.pages.report import provenance
 
     require_engine()
     reading = reading_of(options.comments)
@@ -175,7 +175,7 @@ def _of_systems(inputs: Inputs, options: Options) -> Report:
         settings_of_claims,
         subject_of,
     )
-    from rageval.pages.gathering import report_of
+    from rageval.pages.report import report_of
     from rageval.scoring.evaluation import Runs
 
     measures = named_measures(options, inputs)
@@ -215,7 +215,7 @@ def _beside(options: Options, queries: list[str], sources: list[Any]) -> Beside:
     from rageval.cli._inputs import slices_of
     from rageval.cli._scoring import settings_of_claims
     from rageval.pages.evidence import TEXTS
-    from rageval.pages.gathering import Beside
+    from rageval.pages.report import Beside
 
     groups = slices_of(options.by, queries, options.questions, sources)
     texts = TEXTS if options.texts is None else options.texts

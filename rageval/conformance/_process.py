@@ -88,6 +88,7 @@ class PeerProcess:
             return b""
 
     def _started(self) -> subprocess.Popen[bytes]:
+        # Sets have one order, so that a tool that goes through one answers a question alike each time.
         environment = os.environ | {"PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0"}
         return subprocess.Popen(
             [sys.executable, "-m", "rageval.conformance._process", self._name],

@@ -117,6 +117,7 @@ def _output(words: Sequence[str], files: Iterable[Iterable[str]]) -> str:
         done = subprocess.run([*words, *paths], capture_output=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
+        # Without the folder, whose name is another one each time: failures that are one are to read alike.
         last = said[-1].replace(folder, "") if said else "nothing said"
         raise ProgramFailed(f"exit code {done.returncode}: {last}")
     return done.stdout.decode(errors="replace")
@@ -236,6 +237,15 @@ def _normalised(measure: Measure) -> bool:
     return rule == "ndeval" or (rule == "independent" and (measure.k != 1 or measure.name == "err_ia"))
 
 
+def _with_one_alpha(measures: Sequence[Measure]) -> Mapping[str, Any]:
+    """Return the parameters of the first; `NotAsked` where the measures are of several alphas."""
+    given = measures[0].parameters
+    # Two calls would give the right values of both, which is not what was asked.
+    if any(measure.parameters.get("alpha") != given.get("alpha") for measure in measures):
+        raise NotAsked("it takes one alpha a call")
+    return given
+
+
 def _pyndeval_name(measure: Measure) -> str | None:
     if measure.name in NDEVAL_WITHOUT_CUTOFF:
         return NDEVAL_WITHOUT_CUTOFF[measure.name] if measure.k is None else None
@@ -257,10 +267,7 @@ class _Pyndeval(Peer):
 
         rows = [(query, nugget, doc, grade) for query, nugget, doc, grade in vector.qrels]
         names = {str(measure): _pyndeval_name(measure) or "" for measure in measures}
-        given = measures[0].parameters
-        # Two calls would give the right values of both, which is not what was asked.
-        if any(measure.parameters.get("alpha") != given.get("alpha") for measure in measures):
-            raise NotAsked("it takes one alpha a call")
+        given = _with_one_alpha(measures)
         options = {name: float(given[name]) for name in ("alpha", "beta") if name in given}
         evaluator = pyndeval.RelevanceEvaluator(
             rows, list(names.values()), relevance_level=measures[0].rel or 1, **options
@@ -310,9 +317,7 @@ class _Ndeval(Peer):
     def values(self, measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
         """Return the values; grades below 0, which it refuses, are handed over as 0."""
         names = {str(measure): _printed_name(measure) or "" for measure in measures}
-        given = measures[0].parameters
-        if any(measure.parameters.get("alpha") != given.get("alpha") for measure in measures):
-            raise NotAsked("it takes one alpha a call")
+        given = _with_one_alpha(measures)
         options = [
             part for name in ("alpha", "beta") if name in given for part in (f"-{name}", str(given[name]))
         ]
@@ -378,6 +383,7 @@ def _qrels(vector: RunVector, of_documents: bool) -> Any:
     from ir_measures import Qrel
 
     rows = [Qrel(query, doc, grade, nugget) for query, nugget, doc, grade in vector.qrels]
+    # A column of another name is there in a table only.
     if vector.column != "iteration":
         import pandas
 

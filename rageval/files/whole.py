@@ -40,6 +40,14 @@ def opened_file(path: str | os.PathLike[str], what: str) -> Iterator[BufferedRea
         raise InputError(f"{shown}: cannot be read as {what}: {reason}") from None
 
 
+def digest_of(path: str | os.PathLike[str], what: str) -> str:
+    """Return the sha256 of a file; `InputError` if it cannot be read as what it is."""
+    import hashlib
+
+    with opened_file(path, what) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
     """Open a regular file that was looked at before; `OSError` if a link or a pipe took its place."""
     # Neither followed nor waited for. None of these flags is on every system.

@@ -13,6 +13,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import IO, Any, cast
@@ -23,6 +24,7 @@ from rageval.errors import InputError, MissingPackage
 from rageval.files import columnar
 from rageval.files.jsonl import REPEATED, explained, read_decoded, repeated_in
 from rageval.files.opening import (
+    BOM,
     ZSTD,
     Limits,
     Source,
@@ -37,7 +39,6 @@ from rageval.files.opening import (
 from rageval.text import visible
 
 _BLANKS = b" \t\r\n"
-_BOM = b"\xef\xbb\xbf"
 _ZIP = b"PK\x03\x04"
 _ENTRY = b"PK\x01\x02"  # what each entry of a list of members begins with
 _STORED, _DEFLATED, _ZSTANDARD = 0, 8, 93
@@ -156,7 +157,7 @@ def opened(source: Source) -> Content:
     name, source = visible(name_of(source)), kept(source)
     if is_columnar(source):
         return _table(name, "parquet", lambda: columnar.plain_rows(source))
-    start = head(source, limits_of(source).record).removeprefix(_BOM)
+    start = head(source, limits_of(source).record).removeprefix(BOM)
     if start.startswith(_ZIP):
         return _zip(source, name)
     first = start.lstrip(_BLANKS)[:1]
@@ -228,7 +229,7 @@ def _all_of(source: Source, name: str, most: int) -> bytes:
                 " (it has to fit into memory), or log as JSON lines"
             )
         parts.append(part)
-    return b"".join(parts).removeprefix(_BOM)
+    return b"".join(parts).removeprefix(BOM)
 
 
 def _table(name: str, form: str, rows: Callable[[], Iterator[tuple[int, dict[str, Any]]]]) -> Content:
@@ -248,7 +249,12 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
     csv.field_size_limit(limits.record)  # the module's own is 131,072 characters a cell
     lines = _text_lines(source, name)
     first = next(lines, "")
-    mark = _mark_of(first)
+    # Where Excel writes decimal commas it parts cells by semicolons: what parts the most cells of the header,
+    # and the first of equal ones. A header that is none is refused when it is read.
+    mark = next(iter(_MARKS))
+    with suppress(csv.Error):
+        counts = {each: len(next(csv.reader([first], delimiter=each), [])) for each in _MARKS}
+        mark = max(counts, key=lambda each: counts[each])
     reader = csv.reader(chain([first], lines), delimiter=mark, strict=True)
     try:
         header = [cell.strip() for cell in next(reader, [])]
@@ -271,19 +277,10 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
         ) from None
 
 
-def _mark_of(header: str) -> str:
-    """Return what parts the cells: where Excel writes decimal commas it parts cells by semicolons."""
-    try:
-        found = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in _MARKS}
-    except csv.Error:
-        return next(iter(_MARKS))  # a header that is none is refused when it is read
-    return max(found, key=lambda mark: found[mark])  # the first of equal ones
-
-
 def _text_lines(source: Source, name: str) -> Iterator[str]:
     number = 1
     for part in chunks(source, limits_of(source).record):
-        part = part.removeprefix(_BOM) if number == 1 else part
+        part = part.removeprefix(BOM) if number == 1 else part
         try:
             # Within quotes, line ends are a part of the cell, and stay as they are.
             yield from io.StringIO(part.decode(), newline="\n")

@@ -334,7 +334,16 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
     lost = 0
     for where, cells in rows:
         texts = {name: _ragas_text(cells.get(name), name, where) for name in _RAGAS_TEXTS}
-        lists = {name: _ragas_list(cells.get(name), name, where) for name in _RAGAS_LISTS}
+        lists = {}
+        for name in _RAGAS_LISTS:
+            value = cells.get(name)
+            items: Any = value or []
+            if isinstance(value, str) and value.strip():  # in a CSV, as Python writes a list
+                items = literal(value, f"{where}: {name}")
+            kinds = str | int if name.endswith("ids") else str
+            if not isinstance(items, list) or not all(isinstance(item, kinds) for item in items):
+                raise InputError(f"{where}: expected a list of texts as {name}, found {value!r:.80}")
+            lists[name] = items
         lost += len(lists["reference_contexts"]) if not lists["reference_context_ids"] else 0
         ids = lists["retrieved_context_ids"]
         contexts = lists["retrieved_contexts"]
@@ -368,15 +377,6 @@ def _ragas_text(value: Any, name: str, where: str) -> str | None:
     if not isinstance(value, str):
         raise InputError(f"{where}: expected a text as {name}, found {value!r:.80}")
     return value
-
-
-def _ragas_list(value: Any, name: str, where: str) -> list[Any]:
-    """Return a list, in a CSV written as Python writes it."""
-    found = literal(value, f"{where}: {name}") if isinstance(value, str) and value.strip() else value or []
-    kinds = str | int if name.endswith("ids") else str
-    if not isinstance(found, list) or not all(isinstance(item, kinds) for item in found):
-        raise InputError(f"{where}: expected a list of texts as {name}, found {value!r:.80}")
-    return found
 
 
 # Test runs of deepeval (`.latest_test_run.json`, a results folder's files) and its data sets.
@@ -413,55 +413,43 @@ class _Golden(msgspec.Struct):
 @log_reader("deepeval", holding("testCases", "testRunData.testCases", "actual_output input"))
 def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the cases of a test run, or the rows of a data set."""
-    for within in ((), ("testRunData",)):
-        if content.first.at(*within, "testCases") is not None:
-            turns = content.first.at(*within, "conversationalTestCases")
-            if turns is not None and next(turns.each(), None) is not None:
-                raise InputError(
-                    f"{turns.where}: holds conversations of several turns, expected one question and its"
-                    " answer; leave them out of the test run"
-                )
-            for record in each_of(content, *within, "testCases"):
-                value = record.value()
-                case = read_as(_Case, value, record.where)
-                yield Row(
-                    record.where,
-                    case.input,
-                    case.actual_output,
-                    [case.expected_output] if case.expected_output else [],
-                    contexts=_deepeval_contexts(case.retrieval_context, reading, record.where),
-                    grades=[_deepeval_grade(metric) for metric in case.metrics_data or ()],
-                    facts=facts_in(case.metadata),
-                    ids=({"name": case.name} if case.name else {}) | ids_in(case.metadata),
-                    lacks_failed=not case.metrics_data,
-                    record=value,
-                )
-            return
-    for record in content.records():
+    paths = [(*within, "testCases") for within in ((), ("testRunData",))]
+    path = next((path for path in paths if content.first.at(*path) is not None), None)
+    if path is not None:
+        turns = content.first.at(*path[:-1], "conversationalTestCases")
+        if turns is not None and next(turns.each(), None) is not None:
+            raise InputError(
+                f"{turns.where}: holds conversations of several turns, expected one question and its"
+                " answer; leave them out of the test run"
+            )
+    for record in content.records() if path is None else each_of(content, *path):
         value = record.value()
-        golden = read_as(_Golden, value, record.where)
-        about = golden.additional_metadata
+        kind: type[_Case | _Golden] = _Golden if path is None else _Case
+        case = read_as(kind, value, record.where)
+        about = case.metadata if isinstance(case, _Case) else case.additional_metadata
+        metrics = case.metrics_data or [] if isinstance(case, _Case) else []
+        grades = []
+        for metric in metrics:
+            judge = f"deepeval:{metric.evaluation_model}" if metric.evaluation_model else ""
+            score = number_of(metric.score)
+            # One that raised has no score, and `success: false`: taken for a verdict, an error would be a 0.
+            if metric.error or score is None:
+                grades.append(Grade(metric.name, judge=judge, reason=metric.error or "no score"))
+                continue
+            label = {True: "pass", False: "fail", None: None}[metric.success]
+            grades.append(Grade(metric.name, score, label, judge, metric.reason or ""))
         yield Row(
             record.where,
-            golden.input,
-            golden.actual_output,
-            [golden.expected_output] if golden.expected_output else [],
-            contexts=_deepeval_contexts(golden.retrieval_context, reading, record.where),
+            case.input,
+            case.actual_output,
+            [case.expected_output] if case.expected_output else [],
+            contexts=_deepeval_contexts(case.retrieval_context, reading, record.where),
+            grades=grades,
             facts=facts_in(about),
-            ids=({"name": golden.name} if golden.name else {}) | ids_in(about),
+            ids=({"name": case.name} if case.name else {}) | ids_in(about),
+            lacks_failed=isinstance(case, _Case) and not metrics,
             record=value,
         )
-
-
-def _deepeval_grade(metric: _Metric) -> Grade:
-    """Return a metric's score; one that raised has none, and `success: false`, which is no verdict."""
-    judge = f"deepeval:{metric.evaluation_model}" if metric.evaluation_model else ""
-    score = number_of(metric.score)
-    # `success` is false for these, too: taken for a verdict it would make of an error a 0.
-    if metric.error or score is None:
-        return Grade(metric.name, judge=judge, reason=metric.error or "no score")
-    label = {True: "pass", False: "fail", None: None}[metric.success]
-    return Grade(metric.name, score, label, judge, metric.reason or "")
 
 
 def _deepeval_contexts(contexts: list[str] | str | None, reading: LogReading, where: str) -> list[Passage]:
@@ -508,10 +496,17 @@ def lm_eval(content: Content, reading: LogReading) -> Iterator[Row]:
         lists = [name for name, found in scores.items() if isinstance(found, list | dict)]
         reading.left_out["metrics that are no numbers"] += len(lists)
         scores = {name: found for name, found in scores.items() if name not in lists}
+        named = (sample.doc.get(name) for name in ("question", "query"))
+        question = next((text for text in named if isinstance(text, str)), None)
+        if question is None:  # then the prompt stands for it, of which the question is a part
+            arguments = sample.arguments
+            generated = arguments.get("gen_args_0") if isinstance(arguments, dict) else None
+            prompt = generated.get("arg_0") if isinstance(generated, dict) else None
+            question = prompt if isinstance(prompt, str) else ""
         for answer in answers:
             yield Row(
                 record.where,
-                _lm_eval_question(sample),
+                question,
                 answer,
                 [str(sample.target)] if isinstance(sample.target, int | float) else list_of(sample.target),
                 variant=sample.filter,  # each filter makes another answer of the same response
@@ -519,17 +514,6 @@ def lm_eval(content: Content, reading: LogReading) -> Iterator[Row]:
                 ids=ids_in(sample.doc),
                 record=value,
             )
-
-
-def _lm_eval_question(sample: _LmEvalSample) -> str:
-    named = (sample.doc.get(name) for name in ("question", "query"))
-    question = next((text for text in named if isinstance(text, str)), None)
-    if question is not None:
-        return question
-    arguments = sample.arguments
-    first = arguments.get("gen_args_0") if isinstance(arguments, dict) else None
-    prompt = first.get("arg_0") if isinstance(first, dict) else None
-    return prompt if isinstance(prompt, str) else ""
 
 
 # Tables of AutoRAG (Parquet): the best results of its nodes, with what should have been retrieved.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -100,8 +101,7 @@ def otel(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the traces that are about a question, from spans of either form."""
     traces: dict[str, list[_OtelSpan]] = {}
     for record in content.records():
-        is_otlp = record.get("resourceSpans") is not None
-        for span in _of_otlp(record) if is_otlp else [_of_sdk(record)]:
+        for span in _spans_of(record):
             traces.setdefault(span.trace, []).append(span)
     for trace, spans in traces.items():
         # Spans are exported as they end; what comes first in the trace has to be told by the clock.
@@ -134,41 +134,47 @@ def otel(content: Content, reading: LogReading) -> Iterator[Row]:
         )
 
 
-def _of_sdk(record: Record) -> _OtelSpan:
-    span = read_as(_SdkSpan, record.value(), record.where)
-    about = span.resource.get("attributes")
-    service = about.get("service.name") if isinstance(about, dict) else ""
-    # A time of ISO 8601 in UTC, as text that sorts as nanoseconds do.
-    digits = re.sub(r"\D", "", span.start_time.rstrip("Z").partition("+")[0])
-    return _OtelSpan(
-        span.context.trace_id.lower().removeprefix("0x"),  # which OTLP does not write
-        digits.ljust(23, "0"),
-        span.name,
-        span.parent_id or "",
-        span.attributes,
-        [each for each in span.events if isinstance(each, dict)],
-        text_of(service),
-        record.where,
-    )
-
-
-def _of_otlp(record: Record) -> Iterator[_OtelSpan]:
+def _spans_of(record: Record) -> Iterator[_OtelSpan]:
+    """Yield the spans of a record: one, as the SDK prints it, or those of an export of OTLP."""
+    if record.get("resourceSpans") is None:
+        printed = read_as(_SdkSpan, record.value(), record.where)
+        about = printed.resource.get("attributes")
+        # A time of ISO 8601 in UTC, as text that sorts as nanoseconds do.
+        digits = re.sub(r"\D", "", printed.start_time.rstrip("Z").partition("+")[0])
+        yield _OtelSpan(
+            printed.context.trace_id.lower().removeprefix("0x"),  # which OTLP does not write
+            digits.ljust(23, "0"),
+            printed.name,
+            printed.parent_id or "",
+            printed.attributes,
+            [each for each in printed.events if isinstance(each, dict)],
+            text_of(about.get("service.name") if isinstance(about, dict) else ""),
+            record.where,
+        )
+        return
     for resource in _in(record, "resourceSpans"):
-        about = resource.at("resource", "attributes")
-        service = text_of(_attributes(about.value() if about else [], resource.where).get("service.name"))
+        described = resource.at("resource", "attributes")
+        named = _attributes(described.value() if described else [], resource.where)
+        service = text_of(named.get("service.name"))
         for scope in _in(resource, "scopeSpans"):
             for each in _in(scope, "spans"):
                 span = read_as(_OtlpSpan, each.value(), each.where)
-                events = [event for event in span.events if isinstance(event, dict)]
+                trace = span.trace_id.lower()
+                # An id is hexadecimal in OTLP/JSON; some exporters write base64.
+                if not re.fullmatch("[0-9a-f]{32}", trace):
+                    trace = span.trace_id
+                    with suppress(ValueError):
+                        trace = base64.b64decode(trace, validate=True).hex()
                 yield _OtelSpan(
-                    _hex(span.trace_id),
+                    trace,
                     str(span.start_time_unix_nano).zfill(23),
                     span.name,
                     span.parent_span_id,
                     _attributes(span.attributes, each.where),
                     [
                         event | {"attributes": _attributes(event.get("attributes"), each.where)}
-                        for event in events
+                        for event in span.events
+                        if isinstance(event, dict)
                     ],
                     service,
                     each.where,
@@ -178,16 +184,6 @@ def _of_otlp(record: Record) -> Iterator[_OtelSpan]:
 def _in(record: Record, name: str) -> Iterator[Record]:
     found = record.get(name)
     yield from found.each() if found else ()
-
-
-def _hex(trace: str) -> str:
-    """Return a trace's id in hexadecimal, as OTLP/JSON has it; some exporters write base64."""
-    if re.fullmatch(r"[0-9a-fA-F]{32}", trace):
-        return trace.lower()
-    try:
-        return base64.b64decode(trace, validate=True).hex()
-    except ValueError:
-        return trace
 
 
 _DEEPEST = 20  # levels of a value of OTLP
@@ -248,9 +244,21 @@ def _take(span: _OtelSpan, is_root: bool, told: _Told) -> None:
     hop = _otel_documents(span)
     if hop is not None:
         told.hops.append(hop)
-    told.grades += [
-        _otel_grade(event) for event in span.events if event.get("name") == "gen_ai.evaluation.result"
-    ]
+    for event in span.events:
+        if event.get("name") != "gen_ai.evaluation.result":
+            continue
+        about = event.get("attributes")
+        result = about if isinstance(about, dict) else {}
+        name = text_of(result.get("gen_ai.evaluation.name")) or "score"
+        if result.get("error.type"):
+            told.grades.append(Grade(name, reason=text_of(result["error.type"])))
+            continue
+        label = result.get("gen_ai.evaluation.score.label")
+        value = number_of(result.get("gen_ai.evaluation.score.value"))
+        reason = text_of(result.get("gen_ai.evaluation.explanation"))
+        worth = label if value is None else value
+        word = label if isinstance(label, str) else None
+        told.grades.append(graded(name, worth, "otel", reason, word))
     if is_root or is_chat or span.name.startswith("chat"):  # a tool that failed need not spoil the answer
         told.failed = told.failed or text_of(said.get("error.type"))
 
@@ -280,20 +288,6 @@ def _otel_documents(span: _OtelSpan) -> list[Passage] | None:
         return passages_of([parts[number] for number in sorted(parts)], span.where)
     is_retrieval = "retrieval" in (said.get("gen_ai.operation.name"), said.get("openinference.span.kind"))
     return [] if is_retrieval else None
-
-
-def _otel_grade(event: dict[str, Any]) -> Grade:
-    about = event.get("attributes")
-    said = about if isinstance(about, dict) else {}
-    name = text_of(said.get("gen_ai.evaluation.name")) or "score"
-    label = said.get("gen_ai.evaluation.score.label")
-    reason = text_of(said.get("gen_ai.evaluation.explanation"))
-    value = number_of(said.get("gen_ai.evaluation.score.value"))
-    if said.get("error.type"):
-        return Grade(name, reason=text_of(said["error.type"]))
-    return graded(
-        name, value if value is not None else label, "otel", reason, label if isinstance(label, str) else None
-    )
 
 
 # Traces of MLflow (`search_traces`), and the `result_df` of `mlflow.genai.evaluate`, as JSON lines.
@@ -361,6 +355,23 @@ def mlflow(content: Content, reading: LogReading) -> Iterator[Row]:
             if text_of(_told(span, "mlflow.spanType", where)) == "RETRIEVER"
         ]
         answer = answer_in(response)
+        grades = []
+        for each in said:
+            if each.feedback is None:
+                continue
+            judge, source = "", each.source
+            if source.source_type == "HUMAN":  # people's own judge is the person
+                judge = f"{PERSON}{source.source_id or 'mlflow'}"
+            elif source.source_type == "LLM_JUDGE":
+                judge = f"mlflow:{source.source_id}"
+            error = each.feedback.get("error")
+            if error:
+                detail = error.get("error_message") if isinstance(error, dict) else error
+                failed = str(detail or "error")[:200]
+                grades.append(Grade(each.assessment_name, judge=judge, reason=failed))
+            else:
+                value_of = each.feedback.get("value")
+                grades.append(graded(each.assessment_name, value_of, judge, each.rationale or ""))
         rows.append(
             Row(
                 where,
@@ -370,7 +381,7 @@ def mlflow(content: Content, reading: LogReading) -> Iterator[Row]:
                 run=trace.run,
                 trace=trace.trace_id,
                 contexts=_one_hop(hops, reading, where),
-                grades=[_mlflow_grade(each) for each in said if each.feedback is not None],
+                grades=grades,
                 ids=ids_in(expected),
                 lacks_failed=True,  # every scorer is asked about every trace
                 failed="the trace ended in an error" if trace.state in _FAILED else "",
@@ -416,18 +427,6 @@ def _told(span: dict[str, Any], name: str, where: str) -> Any:
     return parsed_json(value, where) if isinstance(value, str) else value
 
 
-def _mlflow_grade(said: _Assessment) -> Grade:
-    """Return a feedback; people's own judge is the person."""
-    feedback, source = said.feedback or {}, said.source
-    person = f"{PERSON}{source.source_id or 'mlflow'}" if source.source_type == "HUMAN" else ""
-    judge = person or (f"mlflow:{source.source_id}" if source.source_type == "LLM_JUDGE" else "")
-    error = feedback.get("error")
-    if error:
-        detail = error.get("error_message") if isinstance(error, dict) else error
-        return Grade(said.assessment_name, judge=judge, reason=str(detail or "error")[:200])
-    return graded(said.assessment_name, feedback.get("value"), judge, said.rationale or "")
-
-
 # Exports of langfuse: traces with their observations and scores, or a page of observations.
 
 
@@ -467,34 +466,30 @@ class _LangfuseTrace(msgspec.Struct):
 def langfuse(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the traces, which are records, or parted over pages of observations."""
     if content.first.get("observations") is None:
-        yield from _langfuse_pages(content, reading)
+        # The traces are parted over pages of observations; a page that is not the last is not all.
+        traces: dict[str, list[dict[str, Any]]] = {}
+        where: dict[str, str] = {}
+        last: Record | None = None
+        for page in content.records():
+            last = page.at("meta", "cursor")
+            data = page.get("data")
+            for record in data.each() if data else ():
+                value = record.value()
+                trace = read_as(_Observation, value, record.where).trace_id
+                traces.setdefault(trace, []).append(value)
+                where.setdefault(trace, record.where)
+        if last is not None and last.value() is not None:
+            raise InputError(
+                f"{last.where}: the cursor is not at its end, so this is not all; fetch the pages behind it,"
+                " too, one a line"
+            )
+        for trace, observations in traces.items():
+            whole = {"id": trace, "observations": observations}
+            yield _langfuse_row(read_as(_LangfuseTrace, whole, where[trace]), whole, where[trace], reading)
         return
     for record in content.records():
         value = record.value()
         yield _langfuse_row(read_as(_LangfuseTrace, value, record.where), value, record.where, reading)
-
-
-def _langfuse_pages(content: Content, reading: LogReading) -> Iterator[Row]:
-    """Yield the traces that observations belong to; a page that is not the last is not all."""
-    traces: dict[str, list[dict[str, Any]]] = {}
-    where: dict[str, str] = {}
-    last: Record | None = None
-    for page in content.records():
-        last = page.at("meta", "cursor")
-        data = page.get("data")
-        for record in data.each() if data else ():
-            value = record.value()
-            trace = read_as(_Observation, value, record.where).trace_id
-            traces.setdefault(trace, []).append(value)
-            where.setdefault(trace, record.where)
-    if last is not None and last.value() is not None:
-        raise InputError(
-            f"{last.where}: the cursor is not at its end, so this is not all; fetch the pages behind it, too,"
-            " one a line"
-        )
-    for trace, observations in traces.items():
-        whole = {"id": trace, "observations": observations}
-        yield _langfuse_row(read_as(_LangfuseTrace, whole, where[trace]), whole, where[trace], reading)
 
 
 def _langfuse_row(trace: _LangfuseTrace, record: Any, where: str, reading: LogReading) -> Row:
@@ -509,6 +504,17 @@ def _langfuse_row(trace: _LangfuseTrace, record: Any, where: str, reading: LogRe
     if answer is None and made:
         answer = answer_in(made[-1].output)
     why = (failed[-1].status_message or "an observation of level ERROR") if failed else ""
+    grades = []
+    for score in trace.scores:
+        # Each source is a judge of its own, and people are people.
+        person = f"{PERSON}{score.author_user_id or 'langfuse'}"
+        judge = person if score.source == "ANNOTATION" else f"langfuse:{score.source or 'EVAL'}"
+        value: Any = score.value
+        if score.data_type == "BOOLEAN" and value in (0, 1):  # which langfuse writes as numbers
+            value = bool(value)
+        elif score.data_type == "CATEGORICAL":
+            value = score.string_value if score.string_value is not None else value
+        grades.append(graded(score.name, value, judge, score.comment or ""))
     return Row(
         where,
         question,
@@ -516,24 +522,12 @@ def _langfuse_row(trace: _LangfuseTrace, record: Any, where: str, reading: LogRe
         run="-".join(filter(None, (trace.name, trace.release))),
         trace=trace.id,
         contexts=_one_hop(hops, reading, where),
-        grades=[_langfuse_grade(score) for score in trace.scores],
+        grades=grades,
         facts=facts_in(trace.metadata),
         ids=ids_in(trace.metadata),
         failed=why if answer is None or any(each.type == "GENERATION" for each in failed) else "",
         record=record,
     )
-
-
-def _langfuse_grade(score: _LangfuseScore) -> Grade:
-    """Return a score; each source is a judge of its own, and people are people."""
-    person = f"{PERSON}{score.author_user_id or 'langfuse'}"
-    judge = person if score.source == "ANNOTATION" else f"langfuse:{score.source or 'EVAL'}"
-    value: Any = score.value
-    if score.data_type == "BOOLEAN" and value in (0, 1):  # which langfuse writes as numbers
-        value = bool(value)
-    elif score.data_type == "CATEGORICAL":
-        value = score.string_value if score.string_value is not None else value
-    return graded(score.name, value, judge, score.comment or "")
 
 
 # Runs of LangSmith: the runs of a trace, one a line.

@@ -18,6 +18,7 @@ from rageval.files.answers import NO_ANSWER, write_answers
 from rageval.files.jsonl import as_line
 from rageval.files.opening import STDIN
 from rageval.files.questions import write_questions
+from rageval.files.whole import digest_of
 from rageval.files.writing import file_names
 from rageval.logs.paths import Path, fields_of, found_at, list_in
 from rageval.logs.rows import PERSON, Grade, LogReading, Passage, Row, folded, graded, is_mostly, number_of
@@ -71,6 +72,8 @@ def parted(
     kept = list(_mapped(rows, mapping, reading))
     if not kept:
         raise InputError(f"{tool}: the log holds no answers and no questions")
+    # In this order: which rows failed is told by their grades, of which those that are no numbers fail first;
+    # repeats are told apart within a run.
     _name_runs(kept, otherwise or tool, run)
     _fail_odd_grades(kept)
     _tell_failed(kept, reading)
@@ -301,6 +304,7 @@ def _number_repeats(rows: list[Row], queries: list[str]) -> None:
     seen: dict[tuple[str, str], list[Row]] = {}
     for row, query in zip(rows, queries, strict=True):
         seen.setdefault((row.run, query), []).append(row)
+    # Of a run with repeats every answer has one, also to a query that was asked once.
     several = {run for (run, _), answers in seen.items() if len(answers) > 1}
     for (run, _), answers in seen.items():
         given = [word(row.repeat) for row in answers]
@@ -340,8 +344,7 @@ class _Parting:
                         f"{row.where}: expected ids of at most {most:,} bytes, found {visible(name)[:60]!r}…"
                     )
             self._question(row, query)
-            passages = self._passages(row)
-            self._ranking(row, query, passages, by_rank)
+            passages = self._passages(row, query, by_rank)
             self._answer(row, query, passages)
             self.log.judgements += self._judgements(row, query)
             if row.trace:
@@ -350,7 +353,18 @@ class _Parting:
             Question(query, question["text"], tuple(question["gold"]), tuple(question["facts"].items()))
             for query, question in self._questions.items()
         ]
-        self._remark()
+        say = self._reading.remarks.append
+        if not self.log.passages and not any(self.log.run.values()):
+            say("no passages: if the log holds what was retrieved, say where: --map contexts=…,context_ids=…")
+        if self._made_ids:
+            say(f"ids of {self._made_ids:,} passages are made from the text: they change with it")
+        if self._other_texts:
+            say(
+                f"{self._other_texts:,} passages have another text than one of the same id; the first is kept"
+            )
+        if self._other_rankings:
+            say(f"{self._other_rankings:,} repeats retrieved something else; a run has the first's ranking")
+        self.log.run = {run: ranking for run, ranking in self.log.run.items() if ranking}
 
     def _question(self, row: Row, query: str) -> None:
         question = self._questions.setdefault(query, {"text": row.question, "gold": {}, "facts": {}})
@@ -365,8 +379,8 @@ class _Parting:
             if question["facts"].setdefault(name, text) != text:
                 question["facts"][name] = ""  # not a fact of the question
 
-    def _passages(self, row: Row) -> list[Passage]:
-        """Return what was retrieved, each document once, with an id."""
+    def _passages(self, row: Row, query: str, by_rank: bool) -> list[Passage]:
+        """Return what was retrieved, each document once, with an id; keep the first ranking of a query."""
         passages: dict[str, Passage] = {}
         for passage in row.contexts:
             if not passage.id and not passage.text:
@@ -379,7 +393,19 @@ class _Parting:
             # Of two texts under one id the first is kept among the passages; the answer had its own.
             known = self.log.passages.setdefault(doc, passage.text) if passage.text else ""
             self._other_texts += bool(passage.text) and known != passage.text
+            # Equal texts become one in memory: logs hold a passage as often as it was retrieved.
             passages[doc] = Passage(known if known == passage.text else passage.text, doc, passage.score)
+        run = self.log.run.setdefault(row.run, [])
+        ranking = [
+            ScoredDoc(query, passage.id, 1 / rank if by_rank else float(passage.score or 0))
+            for rank, passage in enumerate(passages.values(), 1)
+        ]
+        # Repeats retrieve for themselves, and a run has one ranking a query.
+        first = self._rankings.setdefault((row.run, query), ranking)
+        if first is ranking:
+            run += ranking
+        else:
+            self._other_rankings += [each.doc_id for each in first] != [each.doc_id for each in ranking]
         return list(passages.values())
 
     def _document(self, passage: Passage) -> str:
@@ -391,6 +417,7 @@ class _Parting:
         """Return whether some scores are not given, or do not fall with the rank as those of a run do."""
         scores = [[passage.score for passage in row.contexts] for row in rows]
         given = [each for ranking in scores for each in ranking if each is not None]
+        # A run has scores of one kind: with 1/rank for some, documents would be ordered by two.
         if len(given) < sum(map(len, scores)):
             if given:
                 self._reading.remarks.append("some passages have no score: 1/rank is used of all")
@@ -405,20 +432,6 @@ class _Parting:
                 "scores do not fall with the rank (are they distances?): 1/rank is used"
             )
         return rising
-
-    def _ranking(self, row: Row, query: str, passages: list[Passage], by_rank: bool) -> None:
-        """Keep the ranking of the first answer of a run to a query: a run has one a query."""
-        run = self.log.run.setdefault(row.run, [])
-        ranking = [
-            ScoredDoc(query, passage.id, 1 / rank if by_rank else float(passage.score or 0))
-            for rank, passage in enumerate(passages, 1)
-        ]
-        # Repeats retrieve for themselves, and a run has one ranking a query.
-        first = self._rankings.setdefault((row.run, query), ranking)
-        if first is ranking:
-            run += ranking
-        else:
-            self._other_rankings += [each.doc_id for each in first] != [each.doc_id for each in ranking]
 
     def _answer(self, row: Row, query: str, passages: list[Passage]) -> None:
         if row.answer is None and not row.missing:
@@ -454,7 +467,17 @@ class _Parting:
                 self._out["second grades of one aspect by one judge"] += 1
                 continue
             graded_by.add(key)
-            yield place | self._named(*key) | self._said(grade, row)
+            said = {"reason": grade.reason} if grade.reason else {}
+            value = None if grade.grade is None or not math.isfinite(grade.grade) else grade.grade
+            most = self._reading.limits.grade
+            if value is not None and abs(value) > most:
+                raise InputError(
+                    f"{row.where}: expected as {visible(grade.aspect)} a number from -{most:,} to {most:,},"
+                    f" found {value:g}"
+                )
+            known: dict[str, Any] = {} if value is None else {"grade": value}
+            known |= {"label": grade.label} if grade.label else {}
+            yield place | self._named(*key) | {"status": "ok" if known else "error"} | known | said
         # Another judge may have graded the same aspect here: then it did not fail.
         aspects = {aspect for aspect, judge in graded_by if not judge.startswith(PERSON)}
         for key in self._asked if row.missing or row.lacks_failed else ():
@@ -464,19 +487,6 @@ class _Parting:
 
     def _named(self, aspect: str, judge: str) -> dict[str, str]:
         return {"aspect": aspect, "judge": judge, "rubric": f"{self.log.tool}/{self._metrics[aspect]}"[:200]}
-
-    def _said(self, grade: Grade, row: Row) -> dict[str, Any]:
-        reason = {"reason": grade.reason} if grade.reason else {}
-        value = None if grade.grade is None or not math.isfinite(grade.grade) else grade.grade
-        if value is None and not grade.label:
-            return {"status": "error"} | reason
-        if value is not None and abs(value) > self._reading.limits.grade:
-            raise InputError(
-                f"{row.where}: expected as {visible(grade.aspect)} a number from"
-                f" -{self._reading.limits.grade:,} to {self._reading.limits.grade:,}, found {value:g}"
-            )
-        known = {"grade": value} if value is not None else {}
-        return {"status": "ok"} | known | ({"label": grade.label} if grade.label else {}) | reason
 
     def _judge(self, grade: Grade) -> str:
         judge = grade.judge or self.log.tool
@@ -493,20 +503,6 @@ class _Parting:
             self._aspects[grade.aspect] = name
             self._metrics[name] = grade.aspect
         return self._aspects[grade.aspect]
-
-    def _remark(self) -> None:
-        say = self._reading.remarks.append
-        if not self.log.passages and not any(self.log.run.values()):
-            say("no passages: if the log holds what was retrieved, say where: --map contexts=…,context_ids=…")
-        if self._made_ids:
-            say(f"ids of {self._made_ids:,} passages are made from the text: they change with it")
-        if self._other_texts:
-            say(
-                f"{self._other_texts:,} passages have another text than one of the same id; the first is kept"
-            )
-        if self._other_rankings:
-            say(f"{self._other_rankings:,} repeats retrieved something else; a run has the first's ranking")
-        self.log.run = {run: ranking for run, ranking in self.log.run.items() if ranking}
 
 
 def _cited(answer: str, documents: Mapping[str, str]) -> Iterator[Sentence]:
@@ -591,6 +587,7 @@ def outputs(log: Log) -> dict[str, Lines]:
         files["passages.jsonl"] = lambda: (
             as_line({"id": doc, "text": text}) for doc, text in log.passages.items()
         )
+    # People's judgements are what others are held against, so they lie in a file of their own.
     people = [judgement for judgement in log.judgements if judgement["judge"].startswith(PERSON)]
     tools = [judgement for judgement in log.judgements if not judgement["judge"].startswith(PERSON)]
     if tools:
@@ -629,12 +626,7 @@ def manifest(log: Log, paths: Sequence[str], settings: Mapping[str, Any]) -> Ite
     for path in paths:
         read: dict[str, Any] = {"name": os.path.basename(path)}
         if path != STDIN and os.path.isfile(path):
-            # In blocks, as a log may be larger than memory.
-            digest = hashlib.sha256()
-            with open(path, "rb") as stream:
-                while block := stream.read(2**20):
-                    digest.update(block)
-            read |= {"bytes": os.path.getsize(path), "sha256": digest.hexdigest()}
+            read |= {"bytes": os.path.getsize(path), "sha256": digest_of(path, "a log")}
         logs.append(read)
     entries = {
         "tool": log.tool,

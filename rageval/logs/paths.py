@@ -161,6 +161,7 @@ def _walked(value: Any, steps: Sequence[str | int | None], where: str) -> Any:
                 return None
             if not isinstance(value, list):
                 raise InputError(f"{where}: expected a list for [], found {_said(value)}")
+            # The steps behind the brackets are taken from each item.
             return [_walked(item, steps[number + 1 :], where) for item in value]
         if isinstance(step, int):
             value = value[step] if isinstance(value, list) and step < len(value) else None

@@ -210,9 +210,21 @@ def _place(content: Content, mapping: Mapping[str, Path], records: str | None) -
     # What is mapped stands in the lone object itself, so that is the record.
     if any(content.first.at(*map(str, names)) is not None for names in plain):
         return ()
-    # One object may be the one record, or the envelope of many.
-    is_record = not mapping and _is_asked(content.first)
-    return () if is_record else _longest(content.first)
+    # One object may be the one record, or the envelope of many: of the longest list of objects in it.
+    if not mapping and _is_asked(content.first):
+        return ()
+    best: tuple[int, tuple[str, ...]] = (0, ())
+    waiting: list[tuple[Record, tuple[str, ...]]] = [(content.first, ())]
+    # A stack of its own, as logs are nested as deep as somebody's agent went.
+    while waiting:
+        value, way = waiting.pop()
+        items = sum(bool(item.keys()) for item in value.each())
+        if items > best[0]:
+            best = items, way
+        if len(way) < _DEEP:
+            inner = [(value.get(name), (*way, name)) for name in value.keys()]  # noqa: SIM118
+            waiting += [(record, names) for record, names in inner if record is not None]
+    return best[1]
 
 
 def _is_asked(record: Record, depth: int = 0) -> bool:
@@ -235,22 +247,6 @@ def _values(content: Content, names: tuple[str, ...]) -> Iterator[tuple[str, Any
             yield record.where, record.object()
     if not number and names:
         raise UsageError(f"--records {visible('.'.join(names))}: there is no list of records")
-
-
-def _longest(record: Record, names: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the names on the way to the longest list of objects in a value; none if it holds no list."""
-    best: tuple[int, tuple[str, ...]] = (0, ())
-    waiting = [(record, names)]
-    # A stack of its own, as logs are nested as deep as somebody's agent went.
-    while waiting:
-        value, path = waiting.pop()
-        items = sum(bool(item.keys()) for item in value.each())
-        if items > best[0]:
-            best = items, path
-        if len(path) < _DEEP:
-            inner = [(value.get(name), (*path, name)) for name in value.keys()]  # noqa: SIM118
-            waiting += [(record, names) for record, names in inner if record is not None]
-    return best[1]
 
 
 def _listing(content: Content, records: str | None) -> str:

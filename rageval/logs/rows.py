@@ -130,6 +130,7 @@ def holding(*ways: str) -> Callable[[Content], bool]:
 def read_as(form: type[_Struct], record: Any, where: str) -> _Struct:
     """Return a decoded value as a struct declares it; `InputError` names the field that is not so."""
     try:
+        # Not strict: from tables and some exporters numbers come as texts.
         return msgspec.convert(record, form, strict=False)
     except (ValueError, RecursionError) as error:
         # A null stands for a field that is not there.
@@ -163,6 +164,7 @@ def graded(aspect: str, value: Any, judge: str, reason: str = "", label: str | N
     if isinstance(value, bool):
         return Grade(aspect, float(value), label or ("pass" if value else "fail"), judge, reason)
     number = number_of(value)
+    # "nan" is how a table writes that a metric failed, and no label.
     if number is None and isinstance(value, str) and value.strip() and value.strip().lower() != "nan":
         return Grade(aspect, None, label or value.strip()[:200], judge, reason)
     return Grade(aspect, number, label if number is not None else None, judge, reason)

@@ -1,7 +1,7 @@
 """A report: everything there is to say of some scores, as one page that needs nothing else.
 
-A report is first a structure of plain lists and dicts (`gathering`), which is put into a page (`page`) as a
-whole, and can be taken out of it again (`reading`). What it holds, some of it only where it is known:
+A report is first a structure of plain lists and dicts (`report`), which is put into a page (`page`) as a
+whole, and can be taken out of it again (`read_report`). What it holds, some of it only where it is known:
 
 format, title     "rageval-report/1", and what the page is called
 runs, measures    names: runs with the best first by the first measure, measures in the order of the command
@@ -9,7 +9,7 @@ level             of the intervals
 better            which values are good by each measure: higher, lower or neither
 cells             a record a run and measure: value, interval, queries, what it is better than, signature
 comparison        signature, settings and pairs, as `rageval compare --format json` has them
-queries           ids, texts, and values by measure and run (packed numbers, see `reading`)
+queries           ids, texts, and values by measure and run (packed numbers, see `_parts`)
 slices            a record a run, measure and slice: value, interval, queries
 matrices          for some queries, what was found where: nuggets by documents or by answers, with evidence
 judging           a record a pair of judges: agreement, confusion, disagreements

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from rageval.comparison import Settings
@@ -18,7 +17,8 @@ from rageval.measures.base import NEITHER, checked_direction
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Blend, Share
 from rageval.pages._parts import FORMAT, plain, repacked, unpacked, with_columns
-from rageval.pages.gathering import Beside, Report, beaten, comparison_record, finished, measured
+from rageval.pages.evidence import OF_PASSPORT
+from rageval.pages.report import Beside, Report, beaten, comparison_record, finished, measured
 from rageval.scoring.basis import JUDGE, PEOPLE, WORDS, judges_in
 from rageval.scoring.qrels import Fingerprint
 from rageval.scoring.scores import Score, Scores
@@ -39,7 +39,18 @@ def earlier_report(files: Sequence[Source], settings: Settings, extra: Beside) -
     report: Report = {"runs": [], "measures": [], "cells": [], "remarks": [], "better": {}}
     results: list[Scores] = []
     for file in files:
-        found = _read_json(file)
+        longest = limits_of(file).record
+        text = b"".join(chunks(file, longest))
+        refuse_long(text, f"{name_of(file)}:1", longest)
+        try:
+            # Python reads NaN and Infinity, which no JSON may hold.
+            found = json.loads(text, parse_constant=_refused)
+        except (ValueError, RecursionError) as error:
+            raise InputError(
+                f"{name_of(file)}: expected {_EXPECTED}, found no valid JSON ({error})"
+            ) from None
+        if not isinstance(found, dict):
+            raise InputError(f"{name_of(file)}: expected {_EXPECTED}, found {type(found).__name__}")
         try:
             results += _taken(found, report, name_of(file), settings)
         # JSON of anybody's may have any shape: whatever does not fit ends in one message, not in a traceback.
@@ -50,21 +61,6 @@ def earlier_report(files: Sequence[Source], settings: Settings, extra: Beside) -
     if not report["cells"] and not report.get("judging") and not report.get("diagnoses"):
         raise InputError(f"{', '.join(map(name_of, files))}: nothing to report; expected {_EXPECTED}")
     return finished(report, results, extra)
-
-
-def _read_json(file: Source) -> dict[str, Any]:
-    """Return the one JSON object of a file."""
-    longest = limits_of(file).record
-    text = b"".join(chunks(file, longest))
-    refuse_long(text, f"{name_of(file)}:1", longest)
-    try:
-        # Python reads NaN and Infinity, which no JSON may hold.
-        found = json.loads(text, parse_constant=_refused)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{name_of(file)}: expected {_EXPECTED}, found no valid JSON ({error})") from None
-    if not isinstance(found, dict):
-        raise InputError(f"{name_of(file)}: expected {_EXPECTED}, found {type(found).__name__}")
-    return found
 
 
 def _refused(constant: str) -> None:
@@ -78,7 +74,10 @@ def _taken(found: dict[str, Any], report: Report, name: str, settings: Settings)
     if "pairs" in found:
         _take_comparison(found, report)
     elif "coefficients" in found:
-        report.setdefault("judging", []).append(_passport(found, name))
+        record = {key: found[key] for key in OF_PASSPORT}
+        # What `agree` prints has no list of what the two disagree on.
+        record = {"judge": name, "other": "gold", **record, "disagreements": None, "listed": []}
+        report.setdefault("judging", []).append(record)
         if found.get("positions"):
             report.setdefault("positions", []).append({**found["positions"], "judge": name})
     elif "diagnosis" in found:
@@ -156,33 +155,43 @@ def _scores(records: Sequence[Mapping[str, Any]]) -> list[Scores]:
         return []
     by_run: dict[str, list[Score]] = {}
     for record in records:
-        values = _numbers(record)
+        # Shares, where they are pooled and their values alone do not tell all.
+        shares = record.get("shares") or {}
+        values = [
+            _share(shares[query]) if query in shares else math.nan if value is None else float(value)
+            for query, value in record["by_query"].items()
+        ]
         queries, signature = list(record["by_query"]), str(record["signature"])
         # The groups themselves are not in the file; that there were any forbids tests over single queries.
         groups = dict.fromkeys(queries, "") if "|mean:" in signature else None
         measure = parse_measure(record["measure"])
         # Files of 0.1 do not say whose word a value is; for answers it is a judge's.
-        said_by = _judges(record.get("basis", _basis(str(measure))))
-        score = Score(measure, queries, values, int(record["missing"]), signature, groups, said_by=said_by)
-        by_run.setdefault(str(record["run"]), []).append(replace(score, **_known(record)))
+        basis = record.get("basis", _basis(str(measure)))
+        known = _BASES.get(basis, basis)
+        judges = (judges_in(known),) if judges_in(known) else ()
+        said_by = {JUDGE: ("",), PEOPLE: (PEOPLE,)}.get(known, judges)
+        bounds = record.get("bounds")
+        if bounds is not None:
+            bounds = tuple(math.nan if end is None else float(end) for end in bounds)
+        score = Score(
+            measure,
+            queries,
+            values,
+            int(record["missing"]),
+            signature,
+            groups,
+            bounds=bounds,
+            lost={str(status): int(count) for status, count in record.get("lost", {}).items()},
+            judged_by={
+                str(query): frozenset([(by,)] if isinstance(by, str) else map(str, by))
+                for query, by in record.get("judged_by", {}).items()
+            },
+            said_by=said_by,
+            of_words=record.get("basis") == WORDS,
+        )
+        by_run.setdefault(str(record["run"]), []).append(score)
     said = {str(record["run"]): record for record in records}
     return [Scores(run, tuple(scores), **_known_of_run(said[run])) for run, scores in by_run.items()]
-
-
-def _known(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is known of a score beside its values."""
-    bounds = record.get("bounds")
-    if bounds is not None:
-        bounds = tuple(math.nan if end is None else float(end) for end in bounds)
-    return {
-        "of_words": record.get("basis") == WORDS,
-        "bounds": bounds,
-        "lost": {str(status): int(count) for status, count in record.get("lost", {}).items()},
-        "judged_by": {
-            str(query): frozenset([(by,)] if isinstance(by, str) else map(str, by))
-            for query, by in record.get("judged_by", {}).items()
-        },
-    }
 
 
 def _known_of_run(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,15 +207,6 @@ def _known_of_run(record: Mapping[str, Any]) -> dict[str, Any]:
     if "|pool:adaptive" in str(record["signature"]):
         known["adaptive"] = (_NOT_HERE,)
     return known
-
-
-def _numbers(record: Mapping[str, Any]) -> list[float]:
-    """Return the values of queries; shares, where they are pooled and their values alone do not tell all."""
-    shares = record.get("shares") or {}
-    return [
-        _share(shares[query]) if query in shares else math.nan if value is None else float(value)
-        for query, value in record["by_query"].items()
-    ]
 
 
 def _share(parts: Sequence[Any] | None) -> float:
@@ -256,12 +256,6 @@ def _with_better_runs(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], d
 _BASES = {"by this judge": JUDGE, "people's labels": PEOPLE}  # as earlier versions wrote them
 
 
-def _judges(basis: str) -> tuple[str, ...]:
-    """Return who judged what has this basis, by name as far as it says it."""
-    known = _BASES.get(basis, basis)
-    return {JUDGE: ("",), PEOPLE: (PEOPLE,)}.get(known, (judges_in(known),) if judges_in(known) else ())
-
-
 def _direction(name: str, said: Mapping[str, str]) -> str:
     """Which values are good, as the file says or the measure; of a measure that is not known, neither are."""
     try:
@@ -295,12 +289,6 @@ def _cell(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _passport(found: Mapping[str, Any], name: str) -> dict[str, Any]:
-    keys = ("compared", "queries", "systems", "bias", "coefficients", "labels", "confusion", "by_label")
-    record = {key: found[key] for key in (*keys, "tau_b", "ranked_by", "failed", "kin")}
-    return {"judge": name, "other": "gold", **record, "disagreements": None, "listed": []}
-
-
 def _add(report: Report, found: Mapping[str, Any]) -> None:
     """Add what another file says; of a run and measure that are there already it must say the same."""
     cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
@@ -316,7 +304,16 @@ def _add(report: Report, found: Mapping[str, Any]) -> None:
         cells[name] = cell
     kept = {key: value for key, value in found.items() if key not in ("cells", "remarks", "better")}
     if "queries" in kept and "queries" in report:
-        kept["queries"] = _together(report["queries"], kept["queries"])
+        parts = report["queries"], kept["queries"]
+        ids = list(dict.fromkeys(query for part in parts for query in part["ids"]))
+        values: dict[str, dict[str, str]] = {}
+        for part in parts:
+            # Files may know different queries; what one does not know is undefined there.
+            for measure, columns in part["values"].items():
+                for run, column in columns.items():
+                    known = dict(zip(part["ids"], unpacked(column), strict=True))
+                    values.setdefault(measure, {})[run] = repacked([known.get(query) for query in ids])
+        kept["queries"] = {"ids": ids, "values": values}
     runs, measures = (list(dict.fromkeys(names)) for names in zip(*cells, strict=True))
     report |= {
         **kept,
@@ -331,16 +328,3 @@ def _add(report: Report, found: Mapping[str, Any]) -> None:
         said = f"{measure}: the runs were not scored alike; their signatures differ"
         if len(signatures) > 1 and said not in report["remarks"]:
             report["remarks"].append(said)
-
-
-def _together(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values a query that two files have."""
-    ids = list(dict.fromkeys([*one["ids"], *other["ids"]]))
-    values: dict[str, dict[str, str]] = {}
-    for part in (one, other):
-        for measure, runs in part["values"].items():
-            for run, column in runs.items():
-                # Files may know different queries; what one does not know is undefined there.
-                known = dict(zip(part["ids"], unpacked(column), strict=True))
-                values.setdefault(measure, {})[run] = repacked([known.get(query) for query in ids])
-    return {"ids": ids, "values": values}

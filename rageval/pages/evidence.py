@@ -21,7 +21,6 @@ from rageval.files.judgements import (
     FAILED,
     GRADED,
     Assignment,
-    JudgementLine,
     JudgementTable,
     kind_of,
 )
@@ -39,7 +38,7 @@ from rageval.scoring.runs import documents_of
 from rageval.scoring.sources import RunSource
 
 if TYPE_CHECKING:
-    from rageval.judges.store import Store, StoredReply
+    from rageval.judges.store import Store
 
 
 # Show what was found where: the nuggets of a query by the documents retrieved, or by the answers.
@@ -189,7 +188,13 @@ def of_documents(
     notes: JudgesNotes,
 ) -> dict[str, Record]:
     """For each query its nuggets by the documents that any run ranks high; `ranked` is by run and query."""
-    nuggets, support = _support(queries, qrels)
+    nuggets = {query: qrels.nuggets(query) for query in queries}
+    support: dict[str, list[tuple[str, str, int | float]]] = {}  # document, nugget and grade
+    wanted = set(queries)
+    for row in qrels:
+        # In one pass over all judgements: looking up each query would go through them many times.
+        if row.query_id in wanted and row.relevance > 0:
+            support.setdefault(row.query_id, []).append((row.doc_id, row.iteration, row.relevance))
     found = {}
     for query in queries:
         docs = {run: list(by_query.get(query, ())) for run, by_query in ranked.items()}
@@ -231,11 +236,18 @@ def of_answers(
                 listed[item, aspect] = len(listed)
                 shown = _row(query, aspect, bank, item, line.importance)
                 found[query]["rows"].append(shown | ({"fault": True} if aspect in FAULTS else {}))
+            verdict: Record = {}
+            if line.label is not None:
+                verdict["label"] = line.label
+            elif line.grade is not None:
+                verdict["grade"] = line.grade
+            if line.status in FAILED:  # why nothing was said
+                verdict["status"] = line.status
             found[query]["cells"].append(
                 {
                     "row": listed[item, aspect],
                     "column": grades.run[answer],
-                    **_verdict(line),
+                    **verdict,
                     "judge": grades.judge[answer],
                     **notes.said_of((query, str(line.run_id), item, aspect), line.judge),
                 }
@@ -255,20 +267,6 @@ def fitting(matrices: Mapping[str, Record], most: int, least: int = 1) -> dict[s
     return kept
 
 
-def _support(
-    queries: Sequence[str], qrels: Qrels
-) -> tuple[dict[str, list[str]], dict[str, list[tuple[str, str, int | float]]]]:
-    """Return the nuggets of each query, and (document, nugget, grade) of everything that is supported."""
-    nuggets = {query: qrels.nuggets(query) for query in queries}
-    support: dict[str, list[tuple[str, str, int | float]]] = {}
-    wanted = set(queries)
-    for row in qrels:
-        # In one pass over all judgements: looking up each query would go through them many times.
-        if row.query_id in wanted and row.relevance > 0:
-            support.setdefault(row.query_id, []).append((row.doc_id, row.iteration, row.relevance))
-    return nuggets, support
-
-
 def _row(query: str, name: str, bank: Bank, item: str = _ANSWER, importance: str | None = None) -> Record:
     nugget = bank.get((query, name))
     row: Record = {"id": name}
@@ -280,22 +278,14 @@ def _row(query: str, name: str, bank: Bank, item: str = _ANSWER, importance: str
     return row | ({"importance": importance} if importance else {})
 
 
-def _verdict(line: JudgementLine) -> Record:
-    """Return what was said, or why nothing was."""
-    verdict: Record = {}
-    if line.label is not None:
-        verdict["label"] = line.label
-    elif line.grade is not None:
-        verdict["grade"] = line.grade
-    if line.status in FAILED:
-        verdict["status"] = line.status
-    return verdict
-
-
 # Judges beside people or beside one another: agreement, confusion, what they disagree on, what they cost.
 
 _GOLD = "gold"
 _MOST, _LEAST = 200, 20  # disagreements that are listed, of one pair and of each of many
+OF_PASSPORT = (  # what a report shows of it
+    *("compared", "queries", "systems", "bias", "coefficients", "labels", "confusion", "by_label"),
+    *("tau_b", "ranked_by", "failed", "kin"),
+)
 MOST_PAIRS = 66  # those of twelve judges
 
 
@@ -359,7 +349,31 @@ def judging(
     texts: Mapping[tuple[str, str], str] | None = None,
 ) -> list[Record]:
     """Return a record a pair of judges; `texts` are the answers, by query and system."""
-    return [_compared(*pair, notes, texts or {}, _listed_of(pairs)) for pair in pairs]
+    texts, most = texts or {}, _listed_of(pairs)
+    records = []
+    for name, one, other_name, other in pairs:
+        found = passport(one, other).as_dict()
+        differing = parting(one, other)
+        records.append(
+            {
+                "judge": name,
+                "other": other_name,
+                **{key: found[key] for key in OF_PASSPORT},
+                # All are counted, though only some are listed.
+                "disagreements": len(differing),
+                "listed": [
+                    {
+                        **dict(zip(("query", "run", "item", "aspect"), each.place, strict=True)),
+                        "gap": each.gap,
+                        **({"answer": texts[each.place[:2]]} if each.place[:2] in texts else {}),
+                        "judge": _said(one[each.place], notes, each.place),
+                        "other": _said(other[each.place], notes, each.place),
+                    }
+                    for each in differing[:most]
+                ],
+            }
+        )
+    return records
 
 
 def listed(pairs: list[tuple[str, Judged, str, Judged]]) -> set[Place]:
@@ -371,37 +385,6 @@ def listed(pairs: list[tuple[str, Judged, str, Judged]]) -> set[Place]:
 def _listed_of(pairs: Sized) -> int:
     """Return how many disagreements of a pair are listed, where so many pairs are."""
     return max(_LEAST, _MOST // max(1, len(pairs)))
-
-
-def _compared(
-    name: str,
-    one: Judged,
-    other_name: str,
-    other: Judged,
-    notes: JudgesNotes,
-    texts: Mapping[tuple[str, str], str],
-    most: int,
-) -> Record:
-    found = passport(one, other).as_dict()
-    differing = parting(one, other)
-    return {
-        "judge": name,
-        "other": other_name,
-        **{key: found[key] for key in ("compared", "queries", "systems", "bias", "coefficients", "labels")},
-        **{key: found[key] for key in ("confusion", "by_label", "tau_b", "ranked_by", "failed", "kin")},
-        # All are counted, though only some are listed.
-        "disagreements": len(differing),
-        "listed": [
-            {
-                **dict(zip(("query", "run", "item", "aspect"), each.place, strict=True)),
-                "gap": each.gap,
-                **({"answer": texts[each.place[:2]]} if each.place[:2] in texts else {}),
-                "judge": _said(one[each.place], notes, each.place),
-                "other": _said(other[each.place], notes, each.place),
-            }
-            for each in differing[:most]
-        ],
-    }
 
 
 def _said(judgement: Mapping[str, Any], notes: JudgesNotes, place: Place) -> Record:
@@ -490,8 +473,15 @@ def traces(
     found: dict[str, _Trace] = {query: _Trace() for query in queries}
     for answer in _answers(texts, wanted):
         found[answer.query_id].add(answer)
-    if texts.passages is not None:
-        _add_passages(found, texts)
+    # The texts of passages that the answers only name are taken from the corpus.
+    lacking = {doc for trace in found.values() for doc, text in trace.passages if text is None}
+    if lacking and texts.passages is not None:
+        known = {doc: text for doc, text in passages_in(texts.passages) if doc in lacking}
+        for trace in found.values():
+            trace.passages = {
+                (doc, known.get(doc) if text is None else text): number
+                for (doc, text), number in trace.passages.items()
+            }
     shared: dict[str, int] = {}
     replies = _Replies(texts.store)
     records: dict[str, Record] = {}
@@ -559,19 +549,6 @@ def _answers(texts: Texts, wanted: set[str]) -> Iterator[Answer]:
                     yield Answer(*place, (Sentence(line.answer_text, ()),))
 
 
-def _add_passages(found: Mapping[str, _Trace], texts: Texts) -> None:
-    """Put in the texts of passages that the answers only name."""
-    lacking = {doc for trace in found.values() for doc, text in trace.passages if text is None}
-    known = {}
-    if lacking and texts.passages is not None:
-        known = {doc: text for doc, text in passages_in(texts.passages) if doc in lacking}
-    for trace in found.values():
-        trace.passages = {
-            (doc, known.get(doc) if text is None else text): number
-            for (doc, text), number in trace.passages.items()
-        }
-
-
 class _Replies:
     """What judges were asked and replied: from the store of replies, else from their files."""
 
@@ -588,8 +565,10 @@ class _Replies:
         place = {"run": run, "item": item, "aspect": aspect, "judge": note.judge, "reply": note.raw}
         record: Record = {name: value for name, value in place.items() if value}
         self._asked += 1
-        stored = self._stored(note)
-        if stored is None:
+        # A file of judgements may be anybody's: it must not fetch another reply than its own.
+        store = self._opened() if len(note.reply) >= _SHORTEST_KEY else None
+        stored = store.show(note.reply) if store is not None else None
+        if stored is None or note.raw not in ("", stored.reply.text):
             return record
         self._found += 1
         request = stored.request
@@ -601,14 +580,6 @@ class _Replies:
         }
         record["system"] = shared.setdefault(request.system, len(shared))
         return record | ({"turns": [list(turn) for turn in request.turns]} if request.turns else {})
-
-    def _stored(self, note: CallNote) -> StoredReply | None:
-        # A file of judgements may be anybody's: it must not fetch another reply than its own.
-        if len(note.reply) < _SHORTEST_KEY:
-            return None
-        store = self._opened()
-        found = store.show(note.reply) if store is not None else None
-        return found if found is not None and note.raw in ("", found.reply.text) else None
 
     def _opened(self) -> Store | None:
         """Return the store when it is first needed, if there is one."""

@@ -100,7 +100,9 @@ def _to_label(plan: LabelPlan, annotator: str) -> _Record:
         "version": __version__,
         "rubric": plan.rubric,
         "kind": plan.kind,
-        "instructions": _reflowed(plan.instructions),
+        # Lines that were broken for their length alone are put together again; a line that begins with a
+        # label and a colon stays one.
+        "instructions": re.sub(r"(?<=[^\n]{80})\n(?=\S)(?![\w-]+:)", " ", plan.instructions),
         "names": plan.names,
         "labels": sorted(plan.labels.items(), key=lambda pair: -pair[1]),
         "ranges": {name: _steps(*ends, plan.whole) for name, ends in plan.ranges.items()},
@@ -147,15 +149,6 @@ def _within(query: AskedQuery, systems: Sequence[str], first: int, rng: random.R
     order.sort(key=lambda group: group[0] != systems[first])
     for group in order:
         yield from groups[group]
-
-
-def _reflowed(text: str) -> str:
-    """Return the text with lines that were broken for their length alone put together again.
-
-    >>> _reflowed("It is so" + " so" * 30 + "\\nlong.\\nright: yes.")[-20:]
-    'so long.\\nright: yes.'
-    """
-    return re.sub(r"(?<=[^\n]{80})\n(?=\S)(?![\w-]+:)", " ", text)
 
 
 def _balanced(kinds: int, number: int, rng: random.Random) -> list[int]:
@@ -284,7 +277,14 @@ class LabelFile:
         self._asks = places_of(plan)
         self._labels: dict[_Place, Label] = {}
         self._lock = Lock()
-        target = _writable(path)
+        target = Path(os.path.realpath(path))  # the file itself, whatever link leads to it
+        # The file is written anew at each label: refused is what cannot be written again and again.
+        if str(path) == "-" or (target.exists() and not target.is_file()):
+            raise UsageError(
+                f"--serve {visible(str(path))}: is no ordinary file, expected one to keep labels in"
+            )
+        if target.exists() and not os.access(target, os.R_OK | os.W_OK):
+            raise OutputError(f"{visible(str(path))}: cannot be read and written; labels could not be saved")
         self._address_path = target.with_name(f"{target.name}.address")
         self._held = self._locked()
         try:
@@ -354,7 +354,18 @@ class LabelFile:
                 f" {error.strerror or error}"
             ) from None
         try:
-            self._refuse_others(held)
+            # Refused is a file of somebody else, who would know the secret; others' permissions are taken.
+            found = os.fstat(held.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise OutputError(
+                    f"{visible(str(place))}: is no ordinary file, expected the address of the page; remove it"
+                )
+            if sys.platform != "win32":
+                if found.st_uid != os.geteuid():
+                    raise OutputError(
+                        f"{visible(str(place))}: belongs to another user, who could send labels; remove it"
+                    )
+                os.fchmod(held.fileno(), 0o600)
             if not lock(held.fileno(), wait=False):
                 raise UsageError(
                     f"{visible(str(self.path))}: these labels are being served already; use the page that"
@@ -372,16 +383,6 @@ class LabelFile:
             held.close()
             return self._locked()
         return held
-
-    def _refuse_others(self, held: IO[bytes]) -> None:
-        """Refuse a file of somebody else, who would know the secret; take others' permissions away."""
-        found, place = os.fstat(held.fileno()), visible(str(self._address_path))
-        if not stat.S_ISREG(found.st_mode):
-            raise OutputError(f"{place}: is no ordinary file, expected the address of the page; remove it")
-        if sys.platform != "win32":
-            if found.st_uid != os.geteuid():
-                raise OutputError(f"{place}: belongs to another user, who could send labels; remove it")
-            os.fchmod(held.fileno(), 0o600)
 
     def _known_address(self) -> _Address:
         """Return the address of the last time, or a new one."""
@@ -410,7 +411,11 @@ class LabelFile:
         end = content.rfind(b"\n") + 1
         # What a kill or a full disk cut off begins as a label does; anything else is another kind of file.
         last = content[end:]
-        is_cut = last != b"" and last[: len(_START)] == _START[: len(last)] and not _is_json(last)
+        is_cut = last != b"" and last[: len(_START)] == _START[: len(last)]
+        if is_cut:
+            with suppress(ValueError, RecursionError):
+                msgspec.json.decode(last)
+                is_cut = False  # a whole label, which only lacks the end of its line
         source = io.BytesIO(content[:end] if is_cut else content)
         source.name = str(self.path)  # for messages
         lines: list[int] = []
@@ -463,16 +468,16 @@ class LabelFile:
         for name in ("importance", "weight", "sentences"):
             if getattr(label, name) != getattr(ask, name):
                 return f"expected {name} as in the plan, found {getattr(label, name)!r:.80}"
+        shown = [str(run) for run in label.shown or ()]
         if (label.shown is not None) != (ask.pair is not None) or (
-            ask.pair is not None and label.shown is not None and _aspect(label.shown) != label.aspect
+            label.shown is not None and (len(shown) != 2 or pair_aspect(*shown) != label.aspect)
         ):
             return "expected as shown the systems in the order in which their answers were shown"
-        return self._odd(label, ask.text) if label.status == "ok" else None
-
-    def _odd(self, label: Label, aspect: str) -> str | None:
-        """Return why the label or grade is none that can be chosen, None if it is one."""
+        if label.status != "ok":
+            return None
+        # From here on: whether the label or grade can be chosen on the page.
         if self.plan.kind == "grades":
-            low, high = self.plan.ranges.get(aspect, (0.0, 0.0))
+            low, high = self.plan.ranges.get(ask.text, (0.0, 0.0))
             if label.label is not None or label.grade is None or not low <= label.grade <= high:
                 found = label.grade if label.label is None else label.label
                 return f"expected a number from {low:g} to {high:g} as grade, found {_shown(found)}"
@@ -495,7 +500,12 @@ class LabelFile:
         given = {label.place: label for label in map(self._checked, labels)}
         if problem := next(filter(None, map(_unread, given.values())), None):
             raise InputError(problem)
-        gone = {_place_of(each) for each in cleared}
+        gone: set[_Place] = set()
+        for each in cleared:
+            if not isinstance(each, dict):
+                raise InputError(f"expected a place {{{', '.join(_KEYS)}}}, found {type(each).__name__}")
+            query, run, item, aspect = (str(each.get(key)) for key in _KEYS)
+            gone.add((query, run, item, aspect))
         with self._lock:
             if self._held.closed:
                 raise OutputError("rageval annotate is ending")
@@ -543,38 +553,8 @@ def _unread(*labels: Label) -> str | None:
     return None
 
 
-def _aspect(shown: Iterable[_Id]) -> str | None:
-    names = [str(run) for run in shown]
-    return pair_aspect(*names) if len(names) == 2 else None
-
-
-def _place_of(record: Any) -> _Place:
-    if not isinstance(record, dict):
-        raise InputError(f"expected a place {{{', '.join(_KEYS)}}}, found {type(record).__name__}")
-    query, run, item, aspect = (str(record.get(key)) for key in _KEYS)
-    return query, run, item, aspect
-
-
 def _shown(value: object) -> str:
     return "nothing" if value is None else f"{value!r:.80}"
-
-
-def _is_json(text: bytes) -> bool:
-    try:
-        msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _writable(path: Path) -> Path:
-    """Return the file itself, whatever link leads to it; refuse what cannot be written again and again."""
-    target = Path(os.path.realpath(path))
-    if str(path) == "-" or (target.exists() and not target.is_file()):
-        raise UsageError(f"--serve {visible(str(path))}: is no ordinary file, expected one to keep labels in")
-    if target.exists() and not os.access(target, os.R_OK | os.W_OK):
-        raise OutputError(f"{visible(str(path))}: cannot be read and written; labels could not be saved")
-    return target
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
@@ -668,13 +648,12 @@ class _LabelHandler(BaseHTTPRequestHandler):
         # A page of somebody else, open in the same browser, can send requests, but not under our origin.
         if self._asked() != "labels" or self.headers.get("Origin") != self.server.origin:
             self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+            return
         # `isdigit` also holds of digits of other scripts, and `int` of endless ones takes endless time.
-        elif not size.isascii() or not size.isdigit() or len(size) > 9 or int(size) > _LONGEST:
+        if not size.isascii() or not size.isdigit() or len(size) > 9 or int(size) > _LONGEST:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"expected at most {_LONGEST:,} bytes")
-        else:
-            self._save(self.rfile.read(int(size)))
-
-    def _save(self, body: bytes) -> None:
+            return
+        body = self.rfile.read(int(size))
         try:
             found = msgspec.json.decode(body)
             if not isinstance(found, dict):

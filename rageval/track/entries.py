@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import signal
 import stat
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -86,13 +87,7 @@ def entries_in(folder: Path, limits: EntryLimits) -> list[Entry]:
     """
     if not os.path.isdir(folder):  # of a name that is too long, too
         raise InputError(f"{visible(str(folder))}: no such folder; expected one of runs")
-    found = sorted(_found(folder, limits))
-    if not found:
-        raise InputError(f"{visible(str(folder))}: holds no files, expected runs")
-    return found
-
-
-def _found(folder: Path, limits: EntryLimits) -> Iterator[Entry]:
+    found: list[Entry] = []
     waiting = [""]
     while waiting:
         inside = waiting.pop()
@@ -102,23 +97,24 @@ def _found(folder: Path, limits: EntryLimits) -> Iterator[Entry]:
         except OSError as error:
             if not inside:
                 raise InputError(f"{visible(str(folder))}: cannot be read: {error.strerror}") from None
-            yield Entry(inside, problem=f"a folder that cannot be read: {error.strerror}")
+            found.append(Entry(inside, problem=f"a folder that cannot be read: {error.strerror}"))
             continue
         if inside and not names:
-            yield Entry(inside, problem="a folder without files, expected a file")
+            found.append(Entry(inside, problem="a folder without files, expected a file"))
         for each in names:
             name = f"{inside}/{each}" if inside else each
             if visible(each) != each:
-                yield Entry(
-                    visible(name),
-                    problem="its name holds control characters, or bytes that are not UTF-8; rename it",
-                )
+                problem = "its name holds control characters, or bytes that are not UTF-8; rename it"
+                found.append(Entry(visible(name), problem=problem))
                 continue
             looked_at = _looked_at(folder / name, name, limits)
             if looked_at is None:
                 waiting.append(name)
             else:
-                yield looked_at
+                found.append(looked_at)
+    if not found:
+        raise InputError(f"{visible(str(folder))}: holds no files, expected runs")
+    return sorted(found)
 
 
 def _looked_at(path: Path, name: str, limits: EntryLimits) -> Entry | None:
@@ -195,7 +191,12 @@ def main() -> None:
             results.flush()
 
         tell(READY)
-        _limit(job.limits)
+        # Ctrl-C reaches all processes of a terminal; the one that started this one ends it.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _set("RLIMIT_AS", job.limits.memory)
+        _set("RLIMIT_FSIZE", job.limits.size)  # rows that are not in order are sorted in temporary files
+        _set("RLIMIT_NOFILE", _OPEN_FILES)
+        _set("RLIMIT_CORE", 0)
         for name, size in job.entries:
             # Of this file alone: the limit is of all that the process takes, and it has read others.
             _set("RLIMIT_CPU", int(time.process_time()) + 1 + job.limits.seconds_for(size))
@@ -208,18 +209,6 @@ def main() -> None:
                 text = f"reading it failed ({type(error).__name__}); please report this as a fault of rageval"
                 found = EntryRead(errors=1, said=[EntryFinding(1, ERROR, text)])
             tell(msgspec.json.encode(found))
-
-
-def _limit(limits: EntryLimits) -> None:
-    """Limit memory, files and what is written, where the system can."""
-    import signal
-
-    # Ctrl-C reaches all processes of a terminal; the one that started this one ends it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _set("RLIMIT_AS", limits.memory)
-    _set("RLIMIT_FSIZE", limits.size)  # rows that are not in order are sorted in temporary files
-    _set("RLIMIT_NOFILE", _OPEN_FILES)
-    _set("RLIMIT_CORE", 0)
 
 
 def _set(name: str, limit: int) -> None:

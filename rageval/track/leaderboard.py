@@ -13,18 +13,25 @@ from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import GRADED
 from rageval.files.questions import read_questions
-from rageval.files.scores import LeaderboardRow, read_leaderboard, write_leaderboard
+from rageval.files.scores import write_leaderboard
 from rageval.files.writing import write_lines
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
 from rageval.records import Qrel
 from rageval.scoring.scores import Scores
-from rageval.table import tab_line
+from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table
 from rageval.text import visible
 from rageval.track.plan import TrackPlan, source_of
 from rageval.track.submissions import Submission, answers_of
 
 STANDINGS, TABLE, VALUES = "leaderboard.jsonl", "leaderboard.tsv", "scores.jsonl"
+_COLUMNS = (
+    Column("measure"),
+    *(Column(name, COUNT, none="-") for name in ("rank", "from", "to")),
+    Column("run"),
+    *(Column(name, NUMBER, nan="-") for name in ("value", "low", "high")),
+    Column("queries", COUNT),
+)
 _NAMED = 5  # runs in a remark
 
 
@@ -48,16 +55,23 @@ def score(
     said: list[str] = []
     results = (_of_runs if plan.is_of_runs else _of_answers)(plan, submissions, files, said.append)
     rows = standings(results)
-    # JSON has no NaN, which stands for a value that is not defined.
-    plain = (
-        {
-            name: None if isinstance(value, float) and math.isnan(value) else value
-            for name, value in row._asdict().items()
-        }
+    # A value that is not defined, NaN, becomes null.
+    write_lines(plan.out / STANDINGS, (as_line(row._asdict()) for row in rows))
+    cells = (
+        (
+            row.measure,
+            row.rank,
+            row.rank_low,
+            row.rank_high,
+            row.run,
+            row.value,
+            row.low,
+            row.high,
+            row.queries,
+        )
         for row in rows
     )
-    write_lines(plan.out / STANDINGS, map(as_line, plain))
-    write_lines(plan.out / TABLE, _table(rows))
+    write_lines(plan.out / TABLE, PRINTERS["tsv"].table(Table(_COLUMNS, cells)))
     write_lines(plan.out / VALUES, write_leaderboard(rows_of_scores(results), "jsonl"))
     for remark in [f"{len(results):,} runs by {', '.join(map(str, results[0]))}", *said]:
         say(f"score: {remark}")
@@ -70,7 +84,17 @@ def _of_answers(
     from rageval.scoring.answers import scored
 
     topics = _topics(plan)
-    _tell_unjudged(plan, topics, files, say)
+    if topics is not None and files:
+        said = (row for path in files for _, row in read_records(str(path), dict[str, Any], "judgements"))
+        judged = {str(row.get("query_id")) for row in said}
+        unjudged = [topic for topic in topics if topic not in judged]
+        if unjudged:
+            shown = ", ".join(map(visible, unjudged[:_NAMED])) + ", …" * (len(unjudged) > _NAMED)
+            remark = f"{len(unjudged):,} of {len(topics):,} topics are unjudged for every run ({shown})"
+            # A topic that nobody judged would make of every run one that lacks it: said, if not refused.
+            if plan.on_missing == "error":
+                raise MissingJudgements(f"{remark}; judge them, or say --on-missing skip")
+            say(remark)
     # What scores need to know of an answer, with ids of documents as citations.
     answers: list[dict[str, Any]] = []
     for each in answers_of(plan.folder, submissions):
@@ -104,7 +128,17 @@ def _of_runs(
     from rageval.scoring.sources import source_of_run
 
     if files:
-        rows = list(_judged(files))
+        rows = []
+        for path in files:
+            for line, row in read_records(str(path), dict[str, Any], "judgements of documents"):
+                # Not judged, that is; a grade of 0 would say that somebody looked.
+                if row.get("status", "ok") not in GRADED:
+                    continue
+                grade = row.get("grade")
+                if not isinstance(grade, int | float) or not float(grade).is_integer():
+                    raise InputError(f"{path}:{line}: expected a whole number as grade, found {grade!s:.40}")
+                place = str(row["query_id"]), str(row["item_id"])
+                rows.append(Qrel(*place, int(grade), str(row.get("aspect", "0"))))
         judged = {row.query_id for row in rows}
         qrels: Any = Qrels.from_records(rows, ", ".join(path.name for path in files))
     else:
@@ -123,30 +157,17 @@ def _of_runs(
     counts = [(visible(scores.run), scores.notes.queries_missing) for scores in results if scores.notes]
     lacking = [f"{run} ({count:,})" for run, count in counts if count]
     if lacking:  # the leaderboard counts these for all runs
-        more = f" and {len(lacking) - _NAMED:,} more runs" if len(lacking) > _NAMED else ""
-        say(f"topics that a run lacks count as 0: {', '.join(lacking[:_NAMED])}{more}")
+        say(f"topics that a run lacks count as 0: {some_of(lacking)}")
     topics = _topics(plan) or []
     if unjudged := [topic for topic in topics if topic not in judged]:
         say(f"{len(unjudged):,} of {len(topics):,} topics are unjudged; means are over the judged ones")
     return results
 
 
-def _tell_unjudged(
-    plan: TrackPlan, topics: list[str] | None, files: Sequence[Path], say: Callable[[str], None]
-) -> None:
-    """Refuse topics that are unjudged for every run, unless missing judgements are allowed; then say it."""
-    if topics is None or not files:
-        return
-    rows = (row for path in files for _, row in read_records(str(path), dict[str, Any], "judgements"))
-    judged = {str(row.get("query_id")) for row in rows}
-    unjudged = [topic for topic in topics if topic not in judged]
-    if not unjudged:
-        return
-    shown = ", ".join(map(visible, unjudged[:_NAMED])) + ", …" * (len(unjudged) > _NAMED)
-    said = f"{len(unjudged):,} of {len(topics):,} topics are unjudged for every run ({shown})"
-    if plan.on_missing == "error":
-        raise MissingJudgements(f"{said}; judge them, or say --on-missing skip")
-    say(said)
+def some_of(runs: Sequence[str]) -> str:
+    """Return the first of some runs, and how many more there are, for a remark."""
+    more = f" and {len(runs) - _NAMED:,} more runs" if len(runs) > _NAMED else ""
+    return ", ".join(runs[:_NAMED]) + more
 
 
 def _topics(plan: TrackPlan) -> list[str] | None:
@@ -169,19 +190,6 @@ def judged_topics(plan: TrackPlan) -> Iterator[str]:
     return (row.query_id for row in rows)
 
 
-def _judged(files: Sequence[Path]) -> Iterator[Qrel]:
-    """Yield judgements of documents; one that failed is missing."""
-    for path in files:
-        for line, row in read_records(str(path), dict[str, Any], "judgements of documents"):
-            # Not judged, that is; a grade of 0 would say that somebody looked.
-            if row.get("status", "ok") not in GRADED:
-                continue
-            grade = row.get("grade")
-            if not isinstance(grade, int | float) or not float(grade).is_integer():
-                raise InputError(f"{path}:{line}: expected a whole number as grade, found {grade!s:.40}")
-            yield Qrel(str(row["query_id"]), str(row["item_id"]), int(grade), str(row.get("aspect", "0")))
-
-
 def read_standings(path: Path) -> list[Standing]:
     """Return where runs stand, as it was written."""
     found = []
@@ -190,19 +198,3 @@ def read_standings(path: Path) -> list[Standing]:
         numbers: dict[str, Any] = {name: math.nan for name in ("value", "low", "high") if row[name] is None}
         found.append(Standing(**{**row, **numbers}))
     return found
-
-
-def read_values(path: Path) -> list[LeaderboardRow]:
-    """Return the values of every run, topic and measure."""
-    return read_leaderboard(path)
-
-
-HEAD = ("measure", "rank", "from", "to", "run", "value", "low", "high", "queries")
-
-
-def _table(rows: Sequence[Standing]) -> Iterator[str]:
-    yield tab_line(HEAD)
-    for row in rows:
-        ranks = ["-" if rank is None else str(rank) for rank in (row.rank, row.rank_low, row.rank_high)]
-        numbers = ["-" if value != value else f"{value:.4f}" for value in (row.value, row.low, row.high)]
-        yield tab_line([row.measure], [*ranks, tab_line([row.run], [*numbers, str(row.queries)])])

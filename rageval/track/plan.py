@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from rageval.files.whole import opened_file
+from rageval.files.whole import digest_of
 from rageval.files.writing import write_lines
 from rageval.judges.panel import Settings
 from rageval.plugins import above
@@ -21,6 +21,7 @@ from rageval.text import mended
 from rageval.track.entries import OF_RUNS, EntryLimits
 
 NAME = "stages.json"
+_PART = "a file of a track"
 OnMissing = Literal["error", "skip", "worst", "best"]
 Stage = Literal["validate", "pool", "judge", "score", "pages", "archive"]
 STAGES: tuple[Stage, ...] = ("validate", "pool", "judge", "score", "pages", "archive")
@@ -111,18 +112,12 @@ class TrackPlan:
         return mended(self.title or f"{self.folder.resolve().name}: {self.track}")
 
 
-def digest(path: Path) -> str:
-    """Return the sha256 of a file."""
-    with opened_file(path, "a file of a track") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
 def stamp(source: Any) -> str:
     """Return what tells one version of an input from another: a file's digest, or the id of a data set."""
     if source is None:
         return ""
     name = getattr(source, "id", None)
-    return f"id:{name}" if name is not None else digest(Path(source))
+    return f"id:{name}" if name is not None else digest_of(source, _PART)
 
 
 def source_of(plan: TrackPlan, what: str) -> Any:
@@ -161,7 +156,7 @@ class DoneStages:
         if done is None or done.get("key") != key:
             return False
         return all(
-            (self.folder / name).is_file() and digest(self.folder / name) == sha256
+            (self.folder / name).is_file() and digest_of(self.folder / name, _PART) == sha256
             for name, sha256 in done["files"].items()
         )
 
@@ -174,7 +169,7 @@ class DoneStages:
 
     def keep(self, stage: str, key: str, files: Iterable[str]) -> None:
         """Note that the stage is done; remove what it made before and makes no more."""
-        made = {name: digest(self.folder / name) for name in files}
+        made = {name: digest_of(self.folder / name, _PART) for name in files}
         for name in self._done.get(stage, {}).get("files", {}):
             # The ledger is a file that anybody can edit: nothing outside of the folder is removed for it.
             is_inside = not Path(name).is_absolute() and ".." not in Path(name).parts

@@ -12,23 +12,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rageval.comparison.leaderboards import HOW, Standing
+from rageval.comparison.leaderboards import HOW
 from rageval.errors import InputError
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import GRADED
 from rageval.files.nuggets import read_nuggets
 from rageval.files.questions import read_questions
-from rageval.files.scores import ALL
-from rageval.files.whole import open_regular
+from rageval.files.scores import ALL, read_leaderboard
+from rageval.files.whole import digest_of, open_regular
 from rageval.files.writing import file_names, whole_file, write_lines
 from rageval.judges.rubric import rubric_named
 from rageval.measures.parsing import parse_measure
 from rageval.pages.page import track_page
 from rageval.records import Nugget
 from rageval.scoring.basis import in_words
+from rageval.table import finite, or_none
 from rageval.text import visible
-from rageval.track.leaderboard import STANDINGS, VALUES, read_standings, read_values
-from rageval.track.plan import TrackPlan, digest, source_of
+from rageval.track.leaderboard import STANDINGS, VALUES, read_standings
+from rageval.track.plan import TrackPlan, source_of
 from rageval.track.submissions import Submission
 from rageval.version import __version__
 
@@ -76,9 +77,10 @@ class _Shown:
         self.measures = list(dict.fromkeys(row.measure for row in self.standings))
         self.runs = [row.run for row in self.standings if row.measure == self.measures[0]]
         self.values: _Values = {}
-        for row in read_values(plan.out / VALUES):
-            if row.query_id != ALL:
-                self.values.setdefault(row.measure, {}).setdefault(row.run_id, {})[row.query_id] = row.value
+        for value in read_leaderboard(plan.out / VALUES):
+            if value.query_id != ALL:
+                of_run = self.values.setdefault(value.measure, {}).setdefault(value.run_id, {})
+                of_run[value.query_id] = value.value
         found = self.values.get(self.measures[0], {})
         self.topics = list(dict.fromkeys(topic for of_run in found.values() for topic in of_run))
         self.page_of_topic = _pages_of("topic", self.topics)
@@ -88,18 +90,33 @@ class _Shown:
         self.beside_run = _neighbours(self.runs, self.page_of_run)
         self.places: dict[str, list[dict[str, Any]]] = {run: [] for run in self.runs}
         for standing in self.standings:
-            self.places[standing.run].append(_cells(standing))
+            self.places[standing.run].append(finite(standing._asdict()))
         self.texts: dict[str, str] = {}
         if plan.topics is not None:
             self.texts = {each.query_id: each.text for each in read_questions(source_of(plan, "topics"))}
         self.nuggets: dict[str, list[Nugget]] = {}
         for nugget in read_nuggets(source_of(plan, "nuggets")) if plan.nuggets is not None else ():
             self.nuggets.setdefault(nugget.query_id, []).append(nugget)
-        self.marks = _marks(plan, judged) if self.nuggets else {}
+        # What was said of every nugget in every answer, as a sign: by topic, run and nugget.
+        self.marks: dict[tuple[str, str, str], str] = {}
+        for name in judged if self.nuggets else ():
+            for _, row in read_records(str(plan.out / name), dict[str, Any], "judgements"):
+                if row.get("item_id", "answer") == "answer":
+                    place = str(row.get("query_id")), str(row.get("run_id")), str(row.get("aspect", "0"))
+                    label, grade = row.get("label"), row.get("grade")
+                    if row.get("status", "ok") not in GRADED:
+                        mark = "?"
+                    elif isinstance(label, str):
+                        mark = _MARKS.get(label.lower().replace(" ", "_"), label[:8])
+                    else:
+                        # A number is no verdict: a proxy that counts words says nothing of support.
+                        mark = f"{grade:.1f}" if isinstance(grade, int | float) else ""
+                    self.marks[place] = mark
 
     def value(self, measure: str, run: str, topic: str) -> float | None:
         """Return a value, None where it is not defined."""
-        return _plain(self.values.get(measure, {}).get(run, {}).get(topic, math.nan))
+        value: float | None = or_none(self.values.get(measure, {}).get(run, {}).get(topic))
+        return value
 
     def index(self, submissions: Sequence[Submission]) -> dict[str, Any]:
         """Return what the page of the leaderboard shows."""
@@ -123,7 +140,7 @@ class _Shown:
         tables = []
         for measure in self.measures:
             rows = [row for row in self.standings if row.measure == measure]
-            cells = [{**_cells(row), "href": self.page_of_run[row.run]} for row in rows]
+            cells = [{**finite(row._asdict()), "href": self.page_of_run[row.run]} for row in rows]
             tables.append({"measure": measure, "basis": in_words(rows[0].basis), "rows": cells})
         return {
             "title": self.plan.heading,
@@ -135,7 +152,7 @@ class _Shown:
                     "name": topic,
                     "href": self.page_of_topic[topic],
                     "text": self.texts.get(topic, "")[:_MOST],
-                    "mean": _plain(means[topic]),
+                    "mean": or_none(means[topic]),
                 }
                 for topic in sorted(self.topics, key=hardness)
             ],
@@ -154,6 +171,14 @@ class _Shown:
             }
             for run in self.runs
         ]
+        nuggets = []
+        for nugget in self.nuggets.get(topic, ()):
+            marks = [self.marks.get((topic, run, nugget.nugget_id), "") for run in self.runs]
+            # Only where a mark is a verdict can it be counted how many runs have the nugget.
+            having = sum(mark in ("✓", "◐") for mark in marks) if _SIGNS & set(marks) else None
+            nuggets.append(
+                {"text": nugget.text, "importance": nugget.importance, "runs": having, "marks": marks}
+            )
         return {
             "title": f"Topic {topic}",
             "lead": self.texts.get(topic, ""),
@@ -161,17 +186,8 @@ class _Shown:
             "rows": rows,
             "places": [],
             "columns": self.runs,
-            "marks": [self._nugget(topic, nugget) for nugget in self.nuggets.get(topic, ())],
+            "marks": nuggets,
             **self.beside_topic[topic],
-        }
-
-    def _nugget(self, topic: str, nugget: Nugget) -> dict[str, Any]:
-        marks = [self.marks.get((topic, run, nugget.nugget_id), "") for run in self.runs]
-        return {
-            "text": nugget.text,
-            "importance": nugget.importance,
-            "runs": sum(mark in ("✓", "◐") for mark in marks) if _SIGNS & set(marks) else None,
-            "marks": marks,
         }
 
     def run(self, run: str) -> dict[str, Any]:
@@ -207,33 +223,6 @@ def _neighbours(names: Sequence[str], pages: Mapping[str, str]) -> dict[str, dic
     return {name: {"before": places[at], "after": places[at + 2]} for at, name in enumerate(names)}
 
 
-def _cells(row: Standing) -> dict[str, Any]:
-    return {**row._asdict(), **{name: _plain(getattr(row, name)) for name in ("value", "low", "high")}}
-
-
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _marks(plan: TrackPlan, judged: Mapping[str, str]) -> dict[tuple[str, str, str], str]:
-    """Return what was said of every nugget in every answer, as a sign."""
-    found: dict[tuple[str, str, str], str] = {}
-    for name in judged:
-        for _, row in read_records(str(plan.out / name), dict[str, Any], "judgements"):
-            if row.get("item_id", "answer") != "answer":
-                continue
-            label, grade = row.get("label"), row.get("grade")
-            if row.get("status", "ok") not in GRADED:
-                mark = "?"
-            elif isinstance(label, str):
-                mark = _MARKS.get(label.lower().replace(" ", "_"), label[:8])
-            else:
-                # A number is no verdict: a proxy that counts words says nothing of support.
-                mark = f"{grade:.1f}" if isinstance(grade, int | float) else ""
-            found[str(row.get("query_id")), str(row.get("run_id")), str(row.get("aspect", "0"))] = mark
-    return found
-
-
 def _without_folder(judge: str) -> str:
     kind, colon, rest = judge.partition(":")
     return f"{kind}:{Path(rest).name}" if kind == "frozen" and colon else judge
@@ -245,7 +234,15 @@ def write_archive(plan: TrackPlan, submissions: Sequence[Submission], made: Mapp
     # Folders stay folders, and no two files meet under one name.
     safe = file_names(part for each in submissions for part in each.file.split("/"))
     for each in submissions:
-        contents["/".join(["runs", *(safe[part] for part in each.file.split("/"))])] = _handed_in(plan, each)
+        try:
+            with open_regular(plan.folder / each.file) as handed_in:
+                content = handed_in.read()
+        except OSError as error:
+            raise InputError(f"{visible(each.file)}: cannot be read: {error.strerror or error}") from None
+        # What is published has to be what was validated.
+        if hashlib.sha256(content).hexdigest() != each.sha256:
+            raise InputError(f"{visible(each.file)}: changed after it was validated; give the command again")
+        contents["/".join(["runs", *(safe[part] for part in each.file.split("/"))])] = content
     for name in dict.fromkeys(plan.rubrics):
         rubric = rubric_named(name)
         asked = rubric.file.prompt
@@ -256,40 +253,7 @@ def write_archive(plan: TrackPlan, submissions: Sequence[Submission], made: Mapp
     # A title in quotes is JSON, which YAML reads.
     citation = _CITATION.format(json.dumps(visible(plan.heading), ensure_ascii=False))
     contents["CITATION.cff"] = plan.citation if plan.citation is not None else citation.encode()
-    contents["manifest.json"] = _manifest(plan, contents).encode()
-    with (
-        whole_file(plan.out / ARCHIVE) as stream,
-        gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0, compresslevel=6) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
-    ):
-        for name, content in sorted(contents.items(), key=lambda item: item[0]):
-            data = content if isinstance(content, bytes) else content.read_bytes()
-            # Of no owner and no date, so that the same files give the same bytes.
-            member = tarfile.TarInfo(f"track/{name}")
-            member.size, member.mode, member.mtime = len(data), 0o644, 0
-            archive.addfile(member, io.BytesIO(data))
-    return [ARCHIVE]
-
-
-def _handed_in(plan: TrackPlan, one: Submission) -> bytes:
-    """Return what was handed in, which has to be what was validated."""
-    try:
-        with open_regular(plan.folder / one.file) as stream:
-            content = stream.read()
-    except OSError as error:
-        raise InputError(f"{visible(one.file)}: cannot be read: {error.strerror or error}") from None
-    if hashlib.sha256(content).hexdigest() != one.sha256:
-        raise InputError(f"{visible(one.file)}: changed after it was validated; give the command again")
-    return content
-
-
-def _manifest(plan: TrackPlan, contents: Mapping[str, bytes | Path]) -> str:
-    """Return what the archive holds, with digests, and what it was made of."""
-    files = {
-        name: hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else digest(content)
-        for name, content in sorted(contents.items())
-    }
-    record = {
+    manifest = {
         "title": plan.heading,
         "rageval": __version__,
         "track": plan.track,
@@ -298,6 +262,25 @@ def _manifest(plan: TrackPlan, contents: Mapping[str, bytes | Path]) -> str:
         "rubrics": {name: rubric_named(name).digest for name in plan.rubrics},
         "judges": list(map(_without_folder, plan.judges)),
         "inputs": {name: sha256 for name, sha256 in plan.inputs.items() if sha256},
-        "files": files,
+        # Of all but the manifest itself.
+        "files": {
+            name: hashlib.sha256(content).hexdigest()
+            if isinstance(content, bytes)
+            else digest_of(content, "a file of a track")
+            for name, content in contents.items()
+        },
     }
-    return json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True)
+    contents["manifest.json"] = f"{text}\n".encode()
+    with (
+        whole_file(plan.out / ARCHIVE) as stream,
+        gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0, compresslevel=6) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for name, source in sorted(contents.items(), key=lambda item: item[0]):
+            data = source if isinstance(source, bytes) else source.read_bytes()
+            # Of no owner and no date, so that the same files give the same bytes.
+            member = tarfile.TarInfo(f"track/{name}")
+            member.size, member.mode, member.mtime = len(data), 0o644, 0
+            archive.addfile(member, io.BytesIO(data))
+    return [ARCHIVE]

@@ -18,11 +18,10 @@ from rageval.files.whole import read_whole
 from rageval.files.writing import write_lines
 from rageval.judges.material import Material, gathered, tasks
 from rageval.judges.rubric import Rubric, rubric_named
-from rageval.records import Answer
 from rageval.scoring.sources import read_run
 from rageval.text import visible
 from rageval.track.entries import EntryLimits, entries_in
-from rageval.track.leaderboard import STANDINGS, judged_topics, parsed, read_standings, score
+from rageval.track.leaderboard import STANDINGS, judged_topics, parsed, read_standings, score, some_of
 from rageval.track.plan import NAME, STAGES, DoneStages, Stage, TrackPlan, key_of, source_of, stamp
 from rageval.track.submissions import (
     OF_NO_RUN,
@@ -37,7 +36,6 @@ from rageval.version import __version__
 
 POOL, LABEL = "pool.jsonl", "label.jsonl"
 FOLDER = "judgements"
-_NAMED = 5  # runs in a remark
 _Pool = dict[str, dict[str, dict[str, int]]]  # query -> document -> run -> rank
 
 
@@ -49,7 +47,13 @@ def _pool(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
         runs = {each.run: read_run(str(plan.folder / each.file)) for each in submissions}
         found = pooled(runs, plan.depth)
     else:
-        found = _cited(plan, submissions)
+        found = {}
+        for answer in answers_of(plan.folder, submissions):
+            # In the order of the text, which stands in for a rank where nothing was ranked.
+            cited = dict.fromkeys(doc for part in answer.sentences for doc in part.citations if doc)
+            docs = found.setdefault(answer.query_id, {})
+            for rank, doc in enumerate(cited, 1):
+                docs.setdefault(doc, {})[answer.run_id] = rank
     write_lines(plan.out / POOL, pool_lines(found))
     documents = sum(map(len, found.values()))
     what = f"the top {plan.depth} of" if plan.is_of_runs else "cited by"
@@ -65,18 +69,6 @@ def _pool(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
             )
         write_lines(place, lines)
     return [POOL, *([LABEL] if place.is_file() else [])]
-
-
-def _cited(plan: TrackPlan, submissions: Sequence[Submission]) -> _Pool:
-    """Return the documents that answers cite, in the order in which they do."""
-    found: _Pool = {}
-    for answer in answers_of(plan.folder, submissions):
-        # In the order of the text, which stands in for a rank where nothing was ranked.
-        cited = dict.fromkeys(doc for part in answer.sentences for doc in part.citations if doc)
-        docs = found.setdefault(answer.query_id, {})
-        for rank, doc in enumerate(cited, 1):
-            docs.setdefault(doc, {})[answer.run_id] = rank
-    return found
 
 
 def _asked_of_people(plan: TrackPlan) -> Rubric:
@@ -131,31 +123,24 @@ def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, s
     # Where nobody has texts, a judge that needs some says so.
     if corpus is not None or any(answer.passages for answer in answers):
         for at, answer in enumerate(answers):
-            answers[at], missing = _with_known_texts(answer, corpus)
+            own = answer.passages
+            texts: Mapping[str, str] = dict(own)
+            # The organiser's texts, where there are some, go before those that the answer brings.
+            if corpus is not None:
+                own, texts = tuple((doc, corpus[doc]) for doc in texts if doc in corpus), corpus
+            citations = [doc for part in answer.sentences for doc in part.citations if doc is not None]
+            missing = sum(doc not in texts for doc in citations)
             if missing:
                 lost[answer.run_id] = lost.get(answer.run_id, 0) + missing
+            sentences = tuple(
+                part._replace(citations=tuple(doc if doc in texts else None for doc in part.citations))
+                for part in answer.sentences
+            )
+            answers[at] = answer._replace(passages=own, sentences=sentences)
     if lost:
-        shown = ", ".join(f"{visible(run)} ({number:,})" for run, number in list(lost.items())[:_NAMED])
-        more = f" and {len(lost) - _NAMED:,} more runs" if len(lost) > _NAMED else ""
-        say(f"judge: citations of documents without a text, which no judge can judge: {shown}{more}")
+        shown = some_of([f"{visible(run)} ({number:,})" for run, number in lost.items()])
+        say(f"judge: citations of documents without a text, which no judge can judge: {shown}")
     return replace(material, answers=answers, candidates={})
-
-
-def _with_known_texts(answer: Answer, corpus: Mapping[str, str] | None) -> tuple[Answer, int]:
-    """Return an answer whose citations have a text, and how many have none.
-
-    The organiser's texts, where there are some, go before those that the answer brings.
-    """
-    passages = answer.passages
-    texts: Mapping[str, str] = dict(passages)
-    if corpus is not None:
-        passages, texts = tuple((doc, corpus[doc]) for doc in texts if doc in corpus), corpus
-    missing = sum(doc is not None and doc not in texts for part in answer.sentences for doc in part.citations)
-    sentences = tuple(
-        part._replace(citations=tuple(doc if doc in texts else None for doc in part.citations))
-        for part in answer.sentences
-    )
-    return answer._replace(passages=passages, sentences=sentences), missing
 
 
 def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list[str]:
@@ -271,7 +256,16 @@ def organise(
         if stage == "validate":
             found.submissions = read_submissions(plan.out / _SUBMISSIONS)
             listed(found.submissions)
-            _require_valid(plan, found)
+            lost = [each for each in found.submissions if not each.valid]
+            if lost and plan.strict:
+                raise InputError(
+                    f"{len(lost)} of {len(found.submissions)} files are not valid, such as"
+                    f" {visible(lost[0].file)}: {visible(lost[0].first)} (--strict)"
+                )
+            if not found.valid and plan.stage != "validate":
+                raise InputError(
+                    f"{visible(str(plan.folder))}: none of {len(found.submissions)} files is valid"
+                )
     return found
 
 
@@ -297,8 +291,24 @@ def _check(plan: TrackPlan) -> None:
         raise UsageError(f"stage {plan.stage!r}: expected one of {', '.join(STAGES)}")
     if not plan.is_of_runs and track_named(plan.track).columns and plan.stage != "validate":
         raise UsageError(f"--track {plan.track}: is of questions, not of answers; expected --stage validate")
+    shown = visible(str(plan.out))
     try:
-        _check_folders(plan)
+        # Nothing is written among the runs, or among files that nobody knows.
+        inside, out = plan.folder.resolve(), plan.out.resolve()
+        if out == inside or inside in out.parents or out in inside.parents:
+            raise UsageError(f"{shown}: expected a folder beside that of the runs, not one in it")
+        # All that stands there may be written again by a later stage; an input among it would be gone then.
+        named = (plan.topics, plan.nuggets, plan.passages, plan.qrels, plan.teams, plan.citation)
+        frozen = (judge.partition("frozen:")[2] for judge in plan.judges)
+        every = (*named, *plan.judgements, *frozen)
+        paths = [Path(path) for path in every if isinstance(path, str | Path) and str(path)]
+        for path in [path for path in paths if path.is_file()]:
+            if out in path.resolve().parents:
+                raise UsageError(f"{visible(str(path))}: is read from, expected another folder to write to")
+        if plan.out.exists() and not plan.out.is_dir():
+            raise UsageError(f"{shown}: is a file, expected a folder to write to")
+        if plan.out.is_dir() and any(plan.out.iterdir()) and not (plan.out / NAME).is_file():
+            raise UsageError(f"{shown}: holds other files; expected a new folder, or this track's")
     except (OSError, RuntimeError, ValueError) as error:  # a name too long, links in a circle, a NUL
         if isinstance(error, UsageError):
             raise
@@ -322,37 +332,6 @@ def _check(plan: TrackPlan) -> None:
         parsed(plan)
     elif STAGES.index(plan.stage) >= STAGES.index("score"):
         raise UsageError("expected -m MEASURES for the leaderboard, or --stage judge to end before it")
-
-
-def _check_folders(plan: TrackPlan) -> None:
-    """Refuse to write among the runs, or among files that nobody knows."""
-    inside, out = plan.folder.resolve(), plan.out.resolve()
-    shown = visible(str(plan.out))
-    if out == inside or inside in out.parents or out in inside.parents:
-        raise UsageError(f"{shown}: expected a folder beside that of the runs, not one in it")
-    # All that stands there may be written again by a later stage; an input among it would be gone then.
-    named = (plan.topics, plan.nuggets, plan.passages, plan.qrels, plan.teams, plan.citation)
-    frozen = (judge.partition("frozen:")[2] for judge in plan.judges)
-    every = (*named, *plan.judgements, *frozen)
-    paths = [Path(path) for path in every if isinstance(path, str | Path) and str(path)]
-    for path in [path for path in paths if path.is_file()]:
-        if out in path.resolve().parents:
-            raise UsageError(f"{visible(str(path))}: is read from, expected another folder to write to")
-    if plan.out.exists() and not plan.out.is_dir():
-        raise UsageError(f"{shown}: is a file, expected a folder to write to")
-    if plan.out.is_dir() and any(plan.out.iterdir()) and not (plan.out / NAME).is_file():
-        raise UsageError(f"{shown}: holds other files; expected a new folder, or this track's")
-
-
-def _require_valid(plan: TrackPlan, found: Organised) -> None:
-    lost = [each for each in found.submissions if not each.valid]
-    if lost and plan.strict:
-        raise InputError(
-            f"{len(lost)} of {len(found.submissions)} files are not valid, such as {visible(lost[0].file)}:"
-            f" {visible(lost[0].first)} (--strict)"
-        )
-    if not found.valid and plan.stage != "validate":
-        raise InputError(f"{visible(str(plan.folder))}: none of {len(found.submissions)} files is valid")
 
 
 def _parts(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:

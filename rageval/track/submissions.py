@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -86,11 +86,20 @@ def _batch(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead | _Los
     listed = tuple((each.name, each.size) for each in entries)
     late = "took more than {:,} s to read (--limit seconds=…)"
     process = _started()
+    printed = process.stdout
     assert process.stdin is not None
-    assert process.stdout is not None
+    assert printed is not None
     lines: SimpleQueue[_Line] = SimpleQueue()
+
+    def hand_on() -> None:
+        with printed:
+            for line in printed:
+                lines.put(line)
+        lines.put(None)
+
     try:
-        threading.Thread(target=_hand_on, args=(process.stdout, lines), daemon=True).start()
+        # By a thread, as a pipe cannot be waited for with a limit of time on every system.
+        threading.Thread(target=hand_on, daemon=True).start()
         with suppress(OSError):  # it ended already, which is seen where its lines end
             process.stdin.write(pickle.dumps(job._replace(entries=listed), pickle.HIGHEST_PROTOCOL))
             process.stdin.close()
@@ -143,14 +152,6 @@ def _started() -> subprocess.Popen[bytes]:
         )
     except OSError as error:
         raise OutputError(f"no process can be started to read the runs: {error.strerror}") from error
-
-
-def _hand_on(stream: IO[bytes], lines: SimpleQueue[_Line]) -> None:
-    """Hand lines on, and None at the end."""
-    with stream:
-        for line in stream:
-            lines.put(line)
-    lines.put(None)
 
 
 OF_NO_RUN = (DOCUMENTS, "nuggets", "gold", "")  # run ids of judgements that are of no run
@@ -215,26 +216,14 @@ def checked(
             read[at] = msgspec.structs.replace(read[at], errors=read[at].errors + 1, said=said)
     submissions, lines = [], []
     for entry, found, run in zip(entries, read, run_of, strict=True):
-        submissions.append(_submission(entry, found, run))
+        first = next((each.message for each in found.said if each.level == ERROR), "")
+        name = "" if _problem_of(run) else run
+        counts = found.errors, found.warnings, found.topics
+        submissions.append(Submission(entry.name, name, not found.errors, *counts, entry.sha256, first))
         # So many, with the one that makes a file invalid.
         kept = found.said if len(found.said) <= MOST else [*found.said[: MOST - 1], found.said[-1]]
         lines += [_Said(entry.name, *each) for each in kept]
     return submissions, lines
-
-
-def _submission(entry: Entry, found: EntryRead, run: str) -> Submission:
-    first = next((each.message for each in found.said if each.level == ERROR), "")
-    valid = not found.errors
-    return Submission(
-        entry.name,
-        "" if _problem_of(run) else run,
-        valid,
-        found.errors,
-        found.warnings,
-        found.topics,
-        entry.sha256,
-        first,
-    )
 
 
 def _problem_of(name: str) -> str:

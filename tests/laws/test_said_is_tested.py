@@ -19,8 +19,8 @@ from rageval.comparison.citing import cite
 from rageval.comparison.marks import letters_of
 from rageval.comparison.tables import latex_of, lines_of
 from rageval.measures.parsing import parse_measure
-from rageval.pages.gathering import measured, provenance
 from rageval.pages.page import page
+from rageval.pages.report import measured, provenance
 from rageval.scoring.scores import Score, Scores
 
 TABLES = 500 if hypothesis.settings().max_examples >= 40 else 120  # fewer in README's circle

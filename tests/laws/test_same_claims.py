@@ -13,7 +13,7 @@ import rageval
 from rageval.cli import main
 from rageval.comparison import Comparison
 from rageval.pages.earlier import earlier_report
-from rageval.pages.gathering import Beside
+from rageval.pages.report import Beside
 
 Claims = set[tuple[str, str, str, str | None]]
 QUERIES = 20

@@ -17,7 +17,7 @@ from rageval.cli import main
 from rageval.comparison import Settings
 from rageval.measures.ranking import Blend, Share, pooled
 from rageval.pages.earlier import earlier_report
-from rageval.pages.gathering import Beside
+from rageval.pages.report import Beside
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what is left out of banks is said
 GOLDEN = Path(__file__).parents[1] / "golden" / "trec"

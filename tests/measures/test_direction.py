@@ -34,8 +34,8 @@ from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure, _foreign_measure
 from rageval.measures.parsing import parse_measure
 from rageval.pages._parts import asset
-from rageval.pages.gathering import _most_telling
 from rageval.pages.page import _MOST_PAIRS, read_report
+from rageval.pages.report import _most_telling
 from rageval.scoring.scores import Score, Scores
 
 SYSTEMS = ("bad", "good", "middle")  # the first one given is the worst

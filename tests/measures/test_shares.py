@@ -24,7 +24,7 @@ from rageval.comparison.intervals import bootstrap, slices
 from rageval.measures import run_measures
 from rageval.measures.ranking import Blend, pooled
 from rageval.pages.earlier import earlier_report
-from rageval.pages.gathering import Beside
+from rageval.pages.report import Beside
 from rageval.scoring.answers import measures_of_answers
 from rageval.scoring.rules import Rules
 from strategies import case

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
@@ -108,6 +109,11 @@ def test_labels_are_listed_best_first_whatever_their_names(plan: LabelPlan, tmp_
     names = [label for label, _ in _to_label(plan, "a")["labels"]]
     assert names == ["perfect", "acceptable", "missing", "incorrect"]
     assert "missing: gives no answer" in _to_label(plan, "a")["instructions"].splitlines()[4]
+
+
+def test_instructions_that_were_broken_for_their_length_are_shown_in_one_line(plan: LabelPlan) -> None:
+    broken = msgspec.structs.replace(plan, instructions="It is so" + " so" * 30 + "\nlong.\nright: yes.")
+    assert _to_label(broken, "a")["instructions"].endswith("so long.\nright: yes.")
 
 
 @pytest.mark.slow

@@ -21,8 +21,8 @@ from rageval.cli import main
 from rageval.comparison import Settings
 from rageval.pages._parts import CLOSING, OPENING, as_block, packed, pairs_packed, pairs_unpacked, unpacked
 from rageval.pages.evidence import fitting
-from rageval.pages.gathering import Beside, _most_telling, finished, measured
 from rageval.pages.page import page, read_report
+from rageval.pages.report import Beside, _most_telling, finished, measured
 from test_readme import ROOT, blocks
 
 DATA = ROOT / "examples/data"

@@ -13,7 +13,7 @@ from rageval.comparison import Settings
 from rageval.files.kinds import told
 from rageval.pages._parts import CLOSING, OPENING
 from rageval.pages.earlier import earlier_report
-from rageval.pages.gathering import Beside
+from rageval.pages.report import Beside
 from test_readme import ROOT
 from test_report import CRAG, MEASURES, RUNS, judgement, lines, rageval_, reported
 

@@ -14,8 +14,7 @@ from click.testing import CliRunner
 import rageval
 from rageval.cli import main
 from rageval.errors import RagevalError
-from rageval.pages._sentence import first_sentence
-from rageval.pages.page import read_report
+from rageval.pages.page import first_sentence, read_report
 from report_pages import Open, answered, browser_, opened_, pages_, stored, texts, until  # noqa: F401
 from test_report import CRAG, RUNS, judgement, lines, rageval_, reported
 

@@ -20,7 +20,7 @@ import pytest
 from rageval.errors import InputError, UsageError
 from rageval.files.writing import file_names
 from rageval.pages.page import _tables
-from rageval.table import csv_cell, tab_line
+from rageval.table import NUMBER, PRINTERS, Column, Table, csv_cell
 from rageval.track import EntryLimits, TrackPlan, leaderboard_of, organise
 from rageval.track import submissions as apart
 from test_bad_input import assert_refused, command
@@ -467,10 +467,16 @@ def test_a_file_that_changes_after_validation_is_not_published(plan: TrackPlan) 
 
 
 def test_cells_are_texts_and_numbers_are_numbers() -> None:
+    def tabbed(*texts: str) -> str:
+        columns = [*map(Column, texts), Column("value", NUMBER, places=1)]
+        head, row = PRINTERS["tsv"].table(Table(columns, [(*texts, -0.5)]))
+        assert head == row.replace("-0.5", "value")
+        return row
+
     for begin in ("=", "+", "-", "@", "\t", "\r", " =", "'=", "＝"):
-        assert tab_line([f"{begin}1+1"], ["-0.5"]).startswith("'")
+        assert tabbed(f"{begin}1+1").startswith("'")
         assert csv_cell(f"{begin}1+1").lstrip('"').startswith("'")
-    assert tab_line(["a\tb\nc", '"x'], ["-0.5"]).split("\t") == ["a\\x09b\\x0ac", '"""x"', "-0.5"]
+    assert tabbed("a\tb\nc", '"x').split("\t") == ["a\\x09b\\x0ac", '"""x"', "-0.5"]
 
 
 def test_there_are_letters_for_any_number_of_systems() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval import compare, evaluate
-from rageval.building.adaptive import next_batch
+from rageval.building.next_batch import next_batch
 from rageval.cli import main
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.evaluation import Evaluator

@@ -8,7 +8,7 @@ import math
 import os
 import platform
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,9 +21,7 @@ import numpy as np
 from rageval.comparison import Comparison, Settings, cite, compare
 from rageval.comparison.comparing import cell_of, compared, why_not
 from rageval.comparison.intervals import slices
-from rageval.comparison.passport import Judged
 from rageval.comparison.positions import positions_of, said_of
-from rageval.comparison.results import Cell
 from rageval.errors import UsageError
 from rageval.files.answers import read_answers
 from rageval.files.judgements import JudgementTable
@@ -31,10 +29,8 @@ from rageval.files.nuggets import read_nuggets
 from rageval.files.objects import records_of_frame
 from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.questions import read_questions
-from rageval.judges.votes import Place
 from rageval.measures.base import LOWER, Measure
 from rageval.pages._parts import FORMAT, packed, pairs_packed, plain
-from rageval.pages._sentence import ranked
 from rageval.pages.evidence import (
     DEPTH,
     MOST_PAIRS,
@@ -55,13 +51,13 @@ from rageval.pages.evidence import (
     traces,
     without_fence,
 )
+from rageval.pages.page import ranked
 from rageval.records import Question
 from rageval.scoring.answers import Answers, read_judgements
 from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import Draw, gold_of_documents
-from rageval.scoring.qrels import Qrels
 from rageval.scoring.rules import Rules
-from rageval.scoring.scores import Score, Scores
+from rageval.scoring.scores import Scores
 from rageval.scoring.sources import named_sources, whole_qrels
 from rageval.scoring.subject import Scored, Subject
 from rageval.text import visible
@@ -122,14 +118,37 @@ def _with_documents(report: Report, results: Sequence[Scores], extra: Beside, ru
     """Return the report with what runs found, and what was judged of it."""
     qrels, orders = runs.evaluator.qrels, runs.evaluator.orders
     queries = _most_telling(results, _DETAILS if extra.details is None else extra.details)
-    depth = _depth(results)
+    # As deep as the measures look, but no deeper than a page can show.
+    measures = [score.measure for scores in results for score in scores.scores]
+    cutoffs = [measure.k for measure in measures if isinstance(measure, Measure) and measure.k]
+    depth = min(max(cutoffs, default=DEPTH), DEPTH)
     # The order of the first measure: a page shows one.
     ranked = {scores.run: rankings(runs.sources[scores.run], queries, orders[0], depth) for scores in results}
     # Reasons are long: only those that are shown are kept.
-    notes = read_notes(extra.evidence, lambda key: key[0] in set(queries))
+    wanted = set(queries)
+    notes = read_notes(extra.evidence, lambda key: key[0] in wanted)
     matrices = of_documents(queries, qrels, ranked, _bank(extra), notes)
-    report["judging"] = judging(_beside_people(qrels, extra), notes)
-    report["topics"] = [_topics(scores) for scores in results if scores.notes is not None]
+    pairs = []
+    if extra.gold:  # the judge of documents beside people who judged the same
+        people = gold_of_documents(extra.gold, Draw()).documents
+        said = {who: of_qrels(whole_qrels(each)) for who, each in people.items()}
+        places = {place for each in said.values() for place in each}
+        judge = "+".join(qrels.judges) or visible(qrels.name)
+        pairs = beside({judge: of_qrels(whole_qrels(qrels), places)}, said)
+    report["judging"] = judging(pairs, notes)
+    report["topics"] = [
+        {
+            "run": scores.run,
+            "in_run": scores.notes.queries_in_run,
+            "lacking": scores.notes.queries_missing,
+            "not_judged": scores.notes.queries_only_in_run,
+            "without_relevant": scores.notes.queries_without_relevant,
+            "tied": {str(cutoff): count for cutoff, count in sorted(scores.notes.tied_at.items())},
+            "rank_conflicts": scores.notes.rank_conflicts,
+        }
+        for scores in results
+        if scores.notes is not None
+    ]
     whole = finished(report, results, extra)
     return {**whole, "matrices": _kept(matrices, whole, extra)}
 
@@ -153,7 +172,15 @@ def _with_answers(
     wanted, places = set(queries), listed(pairs)
     sources = [*files, *extra.gold, *extra.evidence]
     notes = read_notes(sources, lambda key: key[0] in wanted or key in places, set(traced))
-    report["judging"] = judging(pairs, notes, dict(_answers(extra, places)))
+    # The texts of answers that judges and people disagree on.
+    disputed = {place[:2] for place in places}
+    shown: dict[tuple[str, str], str] = {}
+    for source in extra.answers:
+        for answer in read_answers(source):
+            if (answer.query_id, answer.run_id) in disputed:
+                text = " ".join(sentence.text for sentence in answer.sentences)
+                shown[answer.query_id, answer.run_id] = shortened(text)
+    report["judging"] = judging(pairs, notes, shown)
     report["spending"] = list(spending(table, notes))
     found = [judge.as_dict() for judge in positions_of(table)]
     said = []
@@ -236,27 +263,6 @@ def _as_files(given: Any, place: Path) -> list[Source]:
     return files
 
 
-def _beside_people(qrels: Qrels, extra: Beside) -> list[tuple[str, Judged, str, Judged]]:
-    """Return the judge of documents with people who judged the same."""
-    if not extra.gold:
-        return []
-    people = gold_of_documents(extra.gold, Draw()).documents
-    said = {who: of_qrels(whole_qrels(each)) for who, each in people.items()}
-    places = {place for each in said.values() for place in each}
-    judge = "+".join(qrels.judges) or visible(qrels.name)
-    return beside({judge: of_qrels(whole_qrels(qrels), places)}, said)
-
-
-def _answers(extra: Beside, places: Collection[Place]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the texts of the answers that judges and people disagree on."""
-    wanted = {place[:2] for place in places}
-    for source in extra.answers:
-        for answer in read_answers(source):
-            if (answer.query_id, answer.run_id) in wanted:
-                text = " ".join(sentence.text for sentence in answer.sentences)
-                yield (answer.query_id, answer.run_id), shortened(text)
-
-
 def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside) -> Report:
     """With a title, the texts of the questions, slices."""
     whole: Report = {"format": FORMAT, "title": extra.title, "comparison": None, "remarks": [], **report}
@@ -270,7 +276,29 @@ def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside
         known = {query: shortened(texts[query], _ASKED) for query in ids if texts.get(query)}
         whole["queries"] = {**whole["queries"], "texts": known}
     if extra.groups:
-        whole["slices"] = [*whole.get("slices", []), *_sliced(results, extra.groups, extra.settings)]
+        sliced = [
+            {
+                "run": scores.run,
+                "measure": str(score.measure),
+                "field": found.field,
+                "name": found.name,
+                "value": plain(found.value),
+                "low": plain(found.low),
+                "high": plain(found.high),
+                "queries": found.queries,
+                "undefined": found.undefined,
+                "small": found.is_small,
+                "basis": found.basis,
+                "corrected_from": found.corrected_from,
+                "why": found.why,
+                **({} if found.judged is None else {"judged": plain(found.judged), "labels": found.labels}),
+            }
+            for scores in results
+            for score in scores.scores
+            for field, of_query in extra.groups.items()
+            for found in slices(score, field, of_query, extra.settings)
+        ]
+        whole["slices"] = [*whole.get("slices", []), *sliced]
     return whole
 
 
@@ -295,34 +323,19 @@ def _bank(extra: Beside) -> dict[tuple[str, str], Any]:
     return {(n.query_id, n.nugget_id): n for n in read_nuggets(extra.nuggets, remarks=[])}
 
 
-def _depth(results: Sequence[Scores]) -> int:
-    """As deep as the measures look, but no deeper than a page can show."""
-    measures = [score.measure for scores in results for score in scores.scores]
-    cutoffs = [measure.k for measure in measures if isinstance(measure, Measure) and measure.k]
-    return min(max(cutoffs, default=DEPTH), DEPTH)
-
-
-def _topics(scores: Scores) -> dict[str, Any]:
-    notes = scores.notes
-    if notes is None:
-        return {"run": scores.run}
-    return {
-        "run": scores.run,
-        "in_run": notes.queries_in_run,
-        "lacking": notes.queries_missing,
-        "not_judged": notes.queries_only_in_run,
-        "without_relevant": notes.queries_without_relevant,
-        "tied": {str(cutoff): count for cutoff, count in sorted(notes.tied_at.items())},
-        "rank_conflicts": notes.rank_conflicts,
-    }
-
-
 _Record = dict[str, Any]
 
 
 def measured(results: Sequence[Scores], settings: Settings, subject: Subject | None = None) -> _Record:
     """Return runs, measures, cells, the comparison and the columns of values."""
-    known = _comparable(results)
+    # Runs are compared by measures that are averaged over queries, and scored for each: earlier files may
+    # hold other measures for other runs.
+    names = [{str(score.measure) for score in scores.scores if not why_not(score)} for scores in results]
+    shared = set.intersection(*names) if names else set()
+    known = [
+        replace(scores, scores=tuple(score for score in scores.scores if str(score.measure) in shared))
+        for scores in (results if shared else ())
+    ]
     found = None
     if len(known) > 1:
         found = (
@@ -382,19 +395,6 @@ def _columns(results: Sequence[Scores]) -> _Record:
     return {"ids": list(ids), "values": values}
 
 
-def _comparable(results: Sequence[Scores]) -> list[Scores]:
-    """Return the runs with the measures that can be compared: scored for each, and averaged over queries."""
-    names = [{str(score.measure) for score in scores.scores if not why_not(score)} for scores in results]
-    # Earlier files may hold other measures for other runs.
-    shared = set.intersection(*names) if names else set()
-    if not shared:
-        return []
-    return [
-        replace(scores, scores=tuple(score for score in scores.scores if str(score.measure) in shared))
-        for scores in results
-    ]
-
-
 def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | None) -> Iterator[_Record]:
     compared = {(cell.run, cell.measure): cell for cell in found.cells} if found else {}
     worse = beaten(found.as_dict()["pairs"]) if found else {}
@@ -403,6 +403,19 @@ def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | No
             key = scores.run, str(score.measure)
             # What is not compared, such as a pooled share, still has its mean and interval.
             cell = compared.get(key) or cell_of(scores.run, score, settings)
+            # What is known of some cells only: of a corrected mean, and of judged answers.
+            also: _Record = {}
+            if cell.judged is not None:
+                gain = plain(cell.gain or 0.0)
+                also = {"judged": plain(cell.judged), "labels": cell.labels, "gain": gain}
+                if cell.why:
+                    also["why"] = cell.why
+            if score.bounds:
+                also["bounds"] = [plain(bound) for bound in score.bounds]
+            if score.lost:
+                also["lost"] = dict(score.lost)
+            if score.judges:
+                also["judges"] = {judge: plain(value) for judge, value in score.judges.items()}
             yield {
                 "run": scores.run,
                 "measure": str(score.measure),
@@ -417,60 +430,11 @@ def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | No
                 "signature": score.signature,
                 "basis": cell.basis,
                 "corrected_from": cell.corrected_from,
-                **_said_of_labels(cell),
-                **_said_of(score),
+                **also,
             }
 
 
-def _said_of_labels(cell: Cell) -> _Record:
-    """Return what a corrected mean has beside it."""
-    if cell.judged is None:
-        return {}
-    known: _Record = {"judged": plain(cell.judged), "labels": cell.labels, "gain": plain(cell.gain or 0.0)}
-    return known | ({"why": cell.why} if cell.why else {})
-
-
-def _said_of(score: Score) -> _Record:
-    """Return what is known of some scores only."""
-    record: _Record = {}
-    if score.bounds:
-        record["bounds"] = [plain(bound) for bound in score.bounds]
-    if score.lost:
-        record["lost"] = dict(score.lost)
-    if score.judges:
-        record["judges"] = {judge: plain(value) for judge, value in score.judges.items()}
-    return record
-
-
 _Groups = Mapping[str, Mapping[str, str]]  # field -> query -> value
-
-
-def _sliced(
-    results: Sequence[Scores], groups: _Groups, settings: Settings | None = None
-) -> list[dict[str, Any]]:
-    """Return a record a run, measure and slice."""
-    return [
-        {
-            "run": scores.run,
-            "measure": str(score.measure),
-            "field": found.field,
-            "name": found.name,
-            "value": plain(found.value),
-            "low": plain(found.low),
-            "high": plain(found.high),
-            "queries": found.queries,
-            "undefined": found.undefined,
-            "small": found.is_small,
-            "basis": found.basis,
-            "corrected_from": found.corrected_from,
-            "why": found.why,
-            **({} if found.judged is None else {"judged": plain(found.judged), "labels": found.labels}),
-        }
-        for scores in results
-        for score in scores.scores
-        for field, of_query in groups.items()
-        for found in slices(score, field, of_query, settings)
-    ]
 
 
 def _most_telling(results: Sequence[Scores], number: int) -> list[str]:
@@ -511,6 +475,15 @@ def provenance(command: Sequence[str], inputs: Iterable[_Input]) -> dict[str, An
     # Reproducible builds set the time.
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)
+    records = []
+    for role, source in inputs:
+        record: dict[str, Any] = {"role": role, "name": name_of(source), "bytes": None, "sha256": None}
+        # Of what was read from a pipe nothing can be said any more.
+        if can_read_again(source) and isinstance(source, str | os.PathLike):
+            with open(source, "rb") as stream:
+                record["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
+                record["bytes"] = stream.tell()
+        records.append(record)
     return {
         "made": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "command": shlex.join(command),
@@ -519,15 +492,5 @@ def provenance(command: Sequence[str], inputs: Iterable[_Input]) -> dict[str, An
             "Python": platform.python_version(),
             "numpy": np.__version__,
         },
-        "inputs": [_input(role, source) for role, source in inputs],
+        "inputs": records,
     }
-
-
-def _input(role: str, source: Source) -> dict[str, Any]:
-    record: dict[str, Any] = {"role": role, "name": name_of(source), "bytes": None, "sha256": None}
-    if can_read_again(source) and isinstance(source, str | os.PathLike):
-        with open(source, "rb") as stream:
-            # Of what was read from a pipe nothing can be said any more.
-            record["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
-            record["bytes"] = stream.tell()
-    return record
