@@ -6,8 +6,8 @@ from making.marks import table
 from rageval.conformance.peers import PEERS, TOPICS, peer_named, reasons_of
 from rageval.measures import Measure, _nuggets
 from rageval.scoring import _compat
-from rageval.scoring.ordering import Order
 from rageval.scoring.rules import COMPAT_OF_ANSWERS
+from rageval.scoring.runs import Order
 
 TIES = {
     "trec": "equal scores by document id descending",

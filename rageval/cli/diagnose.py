@@ -104,7 +104,7 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
 def _read(run: str, qrels: str | None, options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
     """Return the run and the judgements, or what the spans come to."""
     from rageval.cli._inputs import judgements, run_sources, sorted_out
-    from rageval.scoring.ordering import EVERYTHING
+    from rageval.scoring.runs import EVERYTHING
 
     _refuse_unused(qrels, options)
     if qrels is None:

@@ -15,7 +15,7 @@ from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measure
 from rageval.parallel._engines import Engine, OnExecutor, paired
 from rageval.scoring.joining import Joined, Joining, Piece
-from rageval.scoring.ordering import Scattered, whole_queries
+from rageval.scoring.runs import Scattered, whole_queries
 from rageval.scoring.scores import Scores
 from rageval.scoring.sources import RunSource, compiled_piece, portable, rows_of, run_source
 

@@ -25,9 +25,8 @@ from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure
 from rageval.names import suggestion
 from rageval.records import Qrel
-from rageval.scoring.ordering import EVERYTHING, Order, View
 from rageval.scoring.qrels import Qrels
-from rageval.scoring.runs import Run
+from rageval.scoring.runs import EVERYTHING, Order, Run, View
 
 AnyMeasure = Measure | ForeignMeasure
 

@@ -20,7 +20,8 @@ from rageval.files.opening import Source, limits_of, name_of
 from rageval.files.trec import RUN, Reading, Text
 from rageval.kernel import kernel
 from rageval.measures.ranking import Ranking, Topic
-from rageval.scoring.ordering import (
+from rageval.scoring.qrels import NOT_JUDGED, Qrels, _fed, _owned
+from rageval.scoring.runs import (
     EVERYTHING,
     Documents,
     Order,
@@ -28,7 +29,6 @@ from rageval.scoring.ordering import (
     View,
     _contradicts,
 )
-from rageval.scoring.qrels import NOT_JUDGED, Qrels, _fed, _owned
 
 _NOT_ASKED = -1
 

@@ -28,7 +28,7 @@ from rageval.files.opening import DEFAULT, LARGEST_GRADE, Source
 from rageval.files.trec import LineForm, QrelsRows, Reading, Text
 from rageval.kernel import kernel
 from rageval.measures.ranking import Judgements, Topic, novelties
-from rageval.scoring.ordering import EVERYTHING, Scattered, _begins, _listed
+from rageval.scoring.runs import EVERYTHING, Scattered, _begins, _listed, _text
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -714,10 +714,6 @@ def _named(blob: bytes | memoryview, ends: Sequence[int], first: int, last: int)
     """Return the ids from one number to another."""
     places = list(ends[first : last + 1])
     return [bytes(blob[begin:end]) for begin, end in pairwise(places)]
-
-
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogatepass")
 
 
 class _Found(NamedTuple):

@@ -10,7 +10,7 @@ from rageval.errors import UsageError
 from rageval.measures.parsing import AnyMeasure
 from rageval.options import OnMissing, Ties, ZeroRel, refuse_other_words
 from rageval.scoring import _compat
-from rageval.scoring.ordering import View
+from rageval.scoring.runs import View
 from rageval.version import __version__
 
 RUNS, ANSWERS = "runs", "answers"  # what is scored

@@ -47,9 +47,8 @@ from rageval.files.trec import (
 )
 from rageval.kernel import kernel
 from rageval.scoring.joining import Joined, Joining, Piece
-from rageval.scoring.ordering import EVERYTHING, Documents, Scattered, whole_queries
 from rageval.scoring.qrels import NOT_JUDGED, SEED, Columns, Fractional, Qrels, _fed, _regrouped
-from rageval.scoring.runs import Run
+from rageval.scoring.runs import EVERYTHING, Documents, Run, Scattered, whole_queries
 from rageval.text import written_out
 
 _Result = TypeVar("_Result")

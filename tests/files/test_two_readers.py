@@ -25,7 +25,7 @@ from rageval.files.trec import QRELS, RUN, LineForm, Reading, Text, _read_lines,
 from rageval.kernel import kernel
 from rageval.scoring import joining, qrels, sources
 from rageval.scoring.joining import Joining
-from rageval.scoring.ordering import EVERYTHING, View
+from rageval.scoring.runs import EVERYTHING, View
 
 pytestmark = pytest.mark.scoring
 BOTH = (sources, joining, qrels)

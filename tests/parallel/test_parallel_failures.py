@@ -18,8 +18,8 @@ from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
 from rageval.parallel import Forked, OnExecutor, scored
 from rageval.parallel._divided import piece_of
 from rageval.scoring.joining import Joining
-from rageval.scoring.ordering import Scattered, View
 from rageval.scoring.remarks import of_run
+from rageval.scoring.runs import Scattered, View
 from test_parallel import MEASURES, QRELS, Here, divided, lines, numbers
 
 
