@@ -25,13 +25,21 @@ from rageval.measures.ties import TiedRanking
 from rageval.names import near_misses, unlike
 from rageval.plugins import above
 from rageval.scoring import _compat
-from rageval.scoring.joining import Joined, Joining, Notes
 from rageval.scoring.qrels import Fingerprint, Qrels
 from rageval.scoring.remarks import POSITIVES_ONLY, of_rules, of_run
 from rageval.scoring.rules import EXPECTED, NAMES, RUNS, USUAL, Rules, rules_of
 from rageval.scoring.runs import EVERYTHING, Documents, Order, Run, View
 from rageval.scoring.scores import ADAPTIVELY, Score, Scores, require_groups
-from rageval.scoring.sources import RunSource, as_qrels, portable, run_source, whole_qrels
+from rageval.scoring.sources import (
+    Joined,
+    Joining,
+    Notes,
+    RunSource,
+    as_qrels,
+    portable,
+    run_source,
+    whole_qrels,
+)
 from rageval.scoring.subject import Held, Labels, Scored, digest, short_digest
 from rageval.text import visible
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from rageval.measures.parsing import AnyMeasure
     from rageval.scoring.gold import People
-    from rageval.scoring.joining import Notes
     from rageval.scoring.qrels import Fingerprint
+    from rageval.scoring.sources import Notes
 
 _Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
 ANSWERS = "answers"  # marks in `judged_by` how many answers there are, where not as many to each query

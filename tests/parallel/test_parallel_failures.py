@@ -17,9 +17,9 @@ import rageval
 from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
 from rageval.parallel import Forked, OnExecutor, scored
 from rageval.parallel._divided import piece_of
-from rageval.scoring.joining import Joining
 from rageval.scoring.remarks import of_run
 from rageval.scoring.runs import Scattered, View
+from rageval.scoring.sources import Joining
 from test_parallel import MEASURES, QRELS, Here, divided, lines, numbers
 
 
