@@ -24,10 +24,20 @@ from rageval.measures.ranking import Ranking, Topic
 from rageval.measures.ties import TiedRanking
 from rageval.names import near_misses, unlike
 from rageval.plugins import above
-from rageval.scoring import _compat
-from rageval.scoring.qrels import Fingerprint, Qrels
+from rageval.scoring.qrels import Fingerprint, Qrels, at_grade, collapsed
 from rageval.scoring.remarks import POSITIVES_ONLY, of_rules, of_run
-from rageval.scoring.rules import EXPECTED, NAMES, RUNS, USUAL, Rules, rules_of
+from rageval.scoring.rules import (
+    EXPECTED,
+    FLOORS,
+    JUDGED,
+    NAMES,
+    RUNS,
+    USUAL,
+    Rules,
+    as_in,
+    order_of,
+    rules_of,
+)
 from rageval.scoring.runs import EVERYTHING, Documents, Order, Run, View
 from rageval.scoring.scores import ADAPTIVELY, Score, Scores, require_groups
 from rageval.scoring.sources import (
@@ -37,6 +47,7 @@ from rageval.scoring.sources import (
     RunSource,
     as_qrels,
     portable,
+    ranking_of,
     run_source,
     whole_qrels,
 )
@@ -319,15 +330,15 @@ class Evaluator:
         order = Order() if self.rules.ties == EXPECTED else Order(self.rules.ties)
         # Each provider of ir_measures has an order of its own, which is the usual one of its measures.
         if isinstance(measure, ForeignMeasure) and self.rules.ties == USUAL.ties:
-            order = _compat.order_of(measure)
+            order = order_of(measure)
         # Without another tool's rules every judgement counts, however low its grade.
         floor = EVERYTHING
         if self.rules.compat:
-            measure, order = _compat.as_in(self.rules.compat, measure, self.measures)
-            floor = _compat.FLOORS.get(self.rules.compat, EVERYTHING)
+            measure, order = as_in(self.rules.compat, measure, self.measures)
+            floor = FLOORS.get(self.rules.compat, EVERYTHING)
         # ir_measures writes it into the name of a measure: `nDCG(judged_only=True)`.
         judged_only = self.rules.judged_only or (isinstance(measure, ForeignMeasure) and measure.judged_only)
-        floor = _compat.JUDGED if judged_only else floor
+        floor = JUDGED if judged_only else floor
         return measure, View(order, self.rules.depth, judged_only, floor)
 
     def _floor(self) -> int:
@@ -423,7 +434,7 @@ class Evaluator:
         if isinstance(measure, ForeignMeasure):
             values = self._foreign_values(measure, source, view)
         elif self.qrels.spans is not None and measure.of_spans:
-            seen = _compat.ranking_of(source.run(), self.qrels, view)
+            seen = ranking_of(source.run(), self.qrels, view)
             values = measure.values(self.qrels.spans.coverings(seen))
         else:
             values = measure.values(rankings)
@@ -476,7 +487,7 @@ class Evaluator:
         if self.qrels.spans is None:
             return None
 
-        seen = _compat.ranking_of(source.run(), self.qrels, view)
+        seen = ranking_of(source.run(), self.qrels, view)
         chunks = self.qrels.spans.undecided
         return {
             query: (
@@ -513,12 +524,12 @@ class Evaluator:
         # Some providers are programs that end at what they cannot hold; that is refused here.
         measure.refuse(self.qrels.highest, self.qrels.fractional)
         if measure.wants_nuggets:
-            qrels = self._keep(("records", rel), lambda: _compat.nuggets(self.qrels, rel))
+            qrels = self._keep(("records", rel), lambda: at_grade(self.qrels, rel))
         else:
-            qrels = self._keep(("documents", rel), lambda: _compat.collapsed(self.qrels, rel))
+            qrels = self._keep(("documents", rel), lambda: collapsed(self.qrels, rel))
         # The run's own scores, unless another order than the provider's is asked for.
-        scored = view.order == _compat.order_of(measure)
-        ranking = _compat.ranking_of(source.run(), self.qrels, view, scored)
+        scored = view.order == order_of(measure)
+        ranking = ranking_of(source.run(), self.qrels, view, scored)
         values = measure.compute(qrels, ranking, self.qrels.query_ids)
         relevant = self._has_relevant(measure)  # pyndeval divides 0 by 0
         return [

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, compress, pairwise, repeat
+from math import floor as floor_of
 from operator import sub
 from os import urandom
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -457,6 +458,31 @@ class Qrels:
                 return False
         kernel.qrels_end(handle)
         return handle
+
+
+def collapsed(
+    qrels: Qrels, rel: int | None = None, floor: int = EVERYTHING
+) -> dict[str, dict[str, int | float]]:
+    """Return {query: {document: grade}}, the grade being the highest over the query's nuggets.
+
+    This is how ir_measures takes judgements of documents. With `rel`, 1 for a grade that reaches it and 0 for
+    others; a grade below 0 that does not reach it stays as it is, as each provider has its own rule for
+    those. What is below `floor` is not judged.
+    """
+
+    def shown(grade: int | float) -> int | float:
+        return grade if rel is None else 1 if grade >= rel else floor_of(min(grade, 0))
+
+    return {
+        query: {doc: shown(grade) for doc, grade in zip(docs, grades, strict=True) if grade >= floor}
+        for query, docs, grades in qrels.documents()
+    }
+
+
+def at_grade(qrels: Qrels, rel: int | None = None) -> list[Qrel]:
+    """Return every judgement as a record; with `rel`, graded 1 if it reaches it, else 0."""
+    records = list(qrels)
+    return records if rel is None else [row._replace(relevance=int(row.relevance >= rel)) for row in records]
 
 
 class Fingerprint:

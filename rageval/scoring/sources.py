@@ -57,7 +57,17 @@ from rageval.files.trec import (
 )
 from rageval.kernel import kernel
 from rageval.measures.ranking import Ranking, Topic
-from rageval.scoring.qrels import NOT_JUDGED, SEED, Columns, Fractional, Qrels, _fed, _owned, _regrouped
+from rageval.scoring.qrels import (
+    NOT_JUDGED,
+    SEED,
+    Columns,
+    Fractional,
+    Qrels,
+    _fed,
+    _owned,
+    _regrouped,
+    collapsed,
+)
 from rageval.scoring.runs import (
     EVERYTHING,
     Documents,
@@ -580,6 +590,29 @@ def portable(qrels: Qrels) -> Qrels:
     plain.adaptive, plain.unread = qrels.adaptive, qrels.unread
     plain.spans, plain.weights = qrels.spans, qrels.weights
     return plain
+
+
+def ranking_of(run: Run, qrels: Qrels, view: View, scored: bool = False) -> dict[str, dict[str, float]]:
+    """Return {query: {document: score}} of the judged queries, best first, as ir_measures takes a run.
+
+    The scores are the run's own if they are asked for (`scored`), else whole numbers down to 1: then no tool
+    can order the documents otherwise.
+    """
+    ranking: dict[str, dict[str, float]] = {query: {} for query in qrels.query_ids}
+    judged = collapsed(qrels, floor=view.floor) if view.judged_only else None
+    for found in run.queries:
+        query = found.query.decode("utf-8", "surrogatepass")
+        if query not in ranking:
+            continue
+        rows = found.ranked(view.order).rows
+        docs = [(found.docs[row].decode("utf-8", "surrogatepass"), found.scores[row]) for row in rows]
+        if judged is not None:
+            docs = [(doc, score) for doc, score in docs if doc in judged[query]]
+        docs = docs[: view.depth]
+        ranking[query] = {
+            doc: score if scored else float(len(docs) - at) for at, (doc, score) in enumerate(docs)
+        }
+    return ranking
 
 
 def run_source(run: Any) -> RunSource:
