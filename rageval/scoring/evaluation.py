@@ -25,7 +25,6 @@ from rageval.measures.ties import TiedRanking
 from rageval.names import near_misses, unlike
 from rageval.plugins import above
 from rageval.scoring.qrels import Fingerprint, Qrels, at_grade, collapsed
-from rageval.scoring.remarks import POSITIVES_ONLY, of_rules, of_run
 from rageval.scoring.rules import (
     EXPECTED,
     FLOORS,
@@ -39,7 +38,7 @@ from rageval.scoring.rules import (
     rules_of,
 )
 from rageval.scoring.runs import EVERYTHING, Documents, Order, Run, View
-from rageval.scoring.scores import ADAPTIVELY, Score, Scores, require_groups
+from rageval.scoring.scores import ADAPTIVELY, Score, Scores, require_groups, undefined
 from rageval.scoring.sources import (
     Joined,
     Joining,
@@ -62,6 +61,10 @@ if TYPE_CHECKING:
     from rageval.typing import ChosenLike, Executor, MeasuresLike, QrelsLike, RunLike, RunOptions, RunsLike
 
 _LOOKED_AT = 50_000  # documents, in search of why none is judged
+_ORDERS = "over all orders of equal scores"
+_FEW_QUERIES = 0.05  # of the queries have nothing that is judged: fewer are not worth a word
+_MANY_HOLES = 0.2  # of the top documents unjudged
+POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, holes say nothing
 
 
 class Evaluator:
@@ -603,14 +606,14 @@ class Runs:
     def score(self, each: Callable[..., Iterable[Scores]] = map) -> Scored:
         """Score every run; `each` takes what scores one, and all runs, as `map` does."""
         remarks, results, refused = list(self.evaluator.remarks), [], []
-        of_all = tuple(of_rules(self.evaluator))
+        of_all = tuple(said_of_rules(self.evaluator))
         for source, scores in zip(self.runs, each(self.evaluator.evaluate, self.runs), strict=True):
             # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
             is_strange = not scores.judged and self.evaluator.qrels.spans is None
             if self.refuses and is_strange and scores.notes is not None:
                 refused.append(self.evaluator.why_nothing_judged(source, scores.notes))
                 continue
-            own = tuple(of_run(scores, self.evaluator))
+            own = tuple(said_of_run(scores, self.evaluator))
             results.append(replace(scores, remarks=own + of_all))
             remarks += [f"{visible(scores.run)}: {remark}" for remark in own]
         scored = Scored(results, [*remarks, *of_all], refused)
@@ -708,6 +711,109 @@ class Runs:
             # What failed counts where the measure sees it.
             failed = [q for q, docs in gold.failed.items() if q in ours and not seen(q).isdisjoint(docs)]
             yield Labels(by_labeller, failed)
+
+
+def said_of_run(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """Yield what should be known of one run's scores."""
+    yield from _of_joining(scores, evaluator)
+    for score in scores.scores:
+        if score.bounds:
+            low, high = score.bounds
+            what = "whatever the unjudged documents are" if evaluator.rules.bounds else _ORDERS
+            if evaluator.qrels.spans is not None and evaluator.rules.bounds:
+                what = "whatever the undecided chunks hold"
+            bounds = score.measure.bounds if isinstance(score.measure, Measure) else None
+            if evaluator.rules.bounds and bounds is not None and bounds.graded:
+                what += f", with no grade above {max(1, evaluator.qrels.highest):,}"
+            yield f"{score.measure}: from {low:.4f} to {high:.4f} {what}"
+        elif evaluator.rules.ties == EXPECTED:
+            yield f"{score.measure}: there are too many orders of equal scores to say between what it lies"
+
+
+def said_of_rules(evaluator: Evaluator) -> Iterator[str]:
+    """Yield what should be known of the scores of all runs."""
+    if evaluator.rules.compat == "ndeval":
+        yield (
+            "--compat ndeval goes by the rank column, as the C program does; what it meant before, equal"
+            " scores by document id ascending, is --compat pyndeval"
+        )
+    # How far the greedy ideal is from the best ranking, where that one was asked for.
+    for measure in evaluator.measures:
+        if isinstance(measure, Measure) and measure.parameters.get("ideal") == "exact":
+            queries, most = evaluator.gap_to_greedy(measure)
+            total = len(evaluator.qrels.query_ids)
+            yield (
+                f"{measure}: the greedy ideal is not the best ranking in {queries:,} of {total:,} queries"
+                + (f", by up to {most:.2%}" if queries else "")
+            )
+
+
+def _of_joining(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """Yield one sentence for each thing a careful reader would ask about."""
+    notes = scores.notes
+    if notes is None:
+        return
+    if notes.read_here:
+        yield f"could not be read {visible(notes.read_here)}; read by this process, in one piece, instead"
+    total = len(evaluator.qrels.query_ids)
+    if notes.queries_missing:
+        what = "score 0; --intersection leaves them out"
+        if evaluator.rules.leaves_out:
+            way = f", as {evaluator.rules.compat} does; -c counts them" if evaluator.rules.compat else ""
+            what = f"are left out{way}"
+        yield f"{notes.queries_missing:,} of {total:,} judged queries are not in the run ({what})"
+    if evaluator.rules.zero_rel == "skip" and notes.queries_without_relevant:
+        number = notes.queries_without_relevant
+        yield f"{number:,} of {total:,} judged queries have nothing that is relevant (are left out)"
+    elif notes.nothing_relevant and not (evaluator.qrels.spans and evaluator.qrels.spans.undecided):
+        yield "no judged query has anything that is relevant: no run can find anything"
+    yield from undefined(scores)
+    yield from _unjudged(scores, evaluator)
+    if notes.queries_only_in_run:
+        yield f"{notes.queries_only_in_run:,} queries of the run are not judged (ignored)"
+    tied = [f"{count:,} at rank {cutoff}" for cutoff, count in sorted(notes.tied_at.items()) if count]
+    if tied and evaluator.rules.compat is None:
+        ties = evaluator.rules.ties
+        yield f"queries with equal scores on both sides of a cut-off: {', '.join(tied)} (ties: {ties})"
+    if notes.rank_conflicts:
+        what = "ranks" if evaluator.rules.compat == "ndeval" else "scores"
+        yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries ({what} count)"
+    for score in scores.scores:
+        why = score.measure.about.above_1
+        above = sum(value > 1 + 1e-9 for value in score.numbers) if why else 0
+        if above:
+            yield f"{score.measure} is above 1 in {above:,} queries: {why}"
+    # Whoever names a lowest grade should hear which measures it says nothing to.
+    deaf = [str(score.measure) for score in scores.scores if score.measure.rel is None]
+    if evaluator.rules.rel is not None and deaf:
+        yield f"--rel {evaluator.rules.rel} changes nothing in {', '.join(deaf)}, which have no lowest grade"
+    of_nuggets = any(score.measure.wants_nuggets for score in scores.scores)
+    is_told = evaluator.qrels.spans is not None or evaluator.rules.nuggets_in_qrels is not None
+    if of_nuggets and not evaluator.qrels.has_nuggets and not is_told:
+        yield "the judgements have one nugget a query everywhere; are these plain qrels?"
+
+
+def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """How many queries, and what share of the top documents, nobody judged."""
+    notes, rules = scores.notes, evaluator.rules
+    if notes is None or not scores.judged or evaluator.qrels.spans is not None:
+        return
+    without = [query for query, number in scores.judged_by_query.items() if not number]
+    total = len(scores.judged_by_query)
+    # A few queries without judgements are usual in pooled collections.
+    if len(without) >= _FEW_QUERIES * total and without:
+        first = ", ".join(map(visible, without[:3])) + (", …" if len(without) > 3 else "")
+        yield f"no document is judged in {len(without):,} of {total:,} queries: {first}"
+    holes = notes.shown - notes.shown_judged
+    rel = rules.rel if rules.rel is not None else 1
+    # Where only relevant documents were kept, everything else is unjudged by design.
+    are_meant = rules.judged_only or evaluator.qrels.share_below(rel) < POSITIVES_ONLY
+    if not are_meant and holes and holes >= _MANY_HOLES * notes.shown:
+        cutoffs = [measure.k for measure in evaluator.measures if measure.k]
+        # What is looked at is not deeper than --depth.
+        top = min(max(cutoffs), rules.depth or max(cutoffs))
+        way = "" if rules.bounds else "; --bounds says between what values a measure lies"
+        yield f"{holes / notes.shown:.0%} of the top {top:,} is unjudged, and counts as not relevant{way}"
 
 
 def _judged_documents(qrels: Qrels) -> dict[str, frozenset[str]]:

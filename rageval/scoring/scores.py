@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rageval.scoring.sources import Notes
 
 _Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
-ANSWERS = "answers"  # marks in `judged_by` how many answers there are, where not as many to each query
+HOW_MANY = "answers"  # marks in `judged_by` how many answers there are, where not as many to each query
 ADAPTIVELY = "documents were chosen by what was judged before: nothing is tested, and bounds alone hold"
 
 
@@ -278,6 +278,31 @@ class Scores(Displayed, Mapping[Any, Score]):
         return "\n".join([head, *rows, *map(visible, self.remarks)])
 
     __repr__ = __str__
+
+
+def undefined(scores: Scores) -> Iterator[str]:
+    """Say on how many queries means rest that do not rest on all of them."""
+    names: dict[tuple[int, int], list[str]] = {}
+    for score in scores.scores:
+        if score.undefined:
+            names.setdefault((score.queries, score.undefined), []).append(str(score.measure))
+    for (queries, number), measures in names.items():
+        which, verb = ", ".join(measures), "rests" if len(measures) == 1 else "rest"
+        if queries:
+            yield f"{which} {verb} on {queries:,} of {queries + number:,} queries; on the others undefined"
+        else:
+            yield f"{which}: undefined on each of {number:,} queries"
+    # Groups that have no value, of a mean over groups.
+    for score in scores.scores:
+        if score.groups is None or not score.queries:
+            continue
+        found = score.numbers_by(score.groups)
+        means = {group: combined(score.measure, values) for group, values in found.items()}
+        empty = [visible(group) for group, value in means.items() if math.isnan(value)]
+        if empty:
+            of = f"{len(empty):,} of {len(found):,} groups have no value ({', '.join(empty[:3])}"
+            then = "there is no weighted mean" if score.weights else "the mean is over the others"
+            yield f"{score.measure}: {of}{', …' if len(empty) > 3 else ''}), so {then}"
 
 
 def require_groups(groups: Mapping[str, str], queries: Iterable[str], source: str) -> None:
