@@ -17,7 +17,7 @@ from rageval.judges.material import passages_in
 from rageval.judges.offline import holding_gold
 from rageval.measures.scales import CRAG
 from rageval.records import Nugget, Qrel, Question
-from rageval.scoring.assessing import required
+from rageval.scoring.assessments import required
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Order, Run
 

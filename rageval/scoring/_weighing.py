@@ -12,7 +12,7 @@ from rageval.files.nuggets import SCORED, read_nuggets
 from rageval.files.opening import limits_of, name_of
 from rageval.measures.scales import ATTESTED, CITED_RELEVANCE, LEXICAL, SIMILARITY, STANCE, SUPPORT
 from rageval.records import Nugget
-from rageval.scoring.assessing import _OnScale
+from rageval.scoring.assessments import _OnScale
 from rageval.text import visible
 
 Place = tuple[int, int]  # query and aspect, by number

@@ -27,7 +27,17 @@ from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Blend, Share, pooled
 from rageval.measures.scales import ALL, CRAG, OUTCOME, POSITION, PROXIES, SUPPORT, Scale
 from rageval.plugins import above
-from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge, on, passed_over
+from rageval.scoring.assessments import (
+    ABSENT,
+    JudgeOfRun,
+    NotThisJudge,
+    answers_in,
+    on,
+    passed_over,
+    unanswered,
+    with_labelled,
+    with_questions,
+)
 from rageval.scoring.rules import ANSWERS, COMPAT_OF_ANSWERS, Rules, rules_of
 from rageval.scoring.scores import (
     HOW_MANY,
@@ -40,7 +50,6 @@ from rageval.scoring.scores import (
     undefined,
 )
 from rageval.scoring.subject import Held, Labels, Scored, short_digest
-from rageval.scoring.universe import answered, answers_in, with_labelled, with_questions
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -196,7 +205,7 @@ class Answers:
 
     def beside(self, gold: Gold) -> Answers:
         """Return the answers with labels by people, whose queries count, too."""
-        table = with_labelled(self.table, gold.answers, gold.draw)
+        table = with_labelled(self.table, gold.answers, gold.draw.plan)
         found = Answers(self.measures, table, self.rules, self.known)
         found.gold = gold
         return found
@@ -214,7 +223,7 @@ class Answers:
         own = [each for each in remarks if each not in table.remarks]
         about = _by_system(results, own)
         results = [replace(scores, remarks=tuple(about[scores.run])) for scores in results]
-        scored = Scored(results, [*remarks, *answered(results, table, rules)])
+        scored = Scored(results, [*remarks, *_answered(results, table, rules)])
         if self.gold is None:
             return scored
         from rageval.scoring.gold import beside
@@ -459,7 +468,7 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rul
         # A run of a thousand queries may miss something in each; the first few show what it is.
         more = [f"… and {len(complaints) - _SHOWN:,} more"] if len(complaints) > _SHOWN else []
         ways = [_WAY_OF_QUESTIONS] if grades.expected else []
-        said = [*answered(results, grades, rules), *differences(grades)]
+        said = [*_answered(results, grades, rules), *differences(grades)]
         raise MissingJudgements("\n".join([*said, *complaints[:_SHOWN], *more, *ways, _WAYS_ON]))
     return results
 
@@ -713,6 +722,31 @@ def _said_of_table(results: Sequence[Scores], grades: JudgementTable) -> Iterato
         yield from (f"{visible(scores.run)}: {said}" for said in undefined(scores))
         for score in scores.scores:
             yield from (f"{visible(scores.run)}: {score.measure}: {said}" for said in _of_answer_score(score))
+
+
+def _answered(results: Sequence[Scores], table: JudgementTable, rules: Rules) -> Iterator[str]:
+    """Say how many of the queries that count each system answered, and what becomes of the others."""
+    total = len(table.queries.words)
+    for scores in results:
+        gone = unanswered(table, table.runs.find(scores.run))
+        if gone and (what := _of_others(scores, gone, rules)):
+            yield f"{visible(scores.run)}: answered {total - len(gone):,} of {total:,} queries; {what}"
+
+
+def _of_others(scores: Scores, gone: Sequence[str], rules: Rules) -> str:
+    """Return what becomes of queries that a system did not answer; nothing, where they change no value."""
+    if rules.intersection:
+        return "the others are left out"
+    lost, counted = [], []
+    for score in scores.scores:
+        if any(query in score.between for query in gone):
+            lost.append(str(score.measure))
+        # A value where there is no answer: nothing was found, and no value is worse.
+        elif score.said_by and any(score.by_query[query] == score.by_query[query] for query in gone):
+            counted.append(str(score.measure))
+    ways = [f"are missing in {', '.join(lost)}"] * bool(lost)
+    ways += [f"score 0 in {', '.join(counted)}"] * bool(counted)
+    return f"the others {' and '.join(ways)} (--intersection leaves them out)" if ways else ""
 
 
 def _of_answer_score(score: Score) -> Iterator[str]:

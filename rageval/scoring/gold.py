@@ -27,13 +27,12 @@ from rageval.files.questions import read_weights
 from rageval.files.start import JUDGED_ANSWERS
 from rageval.measures.base import MEAN, Measure
 from rageval.measures.scales import POSITION
-from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
+from rageval.scoring.assessments import MOST_MISSING, JudgeOfRun, NotThisJudge
 from rageval.scoring.basis import PEOPLE, WORDS, basis_of_gold, named
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.scores import Score, Scores
 from rageval.scoring.sources import as_qrels, read_qrels
 from rageval.scoring.subject import Labels, Scored, Subject
-from rageval.scoring.universe import MOST_MISSING
 from rageval.text import visible
 
 UNSAID, UNIFORM = "unsaid", "uniform"
