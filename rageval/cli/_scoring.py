@@ -21,7 +21,8 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.cli._options import OfLabels, Scoring
     from rageval.scoring.answers import Answers
-    from rageval.scoring.subject import Scored, Subject
+    from rageval.scoring.scores import Scored
+    from rageval.scoring.subject import Subject
 
 
 _Subject = TypeVar("_Subject", bound="Subject")

@@ -23,9 +23,10 @@ from rageval.measures.scales import POSITION
 from rageval.scoring.answers import evaluate_all
 from rageval.scoring.assessments import JudgeOfRun, NotThisJudge, with_labelled
 from rageval.scoring.basis import basis_of_gold
-from rageval.scoring.gold import Draw, chances_of, failed_labels, refuse_the_judge, why_lost, why_uncorrected
+from rageval.scoring.gold import Draw, chances_of, failed_labels, refuse_the_judge, why_lost
 from rageval.scoring.rules import Rules
 from rageval.scoring.scores import Score
+from rageval.scoring.subject import why_uncorrected
 from rageval.statistics.bootstrap import Limits
 from rageval.statistics.correction import Population, corrected, corrected_from_parts, peoples_interval
 from rageval.text import visible

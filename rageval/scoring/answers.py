@@ -41,15 +41,18 @@ from rageval.scoring.assessments import (
 from rageval.scoring.rules import ANSWERS, COMPAT_OF_ANSWERS, Rules, rules_of
 from rageval.scoring.scores import (
     HOW_MANY,
+    Held,
+    Labels,
     Score,
+    Scored,
     Scores,
     checked_weights,
     combined,
     require_groups,
     says_something,
+    short_digest,
     undefined,
 )
-from rageval.scoring.subject import Held, Labels, Scored, short_digest
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -226,7 +229,7 @@ class Answers:
         scored = Scored(results, [*remarks, *_answered(results, table, rules)])
         if self.gold is None:
             return scored
-        from rageval.scoring.gold import beside
+        from rageval.scoring.subject import beside
 
         return beside(self, scored, self.gold)
 
@@ -290,7 +293,7 @@ class Answers:
         from rageval.scoring.gold import labels_of_answer
 
         for score in scores.scores:
-            yield labels_of_answer(score, scores.run, self.table, gold.answers)
+            yield Labels(*labels_of_answer(score.measure, scores.run, self.table, gold.answers))
 
 
 def without_value(scores: Scores, absent: Iterable[str]) -> frozenset[str]:

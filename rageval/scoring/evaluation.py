@@ -38,7 +38,18 @@ from rageval.scoring.rules import (
     rules_of,
 )
 from rageval.scoring.runs import EVERYTHING, Documents, Order, Run, View
-from rageval.scoring.scores import ADAPTIVELY, Score, Scores, require_groups, undefined
+from rageval.scoring.scores import (
+    ADAPTIVELY,
+    Held,
+    Labels,
+    Score,
+    Scored,
+    Scores,
+    digest,
+    require_groups,
+    short_digest,
+    undefined,
+)
 from rageval.scoring.sources import (
     Joined,
     Joining,
@@ -50,7 +61,6 @@ from rageval.scoring.sources import (
     run_source,
     whole_qrels,
 )
-from rageval.scoring.subject import Held, Labels, Scored, digest, short_digest
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -619,7 +629,7 @@ class Runs:
         scored = Scored(results, [*remarks, *of_all], refused)
         if self.gold is None or not results:
             return scored
-        from rageval.scoring.gold import beside
+        from rageval.scoring.subject import beside
 
         return beside(self, scored, self.gold)
 

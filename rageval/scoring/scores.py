@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError, MeasureError
 from rageval.measures.ranking import Blend, pooled
@@ -280,6 +280,55 @@ class Scores(Displayed, Mapping[Any, Score]):
     __repr__ = __str__
 
 
+class Scored(NamedTuple):
+    """The scores of systems, what should be said of them, and why other systems have none."""
+
+    results: list[Scores]
+    remarks: list[str]
+    refused: Sequence[str] = ()
+
+    @property
+    def unsaid(self) -> list[str]:
+        """The remarks that stand in the scores of no system."""
+        said: set[str] = set()
+        for scores in self.results:
+            said.update(scores.remarks)
+            # Remarks on one of several systems begin with its name.
+            said.update(f"{visible(scores.run)}: {own}" for own in scores.remarks)
+        return [remark for remark in self.remarks if remark not in said]
+
+
+class Labels(NamedTuple):
+    """What people said of one system, by one measure: a value a query, None of what they judged in part.
+
+    `failed` are the queries of which a label was asked for and failed.
+    """
+
+    by_labeller: Sequence[tuple[str, Mapping[str, float | None]]]
+    failed: Collection[str]
+
+
+class Held(NamedTuple):
+    """What a system gave to each query, as far as two times of it can be told apart.
+
+    `absent` are queries of which it says nothing, `lacking` those of them of which no value is known. `same`
+    has a digest of what was given and judged, `nuggets` one of the list that it was judged by. `judgements`
+    is the digest of judgements of documents. Of a run, `unjudged` is the share of what it shows that nobody
+    judged, `unseen` that of its queries of which nothing is judged, and `bounds` are the ends of its means.
+    """
+
+    absent: frozenset[str]
+    same: Mapping[str, str]
+    lacking: frozenset[str] = frozenset()
+    nuggets: Mapping[str, str] = {}
+    repeats: Mapping[str, int] = {}
+    judgements: str = ""
+    rubrics: Sequence[str] = ()
+    unjudged: float | None = None
+    unseen: float | None = None
+    bounds: Mapping[str, tuple[float, float]] = {}
+
+
 def undefined(scores: Scores) -> Iterator[str]:
     """Say on how many queries means rest that do not rest on all of them."""
     names: dict[tuple[int, int], list[str]] = {}
@@ -355,3 +404,18 @@ def checked_weights(weights: Mapping[str, float], groups: Mapping[str, str], sou
 def _some(facts: _Facts, number: int = 3) -> str:
     names: Sequence[str] = [visible(query) for query in list(facts)[:number]]
     return ", ".join(names) + (", …" if len(facts) > number else "")
+
+
+def digest(lines: Iterable[str]) -> str:
+    """Return the SHA-256 of lines."""
+    import hashlib
+
+    found = hashlib.sha256()
+    for line in lines:
+        found.update(line.encode("utf-8", "surrogatepass") + b"\n")
+    return found.hexdigest()
+
+
+def short_digest(lines: Iterable[str]) -> str:
+    """Return as much of a digest as tells rankings and answers apart."""
+    return digest(lines)[:16]
