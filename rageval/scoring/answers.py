@@ -415,7 +415,7 @@ def read_judgements(
     if not grades.runs.words:
         raise InputError(f"{grades.name}: holds no judgements and no answers")
     if nuggets is not None and (grades.matched or any(facts.cited for facts in grades.facts.values())):
-        from rageval.scoring._weighing import match, relate
+        from rageval.scoring._weights import match, relate
 
         bank = above("data set")(nuggets, "nuggets")
         match(grades, bank)
@@ -435,7 +435,7 @@ def _as_file(questions: Any) -> Any:
 
 def _weighed(grades: JudgementTable, nuggets: Any) -> JudgementTable:
     if nuggets is not None:
-        from rageval.scoring._weighing import weigh
+        from rageval.scoring._weights import weigh
 
         # The word may be the id of a data set, whose room stands above this one.
         weigh(grades, above("data set")(nuggets, "nuggets"))

@@ -151,7 +151,7 @@ class Evaluator:
         return self.__dict__ | {"qrels": portable(self.qrels), "_kept": {}}
 
     def _weigh_intents(self) -> None:
-        from rageval.scoring._intents import refuse_without_intents, weighed
+        from rageval.scoring._weights import refuse_without_intents, weighed
 
         refuse_without_intents(self.measures)
         self.qrels, self._said_of_weights, self._weights_digest = weighed(
