@@ -389,7 +389,9 @@ def read_judgements(
     JudgementTable
         What `evaluate_answers` takes, as often as you like.
     """
-    nuggets, questions = with_limits(nuggets, limits), with_limits(_as_file(questions), limits)
+    if isinstance(questions, list | tuple):
+        questions = in_memory(questions, "questions")  # records go the way of a file
+    nuggets, questions = with_limits(nuggets, limits), with_limits(questions, limits)
     # Reading a table takes longer than scoring it, so that callers keep one and hand it in again.
     if isinstance(judgements, JudgementTable):
         return _asked(_weighed(judgements, nuggets), questions)
@@ -428,11 +430,6 @@ def _asked(grades: JudgementTable, questions: Any) -> JudgementTable:
     return grades if questions is None else with_questions(grades, questions)
 
 
-def _as_file(questions: Any) -> Any:
-    """Return records of questions as a file; anything else as it is."""
-    return in_memory(questions, "questions") if isinstance(questions, list | tuple) else questions
-
-
 def _weighed(grades: JudgementTable, nuggets: Any) -> JudgementTable:
     if nuggets is not None:
         from rageval.scoring._weights import weigh
@@ -462,8 +459,12 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rul
     # All systems are gone through before anything is refused: one error then tells of all that is missing.
     for number, run in enumerate(grades.runs.words):
         found = by_judge(measures, grades, number, rules)
-        if rules.compat == "crag":
-            _refuse_others(found)
+        for each in found if rules.compat == "crag" else ():
+            # CRAG's rule speaks of its own labels; on another scale it would mean nothing.
+            if other := next((scale for scale in each.scales if scale is not CRAG), None):
+                raise UsageError(
+                    f"{each.measure}: compat='crag' is about CRAG's labels; it asks for {other.name}"
+                )
         scores = [_score(each, grades, number, rules) for each in found]
         results.append(Scores(run, tuple(scores), stopped=grades.stopped))
         complaints += [_complaint(run, score) for score in scores if score.lost]
@@ -474,15 +475,6 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rul
         said = [*_answered(results, grades, rules), *differences(grades)]
         raise MissingJudgements("\n".join([*said, *complaints[:_SHOWN], *more, *ways, _WAYS_ON]))
     return results
-
-
-def _refuse_others(found: Iterable[_Evaluated]) -> None:
-    for each in found:
-        # CRAG's rule speaks of its own labels; on another scale it would mean nothing.
-        if other := next((scale for scale in each.scales if scale is not CRAG), None):
-            raise UsageError(
-                f"{each.measure}: compat='crag' is about CRAG's labels; it asks for {other.name}"
-            )
 
 
 @dataclass(slots=True)
@@ -816,19 +808,13 @@ def _judged_by(table: JudgementTable, run: int, scales: Collection[Scale]) -> Ma
             met = _met(table, scale).get(run, {})
             found |= {words[query]: names for query, names in met.items()}
     if len(table.repeats.words) > 1 and not {OUTCOME, POSITION} & {*scales}:
-        for name, number in _uneven_answers(table, run).items():
-            found[name] = found.get(name, frozenset()) | {(HOW_MANY, number)}
+        # How many answers the system has to each query, 0 where it has as many to all: where wrong answers
+        # alone were asked for again, or good ones alone kept, the mean is no mean of answers.
+        numbers = {words[query]: len(repeats) for query, repeats in table.repeats_by_query(run).items()}
+        is_even = len({*numbers.values()}) < 2
+        for name, number in numbers.items():
+            found[name] = found.get(name, frozenset()) | {(HOW_MANY, 0 if is_even else number)}
     return found
-
-
-def _uneven_answers(table: JudgementTable, run: int) -> dict[str, int]:
-    """Return how many answers a system has to each query; 0 where it has as many to all.
-
-    Where wrong answers alone were asked for again, or good ones alone kept, the mean is no mean of answers.
-    """
-    numbers = {query: len(repeats) for query, repeats in table.repeats_by_query(run).items()}
-    is_even = len({*numbers.values()}) < 2
-    return {table.queries.words[query]: 0 if is_even else number for query, number in numbers.items()}
 
 
 def _shared_nuggets(table: JudgementTable) -> dict[str, frozenset[Any]]:

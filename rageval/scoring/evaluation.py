@@ -104,7 +104,10 @@ class Evaluator:
             if isinstance(measure, Measure) and measure.of_answers:
                 raise MeasureError(f"{measure} scores judged answers (JSON lines), not runs")
         # First the grade, then the provider: a provider is asked for the measure as it will be computed.
-        self.measures: list[AnyMeasure] = [self._provided(self._with_rel(asked)) for asked in self.asked]
+        self.measures: list[AnyMeasure] = []
+        for measure in map(self._with_rel, self.asked):
+            provider = self.rules.provider
+            self.measures.append(by_provider(measure, provider) if provider else measure)
         if self.rules.ties == EXPECTED:
             from rageval.scoring._ties import check_expected
 
@@ -112,12 +115,19 @@ class Evaluator:
         if self.rules.bounds:
             for measure in self.measures:
                 bounds_of(measure)
-        self.qrels: Qrels = self._with_nuggets(self._bounded(as_qrels(qrels, self._floor())))
+        self.qrels: Qrels = self._bounded(as_qrels(qrels, self._floor()))
+        if self.rules.nuggets_in_qrels is False:
+            self.qrels = self.qrels.without_nuggets()
         self._refuse_levels()
         self._said_of_weights: list[str] = []
         self._weights_digest = ""
         if self.rules.intent_weights is not None:
-            self._weigh_intents()
+            from rageval.scoring._weights import refuse_without_intents, weighed
+
+            refuse_without_intents(self.measures)
+            self.qrels, self._said_of_weights, self._weights_digest = weighed(
+                self.qrels, self.rules.intent_weights
+            )
         self._kept: dict[Any, Any] = {}
         self._plans = [self._plan(measure) for measure in self.measures]
         self._fingerprint = Fingerprint(self.qrels)
@@ -150,19 +160,15 @@ class Evaluator:
         # Sent to a worker with all that is known of the judgements; what is kept can be made again there.
         return self.__dict__ | {"qrels": portable(self.qrels), "_kept": {}}
 
-    def _weigh_intents(self) -> None:
-        from rageval.scoring._weights import refuse_without_intents, weighed
-
-        refuse_without_intents(self.measures)
-        self.qrels, self._said_of_weights, self._weights_digest = weighed(
-            self.qrels, self.rules.intent_weights
-        )
-
     @property
     def remarks(self) -> list[str]:
         """What should be said of the judgements, whatever the run."""
         chosen = [_said_of_choice(self.qrels)] if self.qrels.adaptive else []
-        return [*chosen, *self._said_of_weights, *self._said_of_nuggets(), *self._said_of_columns()]
+        said = [*chosen, *self._said_of_weights, *self._said_of_nuggets()]
+        if unread := self.qrels.unread:
+            columns = ", ".join(map(visible, unread))
+            said.append(f"{visible(self.qrels.name)}: these columns are not read: {columns}")
+        return said
 
     def refuse_without_nuggets(self) -> None:
         """Raise `MeasureError` if a measure asks for nuggets, and the judgements name none."""
@@ -181,12 +187,6 @@ class Evaluator:
             " measure of documents (ndcg@10), or say --nuggets-in-qrels no to take each document for one"
             " nugget's (nuggets_in_qrels=False in Python)"
         )
-
-    def _said_of_columns(self) -> list[str]:
-        unread = self.qrels.unread
-        if not unread:
-            return []
-        return [f"{visible(self.qrels.name)}: these columns are not read: {', '.join(map(visible, unread))}"]
 
     def _said_of_nuggets(self) -> list[str]:
         if self.qrels.spans is not None:
@@ -245,7 +245,8 @@ class Evaluator:
         notes.queries_without_relevant = self._has_relevant().count(False)
         self._refuse_strangers(source, notes)
         self._mind_nothing_judged(source, notes)
-        included = self._included(notes)
+        # Below 0 stands for a query that the run does not hold.
+        included = [judged >= 0 or not self.rules.leaves_out for judged in notes.judged]
         names = self.qrels.query_ids
         tied = self._tied(source, joined[views[0]]) if expected else None
         scores = []
@@ -308,7 +309,9 @@ class Evaluator:
         # Ids are compared within one query only: that is where they should have been the same.
         theirs = {query: list(docs) for query, docs, _ in documents if query in common}
         ours = source.each(lambda queries: _first_documents(queries, common))
-        return _nothing_judged(visible(source.name), notes.retrieved, ours, theirs)
+        # With a cause, if there seems to be one.
+        said = unlike(visible(source.name), notes.retrieved, ours, theirs)
+        return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
 
     @property
     def orders(self) -> list[Order]:
@@ -321,9 +324,6 @@ class Evaluator:
         gaps = [gap_to_greedy(topic, measure.k, alpha, rel) for topic in self.qrels.topics]
         return sum(gap > 0 for gap in gaps), max(gaps, default=0.0)
 
-    def _with_nuggets(self, qrels: Qrels) -> Qrels:
-        return qrels.without_nuggets() if self.rules.nuggets_in_qrels is False else qrels
-
     def _with_rel(self, measure: AnyMeasure) -> AnyMeasure:
         """Return the measure at the rules' grade, unless it names its own."""
         rel = self.rules.rel
@@ -334,9 +334,6 @@ class Evaluator:
             return measure
         # What is said of one measure goes before what is said of all.
         return measure if "rel" in measure.given else measure(rel=rel)
-
-    def _provided(self, measure: AnyMeasure) -> AnyMeasure:
-        return by_provider(measure, self.rules.provider) if self.rules.provider else measure
 
     def _plan(self, measure: AnyMeasure) -> tuple[AnyMeasure, View]:
         # Expected values start from the usual order, and are then taken over all orders of equal scores.
@@ -359,17 +356,12 @@ class Evaluator:
         everything = rules.judged_only or rules.bounds or rules.nuggets_in_qrels is False
         return lowest_grade(self.measures, self.rules.rel, everything)
 
-    def _deepest(self) -> int | None:
-        cutoffs = [measure.k for measure in self.measures]
-        if self.rules.bounds:  # what nobody judged below the cut-off may be relevant, too
-            return None
-        # A measure without a cut-off looks at the whole ranking.
-        return None if None in cutoffs else max((k for k in cutoffs if k), default=None)
-
     def _join(self, source: RunSource, view: View) -> Joined:
         cutoffs = tuple(sorted({measure.k for measure in self.measures if measure.k}))
-        # Taking unjudged documents out moves others up, from any depth.
-        deepest = None if view.judged_only else self._deepest()
+        # A measure without a cut-off looks at the whole ranking. Taking unjudged documents out moves others
+        # up, from any depth; and for bounds, what nobody judged below the cut-off may be relevant, too.
+        is_whole = view.judged_only or self.rules.bounds or any(each.k is None for each in self.measures)
+        deepest = None if is_whole else max(cutoffs, default=None)
         return source.join(Joining(self.qrels, view, cutoffs, deepest))
 
     def _refuse_other_chunks(self, source: RunSource, found: Projected) -> None:
@@ -381,12 +373,13 @@ class Evaluator:
     def _refuse_strangers(self, source: RunSource, notes: Notes) -> None:
         # No query in common is a mistake in the ids; scored, it would be 0.0000.
         if notes.queries_in_run == notes.queries_only_in_run:
-            ids = self.qrels.query_ids
+            ids, ours = self.qrels.query_ids, source.query_ids
+            such_as = f"; the run's queries are such as {visible(ours[0])!r}" if ours else ""
             raise InputError(
                 f"{visible(source.name)}: none of its {notes.queries_in_run:,} queries is judged in"
                 f" {visible(self.qrels.name)} ({len(ids):,} queries, such as"
                 f" {visible(ids[0])!r}); expected a run and judgements of the same topics"
-                + (near_misses(source.query_ids, ids) or _such_as(source.query_ids))
+                + (near_misses(ours, ids) or such_as)
             )
 
     def _mind_nothing_judged(self, source: RunSource, notes: Notes) -> None:
@@ -399,9 +392,6 @@ class Evaluator:
             raise found
         # Points at the line of the user's that called rageval, however deep this is.
         warnings.warn(found, stacklevel=_frames_of_ours())
-
-    def _included(self, notes: Notes) -> list[bool]:
-        return [judged >= 0 or not self.rules.leaves_out for judged in notes.judged]
 
     def _counted(self, included: list[bool], measure: AnyMeasure) -> list[bool]:
         """Return which queries a measure's mean is over."""
@@ -1011,15 +1001,3 @@ def bounds_of(measure: object) -> Bounds:
             f"{measure}: no bounds are known; they are for {known}; leave out bounds or the measure"
         )
     return bounds
-
-
-def _nothing_judged(
-    run: str, retrieved: int, ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
-) -> str:
-    """Say that no document of a run is judged, with a cause, if there seems to be one, and the way on."""
-    said = unlike(run, retrieved, ours, theirs)
-    return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
-
-
-def _such_as(queries: Sequence[str]) -> str:
-    return f"; the run's queries are such as {visible(queries[0])!r}" if queries else ""

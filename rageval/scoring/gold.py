@@ -217,10 +217,6 @@ def _sha_of(sources: Sequence[Any], lines: Iterable[str] = ()) -> str:
     return found.hexdigest()[:8]
 
 
-def _are_files(sources: Sequence[Any]) -> bool:
-    return all(isinstance(each, str | os.PathLike) and os.path.isfile(each) for each in sources)
-
-
 def _mind_plan(sources: Sequence[Any], draw: Draw) -> None:
     """Refuse labels of a plan that is not at hand, or of another one than the one that is."""
     for source in sources:
@@ -264,7 +260,7 @@ def gold_of(
     if draw.chances is not None:
         queries = {query for query, *_ in _labelled(labels)}
         draw = _against_chances(draw, queries | (failed or {}).keys(), name)
-    if _are_files(sources):
+    if all(isinstance(each, str | os.PathLike) and os.path.isfile(each) for each in sources):
         sha = _sha_of(sources)
     # In memory there is no file to take the digest of, so it is of the lines it would have.
     elif isinstance(labels, JudgementTable):

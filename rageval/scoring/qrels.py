@@ -139,7 +139,10 @@ class Qrels:
                 else:
                     # A nugget that nothing supports has no rows, and counts in coverage all the same.
                     unsupported.append((query, key))
-        empty = ids(judgements, name, "query_id"), _pairs_of(unsupported, name)
+        # Read as bytes like all others, so that the same checks hold for queries and nuggets without rows.
+        queries = ids([query for query, _ in unsupported], name, "query_id")
+        nuggets = ids([nugget for _, nugget in unsupported], name, "nugget")
+        empty = ids(judgements, name, "query_id"), list(zip(queries, nuggets, strict=True))
         qrels = cls._from_columns(list(zip(*rows, strict=True)), name, *empty)
         # A mapping in the place of a grade says that its key is a nugget, whatever it is called.
         qrels.declared = any(
@@ -526,11 +529,6 @@ class Fingerprint:
     def __reduce__(self) -> tuple[Any, ...]:
         # Judgements are many, and are not sent with scores.
         return Fingerprint, (None, self.text)
-
-
-def _pairs_of(pairs: Sequence[tuple[Any, Any]], name: str) -> list[tuple[bytes, bytes]]:
-    queries, nuggets = ([pair[at] for pair in pairs] for at in (0, 1))
-    return list(zip(ids(queries, name, "query_id"), ids(nuggets, name, "nugget"), strict=True))
 
 
 def _owned(columns: Iterable[Any]) -> list[Any]:

@@ -199,9 +199,20 @@ def _keys(found: Documents, order: Order) -> list[float]:
 def _by_rule(found: Documents, group: Sequence[int], before: int, order: Order) -> Sequence[int]:
     """Order rows of equal score, behind so many others; they come as they stand in the file."""
     if order.by_rank:
-        raise _equal_ranks(found, *sorted(group)[:2])
+        first, second = sorted(group)[:2]
+        raise InputError(
+            f"{found.where(second)}: has the rank of line {found.lines[first]}, refused as ndeval does, which"
+            " orders by rank alone; expected a rank of its own, or choose --compat ndeval-traditional, which"
+            " goes by score"
+        )
     if order.ties == "error":
-        raise _refused(found, group)
+        first, second = group[:2]
+        tied = sum(count - 1 for count in Counter(found.scores).values())
+        raise InputError(
+            f"{found.where(second)}: score {found.scores[second]:g} is tied with line {found.lines[first]}"
+            f" ({tied:,} tied rows of query {visible(found.query)}), refused by --ties error; choose a rule,"
+            " such as --ties trec"
+        )
     # Those inside the pool stay before those outside it, whatever the rule says within each part.
     inside = len(group) if order.pool is None else max(0, order.pool - before)
     return [*_sorted(found, group[:inside], order.ties), *_sorted(found, group[inside:], order.ties)]
@@ -229,24 +240,6 @@ def _rank_column(found: Documents) -> list[int]:
             " choose another --ties or --compat"
         )
     return list(map(int, found.ranks))
-
-
-def _refused(found: Documents, group: Sequence[int]) -> InputError:
-    first, second = group[:2]
-    tied = sum(count - 1 for count in Counter(found.scores).values())
-    return InputError(
-        f"{found.where(second)}: score {found.scores[second]:g} is tied with line {found.lines[first]}"
-        f" ({tied:,} tied rows of query {visible(found.query)}), refused by --ties error; choose a rule, such"
-        " as --ties trec"
-    )
-
-
-def _equal_ranks(found: Documents, first: int, second: int) -> InputError:
-    return InputError(
-        f"{found.where(second)}: has the rank of line {found.lines[first]}, refused as ndeval does, which"
-        " orders by rank alone; expected a rank of its own, or choose --compat ndeval-traditional, which goes"
-        " by score"
-    )
 
 
 def _contradicts(found: Documents, ranked: _Ranked) -> bool:

@@ -376,9 +376,10 @@ def groups_by(
     queries = list(queries)
     lost = [query for query in queries if field not in facts.get(query, {})]
     if lost:
+        first = ", ".join(map(visible, list(facts)[:3])) + (", …" if len(facts) > 3 else "")
         raise InputError(
             f"{source}: says nothing of {field} for {len(lost):,} of {len(queries):,} queries, such as"
-            f" {visible(lost[0])!r}; expected it for each (queries there: {_some(facts)})"
+            f" {visible(lost[0])!r}; expected it for each (queries there: {first})"
         )
     return {query: facts[query][field] for query in queries}
 
@@ -399,11 +400,6 @@ def checked_weights(weights: Mapping[str, float], groups: Mapping[str, str], sou
             f" expected a weight for each of {', '.join(map(visible, sorted(there)))}"
         )
     return dict(weights)
-
-
-def _some(facts: _Facts, number: int = 3) -> str:
-    names: Sequence[str] = [visible(query) for query in list(facts)[:number]]
-    return ", ".join(names) + (", …" if len(facts) > number else "")
 
 
 def digest(lines: Iterable[str]) -> str:
