@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, compress, pairwise, repeat
 from math import floor as floor_of
@@ -25,8 +25,8 @@ from rageval.files.objects import (
     nugget_column,
     unread,
 )
-from rageval.files.opening import DEFAULT, LARGEST_GRADE, Source
-from rageval.files.trec import LineForm, QrelsRows, Reading, Text
+from rageval.files.opening import DEFAULT, LARGEST_GRADE
+from rageval.files.trec import QrelsRows
 from rageval.kernel import kernel
 from rageval.measures.ranking import Judgements, Topic, novelties
 from rageval.scoring.runs import EVERYTHING, Scattered, _begins, _listed, _text
@@ -43,7 +43,6 @@ _FIELDS = ("query_id", "doc_id", "relevance")
 _NO_NUGGET = "0"  # what stands for the nugget where judgements name none
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 NOT_KEPT, NOT_JUDGED = -1, -2
-_APART = 2  # what the compiled reader says of a query whose rows lie apart
 _LARGE = 2**16  # a list of so many numbers takes 2.6 MB
 _DEEP = 2**31 - 1  # deeper than any ranking of one query
 _SENT = (
@@ -545,32 +544,6 @@ def _held(column: Any) -> Any:
     found: array[int] = array(column.format)
     found.frombytes(column.cast("B"))
     return found
-
-
-def _fed(
-    feed: Callable[[Any, bytes], int],
-    handle: Any,
-    texts: Iterable[Text],
-    kind: LineForm,
-    source: Source,
-    reading: Reading,
-) -> bool:
-    """Feed texts to the compiled reader; False if it met what only the plain one reads.
-
-    `InputError` for the lines at which it stopped, if one is wrong; `Scattered` if a query comes again.
-    """
-    for text in texts:
-        refused = feed(handle, text.content)
-        if refused == _APART:
-            raise Scattered
-        if refused:
-            # The compiled reader counted the lines before this text; the plain one names the bad one.
-            if isinstance(text.lines, int):
-                # Texts come without numbers to the compiled reader.
-                text = text._replace(lines=1 + kernel.lines_before(handle))
-            kind.stretch(text, source, reading)
-            return False
-    return True
 
 
 def _quick(column: Sequence[Any]) -> Sequence[Any]:

@@ -45,6 +45,7 @@ from rageval.files.trec import (
     PLAIN,
     QRELS,
     RUN,
+    LineForm,
     QrelsRows,
     Reading,
     RunRows,
@@ -63,7 +64,6 @@ from rageval.scoring.qrels import (
     Columns,
     Fractional,
     Qrels,
-    _fed,
     _owned,
     _regrouped,
     collapsed,
@@ -82,6 +82,7 @@ from rageval.text import written_out
 
 _Result = TypeVar("_Result")
 _NOT_ASKED = -1
+_APART = 2  # what the compiled reader says of a query whose rows lie apart
 _SHARE = 2**26  # bytes of rows that are put in order in memory
 _PACKED_TO = 8  # what a compressed byte may become
 _NOUNS = {RUNS: "a run", JUDGED_DOCUMENTS: "judgements of documents"}
@@ -590,6 +591,32 @@ def portable(qrels: Qrels) -> Qrels:
     plain.adaptive, plain.unread = qrels.adaptive, qrels.unread
     plain.spans, plain.weights = qrels.spans, qrels.weights
     return plain
+
+
+def _fed(
+    feed: Callable[[Any, bytes], int],
+    handle: Any,
+    texts: Iterable[Text],
+    kind: LineForm,
+    source: Source,
+    reading: Reading,
+) -> bool:
+    """Feed texts to the compiled reader; False if it met what only the plain one reads.
+
+    `InputError` for the lines at which it stopped, if one is wrong; `Scattered` if a query comes again.
+    """
+    for text in texts:
+        refused = feed(handle, text.content)
+        if refused == _APART:
+            raise Scattered
+        if refused:
+            # The compiled reader counted the lines before this text; the plain one names the bad one.
+            if isinstance(text.lines, int):
+                # Texts come without numbers to the compiled reader.
+                text = text._replace(lines=1 + kernel.lines_before(handle))
+            kind.stretch(text, source, reading)
+            return False
+    return True
 
 
 def ranking_of(run: Run, qrels: Qrels, view: View, scored: bool = False) -> dict[str, dict[str, float]]:
