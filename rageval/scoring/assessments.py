@@ -81,8 +81,7 @@ class _OnScale:
             for code, form in enumerate(self._forms)
             if is_any and form is not None and not form.failed and form.grade is not None
         }
-        self._banks: dict[int, list[Judgement]] = {}
-        self._banks_of: dict[tuple[int, int], list[Judgement]] = {}
+        self._banks: dict[tuple[int, int | None], list[Judgement]] = {}
         self._heard: set[int] = set()  # judges who said something on the scale, as far as the rows were read
         self._judges = (table.judge[answer] for answer, _ in self.rows())
         if check:
@@ -171,38 +170,27 @@ class _OnScale:
             found.append(_judgement((grade, label, importance, weight, aspects[aspect], items[item])))
         return found, failed
 
-    def bank(self, query: int) -> list[Judgement]:
-        """Return a judgement without a grade for each aspect of a query that anybody was judged on."""
-        if query not in self._banks:
+    def bank(self, query: int, judge: int | None = None) -> list[Judgement]:
+        """Return a judgement without a grade for each aspect of a query that anybody was judged on.
+
+        With a judge, by that one alone.
+        """
+        key = query, judge
+        if key not in self._banks:
             table, found = self._table, dict[str, Judgement]()
             for answer in table.judged_to(query):
+                if judge not in (None, table.judge[answer]):
+                    continue
                 for judgement in self.of(answer)[0]:
                     if judgement.aspect not in found:
                         found[judgement.aspect] = judgement._replace(grade=math.nan, label=None)
-            self._banks[query] = list(self._with_asked(query, found).values())
-        return self._banks[query]
-
-    def bank_of(self, query: int, judge: int) -> list[Judgement]:
-        """Return a judgement without a grade for each nugget by which one judge judged any system."""
-        key = query, judge
-        if key not in self._banks_of:
-            table, found = self._table, dict[str, Judgement]()
-            for answer in table.judged_to(query):
-                for judgement in self.of(answer)[0] if table.judge[answer] == judge else ():
-                    if judgement.aspect not in found:
-                        found[judgement.aspect] = judgement._replace(grade=math.nan, label=None)
-            self._banks_of[key] = list(self._with_asked(query, found).values())
-        return self._banks_of[key]
-
-    def _with_asked(self, query: int, found: dict[str, Judgement]) -> dict[str, Judgement]:
-        """Add the nuggets that a bank has for a query."""
-        if self.scale in _OF_NUGGETS:
-            for aspect, importance, weight in self._table.asked.get(query, ()):
-                said = Judgement(
-                    math.nan, None, importance, math.nan if weight is None else weight, aspect, "answer"
-                )
-                found.setdefault(aspect, said)
-        return found
+            # The nuggets that a bank has for a query, whether anybody was judged by them or not.
+            for nugget in table.asked.get(query, ()) if self.scale in _OF_NUGGETS else ():
+                weight = math.nan if nugget.weight is None else nugget.weight
+                said = Judgement(math.nan, None, nugget.importance, weight, nugget.aspect, "answer")
+                found.setdefault(nugget.aspect, said)
+            self._banks[key] = list(found.values())
+        return self._banks[key]
 
     def _check(self) -> None:
         """Refuse the first row that says what the scale does not know, of the worst kind there is."""
@@ -385,7 +373,7 @@ class JudgeOfRun:
             return self._of_none(judged, place, needs, asker)
         if scale in _OF_NUGGETS and not self._only_here:
             there = {each.aspect for each in found}
-            lacking = [lost for lost in judged.bank_of(place[0], self._judge) if lost.aspect not in there]
+            lacking = [lost for lost in judged.bank(place[0], self._judge) if lost.aspect not in there]
             failed += [(at, ABSENT) for at in range(len(found), len(found) + len(lacking))]
             found += lacking
         # The usual case, and asked for of every answer: nothing is missing.
