@@ -5,9 +5,8 @@ from __future__ import annotations
 from making.marks import table
 from rageval.conformance.peers import PEERS, TOPICS, peer_named, reasons_of
 from rageval.measures import Measure, _nuggets
-from rageval.scoring import _compat
-from rageval.scoring.ordering import Order
-from rageval.scoring.rules import COMPAT_OF_ANSWERS
+from rageval.scoring.rules import COMPAT, COMPAT_OF_ANSWERS, as_in
+from rageval.scoring.runs import Order
 
 TIES = {
     "trec": "equal scores by document id descending",
@@ -41,8 +40,8 @@ def _conformance(measure: Measure) -> str:
 def _of_runs(measure: Measure) -> list[tuple[str, str, str]]:
     asked = measure @ 10 if measure.takes_k else measure
     rows = [("none", f"`{asked}`", _rules(Order()))]
-    for tool in _compat.COMPAT:
-        found, order = _compat.as_in(tool, asked, [asked])
+    for tool in COMPAT:
+        found, order = as_in(tool, asked, [asked])
         rows.append((f"`--compat {tool}`", f"`{found}`", _rules(order)))
     return rows
 

@@ -52,7 +52,7 @@ from rageval.measures.scales import ALL as SCALES
 from rageval.measures.scales import RUBRICS
 from rageval.names import near_misses, unlike
 from rageval.records import Nugget
-from rageval.scoring.assessing import on
+from rageval.scoring.assessments import on
 from rageval.scoring.runs import documents_of
 from rageval.scoring.sources import read_run
 from rageval.text import visible

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from rageval.cli._options import Comparing, OfLabels, Scoring
     from rageval.comparison import Settings
     from rageval.scoring.answers import Answers
-    from rageval.scoring.subject import Scored, Subject
+    from rageval.scoring.scores import Scored
+    from rageval.scoring.subject import Subject
 
 
 _Subject = TypeVar("_Subject", bound="Subject")

@@ -103,7 +103,7 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
 def _read(options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
     """Return the run and the judgements, or what the spans come to."""
     from rageval.cli._inputs import judgements, run_sources, sorted_out
-    from rageval.scoring.ordering import EVERYTHING
+    from rageval.scoring.runs import EVERYTHING
 
     run, qrels = options.runs, options.qrels
     # What is about judgements of documents says nothing where there are none, and the other way round.

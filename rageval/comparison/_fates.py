@@ -9,10 +9,9 @@ from rageval.errors import InputError, UsageError
 from rageval.files.judgements import JudgementTable
 from rageval.measures.scales import SUPPORT
 from rageval.names import suggestion
-from rageval.scoring.assessing import on
-from rageval.scoring.ordering import Order
+from rageval.scoring.assessments import on
 from rageval.scoring.qrels import Qrels
-from rageval.scoring.runs import Run
+from rageval.scoring.runs import Order, Run
 from rageval.text import visible
 
 USED, DROPPED, MEMORY, CUT, MISSED, GAP = KINDS = (

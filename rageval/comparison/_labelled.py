@@ -11,9 +11,9 @@ import numpy as np
 
 from rageval.errors import TooFewLabels
 from rageval.files.plans import Look
+from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.gold import DOUBT, UNIFORM, UNSAID, Draw, People, chances_of, why_lost
 from rageval.scoring.scores import Score
-from rageval.scoring.universe import MOST_MISSING
 from rageval.statistics import LEVEL
 from rageval.statistics.bootstrap import Limits, ranges_of
 from rageval.statistics.correction import FEWEST, Corrected, corrected, drawn_apart

@@ -17,10 +17,9 @@ from rageval.judges.material import passages_in
 from rageval.judges.offline import holding_gold
 from rageval.measures.scales import CRAG
 from rageval.records import Nugget, Qrel, Question
-from rageval.scoring.assessing import required
-from rageval.scoring.ordering import Order
+from rageval.scoring.assessments import required
 from rageval.scoring.qrels import Qrels
-from rageval.scoring.runs import Run
+from rageval.scoring.runs import Order, Run
 
 if TYPE_CHECKING:
     from rageval.typing import JudgementsLike, QuestionsLike, RecordsLike

@@ -16,7 +16,7 @@ from rageval.files.judgements import STOPPED
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.scoring.likeness import IDENTICAL, TIES_ONLY
-from rageval.scoring.scores import ADAPTIVELY, ANSWERS, Score, Scores
+from rageval.scoring.scores import ADAPTIVELY, HOW_MANY, Score, Scores
 from rageval.statistics.samples import SLACK, Float
 from rageval.text import visible
 
@@ -175,7 +175,7 @@ def unlike(one: Score, other: Score, names: tuple[str, str]) -> set[str]:
 
 def _is_more(what: Any) -> bool:
     """Return whether this says that a system has more answers to some queries than to others."""
-    return isinstance(what, tuple) and what[0] == ANSWERS and what[1] > 0
+    return isinstance(what, tuple) and what[0] == HOW_MANY and what[1] > 0
 
 
 def said_of_unlike(score: Score, queries: Collection[str]) -> str:
@@ -183,7 +183,7 @@ def said_of_unlike(score: Score, queries: Collection[str]) -> str:
     met = any(isinstance(what, str) for query in queries for what in score.judged_by.get(query, ()))
     how = "against different systems" if met else "by different nuggets"
     more = any(
-        isinstance(what, tuple) and what[0] == ANSWERS
+        isinstance(what, tuple) and what[0] == HOW_MANY
         for query in queries
         for what in score.judged_by.get(query, ())
     )

@@ -11,7 +11,7 @@ import numpy as np
 from rageval.errors import InputError, UsageError
 from rageval.files.judgements import JudgementTable
 from rageval.measures.scales import OUTCOME, POSITION
-from rageval.scoring.assessing import is_permutation, on, rankings_of, required
+from rageval.scoring.assessments import is_permutation, on, rankings_of, required
 from rageval.statistics.bootstrap import draws, ends_of
 from rageval.statistics.preferences import bradley_terry, finite_groups, strengths_beside_lead
 from rageval.statistics.samples import Float, Int, settled

@@ -9,8 +9,8 @@ from rageval.comparison._labelled import selection
 from rageval.comparison.arena import Games, failed_games, games
 from rageval.errors import InputError, TooFewLabels
 from rageval.files.judgements import JudgementTable
+from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.gold import Draw, Gold, chances_of, refuse_the_judge, why_lost
-from rageval.scoring.universe import MOST_MISSING
 from rageval.statistics.correction import Corrected, corrected
 from rageval.statistics.preferences import corrected_strengths
 from rageval.statistics.samples import SLACK

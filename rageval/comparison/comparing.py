@@ -47,9 +47,9 @@ from rageval.names import suggestion
 from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import drawn
 from rageval.scoring.likeness import Alike
-from rageval.scoring.scores import Score, Scores
+from rageval.scoring.scores import Score, Scored, Scores
 from rageval.scoring.sources import named_sources
-from rageval.scoring.subject import Scored, Subject
+from rageval.scoring.subject import Subject
 from rageval.statistics.bootstrap import FEW, few_differ, intervals, is_coarse, ranges_of
 from rageval.statistics.power import fewest
 from rageval.statistics.samples import SLACK

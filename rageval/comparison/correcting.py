@@ -21,12 +21,12 @@ from rageval.measures.base import MEAN, Measure
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.scales import POSITION
 from rageval.scoring.answers import evaluate_all
-from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
+from rageval.scoring.assessments import JudgeOfRun, NotThisJudge, with_labelled
 from rageval.scoring.basis import basis_of_gold
-from rageval.scoring.gold import Draw, chances_of, failed_labels, refuse_the_judge, why_lost, why_uncorrected
+from rageval.scoring.gold import Draw, chances_of, failed_labels, refuse_the_judge, why_lost
 from rageval.scoring.rules import Rules
 from rageval.scoring.scores import Score
-from rageval.scoring.universe import with_labelled
+from rageval.scoring.subject import why_uncorrected
 from rageval.statistics.bootstrap import Limits
 from rageval.statistics.correction import Population, corrected, corrected_from_parts, peoples_interval
 from rageval.text import visible
@@ -100,7 +100,7 @@ def correct(
         if measure.aggregate != MEAN:
             raise MeasureError(f"{measure} is no mean over queries, and no other is corrected; leave it out")
     basis = basis_of_gold(gold.judges.words)
-    judged = with_labelled(judged, gold, draw)
+    judged = with_labelled(judged, gold, None if draw is None else draw.plan)
     # What people did not judge, or could not, says nothing: it is no worst and no best.
     people = {scores.run: scores for scores in evaluate_all(measures, gold, Rules(on_missing="skip"))}
     found = []

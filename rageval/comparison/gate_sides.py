@@ -10,10 +10,10 @@ from rageval.errors import MissingJudgements, UsageError
 from rageval.files.judgements import STOPPED
 from rageval.files.scores import Baseline, BaselineHeader, BaselineLine
 from rageval.scoring.answers import without_value
+from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.gold import People, why_lost
 from rageval.scoring.scores import ADAPTIVELY, Score, Scores
 from rageval.scoring.subject import Subject
-from rageval.scoring.universe import MOST_MISSING
 from rageval.text import visible
 from rageval.version import __version__
 

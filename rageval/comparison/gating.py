@@ -43,10 +43,10 @@ from rageval.errors import InputError, MeasureError, MissingJudgements, UsageErr
 from rageval.files.plans import Look
 from rageval.files.scores import BaselineHeader
 from rageval.measures.base import LOWER, NEITHER, Measure
+from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.basis import NO_WINNER, WORDS, by_whom, is_judge
 from rageval.scoring.likeness import IDENTICAL
 from rageval.scoring.scores import Score, Scores, combined
-from rageval.scoring.universe import MOST_MISSING
 from rageval.statistics.power import fewest, needed
 from rageval.statistics.samples import SLACK
 from rageval.statistics.significance import holm

@@ -43,7 +43,7 @@ from rageval.files.judgements import JudgementTable
 from rageval.measures import family
 from rageval.measures.scales import ABSTENTION, REFUSED
 from rageval.names import near_misses
-from rageval.scoring.assessing import on
+from rageval.scoring.assessments import on
 from rageval.table import COUNT, NUMBER, Column, Table, finite
 from rageval.text import visible
 from rageval.version import __version__
@@ -522,7 +522,7 @@ def _abstention(
 ) -> dict[str, float]:
     """Return how often the system refused, and how many refusals had evidence in their passages."""
     from rageval.scoring.answers import scored as scored_answers
-    from rageval.scoring.assessing import answerable_in
+    from rageval.scoring.assessments import answerable_in
 
     if not table.rubrics().intersection(ABSTENTION.rubrics):
         return {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,10 +25,12 @@ from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.rules import EXPECTED, Rules
 from rageval.scoring.scores import Scores
-from rageval.scoring.subject import Subject
 from rageval.statistics.agreement import components
 from rageval.statistics.samples import SLACK, Float
 from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.scoring.subject import Subject
 
 _Rankings = Mapping[str, Sequence[str]]
 

@@ -32,9 +32,8 @@ from rageval.judges.votes import Place, is_unfenced
 from rageval.measures.scales import FAULTS
 from rageval.pages._parts import plain
 from rageval.records import Answer, Nugget, Question, Sentence
-from rageval.scoring.ordering import Documents, Order
 from rageval.scoring.qrels import Qrels
-from rageval.scoring.runs import documents_of
+from rageval.scoring.runs import Documents, Order, documents_of
 from rageval.scoring.sources import RunSource
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from rageval.files.writing import lock, remove_parts, whole_file
 from rageval.judges.material import pair_aspect
 from rageval.measures.scales import ALL
 from rageval.pages._parts import as_block, asset, policy
-from rageval.scoring.assessing import on
+from rageval.scoring.assessments import on
 from rageval.text import problem_of_id, visible
 from rageval.version import __version__
 

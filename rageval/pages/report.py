@@ -57,9 +57,9 @@ from rageval.scoring.answers import Answers, read_judgements
 from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import Draw, gold_of_documents
 from rageval.scoring.rules import Rules
-from rageval.scoring.scores import Scores
+from rageval.scoring.scores import Scored, Scores
 from rageval.scoring.sources import named_sources, whole_qrels
-from rageval.scoring.subject import Scored, Subject
+from rageval.scoring.subject import Subject
 from rageval.text import visible
 from rageval.version import __version__
 

@@ -2,7 +2,8 @@
 
 The unit of work is a run, or a part of a run's file that is cut where rows of another query begin
 (`files.parts`). A unit knows nothing of other units and may be done twice; its result is rows and counts
-(`scoring.joining`), which are put together in the order of the file. Judgements travel, rows of runs do not.
+(`scoring.sources.Joining`), which are put together in the order of the file. Judgements travel, rows of runs
+do not.
 """
 
 from rageval.parallel._divided import Divided, scored

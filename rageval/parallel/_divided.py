@@ -14,10 +14,18 @@ from rageval.files.trec import Reading
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measure
 from rageval.parallel._engines import Engine, OnExecutor, paired
-from rageval.scoring.joining import Joined, Joining, Piece
-from rageval.scoring.ordering import Scattered, whole_queries
+from rageval.scoring.runs import Scattered, whole_queries
 from rageval.scoring.scores import Scores
-from rageval.scoring.sources import RunSource, compiled_piece, portable, rows_of, run_source
+from rageval.scoring.sources import (
+    Joined,
+    Joining,
+    Piece,
+    RunSource,
+    compiled_piece,
+    portable,
+    rows_of,
+    run_source,
+)
 
 if TYPE_CHECKING:
     from rageval.measures.parsing import AnyMeasure

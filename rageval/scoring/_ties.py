@@ -11,8 +11,8 @@ from rageval.errors import MeasureError
 from rageval.measures.base import POOL, Measure
 from rageval.measures.ranking import Ranking, Share
 from rageval.measures.ties import MOST_ORDERS, TiedRanking, TieGroup
-from rageval.scoring.ordering import Documents
 from rageval.scoring.qrels import Qrels
+from rageval.scoring.runs import Documents
 from rageval.text import visible
 
 

@@ -6,11 +6,12 @@ import math
 import os
 import re
 import warnings
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
@@ -24,15 +25,34 @@ from rageval.measures.assessment import Assessment
 from rageval.measures.base import LOWER, NEITHER, POOL, Measure
 from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Blend, Share, pooled
-from rageval.measures.scales import CRAG, PROXIES, Scale
+from rageval.measures.scales import ALL, CRAG, OUTCOME, POSITION, PROXIES, SUPPORT, Scale
 from rageval.plugins import above
-from rageval.scoring.assessing import ABSENT, JudgeOfRun, NotThisJudge
-from rageval.scoring.banks import _judged_by, differences, lists_of_nuggets
-from rageval.scoring.remarks import of_table
+from rageval.scoring.assessments import (
+    ABSENT,
+    JudgeOfRun,
+    NotThisJudge,
+    answers_in,
+    on,
+    passed_over,
+    unanswered,
+    with_labelled,
+    with_questions,
+)
 from rageval.scoring.rules import ANSWERS, COMPAT_OF_ANSWERS, Rules, rules_of
-from rageval.scoring.scores import Score, Scores, checked_weights, combined, require_groups, says_something
-from rageval.scoring.subject import Held, Labels, Scored, short_digest
-from rageval.scoring.universe import answered, answers_in, with_labelled, with_questions
+from rageval.scoring.scores import (
+    HOW_MANY,
+    Held,
+    Labels,
+    Score,
+    Scored,
+    Scores,
+    checked_weights,
+    combined,
+    require_groups,
+    says_something,
+    short_digest,
+    undefined,
+)
 from rageval.text import visible
 from rageval.version import __version__
 
@@ -188,7 +208,7 @@ class Answers:
 
     def beside(self, gold: Gold) -> Answers:
         """Return the answers with labels by people, whose queries count, too."""
-        table = with_labelled(self.table, gold.answers, gold.draw)
+        table = with_labelled(self.table, gold.answers, gold.draw.plan)
         found = Answers(self.measures, table, self.rules, self.known)
         found.gold = gold
         return found
@@ -202,14 +222,14 @@ class Answers:
             if rules.weights is not None:
                 checked_weights(rules.weights, {q: rules.groups[q] for q in self.queries}, "weights")
         results = evaluate_all(self.measures, table, rules)
-        remarks = list(of_table(results, table))
+        remarks = list(_said_of_table(results, table))
         own = [each for each in remarks if each not in table.remarks]
         about = _by_system(results, own)
         results = [replace(scores, remarks=tuple(about[scores.run])) for scores in results]
-        scored = Scored(results, [*remarks, *answered(results, table, rules)])
+        scored = Scored(results, [*remarks, *_answered(results, table, rules)])
         if self.gold is None:
             return scored
-        from rageval.scoring.gold import beside
+        from rageval.scoring.subject import beside
 
         return beside(self, scored, self.gold)
 
@@ -273,7 +293,7 @@ class Answers:
         from rageval.scoring.gold import labels_of_answer
 
         for score in scores.scores:
-            yield labels_of_answer(score, scores.run, self.table, gold.answers)
+            yield Labels(*labels_of_answer(score.measure, scores.run, self.table, gold.answers))
 
 
 def without_value(scores: Scores, absent: Iterable[str]) -> frozenset[str]:
@@ -369,7 +389,9 @@ def read_judgements(
     JudgementTable
         What `evaluate_answers` takes, as often as you like.
     """
-    nuggets, questions = with_limits(nuggets, limits), with_limits(_as_file(questions), limits)
+    if isinstance(questions, list | tuple):
+        questions = in_memory(questions, "questions")  # records go the way of a file
+    nuggets, questions = with_limits(nuggets, limits), with_limits(questions, limits)
     # Reading a table takes longer than scoring it, so that callers keep one and hand it in again.
     if isinstance(judgements, JudgementTable):
         return _asked(_weighed(judgements, nuggets), questions)
@@ -395,7 +417,7 @@ def read_judgements(
     if not grades.runs.words:
         raise InputError(f"{grades.name}: holds no judgements and no answers")
     if nuggets is not None and (grades.matched or any(facts.cited for facts in grades.facts.values())):
-        from rageval.scoring._weighing import match, relate
+        from rageval.scoring._weights import match, relate
 
         bank = above("data set")(nuggets, "nuggets")
         match(grades, bank)
@@ -408,14 +430,9 @@ def _asked(grades: JudgementTable, questions: Any) -> JudgementTable:
     return grades if questions is None else with_questions(grades, questions)
 
 
-def _as_file(questions: Any) -> Any:
-    """Return records of questions as a file; anything else as it is."""
-    return in_memory(questions, "questions") if isinstance(questions, list | tuple) else questions
-
-
 def _weighed(grades: JudgementTable, nuggets: Any) -> JudgementTable:
     if nuggets is not None:
-        from rageval.scoring._weighing import weigh
+        from rageval.scoring._weights import weigh
 
         # The word may be the id of a data set, whose room stands above this one.
         weigh(grades, above("data set")(nuggets, "nuggets"))
@@ -442,8 +459,12 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rul
     # All systems are gone through before anything is refused: one error then tells of all that is missing.
     for number, run in enumerate(grades.runs.words):
         found = by_judge(measures, grades, number, rules)
-        if rules.compat == "crag":
-            _refuse_others(found)
+        for each in found if rules.compat == "crag" else ():
+            # CRAG's rule speaks of its own labels; on another scale it would mean nothing.
+            if other := next((scale for scale in each.scales if scale is not CRAG), None):
+                raise UsageError(
+                    f"{each.measure}: compat='crag' is about CRAG's labels; it asks for {other.name}"
+                )
         scores = [_score(each, grades, number, rules) for each in found]
         results.append(Scores(run, tuple(scores), stopped=grades.stopped))
         complaints += [_complaint(run, score) for score in scores if score.lost]
@@ -451,18 +472,9 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rul
         # A run of a thousand queries may miss something in each; the first few show what it is.
         more = [f"… and {len(complaints) - _SHOWN:,} more"] if len(complaints) > _SHOWN else []
         ways = [_WAY_OF_QUESTIONS] if grades.expected else []
-        said = [*answered(results, grades, rules), *differences(grades)]
+        said = [*_answered(results, grades, rules), *differences(grades)]
         raise MissingJudgements("\n".join([*said, *complaints[:_SHOWN], *more, *ways, _WAYS_ON]))
     return results
-
-
-def _refuse_others(found: Iterable[_Evaluated]) -> None:
-    for each in found:
-        # CRAG's rule speaks of its own labels; on another scale it would mean nothing.
-        if other := next((scale for scale in each.scales if scale is not CRAG), None):
-            raise UsageError(
-                f"{each.measure}: compat='crag' is about CRAG's labels; it asks for {other.name}"
-            )
 
 
 @dataclass(slots=True)
@@ -687,3 +699,240 @@ def _listed(given: Any) -> list[Any]:
         return records_of_frame(given)
     single = isinstance(given, str | os.PathLike | Mapping) or hasattr(given, "read")
     return [given] if single else list(given)
+
+
+def _said_of_table(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:
+    """Yield what should be known of the scores of judged answers."""
+    yield from grades.remarks
+    yield from differences(grades)
+    # Judgements that were left out for their rubric, and say what others do.
+    for scale in ALL:
+        for rubric, number in passed_over(grades, scale).items():
+            named = f"the rubric {visible(rubric)!r}, which is not known," if rubric else "no rubric"
+            yield (
+                f"{number:,} judgements have {named} and are left out: others with labels of {scale.name}"
+                f" name theirs; expected one of {', '.join(scale.rubrics)} for each"
+            )
+    for scores in results:
+        yield from (f"{visible(scores.run)}: {said}" for said in undefined(scores))
+        for score in scores.scores:
+            yield from (f"{visible(scores.run)}: {score.measure}: {said}" for said in _of_answer_score(score))
+
+
+def _answered(results: Sequence[Scores], table: JudgementTable, rules: Rules) -> Iterator[str]:
+    """Say how many of the queries that count each system answered, and what becomes of the others."""
+    total = len(table.queries.words)
+    for scores in results:
+        gone = unanswered(table, table.runs.find(scores.run))
+        if gone and (what := _of_others(scores, gone, rules)):
+            yield f"{visible(scores.run)}: answered {total - len(gone):,} of {total:,} queries; {what}"
+
+
+def _of_others(scores: Scores, gone: Sequence[str], rules: Rules) -> str:
+    """Return what becomes of queries that a system did not answer; nothing, where they change no value."""
+    if rules.intersection:
+        return "the others are left out"
+    lost, counted = [], []
+    for score in scores.scores:
+        if any(query in score.between for query in gone):
+            lost.append(str(score.measure))
+        # A value where there is no answer: nothing was found, and no value is worse.
+        elif score.said_by and any(score.by_query[query] == score.by_query[query] for query in gone):
+            counted.append(str(score.measure))
+    ways = [f"are missing in {', '.join(lost)}"] * bool(lost)
+    ways += [f"score 0 in {', '.join(counted)}"] * bool(counted)
+    return f"the others {' and '.join(ways)} (--intersection leaves them out)" if ways else ""
+
+
+def _of_answer_score(score: Score) -> Iterator[str]:
+    if score.missing:
+        counts = ", ".join(f"{count:,} {status}" for status, count in sorted(score.lost.items()))
+        bounds = f"; from {score.bounds[0]:.4f} to {score.bounds[1]:.4f}" if score.bounds else ""
+        yield f"{score.missing:,} judgements are missing ({counts}){bounds}"
+    if score.judges:
+        yield "by judge: " + ", ".join(f"{visible(name)} {value:.4f}" for name, value in score.judges.items())
+
+
+# --- by which nuggets, or beside which systems, each was judged: by others, scores are not comparable
+
+
+class _Nugget(NamedTuple):
+    """What a system was judged by; equal if its name, its importance and its weight are."""
+
+    aspect: int
+    importance: str | None
+    weight: float | None
+
+
+def differences(table: JudgementTable) -> Iterator[str]:
+    """Yield a sentence on nuggets that only some systems were judged by, and on importances and weights."""
+    systems: dict[int, int] = {}
+    judged: Counter[tuple[int, int]] = Counter()
+    said: dict[tuple[int, int], set[_Nugget]] = {}
+    for query, by_run in _unlike_nuggets(table).items():
+        systems[query] = len(by_run)
+        for nuggets in by_run.values():
+            judged.update({(query, nugget.aspect) for nugget in nuggets})
+            for nugget in nuggets:
+                said.setdefault((query, nugget.aspect), set()).add(nugget)
+    some = sorted(place for place, number in judged.items() if number < systems[place[0]])
+    if some:
+        query, aspect = some[0]
+        name = visible(table.aspects.words[aspect])[:60]
+        yield (
+            f"the systems were judged by different nuggets in {len({query for query, _ in some}):,} queries:"
+            f" in {visible(table.queries.words[query])}, {judged[query, aspect]} of"
+            f" {systems[query]} systems by {name!r}; their scores are not comparable there"
+        )
+    unlike = sum(len({nugget.importance for nugget in nuggets}) > 1 for nuggets in said.values())
+    if unlike:
+        yield f"{unlike:,} nuggets are vital for some systems and okay, or nothing, for others"
+    unlike = sum(len({nugget.weight for nugget in nuggets}) > 1 for nuggets in said.values())
+    if unlike:
+        yield f"{unlike:,} criteria have another weight, or none, for some systems than for others"
+
+
+def _judged_by(table: JudgementTable, run: int, scales: Collection[Scale]) -> Mapping[str, frozenset[Any]]:
+    """Return by what a system was judged, by query: nuggets, or opponents."""
+    found: dict[str, frozenset[Any]] = {}
+    words = table.queries.words
+    for scale in scales:
+        if scale is SUPPORT:
+            apart = _unlike_nuggets(table)
+            found |= _shared_nuggets(table)
+            for query, by_run in apart.items():
+                found.pop(words[query], None)
+                if run in by_run:
+                    found[words[query]] = frozenset(_named(table, each) for each in by_run[run])
+        elif scale in (OUTCOME, POSITION):
+            met = _met(table, scale).get(run, {})
+            found |= {words[query]: names for query, names in met.items()}
+    if len(table.repeats.words) > 1 and not {OUTCOME, POSITION} & {*scales}:
+        # How many answers the system has to each query, 0 where it has as many to all: where wrong answers
+        # alone were asked for again, or good ones alone kept, the mean is no mean of answers.
+        numbers = {words[query]: len(repeats) for query, repeats in table.repeats_by_query(run).items()}
+        is_even = len({*numbers.values()}) < 2
+        for name, number in numbers.items():
+            found[name] = found.get(name, frozenset()) | {(HOW_MANY, 0 if is_even else number)}
+    return found
+
+
+def _shared_nuggets(table: JudgementTable) -> dict[str, frozenset[Any]]:
+    """Return by which nuggets the first system was judged in each query, which is as good as any."""
+    if "shared nuggets" not in table.kept:
+        found: dict[int, frozenset[Any]] = {}
+        support = on(table, SUPPORT) if _speaks_of_nuggets(table) else None
+        for answer, query in enumerate(table.query):
+            if support is not None and query not in found:
+                nuggets = frozenset(
+                    _named(table, _nugget(table, row)) for row in filter(support.holds, table.rows(answer))
+                )
+                if nuggets:
+                    found[query] = nuggets
+        table.kept["shared nuggets"] = {table.queries.words[query]: each for query, each in found.items()}
+    shared: dict[str, frozenset[Any]] = table.kept["shared nuggets"]
+    return shared
+
+
+def _nugget(table: JudgementTable, row: int) -> _Nugget:
+    said = table.said_in(row)
+    return _Nugget(table.row_aspect[row], said.importance, said.weight)
+
+
+def _named(table: JudgementTable, nugget: _Nugget) -> tuple[Any, ...]:
+    """Return a nugget by its name, as other tables have other numbers."""
+    return table.aspects.words[nugget.aspect], nugget.importance, nugget.weight
+
+
+def _unlike_nuggets(table: JudgementTable) -> dict[int, dict[int, frozenset[_Nugget]]]:
+    """Return the nuggets of each system in queries where not all systems were judged by the same."""
+    if "nuggets" not in table.kept:
+        several = len(table.runs.words) > 1 and _speaks_of_nuggets(table)
+        # The cheap look first: of millions of judgements nearly all tables are alike.
+        alike = not several or _all_alike(table)
+        table.kept["nuggets"] = {} if alike else dict(_unlike(table))
+    found: dict[int, dict[int, frozenset[_Nugget]]] = table.kept["nuggets"]
+    return found
+
+
+def _all_alike(table: JudgementTable) -> bool:
+    """Return whether it is plain that all answers to a query were judged by the same, with all their rows."""
+    first: dict[int, int] = {}
+    numbers: dict[tuple[str | None, float | None], int] = {}
+    of_code = [numbers.setdefault((said.importance, said.weight), len(numbers)) for said in table.said.words]
+    # Numbers in an array compare at once, where records would be compared one by one.
+    kind = array("i", map(of_code.__getitem__, table.row_said))  # rows that speak of nuggets alike
+    for answer, query in enumerate(table.query):
+        other = first.setdefault(query, answer)
+        here, there = (slice(table.begin[at], table.end[at]) for at in (answer, other))
+        if table.row_aspect[here] == table.row_aspect[there] and kind[here] == kind[there]:
+            continue
+        ours, theirs = ({*zip(table.row_aspect[at], kind[at], strict=True)} for at in (here, there))
+        if ours != theirs:
+            return False
+    return True
+
+
+def _unlike(table: JudgementTable) -> Iterator[tuple[int, dict[int, frozenset[_Nugget]]]]:
+    support = on(table, SUPPORT)
+    answers: dict[int, list[int]] = {}
+    for answer, query in enumerate(table.query):
+        answers.setdefault(query, []).append(answer)
+    for query, those in sorted(answers.items()):
+        by_run: dict[int, set[_Nugget]] = {}
+        for answer in those:
+            for row in filter(support.holds, table.rows(answer)):
+                by_run.setdefault(table.run[answer], set()).add(_nugget(table, row))
+        everything = set().union(*by_run.values())
+        # An aspect that is there twice has two importances or weights.
+        once = len({nugget.aspect for nugget in everything}) == len(everything)
+        if not once or any(nuggets != everything for nuggets in by_run.values()):
+            yield query, {run: frozenset(nuggets) for run, nuggets in by_run.items()}
+
+
+def _met(table: JudgementTable, scale: Scale) -> dict[int, dict[int, frozenset[str]]]:
+    """Return the systems beside which each was judged, by query; systems of one ranking share a set."""
+    key = ("met", scale)
+    if key not in table.kept:
+        groups: dict[tuple[int, int, int], set[int]] = {}
+        for answer, row in on(table, scale).rows():
+            place = table.query[answer], table.row_aspect[row], table.judge[answer]
+            groups.setdefault(place, set()).add(table.run[answer])
+        # The same systems in many orders are one set, once: else a ranking of n would hold n sets of n names.
+        apart: dict[int, dict[frozenset[int], None]] = {}
+        for (query, _, _), runs in groups.items():
+            apart.setdefault(query, {})[frozenset(runs)] = None
+        met: dict[int, dict[int, frozenset[str]]] = {}
+        for query, sets in apart.items():
+            named = [(runs, frozenset(map(table.runs.words.__getitem__, runs))) for runs in sets]
+            beside: dict[int, list[frozenset[str]]] = {}
+            for together, names in named:
+                for run in together:
+                    beside.setdefault(run, []).append(names)
+            for run, several in beside.items():
+                whole = several[0] if len(several) == 1 else frozenset().union(*several)
+                met.setdefault(run, {})[query] = whole
+        table.kept[key] = met
+    found: dict[int, dict[int, frozenset[str]]] = table.kept[key]
+    return found
+
+
+def _speaks_of_nuggets(table: JudgementTable) -> bool:
+    labels = set(table.labels())
+    named = bool(set(SUPPORT.rubrics) & table.rubrics())
+    return bool(labels & SUPPORT.labels.keys()) and (named or not labels - SUPPORT.labels.keys())
+
+
+def lists_of_nuggets(table: JudgementTable, run: int) -> dict[str, list[tuple[str, str, str]]]:
+    """Return by which nuggets (and their importance and weight) a system was judged; {} if by none."""
+    if not _speaks_of_nuggets(table):
+        return {}
+    support = on(table, SUPPORT)
+    found: dict[str, set[tuple[str, str, str]]] = {}
+    for answer in table.judged_of(run):
+        query = table.query[answer]
+        for row in filter(support.holds, table.rows(answer)):
+            said, aspect = table.said_in(row), str(table.aspects.words[table.row_aspect[row]])
+            nugget = aspect, said.importance or "", str(said.weight)
+            found.setdefault(str(table.queries.words[query]), set()).add(nugget)
+    return {query: sorted(nuggets) for query, nuggets in found.items()}

@@ -24,16 +24,43 @@ from rageval.measures.ranking import Ranking, Topic
 from rageval.measures.ties import TiedRanking
 from rageval.names import near_misses, unlike
 from rageval.plugins import above
-from rageval.scoring import _compat
-from rageval.scoring.joining import Joined, Joining, Notes
-from rageval.scoring.ordering import EVERYTHING, Documents, Order, View
-from rageval.scoring.qrels import Fingerprint, Qrels
-from rageval.scoring.remarks import POSITIVES_ONLY, of_rules, of_run
-from rageval.scoring.rules import EXPECTED, NAMES, RUNS, USUAL, Rules, rules_of
-from rageval.scoring.runs import Run
-from rageval.scoring.scores import ADAPTIVELY, Score, Scores, require_groups
-from rageval.scoring.sources import RunSource, as_qrels, portable, run_source, whole_qrels
-from rageval.scoring.subject import Held, Labels, Scored, digest, short_digest
+from rageval.scoring.qrels import Fingerprint, Qrels, at_grade, collapsed
+from rageval.scoring.rules import (
+    EXPECTED,
+    FLOORS,
+    JUDGED,
+    NAMES,
+    RUNS,
+    USUAL,
+    Rules,
+    as_in,
+    order_of,
+    rules_of,
+)
+from rageval.scoring.runs import EVERYTHING, Documents, Order, Run, View
+from rageval.scoring.scores import (
+    ADAPTIVELY,
+    Held,
+    Labels,
+    Score,
+    Scored,
+    Scores,
+    digest,
+    require_groups,
+    short_digest,
+    undefined,
+)
+from rageval.scoring.sources import (
+    Joined,
+    Joining,
+    Notes,
+    RunSource,
+    as_qrels,
+    portable,
+    ranking_of,
+    run_source,
+    whole_qrels,
+)
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -44,6 +71,10 @@ if TYPE_CHECKING:
     from rageval.typing import ChosenLike, Executor, MeasuresLike, QrelsLike, RunLike, RunOptions, RunsLike
 
 _LOOKED_AT = 50_000  # documents, in search of why none is judged
+_ORDERS = "over all orders of equal scores"
+_FEW_QUERIES = 0.05  # of the queries have nothing that is judged: fewer are not worth a word
+_MANY_HOLES = 0.2  # of the top documents unjudged
+POSITIVES_ONLY = 0.01  # judgements below the grade that counts: with fewer, holes say nothing
 
 
 class Evaluator:
@@ -73,7 +104,10 @@ class Evaluator:
             if isinstance(measure, Measure) and measure.of_answers:
                 raise MeasureError(f"{measure} scores judged answers (JSON lines), not runs")
         # First the grade, then the provider: a provider is asked for the measure as it will be computed.
-        self.measures: list[AnyMeasure] = [self._provided(self._with_rel(asked)) for asked in self.asked]
+        self.measures: list[AnyMeasure] = []
+        for measure in map(self._with_rel, self.asked):
+            provider = self.rules.provider
+            self.measures.append(by_provider(measure, provider) if provider else measure)
         if self.rules.ties == EXPECTED:
             from rageval.scoring._ties import check_expected
 
@@ -81,12 +115,19 @@ class Evaluator:
         if self.rules.bounds:
             for measure in self.measures:
                 bounds_of(measure)
-        self.qrels: Qrels = self._with_nuggets(self._bounded(as_qrels(qrels, self._floor())))
+        self.qrels: Qrels = self._bounded(as_qrels(qrels, self._floor()))
+        if self.rules.nuggets_in_qrels is False:
+            self.qrels = self.qrels.without_nuggets()
         self._refuse_levels()
         self._said_of_weights: list[str] = []
         self._weights_digest = ""
         if self.rules.intent_weights is not None:
-            self._weigh_intents()
+            from rageval.scoring._weights import refuse_without_intents, weighed
+
+            refuse_without_intents(self.measures)
+            self.qrels, self._said_of_weights, self._weights_digest = weighed(
+                self.qrels, self.rules.intent_weights
+            )
         self._kept: dict[Any, Any] = {}
         self._plans = [self._plan(measure) for measure in self.measures]
         self._fingerprint = Fingerprint(self.qrels)
@@ -119,19 +160,15 @@ class Evaluator:
         # Sent to a worker with all that is known of the judgements; what is kept can be made again there.
         return self.__dict__ | {"qrels": portable(self.qrels), "_kept": {}}
 
-    def _weigh_intents(self) -> None:
-        from rageval.scoring._intents import refuse_without_intents, weighed
-
-        refuse_without_intents(self.measures)
-        self.qrels, self._said_of_weights, self._weights_digest = weighed(
-            self.qrels, self.rules.intent_weights
-        )
-
     @property
     def remarks(self) -> list[str]:
         """What should be said of the judgements, whatever the run."""
         chosen = [_said_of_choice(self.qrels)] if self.qrels.adaptive else []
-        return [*chosen, *self._said_of_weights, *self._said_of_nuggets(), *self._said_of_columns()]
+        said = [*chosen, *self._said_of_weights, *self._said_of_nuggets()]
+        if unread := self.qrels.unread:
+            columns = ", ".join(map(visible, unread))
+            said.append(f"{visible(self.qrels.name)}: these columns are not read: {columns}")
+        return said
 
     def refuse_without_nuggets(self) -> None:
         """Raise `MeasureError` if a measure asks for nuggets, and the judgements name none."""
@@ -150,12 +187,6 @@ class Evaluator:
             " measure of documents (ndcg@10), or say --nuggets-in-qrels no to take each document for one"
             " nugget's (nuggets_in_qrels=False in Python)"
         )
-
-    def _said_of_columns(self) -> list[str]:
-        unread = self.qrels.unread
-        if not unread:
-            return []
-        return [f"{visible(self.qrels.name)}: these columns are not read: {', '.join(map(visible, unread))}"]
 
     def _said_of_nuggets(self) -> list[str]:
         if self.qrels.spans is not None:
@@ -214,7 +245,8 @@ class Evaluator:
         notes.queries_without_relevant = self._has_relevant().count(False)
         self._refuse_strangers(source, notes)
         self._mind_nothing_judged(source, notes)
-        included = self._included(notes)
+        # Below 0 stands for a query that the run does not hold.
+        included = [judged >= 0 or not self.rules.leaves_out for judged in notes.judged]
         names = self.qrels.query_ids
         tied = self._tied(source, joined[views[0]]) if expected else None
         scores = []
@@ -277,7 +309,9 @@ class Evaluator:
         # Ids are compared within one query only: that is where they should have been the same.
         theirs = {query: list(docs) for query, docs, _ in documents if query in common}
         ours = source.each(lambda queries: _first_documents(queries, common))
-        return _nothing_judged(visible(source.name), notes.retrieved, ours, theirs)
+        # With a cause, if there seems to be one.
+        said = unlike(visible(source.name), notes.retrieved, ours, theirs)
+        return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
 
     @property
     def orders(self) -> list[Order]:
@@ -290,9 +324,6 @@ class Evaluator:
         gaps = [gap_to_greedy(topic, measure.k, alpha, rel) for topic in self.qrels.topics]
         return sum(gap > 0 for gap in gaps), max(gaps, default=0.0)
 
-    def _with_nuggets(self, qrels: Qrels) -> Qrels:
-        return qrels.without_nuggets() if self.rules.nuggets_in_qrels is False else qrels
-
     def _with_rel(self, measure: AnyMeasure) -> AnyMeasure:
         """Return the measure at the rules' grade, unless it names its own."""
         rel = self.rules.rel
@@ -304,23 +335,20 @@ class Evaluator:
         # What is said of one measure goes before what is said of all.
         return measure if "rel" in measure.given else measure(rel=rel)
 
-    def _provided(self, measure: AnyMeasure) -> AnyMeasure:
-        return by_provider(measure, self.rules.provider) if self.rules.provider else measure
-
     def _plan(self, measure: AnyMeasure) -> tuple[AnyMeasure, View]:
         # Expected values start from the usual order, and are then taken over all orders of equal scores.
         order = Order() if self.rules.ties == EXPECTED else Order(self.rules.ties)
         # Each provider of ir_measures has an order of its own, which is the usual one of its measures.
         if isinstance(measure, ForeignMeasure) and self.rules.ties == USUAL.ties:
-            order = _compat.order_of(measure)
+            order = order_of(measure)
         # Without another tool's rules every judgement counts, however low its grade.
         floor = EVERYTHING
         if self.rules.compat:
-            measure, order = _compat.as_in(self.rules.compat, measure, self.measures)
-            floor = _compat.FLOORS.get(self.rules.compat, EVERYTHING)
+            measure, order = as_in(self.rules.compat, measure, self.measures)
+            floor = FLOORS.get(self.rules.compat, EVERYTHING)
         # ir_measures writes it into the name of a measure: `nDCG(judged_only=True)`.
         judged_only = self.rules.judged_only or (isinstance(measure, ForeignMeasure) and measure.judged_only)
-        floor = _compat.JUDGED if judged_only else floor
+        floor = JUDGED if judged_only else floor
         return measure, View(order, self.rules.depth, judged_only, floor)
 
     def _floor(self) -> int:
@@ -328,17 +356,12 @@ class Evaluator:
         everything = rules.judged_only or rules.bounds or rules.nuggets_in_qrels is False
         return lowest_grade(self.measures, self.rules.rel, everything)
 
-    def _deepest(self) -> int | None:
-        cutoffs = [measure.k for measure in self.measures]
-        if self.rules.bounds:  # what nobody judged below the cut-off may be relevant, too
-            return None
-        # A measure without a cut-off looks at the whole ranking.
-        return None if None in cutoffs else max((k for k in cutoffs if k), default=None)
-
     def _join(self, source: RunSource, view: View) -> Joined:
         cutoffs = tuple(sorted({measure.k for measure in self.measures if measure.k}))
-        # Taking unjudged documents out moves others up, from any depth.
-        deepest = None if view.judged_only else self._deepest()
+        # A measure without a cut-off looks at the whole ranking. Taking unjudged documents out moves others
+        # up, from any depth; and for bounds, what nobody judged below the cut-off may be relevant, too.
+        is_whole = view.judged_only or self.rules.bounds or any(each.k is None for each in self.measures)
+        deepest = None if is_whole else max(cutoffs, default=None)
         return source.join(Joining(self.qrels, view, cutoffs, deepest))
 
     def _refuse_other_chunks(self, source: RunSource, found: Projected) -> None:
@@ -350,12 +373,13 @@ class Evaluator:
     def _refuse_strangers(self, source: RunSource, notes: Notes) -> None:
         # No query in common is a mistake in the ids; scored, it would be 0.0000.
         if notes.queries_in_run == notes.queries_only_in_run:
-            ids = self.qrels.query_ids
+            ids, ours = self.qrels.query_ids, source.query_ids
+            such_as = f"; the run's queries are such as {visible(ours[0])!r}" if ours else ""
             raise InputError(
                 f"{visible(source.name)}: none of its {notes.queries_in_run:,} queries is judged in"
                 f" {visible(self.qrels.name)} ({len(ids):,} queries, such as"
                 f" {visible(ids[0])!r}); expected a run and judgements of the same topics"
-                + (near_misses(source.query_ids, ids) or _such_as(source.query_ids))
+                + (near_misses(ours, ids) or such_as)
             )
 
     def _mind_nothing_judged(self, source: RunSource, notes: Notes) -> None:
@@ -368,9 +392,6 @@ class Evaluator:
             raise found
         # Points at the line of the user's that called rageval, however deep this is.
         warnings.warn(found, stacklevel=_frames_of_ours())
-
-    def _included(self, notes: Notes) -> list[bool]:
-        return [judged >= 0 or not self.rules.leaves_out for judged in notes.judged]
 
     def _counted(self, included: list[bool], measure: AnyMeasure) -> list[bool]:
         """Return which queries a measure's mean is over."""
@@ -416,7 +437,7 @@ class Evaluator:
         if isinstance(measure, ForeignMeasure):
             values = self._foreign_values(measure, source, view)
         elif self.qrels.spans is not None and measure.of_spans:
-            seen = _compat.ranking_of(source.run(), self.qrels, view)
+            seen = ranking_of(source.run(), self.qrels, view)
             values = measure.values(self.qrels.spans.coverings(seen))
         else:
             values = measure.values(rankings)
@@ -469,7 +490,7 @@ class Evaluator:
         if self.qrels.spans is None:
             return None
 
-        seen = _compat.ranking_of(source.run(), self.qrels, view)
+        seen = ranking_of(source.run(), self.qrels, view)
         chunks = self.qrels.spans.undecided
         return {
             query: (
@@ -506,12 +527,12 @@ class Evaluator:
         # Some providers are programs that end at what they cannot hold; that is refused here.
         measure.refuse(self.qrels.highest, self.qrels.fractional)
         if measure.wants_nuggets:
-            qrels = self._keep(("records", rel), lambda: _compat.nuggets(self.qrels, rel))
+            qrels = self._keep(("records", rel), lambda: at_grade(self.qrels, rel))
         else:
-            qrels = self._keep(("documents", rel), lambda: _compat.collapsed(self.qrels, rel))
+            qrels = self._keep(("documents", rel), lambda: collapsed(self.qrels, rel))
         # The run's own scores, unless another order than the provider's is asked for.
-        scored = view.order == _compat.order_of(measure)
-        ranking = _compat.ranking_of(source.run(), self.qrels, view, scored)
+        scored = view.order == order_of(measure)
+        ranking = ranking_of(source.run(), self.qrels, view, scored)
         values = measure.compute(qrels, ranking, self.qrels.query_ids)
         relevant = self._has_relevant(measure)  # pyndeval divides 0 by 0
         return [
@@ -585,20 +606,20 @@ class Runs:
     def score(self, each: Callable[..., Iterable[Scores]] = map) -> Scored:
         """Score every run; `each` takes what scores one, and all runs, as `map` does."""
         remarks, results, refused = list(self.evaluator.remarks), [], []
-        of_all = tuple(of_rules(self.evaluator))
+        of_all = tuple(said_of_rules(self.evaluator))
         for source, scores in zip(self.runs, each(self.evaluator.evaluate, self.runs), strict=True):
             # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
             is_strange = not scores.judged and self.evaluator.qrels.spans is None
             if self.refuses and is_strange and scores.notes is not None:
                 refused.append(self.evaluator.why_nothing_judged(source, scores.notes))
                 continue
-            own = tuple(of_run(scores, self.evaluator))
+            own = tuple(said_of_run(scores, self.evaluator))
             results.append(replace(scores, remarks=own + of_all))
             remarks += [f"{visible(scores.run)}: {remark}" for remark in own]
         scored = Scored(results, [*remarks, *of_all], refused)
         if self.gold is None or not results:
             return scored
-        from rageval.scoring.gold import beside
+        from rageval.scoring.subject import beside
 
         return beside(self, scored, self.gold)
 
@@ -690,6 +711,109 @@ class Runs:
             # What failed counts where the measure sees it.
             failed = [q for q, docs in gold.failed.items() if q in ours and not seen(q).isdisjoint(docs)]
             yield Labels(by_labeller, failed)
+
+
+def said_of_run(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """Yield what should be known of one run's scores."""
+    yield from _of_joining(scores, evaluator)
+    for score in scores.scores:
+        if score.bounds:
+            low, high = score.bounds
+            what = "whatever the unjudged documents are" if evaluator.rules.bounds else _ORDERS
+            if evaluator.qrels.spans is not None and evaluator.rules.bounds:
+                what = "whatever the undecided chunks hold"
+            bounds = score.measure.bounds if isinstance(score.measure, Measure) else None
+            if evaluator.rules.bounds and bounds is not None and bounds.graded:
+                what += f", with no grade above {max(1, evaluator.qrels.highest):,}"
+            yield f"{score.measure}: from {low:.4f} to {high:.4f} {what}"
+        elif evaluator.rules.ties == EXPECTED:
+            yield f"{score.measure}: there are too many orders of equal scores to say between what it lies"
+
+
+def said_of_rules(evaluator: Evaluator) -> Iterator[str]:
+    """Yield what should be known of the scores of all runs."""
+    if evaluator.rules.compat == "ndeval":
+        yield (
+            "--compat ndeval goes by the rank column, as the C program does; what it meant before, equal"
+            " scores by document id ascending, is --compat pyndeval"
+        )
+    # How far the greedy ideal is from the best ranking, where that one was asked for.
+    for measure in evaluator.measures:
+        if isinstance(measure, Measure) and measure.parameters.get("ideal") == "exact":
+            queries, most = evaluator.gap_to_greedy(measure)
+            total = len(evaluator.qrels.query_ids)
+            yield (
+                f"{measure}: the greedy ideal is not the best ranking in {queries:,} of {total:,} queries"
+                + (f", by up to {most:.2%}" if queries else "")
+            )
+
+
+def _of_joining(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """Yield one sentence for each thing a careful reader would ask about."""
+    notes = scores.notes
+    if notes is None:
+        return
+    if notes.read_here:
+        yield f"could not be read {visible(notes.read_here)}; read by this process, in one piece, instead"
+    total = len(evaluator.qrels.query_ids)
+    if notes.queries_missing:
+        what = "score 0; --intersection leaves them out"
+        if evaluator.rules.leaves_out:
+            way = f", as {evaluator.rules.compat} does; -c counts them" if evaluator.rules.compat else ""
+            what = f"are left out{way}"
+        yield f"{notes.queries_missing:,} of {total:,} judged queries are not in the run ({what})"
+    if evaluator.rules.zero_rel == "skip" and notes.queries_without_relevant:
+        number = notes.queries_without_relevant
+        yield f"{number:,} of {total:,} judged queries have nothing that is relevant (are left out)"
+    elif notes.nothing_relevant and not (evaluator.qrels.spans and evaluator.qrels.spans.undecided):
+        yield "no judged query has anything that is relevant: no run can find anything"
+    yield from undefined(scores)
+    yield from _unjudged(scores, evaluator)
+    if notes.queries_only_in_run:
+        yield f"{notes.queries_only_in_run:,} queries of the run are not judged (ignored)"
+    tied = [f"{count:,} at rank {cutoff}" for cutoff, count in sorted(notes.tied_at.items()) if count]
+    if tied and evaluator.rules.compat is None:
+        ties = evaluator.rules.ties
+        yield f"queries with equal scores on both sides of a cut-off: {', '.join(tied)} (ties: {ties})"
+    if notes.rank_conflicts:
+        what = "ranks" if evaluator.rules.compat == "ndeval" else "scores"
+        yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries ({what} count)"
+    for score in scores.scores:
+        why = score.measure.about.above_1
+        above = sum(value > 1 + 1e-9 for value in score.numbers) if why else 0
+        if above:
+            yield f"{score.measure} is above 1 in {above:,} queries: {why}"
+    # Whoever names a lowest grade should hear which measures it says nothing to.
+    deaf = [str(score.measure) for score in scores.scores if score.measure.rel is None]
+    if evaluator.rules.rel is not None and deaf:
+        yield f"--rel {evaluator.rules.rel} changes nothing in {', '.join(deaf)}, which have no lowest grade"
+    of_nuggets = any(score.measure.wants_nuggets for score in scores.scores)
+    is_told = evaluator.qrels.spans is not None or evaluator.rules.nuggets_in_qrels is not None
+    if of_nuggets and not evaluator.qrels.has_nuggets and not is_told:
+        yield "the judgements have one nugget a query everywhere; are these plain qrels?"
+
+
+def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """How many queries, and what share of the top documents, nobody judged."""
+    notes, rules = scores.notes, evaluator.rules
+    if notes is None or not scores.judged or evaluator.qrels.spans is not None:
+        return
+    without = [query for query, number in scores.judged_by_query.items() if not number]
+    total = len(scores.judged_by_query)
+    # A few queries without judgements are usual in pooled collections.
+    if len(without) >= _FEW_QUERIES * total and without:
+        first = ", ".join(map(visible, without[:3])) + (", …" if len(without) > 3 else "")
+        yield f"no document is judged in {len(without):,} of {total:,} queries: {first}"
+    holes = notes.shown - notes.shown_judged
+    rel = rules.rel if rules.rel is not None else 1
+    # Where only relevant documents were kept, everything else is unjudged by design.
+    are_meant = rules.judged_only or evaluator.qrels.share_below(rel) < POSITIVES_ONLY
+    if not are_meant and holes and holes >= _MANY_HOLES * notes.shown:
+        cutoffs = [measure.k for measure in evaluator.measures if measure.k]
+        # What is looked at is not deeper than --depth.
+        top = min(max(cutoffs), rules.depth or max(cutoffs))
+        way = "" if rules.bounds else "; --bounds says between what values a measure lies"
+        yield f"{holes / notes.shown:.0%} of the top {top:,} is unjudged, and counts as not relevant{way}"
 
 
 def _judged_documents(qrels: Qrels) -> dict[str, frozenset[str]]:
@@ -877,15 +1001,3 @@ def bounds_of(measure: object) -> Bounds:
             f"{measure}: no bounds are known; they are for {known}; leave out bounds or the measure"
         )
     return bounds
-
-
-def _nothing_judged(
-    run: str, retrieved: int, ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]
-) -> str:
-    """Say that no document of a run is judged, with a cause, if there seems to be one, and the way on."""
-    said = unlike(run, retrieved, ours, theirs)
-    return f"{said} --nothing-judged zero (nothing_judged='zero' in Python) scores it all the same"
-
-
-def _such_as(queries: Sequence[str]) -> str:
-    return f"; the run's queries are such as {visible(queries[0])!r}" if queries else ""

@@ -25,15 +25,12 @@ from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.plans import LabelPlan, Look, is_plan, plans_of_labels, read_plan
 from rageval.files.questions import read_weights
 from rageval.files.start import JUDGED_ANSWERS
-from rageval.measures.base import MEAN, Measure
+from rageval.measures.base import Measure
 from rageval.measures.scales import POSITION
-from rageval.scoring.assessing import JudgeOfRun, NotThisJudge
-from rageval.scoring.basis import PEOPLE, WORDS, basis_of_gold, named
+from rageval.scoring.assessments import MOST_MISSING, JudgeOfRun, NotThisJudge
+from rageval.scoring.basis import PEOPLE, basis_of_gold, named
 from rageval.scoring.qrels import Qrels
-from rageval.scoring.scores import Score, Scores
 from rageval.scoring.sources import as_qrels, read_qrels
-from rageval.scoring.subject import Labels, Scored, Subject
-from rageval.scoring.universe import MOST_MISSING
 from rageval.text import visible
 
 UNSAID, UNIFORM = "unsaid", "uniform"
@@ -220,10 +217,6 @@ def _sha_of(sources: Sequence[Any], lines: Iterable[str] = ()) -> str:
     return found.hexdigest()[:8]
 
 
-def _are_files(sources: Sequence[Any]) -> bool:
-    return all(isinstance(each, str | os.PathLike) and os.path.isfile(each) for each in sources)
-
-
 def _mind_plan(sources: Sequence[Any], draw: Draw) -> None:
     """Refuse labels of a plan that is not at hand, or of another one than the one that is."""
     for source in sources:
@@ -267,7 +260,7 @@ def gold_of(
     if draw.chances is not None:
         queries = {query for query, *_ in _labelled(labels)}
         draw = _against_chances(draw, queries | (failed or {}).keys(), name)
-    if _are_files(sources):
+    if all(isinstance(each, str | os.PathLike) and os.path.isfile(each) for each in sources):
         sha = _sha_of(sources)
     # In memory there is no file to take the digest of, so it is of the lines it would have.
     elif isinstance(labels, JudgementTable):
@@ -295,49 +288,12 @@ def _plain(line: JudgementLine) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def beside(subject: Subject, scored: Scored, gold: Gold) -> Scored:
-    """Return the scores with people's values beside the judge's, and what should be said of these."""
-    subject.refuse_gold(gold)
-    found = []
-    for scores in scored.results:
-        with_people = (
-            score if why_uncorrected(score) else replace(score, people=_people(gold, labels))
-            for score, labels in zip(scores.scores, subject.labels(gold, scores), strict=True)
-        )
-        found.append(replace(scores, scores=tuple(with_people)))
-    found, uncorrected = _corrected_at_all(found, gold)
-    more = [*said_of_labels(gold), *uncorrected, *_strange(subject, gold), *_no_labels_said(found)]
-    return Scored(found, [*scored.remarks, *more], scored.refused)
-
-
-def _people(gold: Gold, labels: Labels) -> People:
-    """Return people's values by a measure; of several annotators the mean: none of them is the truth."""
-    values: dict[str, list[float]] = {}
-    who: dict[str, set[str]] = {}
-    partly = set()
-    for name, said in labels.by_labeller:
-        for query, value in said.items():
-            if value is None:
-                partly.add(query)
-            else:
-                values.setdefault(query, []).append(value)
-                who.setdefault(query, set()).add(name)
-    means = {query: float(sum(found)) / len(found) for query, found in values.items()}
-    return People(
-        means,
-        gold.draw,
-        frozenset(partly - means.keys()),
-        gold.by,
-        failed=frozenset(set(labels.failed) - means.keys()),
-        who={query: frozenset(names) for query, names in who.items()},
-    )
-
-
-def labels_of_answer(score: Score, run: str, judged: JudgementTable, people: JudgementTable) -> Labels:
-    """Return what people said of a system's answers, by a measure."""
-    measure = score.measure
+def labels_of_answer(
+    measure: object, run: str, judged: JudgementTable, people: JudgementTable
+) -> tuple[list[tuple[str, dict[str, float | None]]], Collection[str]]:
+    """Return what people said of a system's answers, by a measure, and of which queries labels failed."""
     if run not in people.runs or not isinstance(measure, Measure):
-        return Labels([], ())
+        return [], ()
     ours: dict[str, set[tuple[str, str]]] = {}
     for judge in range(len(judged.judges.words)):
         # "worst": what the judge failed at he was asked, so it belongs to what people had to label.
@@ -356,7 +312,7 @@ def labels_of_answer(score: Score, run: str, judged: JudgementTable, people: Jud
             elif places:
                 values[query] = None
         by_labeller.append((str(name), values))
-    return Labels(by_labeller, failed_labels(measure, people, run))
+    return by_labeller, failed_labels(measure, people, run)
 
 
 def refuse_the_judge(judged: JudgementTable, people: JudgementTable) -> None:
@@ -397,40 +353,6 @@ def why_lost(failed: int, labelled: int) -> str:
     return f"{failed:,} of {total:,} labels failed, more than {MOST_MISSING:.0%}; label them again"
 
 
-def why_uncorrected(score: Score) -> str:
-    """Return why no labels can correct the values of a measure of answers; empty if some can."""
-    if score.basis == WORDS:
-        return "computed from the texts alone, of which labels say nothing"
-    if score.measure.aggregate != MEAN:
-        return "no mean over queries, and no other is corrected"
-    return ""
-
-
-def _corrected_at_all(results: Sequence[Scores], gold: Gold) -> tuple[list[Scores], list[str]]:
-    """Return scores that know how many they are, and what labels cannot correct; refuse if that is all."""
-    kinds = [score for score in results[0].scores if score.people is not None] if results else []
-    lost: dict[str, dict[str, None]] = {}
-    for score in (score for scores in results for score in scores.scores if score.people is None):
-        lost.setdefault(why_uncorrected(score), {})[str(score.measure)] = None
-    name = visible(gold.draw.name)
-    said = [f"{name}: corrects nothing of {', '.join(names)}: {why}" for why, names in lost.items()]
-    if not kinds and said:
-        raise UsageError(f"{'; '.join(said)}; leave out the gold, or measure what was labelled")
-    # Every mean, and every difference of two, is a chance to find that labels were chosen.
-    tests = len(kinds) * len(results) * (len(results) + 1) // 2
-    counted = [
-        replace(
-            scores,
-            scores=tuple(
-                score if score.people is None else replace(score, people=replace(score.people, tests=tests))
-                for score in scores.scores
-            ),
-        )
-        for scores in results
-    ]
-    return counted, said
-
-
 def _seen(
     measure: Measure, table: JudgementTable, run: int, judge: int, missing: str
 ) -> dict[str, tuple[float, set[tuple[str, str]]]]:
@@ -449,14 +371,8 @@ def _seen(
     return found
 
 
-def _strange(subject: Subject, gold: Gold) -> Iterator[str]:
-    """Say what people labelled that the judge knows nothing of."""
-    for what, names in subject.strangers(gold):
-        number = f"{visible(gold.draw.name)}: {len(names):,} {what}"
-        yield f"{number} are not among the judged ones: {_some(names)}"
-
-
-def _some(names: Sequence[str]) -> str:
+def some(names: Sequence[str]) -> str:
+    """Return the first few names, as a remark shows them."""
     return ", ".join(map(visible, names[:_MANY])) + (", …" if len(names) > _MANY else "")
 
 
@@ -467,7 +383,7 @@ def refuse_same(judges: Sequence[str], people: Sequence[str], name: str) -> None
     same = [who for who in people if who and who.partition("@")[0] in ours]
     if same:
         raise UsageError(
-            f"{visible(name)}: holds judgements by the judge itself ({_some(same)}), which tell nothing of"
+            f"{visible(name)}: holds judgements by the judge itself ({some(same)}), which tell nothing of"
             " its errors; expected those of people"
         )
 
@@ -483,23 +399,6 @@ def said_of_labels(gold: Gold) -> list[str]:
     # Of several labellers one may be a person: then it is not true that none is.
     some = any(basis_of_gold([who]) == PEOPLE for who in gold.by)
     return [f"{name}: {'not human labels alone' if some else 'no human labels'}: {names}", *said]
-
-
-def _no_labels_said(results: Sequence[Scores]) -> Iterator[str]:
-    """Say what people judged in part, which is no label, and which labels failed."""
-    for scores in results:
-        for score in scores.scores:
-            if score.people is not None and score.people.partly:
-                partly = sorted(score.people.partly)
-                yield (
-                    f"{visible(scores.run)}: {score.measure}: people judged {len(partly):,} queries in part,"
-                    f" or by another list ({_some(partly)}); they are no labels"
-                )
-            if score.people is not None and score.people.failed:
-                failed = sorted(score.people.failed)
-                total = len(failed) + len(score.people.values)
-                name = f"{visible(scores.run)}: {score.measure}"
-                yield f"{name}: {len(failed):,} of {total:,} human labels failed ({_some(failed)})"
 
 
 # --- documents

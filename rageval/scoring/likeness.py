@@ -11,8 +11,7 @@ from hashlib import sha256
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
-from rageval.scoring.ordering import Order
-from rageval.scoring.runs import Run
+from rageval.scoring.runs import Order, Run
 from rageval.scoring.sources import RunSource
 
 IDENTICAL, TIES_ONLY = "identical", "ties only"

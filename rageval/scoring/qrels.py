@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, compress, pairwise, repeat
+from math import floor as floor_of
 from operator import sub
 from os import urandom
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -24,11 +25,11 @@ from rageval.files.objects import (
     nugget_column,
     unread,
 )
-from rageval.files.opening import DEFAULT, LARGEST_GRADE, Source
-from rageval.files.trec import LineForm, QrelsRows, Reading, Text
+from rageval.files.opening import DEFAULT, LARGEST_GRADE
+from rageval.files.trec import QrelsRows
 from rageval.kernel import kernel
 from rageval.measures.ranking import Judgements, Topic, novelties
-from rageval.scoring.ordering import EVERYTHING, Scattered, _begins, _listed
+from rageval.scoring.runs import EVERYTHING, Scattered, _begins, _listed, _text
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ _FIELDS = ("query_id", "doc_id", "relevance")
 _NO_NUGGET = "0"  # what stands for the nugget where judgements name none
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 NOT_KEPT, NOT_JUDGED = -1, -2
-_APART = 2  # what the compiled reader says of a query whose rows lie apart
 _LARGE = 2**16  # a list of so many numbers takes 2.6 MB
 _DEEP = 2**31 - 1  # deeper than any ranking of one query
 _SENT = (
@@ -138,7 +138,10 @@ class Qrels:
                 else:
                     # A nugget that nothing supports has no rows, and counts in coverage all the same.
                     unsupported.append((query, key))
-        empty = ids(judgements, name, "query_id"), _pairs_of(unsupported, name)
+        # Read as bytes like all others, so that the same checks hold for queries and nuggets without rows.
+        queries = ids([query for query, _ in unsupported], name, "query_id")
+        nuggets = ids([nugget for _, nugget in unsupported], name, "nugget")
+        empty = ids(judgements, name, "query_id"), list(zip(queries, nuggets, strict=True))
         qrels = cls._from_columns(list(zip(*rows, strict=True)), name, *empty)
         # A mapping in the place of a grade says that its key is a nugget, whatever it is called.
         qrels.declared = any(
@@ -459,6 +462,31 @@ class Qrels:
         return handle
 
 
+def collapsed(
+    qrels: Qrels, rel: int | None = None, floor: int = EVERYTHING
+) -> dict[str, dict[str, int | float]]:
+    """Return {query: {document: grade}}, the grade being the highest over the query's nuggets.
+
+    This is how ir_measures takes judgements of documents. With `rel`, 1 for a grade that reaches it and 0 for
+    others; a grade below 0 that does not reach it stays as it is, as each provider has its own rule for
+    those. What is below `floor` is not judged.
+    """
+
+    def shown(grade: int | float) -> int | float:
+        return grade if rel is None else 1 if grade >= rel else floor_of(min(grade, 0))
+
+    return {
+        query: {doc: shown(grade) for doc, grade in zip(docs, grades, strict=True) if grade >= floor}
+        for query, docs, grades in qrels.documents()
+    }
+
+
+def at_grade(qrels: Qrels, rel: int | None = None) -> list[Qrel]:
+    """Return every judgement as a record; with `rel`, graded 1 if it reaches it, else 0."""
+    records = list(qrels)
+    return records if rel is None else [row._replace(relevance=int(row.relevance >= rel)) for row in records]
+
+
 class Fingerprint:
     """Tells judgements from others; computed when it is asked for, as few ask and judgements may be many.
 
@@ -502,11 +530,6 @@ class Fingerprint:
         return Fingerprint, (None, self.text)
 
 
-def _pairs_of(pairs: Sequence[tuple[Any, Any]], name: str) -> list[tuple[bytes, bytes]]:
-    queries, nuggets = ([pair[at] for pair in pairs] for at in (0, 1))
-    return list(zip(ids(queries, name, "query_id"), ids(nuggets, name, "nugget"), strict=True))
-
-
 def _owned(columns: Iterable[Any]) -> list[Any]:
     """Return columns that hold their content themselves, as what is sent has to."""
     return list(map(_held, columns))
@@ -521,32 +544,6 @@ def _held(column: Any) -> Any:
     found: array[int] = array(column.format)
     found.frombytes(column.cast("B"))
     return found
-
-
-def _fed(
-    feed: Callable[[Any, bytes], int],
-    handle: Any,
-    texts: Iterable[Text],
-    kind: LineForm,
-    source: Source,
-    reading: Reading,
-) -> bool:
-    """Feed texts to the compiled reader; False if it met what only the plain one reads.
-
-    `InputError` for the lines at which it stopped, if one is wrong; `Scattered` if a query comes again.
-    """
-    for text in texts:
-        refused = feed(handle, text.content)
-        if refused == _APART:
-            raise Scattered
-        if refused:
-            # The compiled reader counted the lines before this text; the plain one names the bad one.
-            if isinstance(text.lines, int):
-                # Texts come without numbers to the compiled reader.
-                text = text._replace(lines=1 + kernel.lines_before(handle))
-            kind.stretch(text, source, reading)
-            return False
-    return True
 
 
 def _quick(column: Sequence[Any]) -> Sequence[Any]:
@@ -714,10 +711,6 @@ def _named(blob: bytes | memoryview, ends: Sequence[int], first: int, last: int)
     """Return the ids from one number to another."""
     places = list(ends[first : last + 1])
     return [bytes(blob[begin:end]) for begin, end in pairwise(places)]
-
-
-def _text(name: bytes) -> str:
-    return name.decode("utf-8", "surrogatepass")
 
 
 class _Found(NamedTuple):

@@ -1,16 +1,31 @@
-"""Everything besides measures and data that a number depends on, of runs and of judged answers."""
+"""Everything besides measures and data that a number depends on, of runs and of judged answers.
+
+Other tools' rules stand here, too, for when a published number must be matched; the default is the defensible
+rule. `--compat NAME` changes which queries count and, for each measure, the order of documents and perhaps a
+parameter:
+
+pyndeval            equal scores by document id ascending; alpha-DCG and ERR-IA undivided at rank 1; only
+                    queries that the run holds
+ndeval              the C program: documents by the rank column alone, whatever the scores are
+ndeval-traditional  the C program with -traditional: by score, equal scores by document id descending
+trec_eval           trec_eval 9.0.8: scores as 32-bit floats; grades below 0 are not judged; only queries
+                    that the run holds, as without -c
+freshstack          three orders in one report: for each measure the one that it declares (`orders`), which is
+                    input order or, among the first 20, pyndeval's; trec_eval's for the others
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from rageval.errors import UsageError
+from rageval.measures.foreign import ForeignMeasure
 from rageval.measures.parsing import AnyMeasure
+from rageval.names import suggestion
 from rageval.options import OnMissing, Ties, ZeroRel, refuse_other_words
-from rageval.scoring import _compat
-from rageval.scoring.ordering import View
+from rageval.scoring.runs import Order, View
 from rageval.version import __version__
 
 RUNS, ANSWERS = "runs", "answers"  # what is scored
@@ -32,6 +47,27 @@ COMPAT_OF_ANSWERS = {
     "medaesqa": AnswerCompat("nothing", "always"),
     "ragchecker": AnswerCompat("nothing", "recorded"),
 }
+_NDEVALS: Mapping[str, Order] = {
+    "pyndeval": Order(ties="docid_asc"),
+    "ndeval": Order(by_rank=True),
+    "ndeval-traditional": Order(),
+}
+COMPAT = (*_NDEVALS, "trec_eval", "freshstack")
+OF_THE_RUN = (*_NDEVALS, "trec_eval")  # their means leave out queries that the run lacks
+JUDGED = 0  # the lowest grade that --judged-only takes for a judgement, as trec_eval -J does
+FLOORS = {"trec_eval": JUDGED}  # the lowest grade that is a judgement
+FULL_NAMES = {"trec_eval": "trec_eval-9.0.8"}  # where versions differ
+_TREC_EVAL = Order(single=True)
+# How the providers of ir_measures order documents, where not as trec_eval 10 does.
+_PROVIDERS: Mapping[str, Order] = {
+    "pytrec_eval": _TREC_EVAL,
+    "pyndeval": Order(ties="docid_asc"),
+    "compat": Order(ties="docid_asc"),
+    "judged": Order(ties="docid_asc"),
+    "msmarco": Order(ties="docid_asc"),
+    "accuracy": Order(ties="input"),
+}
+_DEEPEST_NDEVAL = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +142,7 @@ class Rules:
     def __post_init__(self) -> None:
         refuse_other_words(self)
         if self.compat is not None and self.compat not in COMPAT_OF_ANSWERS:
-            _compat.check(self.compat)
+            _refuse_unknown(self.compat)
         if self.depth is not None and (type(self.depth) is not int or self.depth < 1):
             raise UsageError(f"depth={self.depth!r}: expected a whole number from 1")
         if self.rel is not None and type(self.rel) is not int:
@@ -157,7 +193,7 @@ class Rules:
     @property
     def leaves_out(self) -> bool:
         """Whether judged queries that the run lacks are left out of the means."""
-        return self.intersection or (self.compat in _compat.OF_THE_RUN and not self.complete)
+        return self.intersection or (self.compat in OF_THE_RUN and not self.complete)
 
     @property
     def filling(self) -> str:
@@ -178,7 +214,7 @@ class Rules:
         if self.nuggets_in_qrels is False:
             changed["nuggets_in_qrels"] = "no"
         if self.compat:
-            changed["compat"] = _compat.FULL_NAMES.get(self.compat, self.compat)
+            changed["compat"] = FULL_NAMES.get(self.compat, self.compat)
             # Without `compat` every judged query counts anyway, and there is nothing to say.
             changed |= {"complete": True} if self.complete else {}
         if self.groups is not None:
@@ -206,7 +242,7 @@ def rules_of(what: str, given: Mapping[str, Any]) -> Rules:
     if compat and given.get("ties"):
         raise UsageError(_brings(compat, given["ties"]))
     if compat is not None and what == RUNS:
-        _compat.check(compat)
+        _refuse_unknown(compat)
     if compat is not None and what == ANSWERS and compat not in COMPAT_OF_ANSWERS:
         raise UsageError(f"compat={compat!r}: for answers, expected {', '.join(COMPAT_OF_ANSWERS)}")
     return Rules(**given)
@@ -214,3 +250,40 @@ def rules_of(what: str, given: Mapping[str, Any]) -> Rules:
 
 def _brings(tool: str, ties: str) -> str:
     return f"compat={tool!r} brings its own rule for ties; leave out ties={ties!r}"
+
+
+def _refuse_unknown(name: str) -> None:
+    """Raise `UsageError` unless this is a tool whose rules we know."""
+    if name not in COMPAT:
+        raise UsageError(f"compat={name!r}: expected one of {', '.join(COMPAT)}" + suggestion(name, COMPAT))
+
+
+def as_in(name: str, measure: AnyMeasure, all_measures: Sequence[AnyMeasure]) -> tuple[AnyMeasure, Order]:
+    """Return the measure and the order of documents that make the tool's number."""
+    if name in _NDEVALS:
+        # Not normalised at rank 1, if normalising was left to us.
+        if isinstance(measure, ForeignMeasure) or "normalise" not in measure.declared:
+            return measure, _NDEVALS[name]
+        ours = measure if "normalise" in measure.given else measure(normalise="ndeval")
+        return ours, _NDEVALS[name]
+    if name == "freshstack":
+        return measure, _freshstack(measure, all_measures)
+    return measure, _TREC_EVAL
+
+
+def _freshstack(measure: AnyMeasure, all_measures: Sequence[AnyMeasure]) -> Order:
+    ties = _freshstack_ties(measure)
+    if ties != _NDEVALS["pyndeval"].ties:
+        return _TREC_EVAL if ties is None else Order(ties=ties)
+    cutoffs = [other.k for other in all_measures if _freshstack_ties(other) == ties]
+    return Order(ties=ties, pool=max((k for k in cutoffs if k and k <= _DEEPEST_NDEVAL), default=None))
+
+
+def _freshstack_ties(measure: AnyMeasure) -> str | None:
+    """Return FreshStack's rule for equal scores, where pytrec_eval is not what it asks for the measure."""
+    return measure.about.orders.get("freshstack")
+
+
+def order_of(measure: ForeignMeasure) -> Order:
+    """Return the order in which the provider of a measure puts documents, equal scores among them."""
+    return _PROVIDERS.get(measure.by, Order())

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError, MeasureError
 from rageval.measures.ranking import Blend, pooled
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from rageval.measures.parsing import AnyMeasure
     from rageval.scoring.gold import People
-    from rageval.scoring.joining import Notes
     from rageval.scoring.qrels import Fingerprint
+    from rageval.scoring.sources import Notes
 
 _Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
-ANSWERS = "answers"  # marks in `judged_by` how many answers there are, where not as many to each query
+HOW_MANY = "answers"  # marks in `judged_by` how many answers there are, where not as many to each query
 ADAPTIVELY = "documents were chosen by what was judged before: nothing is tested, and bounds alone hold"
 
 
@@ -280,6 +280,80 @@ class Scores(Displayed, Mapping[Any, Score]):
     __repr__ = __str__
 
 
+class Scored(NamedTuple):
+    """The scores of systems, what should be said of them, and why other systems have none."""
+
+    results: list[Scores]
+    remarks: list[str]
+    refused: Sequence[str] = ()
+
+    @property
+    def unsaid(self) -> list[str]:
+        """The remarks that stand in the scores of no system."""
+        said: set[str] = set()
+        for scores in self.results:
+            said.update(scores.remarks)
+            # Remarks on one of several systems begin with its name.
+            said.update(f"{visible(scores.run)}: {own}" for own in scores.remarks)
+        return [remark for remark in self.remarks if remark not in said]
+
+
+class Labels(NamedTuple):
+    """What people said of one system, by one measure: a value a query, None of what they judged in part.
+
+    `failed` are the queries of which a label was asked for and failed.
+    """
+
+    by_labeller: Sequence[tuple[str, Mapping[str, float | None]]]
+    failed: Collection[str]
+
+
+class Held(NamedTuple):
+    """What a system gave to each query, as far as two times of it can be told apart.
+
+    `absent` are queries of which it says nothing, `lacking` those of them of which no value is known. `same`
+    has a digest of what was given and judged, `nuggets` one of the list that it was judged by. `judgements`
+    is the digest of judgements of documents. Of a run, `unjudged` is the share of what it shows that nobody
+    judged, `unseen` that of its queries of which nothing is judged, and `bounds` are the ends of its means.
+    """
+
+    absent: frozenset[str]
+    same: Mapping[str, str]
+    lacking: frozenset[str] = frozenset()
+    nuggets: Mapping[str, str] = {}
+    repeats: Mapping[str, int] = {}
+    judgements: str = ""
+    rubrics: Sequence[str] = ()
+    unjudged: float | None = None
+    unseen: float | None = None
+    bounds: Mapping[str, tuple[float, float]] = {}
+
+
+def undefined(scores: Scores) -> Iterator[str]:
+    """Say on how many queries means rest that do not rest on all of them."""
+    names: dict[tuple[int, int], list[str]] = {}
+    for score in scores.scores:
+        if score.undefined:
+            names.setdefault((score.queries, score.undefined), []).append(str(score.measure))
+    for (queries, number), measures in names.items():
+        which, verb = ", ".join(measures), "rests" if len(measures) == 1 else "rest"
+        if queries:
+            yield f"{which} {verb} on {queries:,} of {queries + number:,} queries; on the others undefined"
+        else:
+            yield f"{which}: undefined on each of {number:,} queries"
+    # Groups that have no value, of a mean over groups.
+    for score in scores.scores:
+        if score.groups is None or not score.queries:
+            continue
+        found = score.numbers_by(score.groups)
+        means = {group: combined(score.measure, values) for group, values in found.items()}
+        empty = [visible(group) for group, value in means.items() if math.isnan(value)]
+        if empty:
+            of = f"{len(empty):,} of {len(found):,} groups have no value ({', '.join(empty[:3])}"
+            then = "there is no weighted mean" if score.weights else "the mean is over the others"
+            yield f"{score.measure}: {of}{', …' if len(empty) > 3 else ''}), so {then}"
+
+
 def require_groups(groups: Mapping[str, str], queries: Iterable[str], source: str) -> None:
     """Refuse groups that lack a query."""
     lost = [query for query in queries if query not in groups]
@@ -302,9 +376,10 @@ def groups_by(
     queries = list(queries)
     lost = [query for query in queries if field not in facts.get(query, {})]
     if lost:
+        first = ", ".join(map(visible, list(facts)[:3])) + (", …" if len(facts) > 3 else "")
         raise InputError(
             f"{source}: says nothing of {field} for {len(lost):,} of {len(queries):,} queries, such as"
-            f" {visible(lost[0])!r}; expected it for each (queries there: {_some(facts)})"
+            f" {visible(lost[0])!r}; expected it for each (queries there: {first})"
         )
     return {query: facts[query][field] for query in queries}
 
@@ -327,6 +402,16 @@ def checked_weights(weights: Mapping[str, float], groups: Mapping[str, str], sou
     return dict(weights)
 
 
-def _some(facts: _Facts, number: int = 3) -> str:
-    names: Sequence[str] = [visible(query) for query in list(facts)[:number]]
-    return ", ".join(names) + (", …" if len(facts) > number else "")
+def digest(lines: Iterable[str]) -> str:
+    """Return the SHA-256 of lines."""
+    import hashlib
+
+    found = hashlib.sha256()
+    for line in lines:
+        found.update(line.encode("utf-8", "surrogatepass") + b"\n")
+    return found.hexdigest()
+
+
+def short_digest(lines: Iterable[str]) -> str:
+    """Return as much of a digest as tells rankings and answers apart."""
+    return digest(lines)[:16]

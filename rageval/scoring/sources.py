@@ -1,14 +1,24 @@
-"""Whatever people hand over as a run or as judgements, as something that can be scored."""
+"""Whatever people hand over as a run or as judgements is read, and a run meets the judgements.
+
+A run is joined whole or in pieces of whole queries, wherever these are read. What comes of a piece is not a
+mean and not even a value, but what the values are computed from: a rank and a number for each judged
+document, counts that add up. Putting pieces together is putting rows under one another, so no split can
+change a digit.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar, cast
+from itertools import compress
+from typing import Any, NamedTuple, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
 from rageval.files.kinds import told
@@ -35,6 +45,7 @@ from rageval.files.trec import (
     PLAIN,
     QRELS,
     RUN,
+    LineForm,
     QrelsRows,
     Reading,
     RunRows,
@@ -46,15 +57,237 @@ from rageval.files.trec import (
     texts,
 )
 from rageval.kernel import kernel
-from rageval.scoring.joining import Joined, Joining, Piece
-from rageval.scoring.ordering import EVERYTHING, Documents, Scattered, whole_queries
-from rageval.scoring.qrels import NOT_JUDGED, SEED, Columns, Fractional, Qrels, _fed, _regrouped
-from rageval.scoring.runs import Run
+from rageval.measures.ranking import Ranking, Topic
+from rageval.scoring.qrels import (
+    NOT_JUDGED,
+    SEED,
+    Columns,
+    Fractional,
+    Qrels,
+    _owned,
+    _regrouped,
+    collapsed,
+)
+from rageval.scoring.runs import (
+    EVERYTHING,
+    Documents,
+    Order,
+    Run,
+    Scattered,
+    View,
+    _contradicts,
+    whole_queries,
+)
 from rageval.text import written_out
 
 _Result = TypeVar("_Result")
+_NOT_ASKED = -1
+_APART = 2  # what the compiled reader says of a query whose rows lie apart
 _SHARE = 2**26  # bytes of rows that are put in order in memory
 _PACKED_TO = 8  # what a compressed byte may become
+_NOUNS = {RUNS: "a run", JUDGED_DOCUMENTS: "judgements of documents"}
+_BY_NAME = re.compile(r"\.(json|tsv)")  # of files far away that are looked into: each look is a request
+_MANIFEST = "manifest.json"  # of a collection that models judged: rageval.building.collection
+_LONGEST_MANIFEST = 2**24  # bytes
+
+
+class Piece(NamedTuple):
+    """What a stretch of whole queries holds: its queries, and where judged documents stand in their rankings.
+
+    `asked` are the numbers of the judged queries; a row each have `length`, how many documents are ranked,
+    and `judged`, how many of these are, at whatever rank and grade. Documents whose judgements are kept stand
+    from hits[i] to hits[i + 1], by `rank`, `doc` being their numbers.
+    """
+
+    queries: list[bytes]
+    asked: Sequence[int]
+    length: Sequence[int]
+    judged: Sequence[int]
+    hits: Sequence[int]
+    rank: array[int]
+    doc: array[int]
+    rows: int
+    rank_conflicts: int
+    shown: int  # documents down to the deepest cut-off, and how many of them are judged
+    shown_judged: int
+    tied_at: Sequence[int]  # a count a cut-off
+
+
+@dataclass(slots=True)
+class Notes:
+    """What a reader should be told of a run beside its scores.
+
+    `judged` is how many documents are judged of those retrieved for each query of the judgements, at whatever
+    rank and grade; -1 where the run says nothing of the query.
+    """
+
+    queries_in_run: int = 0
+    queries_only_in_run: int = 0
+    queries_missing: int = 0
+    queries_without_relevant: int = 0
+    rows: int = 0
+    rank_conflicts: int = 0
+    retrieved: int = 0  # documents, of the queries that are judged
+    shown: int = 0
+    shown_judged: int = 0
+    judged: list[int] = field(default_factory=list, compare=False)
+    tied_at: Counter[int] = field(default_factory=Counter)
+    read_here: str = ""  # how it could not be read, and why, where this process had to
+
+    @property
+    def nothing_relevant(self) -> bool:
+        """Whether no query of the judgements has anything that is relevant."""
+        return 0 < self.queries_without_relevant == len(self.judged)
+
+
+class Joined(NamedTuple):
+    """A run met with judgements: a ranking for each judged query, and what should be said of it."""
+
+    queries: list[bytes]
+    lengths: dict[int, int]  # how many documents it holds for each judged query
+    rankings: list[Ranking]
+    notes: Notes
+
+
+class Joining(NamedTuple):
+    """How a run meets the judgements; it can be sent to where a piece is read.
+
+    Hits below rank `deepest` are forgotten at once: no measure will ask for them.
+    """
+
+    qrels: Qrels
+    view: View
+    cutoffs: tuple[int, ...] = ()
+    deepest: int | None = None
+
+    def piece(self, queries: Iterable[Documents]) -> Piece:
+        """Join whole queries, one after the other."""
+        names: list[bytes] = []
+        # Arrays, not lists: a piece is sent between processes, and a number takes 4 or 8 bytes instead of 28.
+        asked, rank, doc, length, judged, hits = (array(kind) for kind in "iiiqqq")
+        tied: Counter[int] = Counter()
+        rows = conflicts = shown_judged = 0
+        # Hits of query i stand from hits[i] to hits[i + 1], so there is one border more than queries.
+        hits.append(0)
+        for found in queries:
+            names.append(found.query)
+            rows += len(found.docs)
+            order = found.ranked(self.view.order)
+            conflicts += _contradicts(found, order)
+            tied.update(cutoff for cutoff in self.cutoffs if order.tied_at(cutoff))
+            query = self.qrels.find(found.query)
+            # Counted above, for the remarks; not scored.
+            if query < 0:
+                continue
+            # All documents of a query in one call, as the compiled part takes them.
+            numbers = self.qrels.numbers(query, list(map(found.docs.__getitem__, order.rows)))
+            unjudged = numbers.count(NOT_JUDGED)
+            asked.append(query)
+            length.append(len(numbers))
+            judged.append(len(numbers) - unjudged)
+            top = numbers[: self._top]
+            shown_judged += len(top) - top.count(NOT_JUDGED)
+            # Most documents of a deep run are unjudged: only judged ones are kept, with their ranks.
+            if unjudged < len(numbers):
+                kept = [(at, number) for at, number in enumerate(numbers[: self.deepest], 1) if number >= 0]
+                rank.extend([at for at, _ in kept])
+                doc.extend([number for _, number in kept])
+            hits.append(len(rank))
+        counts = array("q", [tied[cutoff] for cutoff in self.cutoffs])
+        return Piece(
+            names,
+            asked,
+            length,
+            judged,
+            hits,
+            rank,
+            doc,
+            rows,
+            conflicts,
+            self._shown(length),
+            shown_judged,
+            counts,
+        )
+
+    def compiled(self, texts: Iterable[Text], source: Source, reading: Reading) -> Piece | None:
+        """Join a run's text by the compiled reader; None if there is none, or what only the plain one reads.
+
+        `InputError` for the lines at which it stopped, if one is wrong; `Scattered` if a query comes again.
+        """
+        judged = self.qrels.compiled() if self._is_usual else None
+        if judged is None or kernel is None:
+            return None
+        texts, reading = RUN.told_apart(texts, reading)
+        limits, deepest = limits_of(source), -1 if self.deepest is None else self.deepest
+        cutoffs = array("i", self.cutoffs)
+        handle = kernel.join_new(judged, deepest, cutoffs, limits.id, limits.line, bool(reading.tabbed))
+        if not _fed(kernel.join_feed, handle, texts, RUN, source, reading):
+            return None
+        piece = Piece._make(_owned(kernel.join_end(handle)))
+        if not piece.rows:
+            raise RUN.empty(name_of(source))
+        return piece._replace(shown=self._shown(piece.length))
+
+    @property
+    def _is_usual(self) -> bool:
+        """Whether the compiled reader knows what is asked for."""
+        depth = self.view.depth
+        return self.view.order == Order() and (depth is None or depth >= max(self.cutoffs, default=0))
+
+    @property
+    def _top(self) -> int:
+        """The deepest rank that is looked at for holes."""
+        return min(max(self.cutoffs, default=0), self.view.depth or 2**31)
+
+    def _shown(self, length: Iterable[int]) -> int:
+        top = self._top
+        return sum(min(number, top) for number in length)
+
+    def together(self, pieces: Sequence[Piece]) -> Joined:
+        """Return the whole, from its pieces in their order; `Scattered` if a query lies in two of them."""
+        topics = self.qrels.topics
+        ranked: dict[int, Ranking] = {}
+        notes = Notes(judged=[_NOT_ASKED] * len(topics))
+        names: dict[bytes, None] = {}
+        lengths: dict[int, int] = {}
+        for piece in pieces:
+            notes.queries_in_run += len(piece.queries)
+            notes.queries_only_in_run += len(piece.queries) - len(piece.asked)
+            notes.rows += piece.rows
+            notes.rank_conflicts += piece.rank_conflicts
+            notes.retrieved += sum(piece.length)
+            notes.shown += piece.shown
+            notes.shown_judged += piece.shown_judged
+            notes.tied_at.update(dict(zip(self.cutoffs, piece.tied_at, strict=True)))
+            names.update(dict.fromkeys(piece.queries))
+            lengths.update(zip(piece.asked, piece.length, strict=True))
+            rows = zip(piece.asked, piece.length, piece.judged, piece.hits, piece.hits[1:], strict=False)
+            for query, length, judged, first, last in rows:
+                notes.judged[query] = judged
+                ranks, docs = piece.rank[first:last].tolist(), piece.doc[first:last].tolist()
+                ranked[query] = self._seen(topics[query], ranks, docs, length)
+        # Two pieces hold the same query: its rows lie apart, and neither ranking is whole.
+        if len(names) < notes.queries_in_run:
+            raise Scattered
+        notes.queries_missing = len(topics) - (notes.queries_in_run - notes.queries_only_in_run)
+        # A judged query that the run lacks has an empty ranking, and scores 0.
+        rankings = [ranked.get(query) or Ranking(topic, (), (), 0) for query, topic in enumerate(topics)]
+        return Joined(list(names), lengths, rankings, notes)
+
+    def _seen(self, topic: Topic, ranks: list[int], documents: list[int], retrieved: int) -> Ranking:
+        """Return what the view shows of a ranking."""
+        view = self.view
+        if view.floor != EVERYTHING:
+            judged = [topic.grade(document) >= view.floor for document in documents]
+            ranks, documents = list(compress(ranks, judged)), list(compress(documents, judged))
+        # Taken out before the depth is applied, so that the depth counts judged documents.
+        if view.judged_only:
+            ranks, retrieved = list(range(1, len(documents) + 1)), len(documents)
+        if view.depth is not None:
+            # Ranks are in order, so the documents to a depth are a prefix.
+            inside = bisect_right(ranks, view.depth)
+            ranks, documents, retrieved = ranks[:inside], documents[:inside], min(retrieved, view.depth)
+        return Ranking(topic, ranks, documents, retrieved)
 
 
 @dataclass
@@ -77,6 +310,7 @@ class RunSource:
         return self._noted(joining.together(self._pieces(joining)))
 
     def _noted(self, joined: Joined) -> Joined:
+        # A file is read once: whoever asks later which runs are alike, or what ids it has, looks here.
         self.query_ids = [query.decode("utf-8", "surrogatepass") for query in joined.queries]
         judged = joined.notes.judged
         self.outline = {at: (length, judged[at]) for at, length in joined.lengths.items()}
@@ -117,10 +351,18 @@ class RunSource:
         return whole_queries(run_rows_of(texts, cast("Source", self.path), reading), self.dedup)
 
     def _put_together(self, path: Source, use: Callable[[Iterator[Text], Reading], _Result]) -> _Result:
-        texts, reading = _put_together(path, self.reading)
-        with closing(texts):
+        """Read a run whose queries lie scattered over the file, the lines of each query together."""
+        is_table = is_columnar(path)
+        packed = is_table or is_packed(path)
+        # Sorted share by share, so that no file needs as much memory as it has rows.
+        shares = -(-size_of(path) * (_PACKED_TO if packed else 1) // _SHARE)
+        if is_table:
+            lines, reading = as_text(rows_of(path, self.reading)), Reading("data", tabbed=True)
+        else:
+            lines, reading = RUN.told_apart(texts(path), self.reading)
+        with closing(RUN.together(lines, bool(reading.tabbed), max(1, shares))) as together:
             try:
-                return use(texts, reading)
+                return use(together, reading)
             except InputError:
                 for _ in rows_of(path, self.reading):  # what is wrong first in the order of the file
                     pass
@@ -152,18 +394,6 @@ def rows_of(source: Source, reading: Reading) -> Iterator[RunRows]:
     from rageval.files import columnar
 
     return columnar.run_rows(source)
-
-
-def _put_together(source: Source, reading: Reading) -> tuple[Generator[Text, None, None], Reading]:
-    """Read a run whose queries lie scattered over the file, the lines of each query together."""
-    is_table = is_columnar(source)
-    packed = is_table or is_packed(source)
-    shares = -(-size_of(source) * (_PACKED_TO if packed else 1) // _SHARE)
-    if is_table:
-        lines, reading = as_text(rows_of(source, reading)), Reading("data", tabbed=True)
-    else:
-        lines, reading = RUN.told_apart(texts(source), reading)
-    return RUN.together(lines, bool(reading.tabbed), max(1, shares)), reading
 
 
 def compiled_piece(joining: Joining, source: Source, reading: Reading) -> Piece | None:
@@ -261,10 +491,6 @@ def read_qrels(
         nugget, qrels.unread = columns_of_qrels(source)
         qrels.declared = nugget is not None and nugget not in ITERATIONS
     return _with_asked(source, qrels)
-
-
-_MANIFEST = "manifest.json"  # of a collection that models judged: rageval.building.collection
-_LONGEST_MANIFEST = 2**24  # bytes
 
 
 def _judges_of(source: Source) -> tuple[str, ...]:
@@ -367,6 +593,55 @@ def portable(qrels: Qrels) -> Qrels:
     return plain
 
 
+def _fed(
+    feed: Callable[[Any, bytes], int],
+    handle: Any,
+    texts: Iterable[Text],
+    kind: LineForm,
+    source: Source,
+    reading: Reading,
+) -> bool:
+    """Feed texts to the compiled reader; False if it met what only the plain one reads.
+
+    `InputError` for the lines at which it stopped, if one is wrong; `Scattered` if a query comes again.
+    """
+    for text in texts:
+        refused = feed(handle, text.content)
+        if refused == _APART:
+            raise Scattered
+        if refused:
+            # The compiled reader counted the lines before this text; the plain one names the bad one.
+            if isinstance(text.lines, int):
+                # Texts come without numbers to the compiled reader.
+                text = text._replace(lines=1 + kernel.lines_before(handle))
+            kind.stretch(text, source, reading)
+            return False
+    return True
+
+
+def ranking_of(run: Run, qrels: Qrels, view: View, scored: bool = False) -> dict[str, dict[str, float]]:
+    """Return {query: {document: score}} of the judged queries, best first, as ir_measures takes a run.
+
+    The scores are the run's own if they are asked for (`scored`), else whole numbers down to 1: then no tool
+    can order the documents otherwise.
+    """
+    ranking: dict[str, dict[str, float]] = {query: {} for query in qrels.query_ids}
+    judged = collapsed(qrels, floor=view.floor) if view.judged_only else None
+    for found in run.queries:
+        query = found.query.decode("utf-8", "surrogatepass")
+        if query not in ranking:
+            continue
+        rows = found.ranked(view.order).rows
+        docs = [(found.docs[row].decode("utf-8", "surrogatepass"), found.scores[row]) for row in rows]
+        if judged is not None:
+            docs = [(doc, score) for doc, score in docs if doc in judged[query]]
+        docs = docs[: view.depth]
+        ranking[query] = {
+            doc: score if scored else float(len(docs) - at) for at, (doc, score) in enumerate(docs)
+        }
+    return ranking
+
+
 def run_source(run: Any) -> RunSource:
     """Return a run in any form that `evaluate` takes as what can be scored."""
     if isinstance(run, RunSource):
@@ -393,10 +668,6 @@ def named_sources(runs: Mapping[str, Any] | Iterable[Any]) -> list[RunSource]:
             source.run()
         sources.append(source)
     return sources
-
-
-_NOUNS = {RUNS: "a run", JUDGED_DOCUMENTS: "judgements of documents"}
-_BY_NAME = re.compile(r"\.(json|tsv)")  # of files far away that are looked into: each look is a request
 
 
 def _kind(source: Any, reading: Reading) -> Kind | None:

@@ -1,4 +1,4 @@
-"""What is scored, compared, gated or reported: runs or judged answers, as one thing.
+"""What is scored, compared, gated or reported: runs or judged answers, as one thing, beside its gold.
 
 A subject is a number of systems and the judgements that they are scored by. `Runs` (evaluation.py) are
 rankings beside judgements of documents, `Answers` (answers.py) a table of judged answers. What scores,
@@ -7,65 +7,18 @@ compares, gates or reports takes a subject, and asks it what is of its kind alon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, Self
 
+from rageval.errors import UsageError
+from rageval.measures.base import MEAN
+from rageval.scoring.basis import WORDS
+from rageval.scoring.gold import Draw, Gold, People, said_of_labels, some
+from rageval.scoring.likeness import Alike
 from rageval.scoring.rules import Rules
-from rageval.scoring.scores import Scores
+from rageval.scoring.scores import Held, Labels, Score, Scored, Scores
 from rageval.text import visible
-
-if TYPE_CHECKING:
-    from rageval.scoring.gold import Draw, Gold
-    from rageval.scoring.likeness import Alike
-
-
-class Scored(NamedTuple):
-    """The scores of systems, what should be said of them, and why other systems have none."""
-
-    results: list[Scores]
-    remarks: list[str]
-    refused: Sequence[str] = ()
-
-    @property
-    def unsaid(self) -> list[str]:
-        """The remarks that stand in the scores of no system."""
-        said = {text for scores in self.results for own in scores.remarks for text in _with_name(scores, own)}
-        return [remark for remark in self.remarks if remark not in said]
-
-
-def _with_name(scores: Scores, remark: str) -> tuple[str, str]:
-    return remark, f"{visible(scores.run)}: {remark}"
-
-
-class Labels(NamedTuple):
-    """What people said of one system, by one measure: a value a query, None of what they judged in part.
-
-    `failed` are the queries of which a label was asked for and failed.
-    """
-
-    by_labeller: Sequence[tuple[str, Mapping[str, float | None]]]
-    failed: Collection[str]
-
-
-class Held(NamedTuple):
-    """What a system gave to each query, as far as two times of it can be told apart.
-
-    `absent` are queries of which it says nothing, `lacking` those of them of which no value is known. `same`
-    has a digest of what was given and judged, `nuggets` one of the list that it was judged by. `judgements`
-    is the digest of judgements of documents. Of a run, `unjudged` is the share of what it shows that nobody
-    judged, `unseen` that of its queries of which nothing is judged, and `bounds` are the ends of its means.
-    """
-
-    absent: frozenset[str]
-    same: Mapping[str, str]
-    lacking: frozenset[str] = frozenset()
-    nuggets: Mapping[str, str] = {}
-    repeats: Mapping[str, int] = {}
-    judgements: str = ""
-    rubrics: Sequence[str] = ()
-    unjudged: float | None = None
-    unseen: float | None = None
-    bounds: Mapping[str, tuple[float, float]] = {}
 
 
 class Subject(Protocol):
@@ -99,7 +52,7 @@ class Subject(Protocol):
     def held(self, scores: Scores) -> Held:
         """Return what a system gave to each query."""
 
-    # How it meets its gold: `rageval.scoring.gold.beside` asks.
+    # How it meets its gold: `beside`, below, asks.
 
     def refuse_gold(self, gold: Gold) -> None:
         """Refuse labels that cannot tell the judge's errors."""
@@ -111,16 +64,95 @@ class Subject(Protocol):
         """Yield what people said of a system, for each of its scores."""
 
 
-def digest(lines: Iterable[str]) -> str:
-    """Return the SHA-256 of lines."""
-    import hashlib
+def beside(subject: Subject, scored: Scored, gold: Gold) -> Scored:
+    """Return the scores with people's values beside the judge's, and what should be said of these."""
+    subject.refuse_gold(gold)
+    found = []
+    for scores in scored.results:
+        with_people = (
+            score if why_uncorrected(score) else replace(score, people=_people(gold, labels))
+            for score, labels in zip(scores.scores, subject.labels(gold, scores), strict=True)
+        )
+        found.append(replace(scores, scores=tuple(with_people)))
+    found, uncorrected = _corrected_at_all(found, gold)
+    # What people labelled that the judge knows nothing of.
+    strange = [
+        f"{visible(gold.draw.name)}: {len(names):,} {what} are not among the judged ones: {some(names)}"
+        for what, names in subject.strangers(gold)
+    ]
+    more = [*said_of_labels(gold), *uncorrected, *strange, *_no_labels_said(found)]
+    return Scored(found, [*scored.remarks, *more], scored.refused)
 
-    found = hashlib.sha256()
-    for line in lines:
-        found.update(line.encode("utf-8", "surrogatepass") + b"\n")
-    return found.hexdigest()
+
+def _people(gold: Gold, labels: Labels) -> People:
+    """Return people's values by a measure; of several annotators the mean: none of them is the truth."""
+    values: dict[str, list[float]] = {}
+    who: dict[str, set[str]] = {}
+    partly = set()
+    for name, said in labels.by_labeller:
+        for query, value in said.items():
+            if value is None:
+                partly.add(query)
+            else:
+                values.setdefault(query, []).append(value)
+                who.setdefault(query, set()).add(name)
+    means = {query: float(sum(found)) / len(found) for query, found in values.items()}
+    return People(
+        means,
+        gold.draw,
+        frozenset(partly - means.keys()),
+        gold.by,
+        failed=frozenset(set(labels.failed) - means.keys()),
+        who={query: frozenset(names) for query, names in who.items()},
+    )
 
 
-def short_digest(lines: Iterable[str]) -> str:
-    """Return as much of a digest as tells rankings and answers apart."""
-    return digest(lines)[:16]
+def why_uncorrected(score: Score) -> str:
+    """Return why no labels can correct the values of a measure of answers; empty if some can."""
+    if score.basis == WORDS:
+        return "computed from the texts alone, of which labels say nothing"
+    if score.measure.aggregate != MEAN:
+        return "no mean over queries, and no other is corrected"
+    return ""
+
+
+def _corrected_at_all(results: Sequence[Scores], gold: Gold) -> tuple[list[Scores], list[str]]:
+    """Return scores that know how many they are, and what labels cannot correct; refuse if that is all."""
+    kinds = [score for score in results[0].scores if score.people is not None] if results else []
+    lost: dict[str, dict[str, None]] = {}
+    for score in (score for scores in results for score in scores.scores if score.people is None):
+        lost.setdefault(why_uncorrected(score), {})[str(score.measure)] = None
+    name = visible(gold.draw.name)
+    said = [f"{name}: corrects nothing of {', '.join(names)}: {why}" for why, names in lost.items()]
+    if not kinds and said:
+        raise UsageError(f"{'; '.join(said)}; leave out the gold, or measure what was labelled")
+    # Every mean, and every difference of two, is a chance to find that labels were chosen.
+    tests = len(kinds) * len(results) * (len(results) + 1) // 2
+    counted = [
+        replace(
+            scores,
+            scores=tuple(
+                score if score.people is None else replace(score, people=replace(score.people, tests=tests))
+                for score in scores.scores
+            ),
+        )
+        for scores in results
+    ]
+    return counted, said
+
+
+def _no_labels_said(results: Sequence[Scores]) -> Iterator[str]:
+    """Say what people judged in part, which is no label, and which labels failed."""
+    for scores in results:
+        for score in scores.scores:
+            if score.people is not None and score.people.partly:
+                partly = sorted(score.people.partly)
+                yield (
+                    f"{visible(scores.run)}: {score.measure}: people judged {len(partly):,} queries in part,"
+                    f" or by another list ({some(partly)}); they are no labels"
+                )
+            if score.people is not None and score.people.failed:
+                failed = sorted(score.people.failed)
+                total = len(failed) + len(score.people.values)
+                name = f"{visible(scores.run)}: {score.measure}"
+                yield f"{name}: {len(failed):,} of {total:,} human labels failed ({some(failed)})"

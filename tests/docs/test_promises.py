@@ -16,8 +16,7 @@ import test_options
 import test_prompts
 import test_sinks
 from rageval.conformance.peers import PEERS
-from rageval.scoring._compat import COMPAT
-from rageval.scoring.rules import COMPAT_OF_ANSWERS
+from rageval.scoring.rules import COMPAT, COMPAT_OF_ANSWERS
 from snippets import ROOT
 
 pytestmark = pytest.mark.slow

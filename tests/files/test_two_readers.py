@@ -23,12 +23,12 @@ from rageval.files import trec
 from rageval.files.opening import DEFAULT, File, Limits, _refuse_bom, with_limits
 from rageval.files.trec import QRELS, RUN, LineForm, Reading, Text, _read_lines, _score, grade_of
 from rageval.kernel import kernel
-from rageval.scoring import joining, qrels, sources
-from rageval.scoring.joining import Joining
-from rageval.scoring.ordering import EVERYTHING, View
+from rageval.scoring import qrels, sources
+from rageval.scoring.runs import EVERYTHING, View
+from rageval.scoring.sources import Joining
 
 pytestmark = pytest.mark.scoring
-BOTH = (sources, joining, qrels)
+BOTH = (sources, qrels)
 MANY = settings(max_examples=int(os.environ.get("TWO_READERS", settings().max_examples)))
 needed = pytest.mark.skipif(kernel is None, reason="the compiled part is not in use")
 

@@ -18,8 +18,7 @@ import pytest
 from rageval import comparison, judges
 from rageval import typing as public
 from rageval.measures.base import About, Facts
-from rageval.scoring._compat import COMPAT
-from rageval.scoring.rules import ANSWERS, NAMES, RUNS, rules_of
+from rageval.scoring.rules import ANSWERS, COMPAT, NAMES, RUNS, rules_of
 from snippets import ROOT, blocks
 
 PROJECT = ROOT / "tests" / "downstream"

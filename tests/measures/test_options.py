@@ -28,7 +28,7 @@ from foreign_oracle import FOREIGN, JUDGED_ONLY
 from rageval.cli import main
 from rageval.errors import RagevalError
 from rageval.measures import run_measures
-from rageval.scoring._compat import COMPAT
+from rageval.scoring.rules import COMPAT
 
 # Document, score, rank, in the order of the file.
 ROWS: dict[str, list[tuple[str, float, int]]] = {

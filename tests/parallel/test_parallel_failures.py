@@ -17,9 +17,9 @@ import rageval
 from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
 from rageval.parallel import Forked, OnExecutor, scored
 from rageval.parallel._divided import piece_of
-from rageval.scoring.joining import Joining
-from rageval.scoring.ordering import Scattered, View
-from rageval.scoring.remarks import of_run
+from rageval.scoring.evaluation import said_of_run
+from rageval.scoring.runs import Scattered, View
+from rageval.scoring.sources import Joining
 from test_parallel import MEASURES, QRELS, Here, divided, lines, numbers
 
 
@@ -84,7 +84,7 @@ def test_what_workers_do_not_find_is_read_here_and_said(tmp_path: Path, runs: in
     for scores in found if runs == 1 else scored(evaluator, [path] * runs, Blind()):
         assert scores.notes is not None
         said = "could not be read by the workers (/there/run: no such file); read by this process"
-        assert any(remark.startswith(said) for remark in of_run(scores, evaluator))
+        assert any(remark.startswith(said) for remark in said_of_run(scores, evaluator))
         scores.notes.read_here = ""
         assert numbers(scores) == numbers(evaluator.evaluate(path))
     path.write_text("".join(lines(40)) + "q1 Q0 d 1 1\n")

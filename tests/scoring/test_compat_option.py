@@ -17,7 +17,7 @@ import rageval
 from rageval.cli import main
 from rageval.errors import RagevalError, UsageError
 from rageval.measures.official import OFFICIAL
-from rageval.scoring._compat import COMPAT
+from rageval.scoring.rules import COMPAT
 
 GOLDEN = Path(__file__).parents[1] / "golden/ndeval"
 FILES = [str(GOLDEN / "run"), str(GOLDEN / "qrels")]

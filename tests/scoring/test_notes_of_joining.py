@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval.scoring.joining import Notes
+from rageval.scoring.sources import Notes
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_a_number_that_rests_on_all_queries_says_nothing(judged: str, style: str
 
 def test_the_leaderboard_has_no_room_and_says_it_beside(files: list[str]) -> None:
     from rageval.scoring.evaluation import evaluate
-    from rageval.scoring.remarks import undefined
+    from rageval.scoring.scores import undefined
 
     scores = evaluate("official:freshstack", files[0], files[2], zero_rel="nan")
     (said,) = undefined(scores)

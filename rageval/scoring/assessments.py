@@ -1,4 +1,10 @@
-"""Judgements meet the scales of measures: what is on a scale, what failed there, and what is absent."""
+"""Judgements of answers as measures see them: which queries count, and what is on a scale, failed, or absent.
+
+The queries that count are those of the judgements and of the answers, of the questions that were given, of
+the human labels of a judged system, and of the plan of these labels. A query that counts and of which a
+system has neither an answer nor a judgement is a missing judgement: it has no value, but bounds
+(`Score.between`). A system whose other answers are known scores 0 there, where no value is worse.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +13,22 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError, UsageError
 from rageval.files.judgements import AnswerFacts, JudgementTable, Said
 from rageval.files.opening import name_of
-from rageval.files.questions import read_answerable
+from rageval.files.questions import read_answerable, read_facts
 from rageval.measures.assessment import AnswerPlace, Assessment, Judgement, Needs, Place, Seen
 from rageval.measures.base import LOWER, POOL, Measure
 from rageval.measures.scales import ASPECTS, ATTESTED, OUTCOME, POSITION, RUBRICS, SUPPORT, Scale
 from rageval.text import visible
 
+if TYPE_CHECKING:
+    from rageval.files.plans import LabelPlan
+
+
+MOST_MISSING = 0.02  # of the queries: with more, no verdict is given
 ABSENT = "absent"  # no row at all, where other systems have one
 _GIVE = "give the nuggets that were judged (--nuggets FILE, or the id of a data set; nuggets= in Python)"
 _OF_NUGGETS = SUPPORT, ATTESTED  # every answer is judged by all nuggets of its query
@@ -54,10 +65,14 @@ class _OnScale:
             self._aspects = {table.aspects[word] for word in scale.aspects if word in table.aspects}
         elif not named:
             self._others = {table.aspects[word] for word in ASPECTS if word in table.aspects}
+
+        def is_on(said: Said) -> bool:
+            # Where nothing names a rubric of the scale, rows without a known rubric are taken for it.
+            return said.rubric in scale.rubrics if named else said.rubric not in RUBRICS
+
         self._by_grade = {grade: label for label, grade in reversed(list(scale.labels.items()))}
         self._forms = [
-            self._form(said) if scale.aspects or self._is_named(said, named) else None
-            for said in table.said.words
+            self._form(said) if scale.aspects or is_on(said) else None for said in table.said.words
         ]
         is_any = self._aspects is None and not self._others
         # What rows say that did not fail and have a label of the scale: their judgements' fields, by number.
@@ -66,15 +81,11 @@ class _OnScale:
             for code, form in enumerate(self._forms)
             if is_any and form is not None and not form.failed and form.grade is not None
         }
-        self._banks: dict[int, list[Judgement]] = {}
-        self._banks_of: dict[tuple[int, int], list[Judgement]] = {}
+        self._banks: dict[tuple[int, int | None], list[Judgement]] = {}
         self._heard: set[int] = set()  # judges who said something on the scale, as far as the rows were read
         self._judges = (table.judge[answer] for answer, _ in self.rows())
         if check:
             self._check()
-
-    def _is_named(self, said: Said, named: bool) -> bool:
-        return said.rubric in self.scale.rubrics if named else said.rubric not in RUBRICS
 
     def _form(self, said: Said) -> _Form:
         weight = math.nan if said.weight is None else said.weight
@@ -159,38 +170,27 @@ class _OnScale:
             found.append(_judgement((grade, label, importance, weight, aspects[aspect], items[item])))
         return found, failed
 
-    def bank(self, query: int) -> list[Judgement]:
-        """Return a judgement without a grade for each aspect of a query that anybody was judged on."""
-        if query not in self._banks:
+    def bank(self, query: int, judge: int | None = None) -> list[Judgement]:
+        """Return a judgement without a grade for each aspect of a query that anybody was judged on.
+
+        With a judge, by that one alone.
+        """
+        key = query, judge
+        if key not in self._banks:
             table, found = self._table, dict[str, Judgement]()
             for answer in table.judged_to(query):
+                if judge not in (None, table.judge[answer]):
+                    continue
                 for judgement in self.of(answer)[0]:
                     if judgement.aspect not in found:
                         found[judgement.aspect] = judgement._replace(grade=math.nan, label=None)
-            self._banks[query] = list(self._with_asked(query, found).values())
-        return self._banks[query]
-
-    def bank_of(self, query: int, judge: int) -> list[Judgement]:
-        """Return a judgement without a grade for each nugget by which one judge judged any system."""
-        key = query, judge
-        if key not in self._banks_of:
-            table, found = self._table, dict[str, Judgement]()
-            for answer in table.judged_to(query):
-                for judgement in self.of(answer)[0] if table.judge[answer] == judge else ():
-                    if judgement.aspect not in found:
-                        found[judgement.aspect] = judgement._replace(grade=math.nan, label=None)
-            self._banks_of[key] = list(self._with_asked(query, found).values())
-        return self._banks_of[key]
-
-    def _with_asked(self, query: int, found: dict[str, Judgement]) -> dict[str, Judgement]:
-        """Add the nuggets that a bank has for a query."""
-        if self.scale in _OF_NUGGETS:
-            for aspect, importance, weight in self._table.asked.get(query, ()):
-                said = Judgement(
-                    math.nan, None, importance, math.nan if weight is None else weight, aspect, "answer"
-                )
-                found.setdefault(aspect, said)
-        return found
+            # The nuggets that a bank has for a query, whether anybody was judged by them or not.
+            for nugget in table.asked.get(query, ()) if self.scale in _OF_NUGGETS else ():
+                weight = math.nan if nugget.weight is None else nugget.weight
+                said = Judgement(math.nan, None, nugget.importance, weight, nugget.aspect, "answer")
+                found.setdefault(nugget.aspect, said)
+            self._banks[key] = list(found.values())
+        return self._banks[key]
 
     def _check(self) -> None:
         """Refuse the first row that says what the scale does not know, of the worst kind there is."""
@@ -373,7 +373,7 @@ class JudgeOfRun:
             return self._of_none(judged, place, needs, asker)
         if scale in _OF_NUGGETS and not self._only_here:
             there = {each.aspect for each in found}
-            lacking = [lost for lost in judged.bank_of(place[0], self._judge) if lost.aspect not in there]
+            lacking = [lost for lost in judged.bank(place[0], self._judge) if lost.aspect not in there]
             failed += [(at, ABSENT) for at in range(len(found), len(found) + len(lacking))]
             found += lacking
         # The usual case, and asked for of every answer: nothing is missing.
@@ -391,12 +391,11 @@ class JudgeOfRun:
             return _SEEN_NOTHING  # what an answer is known to cite, the measure looks for by itself
         bank = judged.bank(query)
         if self.is_left_out(query) and _is_worst_without(asker, scale, needs):
-            is_of_bank = scale.by_all and not scale.of_citations and scale.nothing is not None
-            return (
-                Seen([_of_nothing(scale, each) for each in bank], _NONE, False)
-                if is_of_bank
-                else _SEEN_NOTHING
-            )
+            if not scale.by_all or scale.of_citations or scale.nothing is None:
+                return _SEEN_NOTHING
+            # An answer that there is not has the label of nothing on each aspect of the bank.
+            label, grade = scale.taken_for("nothing")
+            return Seen([each._replace(label=label, grade=grade) for each in bank], _NONE, False)
         # Others were judged on these aspects, this answer was not: each of them is a missing judgement.
         if scale.by_all and bank and not scale.of_citations:
             found = bank[:]
@@ -585,12 +584,6 @@ def _is_worst_without(asker: object, scale: Scale, needs: Needs | None) -> bool:
     return asker.aggregate != POOL or (scale.by_all and not scale.of_citations)
 
 
-def _of_nothing(scale: Scale, judgement: Judgement) -> Judgement:
-    """Return what holds of an answer that there is not."""
-    label, grade = scale.taken_for("nothing")
-    return judgement._replace(label=label, grade=grade)
-
-
 _NOTHING = AnswerFacts()
 _NO_REPEAT = (-1,)
 _NONE: dict[str, int] = {}
@@ -646,3 +639,54 @@ def is_permutation(ranking: _Ranking) -> bool:
     places = [place for _, place in ranking]
     # NaN compares unequal to everything: a ranking with a failed place is none.
     return sorted(places) == list(range(1, len(places) + 1))
+
+
+# --- which queries count
+
+
+def with_questions(table: JudgementTable, questions: Any) -> JudgementTable:
+    """Return the table in which all these questions count."""
+    asked = read_facts(questions, ())
+    known = table.queries.words
+    if not any(query in asked for query in known):
+        raise InputError(
+            f"{visible(name_of(questions))}: says nothing of {len(known):,} of {len(known):,} queries, such"
+            f" as {visible(str(known[0]))!r}; expected the questions that were asked (queries there:"
+            f" {', '.join(map(visible, list(asked)[:3]))}{', …' if len(asked) > 3 else ''})"
+        )
+    found = table.expecting(asked)
+    found.questions = questions
+    if hasattr(questions, "seek"):
+        questions.seek(0)  # others read it, too
+    # It was looked up without these questions.
+    found.kept.pop("answerable", None)
+    return found
+
+
+def with_labelled(
+    table: JudgementTable, people: JudgementTable, plan: LabelPlan | None = None
+) -> JudgementTable:
+    """Return the table in which the labelled queries of its systems count, and those of the plan."""
+    labelled = [(run, query) for run, query in answers_in(people) if run in table.runs]
+    if not set(labelled) & set(answers_in(table)):
+        return table  # labels of something else, which are refused as such
+    queries = [query for _, query in labelled]
+    if plan is not None:
+        queries += [*plan.order, *plan.same]
+    # Of a query of which anybody was judged it is known by what, and so what the others lack.
+    judged = set(table.query)
+    new = dict.fromkeys(query for query in queries if table.queries.find(query) not in judged)
+    return table.expecting(new) if new else table
+
+
+def answers_in(table: JudgementTable) -> Iterator[tuple[str, str]]:
+    """Yield system and query of what was judged."""
+    for run, query in zip(table.run, table.query, strict=True):
+        yield table.runs.words[run], table.queries.words[query]
+
+
+def unanswered(table: JudgementTable, run: int) -> list[str]:
+    """Return the queries that count and of which a system has neither an answer nor a judgement."""
+    sight = JudgeOfRun(table, run, 0)
+    words = table.queries.words
+    return [query for number, query in enumerate(words) if sight.is_gone(number)]
