@@ -442,7 +442,7 @@ def end_if_biased(found: Iterable[tuple[str, Mapping[str, Any] | None]], limit: 
     """End with exit code 1 where a place shown moves answers farther than allowed, or nobody knows."""
     if limit is None:
         return
-    from rageval.comparison.positions import too_much
+    from rageval.comparison.arena import too_much
 
     # Where nothing says an order there may be no judge of whom anything is known.
     judges = list(found) or [("the judge", None)]

@@ -18,7 +18,7 @@ from rageval.table import FORMATS, NUMBER, TALLY, Column, Table, lines, on_termi
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.comparison.positions import Positions
+    from rageval.comparison.arena import Positions
     from rageval.files.judgements import JudgementTable
     from rageval.scoring.scores import Score
 
@@ -68,7 +68,7 @@ def arena(files: tuple[str, ...], options: Options) -> None:
     rageval arena judged.jsonl --gold human.jsonl
     """
     from rageval.cli._scoring import is_gold_given
-    from rageval.comparison.positions import positions_of
+    from rageval.comparison.arena import positions_of
     from rageval.scoring.answers import read_judgements
 
     grades = read_judgements(list(files), nuggets=options.nuggets)
@@ -115,7 +115,7 @@ def _say_what_failed(grades: JudgementTable, invalid: str) -> None:
 
 
 def _say_of_places(positions: Sequence[Positions]) -> None:
-    from rageval.comparison.positions import said_of
+    from rageval.comparison.arena import said_of
 
     for each in positions:
         for text in said_of(each.as_dict()):
@@ -158,8 +158,7 @@ def _table(numbers: Sequence[str], counts: Sequence[str], rows: list[list[Any]])
 
 def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, str]:
     """Return strengths that labels correct, and their basis; say which pairs have too few of these."""
-    from rageval.comparison.arena import has_rankings
-    from rageval.comparison.arena_gold import strengths_by_people
+    from rageval.comparison.arena import has_rankings, strengths_by_people
     from rageval.scoring.answers import read_judgements
     from rageval.scoring.gold import drawn, gold_of, said_of_labels
 

@@ -13,8 +13,8 @@ import pytest
 from scipy.stats import t
 
 from rageval.comparison import GateSettings, arena, gating, leaderboards, passport, until
+from rageval.comparison.arena import said_of
 from rageval.comparison.correcting import CorrectedMeasure, remarks
-from rageval.comparison.positions import said_of
 from rageval.errors import InputError
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.answers import read_judgements
