@@ -166,7 +166,9 @@ def gate(
     >>> report.verdict, [decision.difference for decision in report.decisions]
     ('ship', [0.0])
     """
-    from rageval.comparison import GateSettings, gate_sides, gating
+    from rageval.comparison import GateSettings
+    from rageval.comparison.gate import baseline_side, chosen_system, side_of
+    from rageval.comparison.gate import gate as decided
     from rageval.files.scores import read_baseline
     from rageval.measures.parsing import parse_measure
     from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
@@ -199,11 +201,11 @@ def gate(
         labels = gold if isinstance(gold, list) else [gold]
         subject = subject.beside(subject.read_gold(labels, drawn(gold_chosen)))
     scored = subject.score()
-    side = gate_sides.side_of(subject, gate_sides.chosen_system(scored.results, system))
+    side = side_of(subject, chosen_system(scored.results, system))
     if chosen.get("clusters") is not None:
         chosen["clusters"] = _clusters(chosen["clusters"], side.scores.scores[0].query_ids)
-    other = gate_sides.baseline_side(read_baseline(baseline), side)
-    found = gating.gate(side, other, GateSettings(margin=margin, **chosen), slices)
+    other = baseline_side(read_baseline(baseline), side)
+    found = decided(side, other, GateSettings(margin=margin, **chosen), slices)
     return replace(found, remarks=[*scored.remarks, *found.remarks])
 
 

@@ -14,7 +14,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
     from rageval.cli.gate import Options
-    from rageval.comparison.gate_results import GateReport, GateSide
+    from rageval.comparison.gate import GateReport, GateSide
 
 _FROZEN = "frozen"  # judgements of a file, in place of a model
 

@@ -14,7 +14,7 @@ from rageval.table import md_code, md_line
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.comparison.gate_results import Decision, GateReport
+    from rageval.comparison.gate import Decision, GateReport
 
 _ROOM = 60_000  # characters; GitHub refuses 65,536
 _LONGEST = 120  # of a name

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rageval.cli._inputs import Inputs
-    from rageval.comparison.gate_results import GateReport, GateSettings, GateSide
+    from rageval.comparison.gate import GateReport, GateSettings, GateSide
     from rageval.files.trec import Reading
     from rageval.scoring.scores import Scores
     from rageval.scoring.subject import Subject
@@ -204,7 +204,7 @@ class _GateInput:
 
     def __init__(self, inputs: Inputs, options: Options, reading: Reading) -> None:
         from rageval.cli._scoring import scored, subject_of
-        from rageval.comparison.gate_sides import chosen_system, side_of
+        from rageval.comparison.gate import chosen_system, side_of
         from rageval.measures.parsing import parse_measures
         from rageval.scoring.evaluation import Runs
 
@@ -263,7 +263,7 @@ class _GateInput:
 
 
 def _save(side: GateSide, path: Path) -> None:
-    from rageval.comparison.gate_sides import saved
+    from rageval.comparison.gate import saved
     from rageval.files.scores import baseline_lines
     from rageval.files.writing import whole_file
 
@@ -283,8 +283,8 @@ def _today() -> str:
 
 
 def _report(found: _GateInput, options: Options) -> GateReport:
-    from rageval.comparison.gate_sides import baseline_side
-    from rageval.comparison.gating import gate as decided
+    from rageval.comparison.gate import baseline_side
+    from rageval.comparison.gate import gate as decided
     from rageval.files.scores import read_baseline
 
     baseline = read_baseline(options.baseline or "")
@@ -296,7 +296,7 @@ def _settings(options: Options, clusters: dict[str, str] | None) -> GateSettings
     from pathlib import Path
 
     from rageval.cli.score import _gate_at_least
-    from rageval.comparison.gate_results import GateSettings
+    from rageval.comparison.gate import GateSettings
 
     floors = {str(each.measure): each.limit for each in map(_gate_at_least, options.fail_under)}
     by = Path(options.cluster or "").name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rageval.comparison.citing import Citation, cite
     from rageval.comparison.comparing import compare, compare_runs
-    from rageval.comparison.gate_results import Decision, GateReport, GateSettings
+    from rageval.comparison.gate import Decision, GateReport, GateSettings
     from rageval.comparison.leaderboards import LeaderboardAgreement, compare_leaderboards
     from rageval.comparison.losses import Diagnosis, diagnose
     from rageval.comparison.results import Cell, Comparison, Pair, Settings
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "citing": "Citation cite",
     "comparing": "compare compare_runs",
-    "gate_results": "Decision GateReport GateSettings",
+    "gate": "Decision GateReport GateSettings",
     "losses": "Diagnosis diagnose",
     "leaderboards": "LeaderboardAgreement compare_leaderboards",
     "results": "Cell Comparison Pair Settings",
