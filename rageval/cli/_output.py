@@ -217,7 +217,7 @@ def _means(
 
 
 def _best(results: list[Scores], layout: Layout) -> Mapping[str, Collection[str]]:
-    from rageval.comparison.comparing import best_runs
+    from rageval.comparison.comparisons import best_runs
 
     return best_runs(results) if len(results) > 1 and layout.summary else {}
 

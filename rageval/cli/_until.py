@@ -16,7 +16,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.cli.judge import Options
-    from rageval.comparison.turning import Pools
+    from rageval.comparison.next_documents import Pools
     from rageval.comparison.until import Until
     from rageval.judges.material import Material
     from rageval.judges.panel import Settings

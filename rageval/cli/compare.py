@@ -96,10 +96,9 @@ def compare(words: tuple[str, ...], options: Options) -> None:
         scored,
         subject_of,
     )
-    from rageval.comparison.citing import cite
-    from rageval.comparison.comparing import compared
+    from rageval.comparison.citations import cite
+    from rageval.comparison.comparisons import compared, sensitivity
     from rageval.comparison.plots import figure_of_comparison, save
-    from rageval.comparison.sensitivity import sensitivity
     from rageval.comparison.tables import ByQuery, latex_of, lines_of, parts_of
     from rageval.measures.parsing import parse_measures
 

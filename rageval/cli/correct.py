@@ -15,7 +15,7 @@ from rageval.cli._output import print_lines
 from rageval.table import FORMATS, NUMBER, Column, Table, finite, lines, on_terminal
 
 if TYPE_CHECKING:
-    from rageval.comparison.correcting import CorrectedMeasure
+    from rageval.comparison.corrections import CorrectedMeasure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +52,8 @@ def correct(judged: tuple[str, ...], options: Options) -> None:
     rageval correct judged.jsonl --gold human.jsonl -m crag_score,hallucination
     rageval correct judged.jsonl --gold human.jsonl -m v_strict --format md
     """
-    from rageval.comparison.correcting import correct as corrected
-    from rageval.comparison.correcting import remarks
+    from rageval.comparison.corrections import correct as corrected
+    from rageval.comparison.corrections import remarks
     from rageval.scoring.answers import measures_of_answers, read_judgements
     from rageval.scoring.basis import said_of_corrected
     from rageval.scoring.gold import drawn, gold_of, said_of_labels

@@ -16,7 +16,7 @@ from rageval.cli._until import Claiming, pools_of
 from rageval.errors import UsageError
 
 if TYPE_CHECKING:
-    from rageval.comparison.turning import Pools
+    from rageval.comparison.next_documents import Pools
     from rageval.measures.base import Measure
 
 

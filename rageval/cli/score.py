@@ -155,7 +155,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
 
 def _how_to_cite(results: list[Scores], inputs: Inputs, options: Options) -> Iterator[str]:
     from rageval.cli._inputs import ids_of_datasets
-    from rageval.comparison.citing import cite
+    from rageval.comparison.citations import cite
 
     yield str(cite(results, ids_of_datasets(inputs, options)))
 

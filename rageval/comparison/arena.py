@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from rageval.comparison._labelled import selection
+from rageval.comparison.intervals import selection
 from rageval.errors import InputError, TooFewLabels, UsageError
 from rageval.files.judgements import GRADED, JudgementTable, folded
 from rageval.measures.scales import OUTCOME, POSITION

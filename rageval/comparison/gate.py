@@ -18,12 +18,17 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from rageval.comparison._corrected import check_gold, corrected_pairs, is_corrected
-from rageval.comparison._labelled import filled
-from rageval.comparison._pairs import KnownOfRuns, pairs_of, tables
-from rageval.comparison._verdicts import failures
-from rageval.comparison.comparing import why_not
-from rageval.comparison.intervals import FEW
+from rageval.comparison.comparisons import why_not
+from rageval.comparison.intervals import FEW, filled
+from rageval.comparison.pairs import (
+    KnownOfRuns,
+    check_gold,
+    corrected_pairs,
+    failures,
+    is_corrected,
+    pairs_of,
+    tables,
+)
 from rageval.comparison.results import Pair, Settings
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.judgements import STOPPED

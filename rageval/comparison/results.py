@@ -341,7 +341,7 @@ class Comparison(Displayed):
 
     def sentences(self) -> list[str]:
         """Return what was tested and what came out, and what all rests on."""
-        from rageval.comparison.marks import said_of_claims
+        from rageval.comparison.tables import said_of_claims
 
         return said_of_claims(self)
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from rageval.comparison.turning import Grades, Pools, open_documents, run_values
+from rageval.comparison.next_documents import Grades, Pools, open_documents, run_values
 from rageval.errors import InputError, UsageError
 from rageval.judges.base import Model
 from rageval.judges.material import Material, tasks

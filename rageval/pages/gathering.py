@@ -20,7 +20,7 @@ import numpy as np
 
 from rageval.comparison import Comparison, Settings, cite, compare
 from rageval.comparison.arena import positions_of, said_of
-from rageval.comparison.comparing import cell_of, compared, why_not
+from rageval.comparison.comparisons import cell_of, compared, why_not
 from rageval.comparison.intervals import slices
 from rageval.comparison.passport import Judged
 from rageval.comparison.results import Cell

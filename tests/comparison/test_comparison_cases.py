@@ -14,7 +14,7 @@ from scipy.stats import t
 
 from rageval.comparison import GateSettings, arena, gate, leaderboards, passport, until
 from rageval.comparison.arena import said_of
-from rageval.comparison.correcting import CorrectedMeasure, remarks
+from rageval.comparison.corrections import CorrectedMeasure, remarks
 from rageval.errors import InputError
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.answers import read_judgements

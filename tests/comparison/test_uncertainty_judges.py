@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.sensitivity import _by_judge, _of_judges, _turned, without_a_nugget
+from rageval.comparison.comparisons import _by_judge, _of_judges, _turned, without_a_nugget
 from rageval.errors import InputError
 from rageval.scoring.soft import soft_scores
 from rageval.statistics.agreement import _Components, components

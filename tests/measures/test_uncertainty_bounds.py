@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.sensitivity import _certain_verdict
-from rageval.comparison.turning import _numbered
+from rageval.comparison.comparisons import _certain_verdict
+from rageval.comparison.next_documents import _numbered
 from rageval.errors import MeasureError, UsageError
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Ends

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.comparison._verdicts import (
-    Ruling,
-    doubt_of_losses,
-    outcomes,
-    refused,
-    ruling,
-    said_of_unlike,
-    set_apart,
-    unlike,
-    without_difference,
-)
-from rageval.comparison.intervals import _sample
+from rageval.comparison.intervals import Labelled, _sample, corrected_pair, corrected_score
 from rageval.comparison.results import (
     BEST,
     HIGHER,
@@ -30,28 +20,204 @@ from rageval.comparison.results import (
     REFUSED,
     UNDECIDED,
     Absent,
+    Cell,
     Pair,
     Settings,
     better_of,
     worded,
 )
+from rageval.files.judgements import STOPPED
+from rageval.files.plans import Look
+from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
 from rageval.scoring.basis import NO_WINNER as SAID_OF_WORDS
-from rageval.scoring.basis import WORDS
+from rageval.scoring.basis import WORDS, basis_of_gold
 from rageval.scoring.likeness import IDENTICAL, TIES_ONLY, Alike
-from rageval.scoring.scores import Score, Scores, mean
+from rageval.scoring.scores import ADAPTIVELY, ANSWERS, Score, Scores, mean
 from rageval.statistics.bootstrap import intervals, least_errors, ranges_of_differences
+from rageval.statistics.correction import max_t as corrected_max_t
 from rageval.statistics.power import detectable, fewest, needed_between
 from rageval.statistics.samples import SLACK, Float, Int, Sample, settled_columns
-from rageval.statistics.significance import (
-    Significance,
-    holm,
-    is_skewed,
-    max_t,
-    sign_flip,
-    t_test,
-)
+from rageval.statistics.significance import Significance, holm, is_skewed, max_t, sign_flip, t_test
+from rageval.statistics.stopping import look_bounds
+from rageval.text import visible
+
+# What may be claimed of a pair of runs, and when nothing may be.
+#
+# A run that failed, or produced nothing, is not "significantly worse": nothing was compared. And a difference
+# that rests on queries a run never answered, or on judgements that are missing, is not one of quality.
+
+_NO_VALUE = "it failed, or the measure is defined nowhere"
+_HOPELESS = "no judged query has anything that is relevant"
+_NOTHING = "it failed, or found nothing that counts"
+
+
+class Ruling(NamedTuple):
+    """A verdict, and what else should be known."""
+
+    verdict: str
+    why: str = ""
+
+
+def outcomes(differences: Float, better: str) -> tuple[int, int, int]:
+    """Return queries won, tied and lost."""
+    known = differences[~np.isnan(differences)] * (-1.0 if better == LOW_IS_GOOD else 1.0)
+    won, lost = int((known > SLACK).sum()), int((known < -SLACK).sum())
+    return won, len(known) - won - lost, lost
+
+
+def failures(results: Sequence[Scores]) -> dict[str, str]:
+    """Return runs with which nothing can be compared, and why."""
+    found = {}
+    for scores in results:
+        values = [score.numbers for score in scores.scores]
+        hopeless = scores.notes is not None and scores.notes.nothing_relevant
+        if scores.stopped:
+            found[scores.run] = f"{STOPPED}: {'; '.join(map(visible, scores.stopped))}"
+        elif scores.adaptive:
+            found[scores.run] = f"{ADAPTIVELY}: {'; '.join(map(visible, scores.adaptive))}"
+        elif all(map(_is_undefined, values)):
+            found[scores.run] = (
+                f"{visible(scores.run)} has no value for any query: {_HOPELESS if hopeless else _NO_VALUE}"
+            )
+        elif scores.notes is not None and not scores.judged:
+            number = scores.notes.retrieved
+            found[scores.run] = f"{visible(scores.run)}: none of its {number:,} documents is judged"
+        elif all(map(_is_nothing, values)) and any(map(_is_none_found, scores.scores)):
+            found[scores.run] = (
+                f"{visible(scores.run)} scores 0 on every query: {_HOPELESS if hopeless else _NOTHING}"
+            )
+    return found
+
+
+def _is_undefined(values: Sequence[float]) -> bool:
+    return all(value != value for value in values)
+
+
+def _is_nothing(values: Sequence[float]) -> bool:
+    return all(abs(value) <= SLACK for value in values)
+
+
+def _is_none_found(score: Score) -> bool:
+    """Return whether 0 on every query means that nothing was found; of judged answers it does not."""
+    return score.measure.better == HIGH_IS_GOOD and not getattr(score.measure, "of_answers", False)
+
+
+def ruling(adjusted: float, direction: int, difference: float, level: float) -> Ruling:
+    """Return the plain verdict, in the test's direction: which is higher, if that is more than chance."""
+    if not adjusted <= 1 - level:
+        return Ruling(UNDECIDED)
+    if direction * difference <= 0:
+        return Ruling(UNDECIDED, "the test and the mean difference do not point the same way")
+    return Ruling(HIGHER if direction > 0 else LOWER)
+
+
+def without_difference(
+    wins: int, ties: int, losses: int, alone: int, likeness: str | None, doubt: str = ""
+) -> Ruling | None:
+    """Return the verdict on runs that are the same, or the same but for the order of equal scores.
+
+    On `alone` queries only one of the two has a value: then they are not the same, whatever the others say.
+    Nor are equal values a likeness where there is a `doubt` of them.
+    """
+    if likeness == IDENTICAL:
+        return Ruling(IDENTICAL, "the runs rank the same documents in the same order")
+    if likeness == TIES_ONLY:
+        return Ruling(TIES_ONLY, "the runs differ only in the order of documents that one of them ties")
+    if not wins and not losses and doubt:
+        return refused(doubt)
+    if not wins and not losses and alone:
+        return Ruling(
+            UNDECIDED,
+            f"the values are the same on the {ties:,} queries where both have one; on {alone:,} only one has",
+        )
+    if not wins and not losses:
+        return Ruling(IDENTICAL, "the values are the same on every query")
+    return None
+
+
+def set_apart(one: Scores, other: Scores) -> dict[str, str]:
+    """Return why two runs cannot be compared whatever their values are, by measure."""
+    if one.made_by and other.made_by and one.made_by.differs(other.made_by):
+        why = "they were scored by different judgements; score both by the same"
+        return {str(score.measure): why for score in one.scores}
+    found = {}
+    for mine, theirs in zip(one.scores, other.scores, strict=True):
+        why = _unknown(one, mine) or _unknown(other, theirs)
+        asked, others = set(mine.query_ids), set(theirs.query_ids)
+        # What the rules left out, as the run lacks it, is known; of any other query nobody said anything.
+        alone = (asked - others - (other.absent or set())) | (others - asked - (one.absent or set()))
+        if alone:
+            why = why or f"{len(alone):,} queries are in one of them only; score both on the same queries"
+        if why:
+            found[str(mine.measure)] = why
+    return found
+
+
+def _unknown(scores: Scores, score: Score) -> str:
+    if not score.missing or score.lost or scores.absent is not None:
+        return ""
+    return (
+        f"which {score.missing:,} queries or judgements {visible(scores.run)} lacks is not known here;"
+        " compare the files"
+    )
+
+
+def refused(why: str) -> Ruling:
+    """Return no verdict."""
+    return Ruling(REFUSED, why)
+
+
+def doubt_of_losses(one: Score, other: Score, verdict: str) -> str:
+    """Return why missing judgements forbid the verdict; empty if it holds whatever they are.
+
+    That two are identical never does: equal values may be what stands for them.
+    """
+    missing = sum(one.lost.values()) + sum(other.lost.values())
+    if not missing:
+        return ""
+    (low, high), (other_low, other_high) = (score.bounds or (score.value,) * 2 for score in (one, other))
+    if verdict == IDENTICAL:
+        return f"{missing:,} judgements are missing, which could make a difference"
+    certain = low > other_high if verdict == HIGHER else high < other_low
+    return "" if certain else f"{missing:,} judgements are missing, which could turn it round"
+
+
+def doubt_of_best(best: Score, other: Score, names: tuple[str, str]) -> str:
+    """Return why one value may not be called better than another; nothing is tested for that."""
+    if best.signature != other.signature:
+        return "they were not scored alike"
+    verdict = LOWER if best.measure.better == LOW_IS_GOOD else HIGHER
+    return said_of_unlike(best, unlike(best, other, names)) or doubt_of_losses(best, other, verdict)
+
+
+def unlike(one: Score, other: Score, names: tuple[str, str]) -> set[str]:
+    """Return the queries on which two were not judged by the same: by other nuggets, or against others."""
+    mine, theirs = one.judged_by, other.judged_by
+    found = {query for query in mine.keys() & theirs.keys() if (mine[query] ^ theirs[query]) - {*names}}
+    # Of who gave each query one answer nothing stands there; it is the others' further answers that differ.
+    apart = mine.keys() ^ theirs.keys()
+    return found | {query for query in apart if any(map(_is_more, (mine.get(query) or theirs[query])))}
+
+
+def _is_more(what: Any) -> bool:
+    """Return whether this says that a system has more answers to some queries than to others."""
+    return isinstance(what, tuple) and what[0] == ANSWERS and what[1] > 0
+
+
+def said_of_unlike(score: Score, queries: Collection[str]) -> str:
+    """Say that two were not judged by the same; opponents are known by their names."""
+    met = any(isinstance(what, str) for query in queries for what in score.judged_by.get(query, ()))
+    how = "against different systems" if met else "by different nuggets"
+    more = any(
+        isinstance(what, tuple) and what[0] == ANSWERS
+        for query in queries
+        for what in score.judged_by.get(query, ())
+    )
+    how += ", or gave different numbers of answers (repeat)," if more else ""
+    return f"the two were judged {how} in {len(queries):,} queries" if queries else ""
+
 
 ALONE = "the interval is of this pair alone"
 SKEWED = "differences are skewed: few are large, many small; flipped signs decide, and the interval holds 0"
@@ -427,3 +593,218 @@ def _holds_without(table: Tested, at: int, missing: set[str], settings: Settings
     shared = table.sample.of(np.where(kept[:, None], table.sample.values, np.nan))
     whole, part = (mean(differences(values, pair).values[:, 0]) for values in (table.sample, shared))
     return bool(whole * part > 0 and _p_values(shared, pair, settings)[0] <= 1 - settings.level)
+
+
+# Claims that rest on labels: every mean and difference corrected, or refused.
+
+_ESTIMATOR = "reg"
+
+
+def is_corrected(table: Tested) -> bool:
+    """Return whether people's labels of what the measure rests on are at hand."""
+    return any(score.people is not None for score in table.scores)
+
+
+def check_gold(tables: Sequence[Tested], settings: Settings) -> None:
+    """Refuse what is no test of corrected differences."""
+    if not any(map(is_corrected, tables)):
+        return
+
+
+def best_of(table: Tested, cells: Sequence[Cell], able: Sequence[bool]) -> Tested:
+    """Return the table with the best runs by the corrected means, as far as these are known."""
+    known = [at for at, cell in enumerate(cells) if able[at] and not math.isnan(cell.value)]
+    if table.better == NEITHER or not known:
+        return table._replace(best=frozenset())
+    sign = -1.0 if table.better == LOW_IS_GOOD else 1.0
+    top = max(sign * cells[at].value for at in known)
+    best = [at for at in known if sign * cells[at].value == top]
+    return table._replace(best=frozenset(best), base=best[0])
+
+
+def corrected_cell(run: str, score: Score, settings: Settings) -> Cell:
+    """Return a run's corrected mean; NaN, beside the judge's, where people's labels are too few."""
+    labelled = corrected_score(score, settings)
+    found = labelled.found
+    value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
+    basis, source = score.claimed_by
+    return Cell(
+        run=run,
+        measure=str(score.measure),
+        value=value,
+        low=low,
+        high=high,
+        queries=len(labelled.queries),
+        undefined=score.undefined,
+        is_best=False,
+        signature=score.signature,
+        basis=basis,
+        corrected_from=source,
+        judged=score.value,
+        labels=len(labelled.people),
+        gain=found.gain if found else math.nan,
+        why=labelled.why or labelled.doubt,
+    )
+
+
+def corrected_pairs(table: Tested, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
+    """Return every pair that is shown, tested by what people's labels make of the judge's difference."""
+
+    def difference(first: int, second: int) -> Labelled:
+        names = runs[first], runs[second]
+        lacking = set(known.absent.get(names[0], ())) | set(known.absent.get(names[1], ()))
+        return corrected_pair(table.scores[first], table.scores[second], names, settings, lacking)
+
+    family = [(first, second) for first, second in table.pairs.tolist()]
+    tested = [difference(*pair) for pair in family]
+    adjusted = dict(zip(map(frozenset, family), _adjusted(tested, settings), strict=True))
+    return [
+        _pair(table, (first, second), difference(first, second), adjusted, runs, settings, known)
+        for first, second in table.shown(settings).pairs.tolist()
+    ]
+
+
+def _adjusted(tested: Sequence[Labelled], settings: Settings) -> list[float]:
+    """Return p adjusted for all pairs that could be tested; NaN for others."""
+    found = [(at, each.found) for at, each in enumerate(tested) if each.found is not None]
+    p = [each.p for _, each in found]
+    if settings.adjust == "holm":
+        p = holm(np.array(p)).tolist()
+    elif settings.adjust == "max_t" and found:
+        units = [each.units if settings.clusters is not None else tested[at].queries for at, each in found]
+        p = corrected_max_t(
+            [each for _, each in found], units=units, draws=settings.draws, seed=settings.seed
+        )
+    result = [math.nan] * len(tested)
+    for (at, _), value in zip(found, p, strict=True):
+        result[at] = value
+    return result
+
+
+def _pair(
+    table: Tested,
+    pair: tuple[int, int],
+    difference: Labelled,
+    adjusted: dict[frozenset[int], float],
+    runs: list[str],
+    settings: Settings,
+    known: KnownOfRuns,
+) -> Pair:
+    found, better = difference.found, table.better
+    names = runs[pair[0]], runs[pair[1]]
+    p = adjusted[frozenset(pair)]
+    ruled = _ruled(table, pair, difference, p, names, settings, known)
+    labels = np.array(list(difference.people.values()), np.float64)
+    won, tied, lost = outcomes(labels, better)
+    labellers = [each.people.by for each in (table.scores[pair[0]], table.scores[pair[1]]) if each.people]
+    basis, source = basis_of_gold(dict.fromkeys(chain.from_iterable(labellers))), table.scores[pair[0]].basis
+    verdict = worded(ruled.verdict, better, basis, source)
+    spread = float(labels.std(ddof=1)) if len(labels) > 1 else 0.0
+    value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
+    return Pair(
+        run=names[0],
+        other=names[1],
+        measure=str(table.scores[0].measure),
+        queries=len(difference.queries),
+        difference=value,
+        low=low,
+        high=high,
+        p=found.p if found else math.nan,
+        adjusted=p,
+        effect=value / spread if spread else math.nan,
+        wins=won,
+        ties=tied,
+        losses=lost,
+        detectable=detectable(found.error, len(labels), settings.level, settings.power)
+        if found and found.error
+        else math.nan,
+        needed_least=None,
+        needed_most=None,
+        verdict=verdict,
+        why=ruled.why,
+        better_run=better_of(*names, verdict, better),
+        basis=basis,
+        corrected_from=source,
+        judged=difference.mean,
+        people=float(labels.mean()) if len(labels) else math.nan,
+        labels=len(labels),
+        gain=found.gain if found else math.nan,
+    )
+
+
+def _ruled(
+    table: Tested,
+    pair: tuple[int, int],
+    difference: Labelled,
+    p: float,
+    names: tuple[str, str],
+    settings: Settings,
+    known: KnownOfRuns,
+) -> Ruling:
+    """Return what may be claimed of one pair; never what the judge alone says of it."""
+    why = known.forbids(names, str(table.scores[pair[0]].measure))
+    if why:
+        return refused(why)
+    likeness = known.alike.get(frozenset(names))
+    if likeness == IDENTICAL:
+        return Ruling(IDENTICAL, "the runs rank the same documents in the same order")
+    if likeness == TIES_ONLY:
+        return Ruling(TIES_ONLY, "the runs differ only in the order of documents that one of them ties")
+    scores = table.scores[pair[0]], table.scores[pair[1]]
+    if scores[0].signature != scores[1].signature:
+        return refused("they were not scored alike: their signatures differ; score both by the same rules")
+    by_others = said_of_unlike(scores[0], unlike(*scores, names))
+    if by_others or difference.found is None:
+        return refused(by_others or difference.why)
+    level, look = settings.level, difference.look
+    people = scores[0].people
+    if look is not None and people is not None and people.draw.plan is not None:
+        level = 1 - look_bounds(look.of, people.draw.plan.level)[look.number - 1]
+    # Student's t of the corrected difference has its sign.
+    value = difference.found.value
+    found = ruling(p, (value > 0) - (value < 0), value, level)
+    # As of a judge alone: what some values of missing judgements show and others do not is not claimed.
+    if found.verdict == UNDECIDED and difference.least_p <= 1 - level:
+        return refused(f"judgements are missing in {difference.lacks:,} queries, which could turn it round")
+    coarse = difference.found.coarse
+    said = [f"coarse: {coarse:,} of {len(difference.people):,} labels differ"] if coarse is not None else []
+    said += [_said_of_look(look, level, found.verdict)] if look is not None else []
+    said += [difference.doubt] if difference.doubt else []
+    return found._replace(why="; ".join(said))
+
+
+def _said_of_look(look: Look, level: float, verdict: str) -> str:
+    """Say whether to label on: p is held against O'Brien and Fleming's bound of this look."""
+    begun = (
+        f"look {look.number} of {look.of}, at {len(look.queries):,} labelled queries (p < {1 - level:.2g})"
+    )
+    if verdict != UNDECIDED:
+        return f"{begun}: stop, it is clear"
+    return f"{begun}: go on to {look.next:,}" if look.next else f"{begun}: stop, it stays undecided"
+
+
+def said_of_gold(tables: Sequence[Tested], cells: Sequence[Cell], pairs: Sequence[Pair]) -> Iterator[str]:
+    """Say where labels are few, where they seem to be no random draw, and whether to label on."""
+    looked = {str(t.measure) for table in tables for t in table.scores if t.people and t.people.draw.look}
+    for pair in pairs:
+        if pair.measure in looked and pair.why:
+            yield f"{visible(pair.run)} against {visible(pair.other)}: {pair.measure}: {pair.why}"
+    for table in filter(is_corrected, tables):
+        name = str(table.scores[0].measure)
+        for cell in (cell for cell in cells if cell.measure == name and cell.why):
+            what = "no corrected mean: " if math.isnan(cell.value) else ""
+            yield f"{visible(cell.run)}: {name}: {what}{cell.why}"
+        if any(cell.low == cell.high for cell in cells if cell.measure == name) or any(
+            pair.low == pair.high for pair in pairs if pair.measure == name
+        ):
+            yield f"{name}: human labels cover every query of this set: where they do, nothing is uncertain"
+
+
+def gold_signature(tables: Sequence[Tested], pairs: Sequence[Pair]) -> str:
+    """Return what labels the claims rest on: `gold:SHA8|labels:n|chosen:uniform|estimator:reg`."""
+    draws = [score.people.draw for table in tables for score in table.scores if score.people is not None]
+    if not draws:
+        return ""
+    counts = sorted({pair.labels for pair in pairs if pair.labels is not None})
+    labels = "-".join(str(count) for count in dict.fromkeys((counts[0], counts[-1]))) if counts else "0"
+    return f"gold:{draws[0].sha}|labels:{labels}|chosen:{draws[0].how}|estimator:{_ESTIMATOR}"

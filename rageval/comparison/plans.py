@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from rageval.comparison._labelled import corrected_pair, corrected_score
+from rageval.comparison.intervals import corrected_pair, corrected_score
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.judgements import JudgementTable

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rageval.comparison._labelled import filled, scale_of, selection
+from rageval.comparison.intervals import filled, scale_of, selection
 from rageval.errors import InputError, MeasureError, TooFewLabels, UsageError
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.measures.base import MEAN, Measure

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from rageval.comparison.marks import by_basis, family_of, untested
 from rageval.comparison.results import BEST, Comparison, Settings
+from rageval.comparison.tables import by_basis, family_of, untested
 from rageval.errors import UsageError
 from rageval.measures.papers import bibliography, entries
 from rageval.plugins import above
@@ -19,6 +19,7 @@ from rageval.version import __version__
 
 if TYPE_CHECKING:
     from rageval.measures.parsing import AnyMeasure
+
 
 _YEAR = 2026  # of the version, as in CITATION.cff
 _TESTS = {
