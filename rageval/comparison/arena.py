@@ -496,9 +496,17 @@ def _by_judge(sides: Iterable[_Showing]) -> Iterator[Positions]:
         together.setdefault(side.judge, {}).setdefault((side.query, side.aspect), []).append(side)
     for judge, some in together.items():
         found = {key: sorted(some[key], key=lambda side: side.at) for key in sorted(some)}
-        games = [group for group in found.values() if _is_game(group)]
+        games = [
+            group
+            for group in found.values()
+            if len(group) == 2 and all(side.label in OUTCOME.labels for side in group)
+        ]
         rankings = [group for group in found.values() if _is_ranking(group)]
-        known = [[group for group in each if _is_in_order(group)] for each in (games, rankings)]
+        # Without all of its places a comparison tells nothing of what a place is worth.
+        known = [
+            [group for group in each if [side.at for side in group] == list(range(1, len(group) + 1))]
+            for each in (games, rankings)
+        ]
         lists, corrected = _lists(known[1])
         unknown = len(games) + len(rankings) - sum(map(len, known))
         orders = {(group[0].query, tuple(side.run for side in group)) for group in known[1]}
@@ -506,18 +514,10 @@ def _by_judge(sides: Iterable[_Showing]) -> Iterator[Positions]:
         yield Positions(judge, lists, _pairs(known[0]), corrected, *numbers)
 
 
-def _is_game(group: list[_Showing]) -> bool:
-    return len(group) == 2 and all(side.label in OUTCOME.labels for side in group)
-
-
 def _is_ranking(group: list[_Showing]) -> bool:
     """Return whether the places given are 1 to N: other rankings are discarded."""
     places = [side.grade for side in group if side.label is None and side.grade is not None]
     return len(places) == len(group) and sorted(places) == list(range(1, len(group) + 1))
-
-
-def _is_in_order(group: list[_Showing]) -> bool:
-    return [side.at for side in group] == list(range(1, len(group) + 1))
 
 
 def _pairs(games: list[list[_Showing]]) -> PairBias | None:

@@ -18,7 +18,6 @@ from rageval.comparison.pairs import (
     Tested,
     best_among,
     best_of,
-    check_gold,
     corrected_cell,
     corrected_pairs,
     doubt_of_best,
@@ -126,7 +125,10 @@ def without_a_nugget(
 
     Every query is scored once for each of its nuggets, without it; one with a single nugget is left alone.
     """
-    nuggets = _by_query(qrels)
+    nuggets: dict[str, dict[str, dict[str, int | float]]]
+    nuggets = {query: {nugget: {} for nugget in qrels.nuggets(query)} for query in qrels.query_ids}
+    for query_id, doc_id, grade, nugget_id in qrels:
+        nuggets[query_id][nugget_id][doc_id] = grade
     lacking = [(query, nugget) for query, found in nuggets.items() if len(found) > 1 for nugget in found]
     names = list(runs)
     before = np.array([list(values[run].values()) for run in names]).mean(axis=1)
@@ -157,20 +159,12 @@ def _values_without(evaluator: Evaluator, measure: Measure, rankings: Sequence[S
     return found
 
 
-def _by_query(qrels: Qrels) -> dict[str, dict[str, dict[str, int | float]]]:
-    found: dict[str, dict[str, dict[str, int | float]]]
-    found = {query: {nugget: {} for nugget in qrels.nuggets(query)} for query in qrels.query_ids}
-    for query_id, doc_id, grade, nugget_id in qrels:
-        found[query_id][nugget_id][doc_id] = grade
-    return found
-
-
 def _of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[_Sensitivity]:
     """Try each judge alone, and each panel without one; a table a system, a row a judge, a column a query."""
     judges = len(tables[0])
 
     def means(kept: Sequence[int]) -> Float:
-        return np.array([_mean(_over(table[list(kept)])) for table in tables])
+        return np.array([_mean_of_panel(table[list(kept)]) for table in tables])
 
     everyone = means(range(judges))
     alone = np.array([means([judge]) for judge in range(judges)])
@@ -181,24 +175,14 @@ def _of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[_Sensitivi
     return found
 
 
-def _over(table: Float) -> Float:
-    """Return the mean over judges of the defined values."""
+def _mean_of_panel(table: Float) -> float:
+    """Return the mean over queries of the mean over judges, of the defined values."""
     known = ~np.isnan(table)
     total = np.where(known, table, 0.0).sum(axis=0)
-    mean: Float = np.full(table.shape[1], np.nan)
-    np.divide(total, known.sum(axis=0), out=mean, where=known.any(axis=0))
-    return mean
-
-
-def _mean(values: Float) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
-
-
-def _by_judge(measure: Measure, grades: JudgementTable, run: str) -> Mapping[str, Float]:
-    """Return the values of a system by each judge who said anything on the scale, NaN where undefined."""
-    found = by_judge([measure], grades, grades.runs[run], Rules(on_missing="skip"))[0]
-    return {judge: np.array(values, np.float64) for judge, values in found.values.items()}
+    over_judges: Float = np.full(table.shape[1], np.nan)
+    np.divide(total, known.sum(axis=0), out=over_judges, where=known.any(axis=0))
+    defined = over_judges[~np.isnan(over_judges)]
+    return float(defined.mean()) if len(defined) else float("nan")
 
 
 def under_every_completion(found: Comparison, runs: Runs, results: Sequence[Scores]) -> Comparison:
@@ -259,13 +243,17 @@ def _among_judges(results: Sequence[Scores], grades: JudgementTable) -> Iterator
     """Yield how often two systems would change places by another judge, and what more votes would help."""
     for score in results[0].scores:
         measure: Any = score.measure
-        found = {scores.run: _by_judge(measure, grades, scores.run) for scores in results}
-        tables = [np.array(list(values.values())) for values in found.values()]
+        runs = [scores.run for scores in results]
+        # Of each system a row a judge who said anything on the scale, NaN where undefined.
+        tables = []
+        for run in runs:
+            found = by_judge([measure], grades, grades.runs[run], Rules(on_missing="skip"))[0]
+            tables.append(np.array([np.array(values, np.float64) for values in found.values.values()]))
         if len(tables[0]) < 2:
             raise UsageError(f"{measure}: has one judge; --sensitivity asks what others would say")
-        for changed in _of_judges(list(found), tables):
+        for changed in _of_judges(runs, tables):
             yield f"{measure}: {changed}"
-        for run, table in zip(found, tables, strict=True):
+        for run, table in zip(runs, tables, strict=True):
             yield f"{visible(run)}: {measure}: {components(table.T).advice()}"
 
 
@@ -315,7 +303,6 @@ def compare(
     absent = {scores.run: scores.absent for scores in results if scores.absent}
     known = KnownOfRuns(failures(results), absent, alike or {}, {each.run: each for each in results})
     found = tables(results, settings, known.failed, known.absent)
-    check_gold(found, settings)
     # A run whose judge failed has numbers, and they are no reason to call anything best.
     able = [run not in known.failed for run in runs]
     cells: list[Cell] = []

@@ -117,9 +117,12 @@ def correct(
             for one, other in pairs
         ]
     if not any(each.checked for each in found):
+        counts = [(visible(grades.name), grades.failed()) for grades in (judged, gold)]
+        failed = [f"{number:,} judgements of {name} failed" for name, number in counts if number]
         raise InputError(
             f"{visible(gold.name)}: holds nothing on the answers of {visible(judged.name)}; expected the same"
-            " query_id and run_id in both files" + _failed(judged, gold)
+            " query_id and run_id in both files"
+            + (f", that did not fail ({', '.join(failed)})" if failed else "")
         )
     return found
 
@@ -145,13 +148,6 @@ def _whatever_is_missing(run: str, one: Score, other: Score, how: _How) -> Corre
         return found._replace(low=-math.inf, high=math.inf)
     known = [found, *ends]
     return found._replace(low=min(each.low for each in known), high=max(each.high for each in known))
-
-
-def _failed(*both: JudgementTable) -> str:
-    """Return how many judgements failed, where that is why nothing was judged in both."""
-    counts = [(visible(grades.name), grades.failed()) for grades in both]
-    said = [f"{number:,} judgements of {name} failed" for name, number in counts if number]
-    return f", that did not fail ({', '.join(said)})" if said else ""
 
 
 def _corrected(

@@ -425,10 +425,15 @@ def slices(
     whole = corrected_score(score, settings) if score.people is not None else None
     for name, values in sorted(score.numbers_by(groups).items()):
         if whole is not None:
+            # The value that people's labels make of the judge's.
             queries = {query for query in score.query_ids if groups[query] == name}
-            found.append(
-                _corrected(score, field, name, corrected_slice(score, settings, queries, whole), values)
-            )
+            slice_ = corrected_slice(score, settings, queries, whole)
+            by_labels = slice_.found
+            ends = (by_labels.value, by_labels.low, by_labels.high) if by_labels else (math.nan,) * 3
+            known, judged = len(slice_.queries), combined(score.measure, values)
+            basis, source = score.claimed_by
+            rest = known, len(values) - known, basis, judged, len(slice_.people), source, slice_.why
+            found.append(Slice(field, name, *ends, *rest))
             continue
         low, high = bootstrap(score.measure, values)
         pools = score.measure.aggregate == "pool"
@@ -436,13 +441,3 @@ def slices(
         value = combined(score.measure, values)
         found.append(Slice(field, name, value, low, high, known, len(values) - known, score.basis))
     return found
-
-
-def _corrected(score: Score, field: str, name: str, slice_: Labelled, values: Sequence[float]) -> Slice:
-    """Return a slice with the value that people's labels make of the judge's."""
-    found = slice_.found
-    value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
-    known, judged = len(slice_.queries), combined(score.measure, values)
-    basis, source = score.claimed_by
-    rest = known, len(values) - known, basis, judged, len(slice_.people), source, slice_.why
-    return Slice(field, name, value, low, high, *rest)

@@ -259,7 +259,14 @@ def by_right_answers(
     retrieved = dict(run.ranked(Order()))
     said = list(_said(table))
     known = [query for query in dict.fromkeys(row["query_id"] for row in said) if query in asked]
-    told = [asked[query] for query in known if _is_told_by_words(asked[query])]
+    # A yes, or a premise that is wrong, stands in no passage as such.
+    told = [
+        asked[query]
+        for query in known
+        if any(
+            gold.strip().lower().rstrip(".") not in _WORDLESS for gold in asked[query].gold if gold.strip()
+        )
+    ]
     if not told:
         raise InputError(
             f"{table.name}: none of its questions has a right answer of which words could be found"
@@ -296,10 +303,6 @@ def _said(table: JudgementTable) -> Iterator[dict[str, Any]]:
         }
         label = None if line.label is None else "support" if CRAG.labels[line.label] > 0 else "not_support"
         yield place | {"label": label, "status": line.status, "rubric": "nugget-assignment"}
-
-
-def _is_told_by_words(question: Question) -> bool:
-    return any(gold.strip().lower().rstrip(".") not in _WORDLESS for gold in question.gold if gold.strip())
 
 
 def _supporting(
