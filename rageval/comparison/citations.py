@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.comparison.results import BEST, Comparison
 from rageval.comparison.tables import by_basis, family_of, untested
@@ -137,6 +137,7 @@ def _numbers_of(found: Comparison | Scores | Mapping[str, Scores] | Iterable[Sco
             )
             for each in found.cells
         ]
+    several: list[Any]
     if isinstance(found, Scores):
         several = [found]
     else:

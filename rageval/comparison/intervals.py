@@ -429,11 +429,13 @@ def slices(
             queries = {query for query in score.query_ids if groups[query] == name}
             slice_ = corrected_slice(score, settings, queries, whole)
             by_labels = slice_.found
-            ends = (by_labels.value, by_labels.low, by_labels.high) if by_labels else (math.nan,) * 3
+            value, low, high = (
+                (by_labels.value, by_labels.low, by_labels.high) if by_labels else (math.nan,) * 3
+            )
             known, judged = len(slice_.queries), combined(score.measure, values)
             basis, source = score.claimed_by
             rest = known, len(values) - known, basis, judged, len(slice_.people), source, slice_.why
-            found.append(Slice(field, name, *ends, *rest))
+            found.append(Slice(field, name, value, low, high, *rest))
             continue
         low, high = bootstrap(score.measure, values)
         pools = score.measure.aggregate == "pool"

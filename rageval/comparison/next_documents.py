@@ -16,7 +16,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from rageval.measures.base import Measure
-from rageval.measures.bounds import Both, Document
+from rageval.measures.bounds import Both
 from rageval.measures.ranking import Topic
 from rageval.scoring.evaluation import bounds_of, evaluate
 from rageval.scoring.qrels import Qrels
@@ -57,7 +57,9 @@ def apart(
     lows, highs, unsure = [], [], set()
     for query in values[0]:
         here = values[0][query], values[1][query]
-        first, second = (_numbered(topics[query], run.get(query, ())) for run in rankings)
+        numbers = topics[query].numbers
+        # By number where they are judged, by id where they are not.
+        first, second = ([numbers.get(doc, doc) for doc in run.get(query, ())] for run in rankings)
         ends = bounds.difference(topics[query], Both(first, second), here, measure.k, measure.parameters)
         lows.append(ends.low)
         highs.append(ends.high)
@@ -65,11 +67,6 @@ def apart(
             unsure.add(query)
     low, high = (math.fsum(ends) / len(ends) for ends in (lows, highs))
     return Apart(*names, low, high, frozenset(unsure))
-
-
-def _numbered(topic: Topic, docs: Sequence[str]) -> list[Document]:
-    """Return the documents by number where they are judged, by id where they are not."""
-    return [topic.numbers.get(doc, doc) for doc in docs]
 
 
 class Moved(NamedTuple):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,31 +77,22 @@ def failures(results: Sequence[Scores]) -> dict[str, str]:
             found[scores.run] = f"{STOPPED}: {'; '.join(map(visible, scores.stopped))}"
         elif scores.adaptive:
             found[scores.run] = f"{ADAPTIVELY}: {'; '.join(map(visible, scores.adaptive))}"
-        elif all(map(_is_undefined, values)):
+        elif all(value != value for of_measure in values for value in of_measure):
             found[scores.run] = (
                 f"{visible(scores.run)} has no value for any query: {_HOPELESS if hopeless else _NO_VALUE}"
             )
         elif scores.notes is not None and not scores.judged:
             number = scores.notes.retrieved
             found[scores.run] = f"{visible(scores.run)}: none of its {number:,} documents is judged"
-        elif all(map(_is_nothing, values)) and any(map(_is_none_found, scores.scores)):
+        # Of judged answers, and where low is good, 0 on every query does not mean that nothing was found.
+        elif all(abs(value) <= SLACK for of_measure in values for value in of_measure) and any(
+            score.measure.better == HIGH_IS_GOOD and not getattr(score.measure, "of_answers", False)
+            for score in scores.scores
+        ):
             found[scores.run] = (
                 f"{visible(scores.run)} scores 0 on every query: {_HOPELESS if hopeless else _NOTHING}"
             )
     return found
-
-
-def _is_undefined(values: Sequence[float]) -> bool:
-    return all(value != value for value in values)
-
-
-def _is_nothing(values: Sequence[float]) -> bool:
-    return all(abs(value) <= SLACK for value in values)
-
-
-def _is_none_found(score: Score) -> bool:
-    """Return whether 0 on every query means that nothing was found; of judged answers it does not."""
-    return score.measure.better == HIGH_IS_GOOD and not getattr(score.measure, "of_answers", False)
 
 
 def ruling(adjusted: float, direction: int, difference: float, level: float) -> Ruling:
@@ -198,12 +189,14 @@ def unlike(one: Score, other: Score, names: tuple[str, str]) -> set[str]:
     found = {query for query in mine.keys() & theirs.keys() if (mine[query] ^ theirs[query]) - {*names}}
     # Of who gave each query one answer nothing stands there; it is the others' further answers that differ.
     apart = mine.keys() ^ theirs.keys()
-    return found | {query for query in apart if any(map(_is_more, (mine.get(query) or theirs[query])))}
-
-
-def _is_more(what: Any) -> bool:
-    """Return whether this says that a system has more answers to some queries than to others."""
-    return isinstance(what, tuple) and what[0] == ANSWERS and what[1] > 0
+    return found | {
+        query
+        for query in apart
+        if any(
+            isinstance(what, tuple) and what[0] == ANSWERS and what[1] > 0
+            for what in mine.get(query) or theirs[query]
+        )
+    }
 
 
 def said_of_unlike(score: Score, queries: Collection[str]) -> str:
@@ -285,7 +278,13 @@ def tables(
     Nor is one that lacks queries (`absent`) the best by a measure that is good when low: they count as 0.
     """
     runs = [scores.run for scores in results]
-    family = _family(runs, settings)
+    # The pairs whose p-values are adjusted together.
+    if settings.baseline == BEST:
+        # Every pair once, (0, 1), (0, 2), …: the best run is picked by looking at all of them.
+        family = np.stack(np.triu_indices(len(runs), 1), axis=1)
+    else:
+        base = runs.index(settings.baseline)
+        family = np.array([(run, base) for run in range(len(runs)) if run != base])
     found = []
     able = [at for at, run in enumerate(runs) if run not in failed]
     whole = [at for at in able if not (absent or {}).get(runs[at])]
@@ -321,12 +320,8 @@ def differences(values: Sample, pairs: Int) -> Sample:
     return values.of(settled_columns(gaps))
 
 
-def _p_values(values: Sample, pairs: Int, settings: Settings) -> Float:
-    """Return the p-value of each pair by the test that was chosen, nothing adjusted."""
-    return _test(values, pairs, settings).p
-
-
 def _test(values: Sample, pairs: Int, settings: Settings) -> Significance:
+    """Test each pair as was chosen, nothing adjusted."""
     if settings.test == "randomisation":
         sums, columns = _flipped(values, pairs)
         return sign_flip(sums, columns, settings.draws, settings.seed, settings.level)
@@ -343,18 +338,6 @@ def _flipped(values: Sample, pairs: Int) -> tuple[Float, Int]:
     return padded, np.stack((np.arange(len(pairs)), np.full(len(pairs), len(pairs))), axis=1)
 
 
-def _family(runs: list[str], settings: Settings) -> Int:
-    """Return the pairs whose p-values are adjusted together.
-
-    The best run is picked by looking at all of them; so its p-values are adjusted for all pairs.
-    """
-    if settings.baseline == BEST:
-        # Every pair once: (0, 1), (0, 2), …
-        return np.stack(np.triu_indices(len(runs), 1), axis=1)
-    base = runs.index(settings.baseline)
-    return np.array([(run, base) for run in range(len(runs)) if run != base])
-
-
 def way_of(score: Score) -> str:
     """Return which way is the better one for whoever names the best run: by words alone, neither is."""
     return NEITHER if score.basis == WORDS else score.measure.better
@@ -367,7 +350,10 @@ def best_among(better: str, values: Sample, able: Sequence[int]) -> tuple[frozen
     first stands where the best one would. Nor is any the best by a mean that rests on other queries than
     those of the rest, unless it is so on the queries that all have, too, and these are half of them or more.
     """
-    means = {at: mean(values.values[:, at]) for at in _of_half(values, able)}
+    # Only of runs that have a value for half as many queries as the one with the most, or more.
+    counts = (~np.isnan(values.values)).sum(axis=0)
+    most = max((int(counts[at]) for at in able), default=0)
+    means = {at: mean(values.values[:, at]) for at in able if 2 * int(counts[at]) >= most}
     # NaN is the one number that differs from itself.
     known = {at: value for at, value in means.items() if value == value}
     first = next(iter(known or means), 0)
@@ -383,13 +369,6 @@ def best_among(better: str, values: Sample, able: Sequence[int]) -> tuple[frozen
     if shared or not _best_together(better, values, list(able), best):
         return frozenset(), best[0]
     return frozenset(best), best[0]
-
-
-def _of_half(values: Sample, able: Sequence[int]) -> list[int]:
-    """Return the runs that have a value for half as many queries as the one with the most, or more."""
-    counts = (~np.isnan(values.values)).sum(axis=0)
-    most = max((int(counts[at]) for at in able), default=0)
-    return [at for at in able if 2 * int(counts[at]) >= most]
 
 
 def _best_together(better: str, values: Sample, able: list[int], best: list[int]) -> bool:
@@ -592,7 +571,7 @@ def _holds_without(table: Tested, at: int, missing: set[str], settings: Settings
     # Made undefined rather than left out, so that clusters keep their numbers.
     shared = table.sample.of(np.where(kept[:, None], table.sample.values, np.nan))
     whole, part = (mean(differences(values, pair).values[:, 0]) for values in (table.sample, shared))
-    return bool(whole * part > 0 and _p_values(shared, pair, settings)[0] <= 1 - settings.level)
+    return bool(whole * part > 0 and _test(shared, pair, settings).p[0] <= 1 - settings.level)
 
 
 # Claims that rest on labels: every mean and difference corrected, or refused.
@@ -603,12 +582,6 @@ _ESTIMATOR = "reg"
 def is_corrected(table: Tested) -> bool:
     """Return whether people's labels of what the measure rests on are at hand."""
     return any(score.people is not None for score in table.scores)
-
-
-def check_gold(tables: Sequence[Tested], settings: Settings) -> None:
-    """Refuse what is no test of corrected differences."""
-    if not any(map(is_corrected, tables)):
-        return
 
 
 def best_of(table: Tested, cells: Sequence[Cell], able: Sequence[bool]) -> Tested:

@@ -377,7 +377,12 @@ def passport(
     shared = [(key, mine, gold[key]) for key, mine in judged.items() if key in gold]
     compared = [each for each in shared if _is_graded(each[1]) and _is_graded(each[2])]
     if not compared:
-        raise InputError(_nothing_in_both(judged, gold))
+        none = [sum(not _is_graded(each) for each in source.values()) for source in (judged, gold)]
+        why = f", of which {none[0]:,} and {none[1]:,} failed" if any(none) else ""
+        raise InputError(
+            f"nothing was judged in both files ({len(judged):,} and {len(gold):,} judgements{why});"
+            " expected the same query_id, run_id, item_id and aspect"
+        )
     both, *sides = map(list, zip(*compared, strict=True))
     one, other = (np.array(list(map(_grade_of, side))) for side in sides)
     # Queries, not judgements: intervals are over queries.
@@ -387,11 +392,13 @@ def passport(
     levels, table = table_of(one, other)
     names = _names([*judged.values(), *gold.values()])
     labels = [names.get(level, f"{level:g}") for level in levels.tolist()]
+    failed = sum(not _is_graded(judgement) for judgement in judged.values())
     facts = {
         **_counts(judged, both, len(differing)),
         "only_judged": len(judged) - len(shared),
         "only_gold": len(gold) - len(shared),
-        **_failures(judged),
+        "failed": failed,
+        "failure_rate": failed / len(judged),
         **_missing(judged, gold, int((one == other).sum()), len(both)),
         "bias": float((good * (one - other)).mean()),
         "by_label": _by_label(labels, table),
@@ -407,15 +414,6 @@ def passport(
     return Passport(coefficients, labels, table.astype(int).tolist(), facts)
 
 
-def _nothing_in_both(judged: Judged, gold: Judged) -> str:
-    failed = [sum(not _is_graded(each) for each in source.values()) for source in (judged, gold)]
-    why = f", of which {failed[0]:,} and {failed[1]:,} failed" if any(failed) else ""
-    return (
-        f"nothing was judged in both files ({len(judged):,} and {len(gold):,} judgements{why});"
-        " expected the same query_id, run_id, item_id and aspect"
-    )
-
-
 def _counts(judged: Judged, both: list[Place], differing: int) -> dict[str, Any]:
     compared = Counter(map(_ANSWER, both))
     there = Counter(filter(compared.__contains__, map(_ANSWER, judged)))
@@ -428,11 +426,6 @@ def _counts(judged: Judged, both: list[Place], differing: int) -> dict[str, Any]
         "partly": sum(compared[answer] < there[answer] for answer in compared),
         "of": there.total(),
     }
-
-
-def _failures(judged: Judged) -> dict[str, Any]:
-    failed = sum(not _is_graded(judgement) for judgement in judged.values())
-    return {"failed": failed, "failure_rate": failed / len(judged)}
 
 
 def _missing(judged: Judged, gold: Judged, alike: int, compared: int) -> dict[str, Any]:
@@ -697,22 +690,16 @@ def one_judge(judged: Judged) -> OneJudge:
 
 def parting(one: Judged, other: Judged) -> list[Parting]:
     """Return what both judged and graded differently, the farthest apart first."""
-    return sorted(_partings(one, other), key=lambda each: (-each.gap, each.place))
-
-
-def _partings(one: Judged, other: Judged) -> Iterator[Parting]:
+    partings = []
     for about, mine in one.items():
         theirs = other.get(about)
         if theirs is None or not (_is_graded(mine) and _is_graded(theirs)):
             continue
         gap = abs(_grade_of(mine) - _grade_of(theirs))
         if gap:
-            yield _parting(about, mine, theirs, gap)
-
-
-def _parting(about: Place, mine: Mapping[str, Any], theirs: Mapping[str, Any], gap: float) -> Parting:
-    reasons = (str(row.get("reason") or row.get("evidence") or "") for row in (mine, theirs))
-    return Parting(*about, _verdict(mine), _verdict(theirs), gap, *reasons)
+            reasons = (str(row.get("reason") or row.get("evidence") or "") for row in (mine, theirs))
+            partings.append(Parting(*about, _verdict(mine), _verdict(theirs), gap, *reasons))
+    return sorted(partings, key=lambda each: (-each.gap, each.place))
 
 
 def _verdict(judgement: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ they gave the same answer need no label: they do not differ there, whatever peop
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -194,21 +194,15 @@ def of_runs(
     tops = [{query: tuple(docs[:depth]) for query, docs in run.ranked()} for run in runs]
     tops = tops or [{query: tuple(docs) for query, docs, _ in qrels.documents()}]
     whole = [query for query in sorted(qrels.query_ids) if all(top.get(query) for top in tops)]
-    asks = {query: list(_of_documents(query, tops, qrels, rubric)) for query in whole}
+    asks = {}
+    for query in whole:
+        nuggets = qrels.nuggets(query) if rubric.file.unit == "documents" else ["0"]
+        # By id: an order by rank or by run would tell the annotator what the systems thought.
+        documents = sorted({doc for top in tops for doc in top[query]})
+        asks[query] = [Ask(DOCUMENTS, doc, nugget) for doc in documents for nugget in nuggets]
     same = [query for query in whole if len({top[query] for top in tops}) == 1] if compare else []
     systems = tuple(compare) or tuple(run.name for run in runs) or (DOCUMENTS,)
     return Population(systems, asks, tuple(same), len(qrels.query_ids) - len(whole))
-
-
-def _of_documents(
-    query: str, tops: Sequence[Mapping[str, Sequence[str]]], qrels: Qrels, rubric: Rubric
-) -> Iterator[Ask]:
-    """Yield an ask a document, or a document and nugget; by id, which tells nothing of who found it where."""
-    nuggets = qrels.nuggets(query) if rubric.file.unit == "documents" else ["0"]
-    # By id: an order by rank or by run would tell the annotator what the systems thought.
-    for doc in sorted({doc for top in tops for doc in top[query]}):
-        for nugget in nuggets:
-            yield Ask(DOCUMENTS, doc, nugget)
 
 
 def labels_for(
@@ -317,13 +311,12 @@ def _asked(query: str, asks: Sequence[Ask], texts: Mapping[_Place, _Text] | None
         contexts.setdefault(key, dict(shown.context))
         said = {"importance": ask.importance, "weight": ask.weight}
         also = {**shown.also, **{name: value for name, value in said.items() if value is not None}}
-        found.append(_with_text(ask, list(contexts).index(key), shown.text, also))
+        known = {name: also.get(name) for name in ("importance", "weight", "sentences")}
+        at = list(contexts).index(key)
+        found.append(
+            Ask(ask.run_id, ask.item_id, ask.aspect, **known, context=at, text=shown.text, pair=ask.pair)
+        )
     return AskedQuery(query, tuple(found), tuple(contexts.values()))
-
-
-def _with_text(ask: Ask, context: int, text: str, also: Mapping[str, Any]) -> Ask:
-    known = {name: also.get(name) for name in ("importance", "weight", "sentences")}
-    return Ask(ask.run_id, ask.item_id, ask.aspect, **known, context=context, text=text, pair=ask.pair)
 
 
 def _text_of(query: str, ask: Ask, texts: Mapping[_Place, _Text]) -> _Text:

@@ -223,10 +223,11 @@ def legend(found: Comparison) -> Iterator[str]:
             f" {adjusted_over(found)}, {1 - settings.level:.3g}){f'; {which}' if which else ''}; intervals"
             f" {settings.level:.4g}; detectable and needed at power {settings.power:g}"
         )
-    yield from said_of_bases(
-        {name: basis for name, (basis, source) in found.claimed_by.items() if not source}
-    )
-    yield from _said_of_directions(found)
+    yield from said_of_bases(_uncorrected(found))
+    for way, said in ((LOWER, "low is good"), (NEITHER, "neither high nor low is good")):
+        names = [measure for measure, better in found.better.items() if better == way]
+        if names:
+            yield f"{said}: {', '.join(names)}"
 
 
 def gold_legend(found: Comparison, basis: str, source: str, measures: Collection[str]) -> str:
@@ -261,14 +262,6 @@ def _uncorrected(found: Comparison) -> dict[str, str]:
     return {name: basis for name, (basis, source) in found.claimed_by.items() if not source}
 
 
-def _said_of_directions(found: Comparison) -> Iterator[str]:
-    """Say of which measures low values are good, or none."""
-    for way, said in ((LOWER, "low is good"), (NEITHER, "neither high nor low is good")):
-        names = [measure for measure, better in found.better.items() if better == way]
-        if names:
-            yield f"{said}: {', '.join(names)}"
-
-
 SHOWN = (INTERVAL, "p")  # what may stand beside the values
 LOW_IS_GOOD = r"$\downarrow$"  # what stands behind the name of a measure
 _STUDENT = "Student's $t$"
@@ -289,7 +282,10 @@ def latex_of(
     notes = list(_said_of_bases(found))
     said = list(_explained(found, show))
     if caption is None:
-        caption = " ".join([_counted(found), *said])
+        least, most = (end(cell.queries for cell in found.cells) for end in (min, max))
+        best = ", the best in bold" if any(cell.is_best for cell in found.cells) else ""
+        means = f"Means over {f'{least:,} to ' * (least < most)}{most:,} queries{best}."
+        caption = " ".join([means, *said])
     elif caption and said:
         notes.insert(0, " ".join(said))
     # As a comment: it is for whoever edits the paper, and far too long for its table.
@@ -329,7 +325,12 @@ def _marked(cell: Cell, found: Comparison, places: int, show: str, for_latex: bo
     interval = (cell.low, cell.high) if show == INTERVAL else None
     if for_latex and math.isnan(cell.low + cell.high):
         interval = None
-    small = _p(cell, found) if show == "p" else ""
+    small = ""
+    if show == "p":
+        # Adjusted, of the run against the one that it is compared with; none of that one itself.
+        p = found.once("adjusted", _adjusted).get((cell.run, cell.measure), math.nan)
+        if not math.isnan(p):
+            small = f"($p<{_LEAST_P}$)" if p < _LEAST_P else f"($p={p:.3f}$)"
     return Marked(cell.value, interval, small, note, beaten_by(cell, found), cell.is_best)
 
 
@@ -448,24 +449,9 @@ class ByQuery(NamedTuple):
         return Table(columns, pairs, 4)
 
 
-def _p(cell: Cell, found: Comparison) -> str:
-    """Return the adjusted p of the run against the one that it is compared with, if it is another."""
-    p = found.once("adjusted", _adjusted).get((cell.run, cell.measure), math.nan)
-    if math.isnan(p):
-        return ""
-    return f"($p<{_LEAST_P}$)" if p < _LEAST_P else f"($p={p:.3f}$)"
-
-
 def _adjusted(found: Comparison) -> dict[tuple[str, str], float]:
     """Return the adjusted p of the first pair of each run and measure."""
     return {(pair.run, pair.measure): pair.adjusted for pair in reversed(found.pairs)}
-
-
-def _counted(found: Comparison) -> str:
-    """Say over how many queries the means are."""
-    least, most = (end(cell.queries for cell in found.cells) for end in (min, max))
-    best = ", the best in bold" if any(cell.is_best for cell in found.cells) else ""
-    return f"Means over {f'{least:,} to ' * (least < most)}{most:,} queries{best}."
 
 
 def _explained(found: Comparison, show: str) -> Iterator[str]:

@@ -318,17 +318,14 @@ class Ledger:
         when = f"after {self.judged:,} of {plan.questions:,} questions"
         calls = f"{self.calls:,} of {self.calls_at_most:,} {what}"
         lost = f", {self.valueless:,} without a value" if self.valueless else ""
-        said = self._best() if plan.of_several else self._pair()
+        if plan.of_several:
+            left = ", ".join(map(visible, self.left))
+            is_best = f"{left} is the best of {len(plan.systems)}"
+            said = is_best if self.is_decided else f"undecided between {left}"
+        else:
+            said = self._pair()
         proof = f"{self._proof()}α {plan.alpha:g}"
         return f"{plan.measure}, on {where}, {who}: {said} ({when}{lost}; {calls}; {proof})"
-
-    def _best(self) -> str:
-        left = ", ".join(map(visible, self.left))
-        return (
-            f"{left} is the best of {len(self.plan.systems)}"
-            if self.is_decided
-            else f"undecided between {left}"
-        )
 
     def _pair(self) -> str:
         one, other = map(visible, self.plan.systems)
@@ -415,7 +412,12 @@ def judged_until(
     later = replace(settings, canaries=0)
 
     def ask(part: Material) -> Iterable[dict[str, Any]]:
-        return vote_of(_asked(judges, rubric, part, next(how, later), budget), rubric, settings)
+        asked = next(how, later)
+        if asked.shard is not None:
+            # Who has a share asks that first, and then waits for the others'.
+            said_by_all(judges, rubric, part, asked, budget)
+            asked = replace(asked, shard=None)
+        return vote_of(said_by_all(judges, rubric, part, asked, budget), rubric, settings)
 
     ledger, rows = decide(job, plan, ask, say)
     with Store(settings.store) as store:
@@ -559,10 +561,11 @@ def decide(
         judged = job.values(found, block, ledger.left)
         for system in systems:
             values[system] += judged.get(system, [math.nan] * len(block))
+        valueless = sum(any(map(math.isnan, each)) for each in zip(*judged.values(), strict=True))
         ledger = _looked(replace(
             ledger,
             judged=ledger.judged + len(block),
-            valueless=ledger.valueless + _valueless(judged),
+            valueless=ledger.valueless + valueless,
             calls=ledger.calls + calls,
         ), values)  # fmt: skip
         say(_progress(ledger, values))
@@ -607,16 +610,6 @@ def plan_of(
     )
 
 
-def _asked(
-    judges: Sequence[str | Model], rubric: Rubric, part: Material, settings: Settings, budget: Any
-) -> list[dict[str, Any]]:
-    """Return what is said of a block; who has a share asks that first, and then waits for the others'."""
-    if settings.shard is not None:
-        said_by_all(judges, rubric, part, settings, budget)
-        settings = replace(settings, shard=None)
-    return said_by_all(judges, rubric, part, settings, budget)
-
-
 def _blocks(order: Sequence[str], plan: ClaimPlan) -> Iterator[Sequence[str]]:
     """Yield the questions between two looks."""
     every = len(order), _BLOCK
@@ -626,10 +619,6 @@ def _blocks(order: Sequence[str], plan: ClaimPlan) -> Iterator[Sequence[str]]:
         if end > begin:
             yield order[begin:end]
         begin = end
-
-
-def _valueless(judged: Mapping[str, Sequence[float]]) -> int:
-    return sum(any(map(math.isnan, each)) for each in zip(*judged.values(), strict=True))
 
 
 def _looked(ledger: Ledger, values: Mapping[str, Sequence[float]]) -> Ledger:
@@ -733,20 +722,16 @@ def _progress(ledger: Ledger, values: Mapping[str, Sequence[float]]) -> str:
         return f"{said}: decided, {saved:,} calls saved"
     if ledger.judged == plan.questions:
         return f"{said}: undecided, and none is left"
-    table = np.array([values[system] for system in plan.systems], np.float64)
-    return f"{said}, at best {saved:,} saved; {_near(table, ledger)}"
-
-
-def _near(table: Float, ledger: Ledger) -> str:
-    """Return in a few words how near a decision is."""
-    plan = ledger.plan
     if plan.of_several:
-        return f"{len(ledger.left)} of {len(plan.systems)} may be the best"
-    if plan.looks is not None:
+        near = f"{len(ledger.left)} of {len(plan.systems)} may be the best"
+    elif plan.looks is not None:
         number = look_sizes(plan.questions, plan.looks).index(ledger.judged) + 1
-        return f"look {number} of {plan.looks}"
-    most = nearest(table[0] - table[1], plan.rule())
-    return f"e {most:.3g} of {2 / plan.alpha:.3g} needed"
+        near = f"look {number} of {plan.looks}"
+    else:
+        table = np.array([values[system] for system in plan.systems], np.float64)
+        most = nearest(table[0] - table[1], plan.rule())
+        near = f"e {most:.3g} of {2 / plan.alpha:.3g} needed"
+    return f"{said}, at best {saved:,} saved; {near}"
 
 
 def _digest(value: Any) -> str:
@@ -858,18 +843,14 @@ def next_until(until: Until, pools: Pools, qrels: Qrels, store: str | None = Non
     with Store(store) as kept:
         before = kept.ledgers(plan.topic, but=plan.key)
         kept.keep_ledger(plan.key, plan.topic, Ledger(plan).as_record())
-    ledger, _ = decide(job, plan, _nobody, lambda line: None)
+    # Nobody answers: whoever judges does it when this is over.
+    ledger, _ = decide(job, plan, lambda part: None, lambda line: None)
     ledger = replace(ledger, calls=job.judged(job.order[: ledger.judged]))
     with Store(store) as kept:
         kept.keep_ledger(plan.key, plan.topic, ledger.as_record())
     is_over = ledger.is_decided or ledger.judged == plan.questions
     said = list(dict.fromkeys(str(record.get("said")) for record in before))
     return NextOfClaim({} if is_over else job.wanted, ledger, said)
-
-
-def _nobody(part: Wanted) -> list[dict[str, Any]] | None:
-    """Answer nothing: whoever judges does it when this is over."""
-    return None
 
 
 def _grades_of(qrels: Qrels, queries: Sequence[str]) -> Grades:
