@@ -511,19 +511,17 @@ def _by_judge(sides: Iterable[_Showing]) -> Iterator[Positions]:
         unknown = len(games) + len(rankings) - sum(map(len, known))
         orders = {(group[0].query, tuple(side.run for side in group)) for group in known[1]}
         numbers = len(rankings), len(games), unknown, len(orders)
-        yield Positions(judge, lists, _pairs(known[0]), corrected, *numbers)
+        systems = _numbers([side.run for game in known[0] for side in game]).reshape(-1, 2)
+        outcome = np.array([OUTCOME.labels[first.label or ""] for first, _ in known[0]])
+        query = _numbers([one.query for one, _ in known[0]])
+        pairs = bias_in_pairs(query, systems[:, 0], systems[:, 1], outcome)
+        yield Positions(judge, lists, pairs, corrected, *numbers)
 
 
 def _is_ranking(group: list[_Showing]) -> bool:
     """Return whether the places given are 1 to N: other rankings are discarded."""
     places = [side.grade for side in group if side.label is None and side.grade is not None]
     return len(places) == len(group) and sorted(places) == list(range(1, len(group) + 1))
-
-
-def _pairs(games: list[list[_Showing]]) -> PairBias | None:
-    systems = _numbers([side.run for game in games for side in game]).reshape(-1, 2)
-    outcome = np.array([OUTCOME.labels[first.label or ""] for first, _ in games])
-    return bias_in_pairs(_numbers([one.query for one, _ in games]), systems[:, 0], systems[:, 1], outcome)
 
 
 def _lists(rankings: list[list[_Showing]]) -> tuple[ListBias | None, dict[str, float]]:

@@ -141,22 +141,17 @@ def without_a_nugget(
     evaluator = Evaluator(measure, Qrels.from_dict(reduced), nothing_judged="zero")
     columns = []
     for run, mean in zip(names, before.tolist(), strict=True):
-        held = _values_without(evaluator, measure, [runs[run].get(query, ()) for query, _ in lacking])
+        rankings = {str(at): runs[run].get(query, ()) for at, (query, _) in enumerate(lacking)}
+        ranked = {
+            query: {doc: -float(rank) for rank, doc in enumerate(docs)}
+            for query, docs in rankings.items()
+            if docs
+        }
+        # Who retrieved nothing for any of them has 0 everywhere, and is no run.
+        held = evaluator.evaluate(ranked)[measure].values if ranked else np.zeros(len(lacking))
         change = held - np.array([values[run][query] for query, _ in lacking])
         columns.append(mean + change / len(values[run]))
     return _turned("one nugget less", names, before, np.array(columns).T)
-
-
-def _values_without(evaluator: Evaluator, measure: Measure, rankings: Sequence[Sequence[str]]) -> Float:
-    run = {
-        str(at): {doc: -float(rank) for rank, doc in enumerate(docs)}
-        for at, docs in enumerate(rankings)
-        if docs
-    }
-    if not run:
-        return np.zeros(len(rankings))
-    found: Float = evaluator.evaluate(run)[measure].values
-    return found
 
 
 def _of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[_Sensitivity]:

@@ -287,12 +287,23 @@ def gate(
     common.check()
     _check_labels(common)
     parts = list(_parts(common, slices or {}))
-    settings = _with_clusters(settings, common.queries)
+    if settings.clusters is not None:
+        # A question that is gone is a cluster by itself.
+        clusters = {**{query: query for query in common.queries}, **settings.clusters}
+        settings = replace(settings, clusters=clusters)
     found = _decided(common, parts, settings)
-    found = [_capped(each, common, settings) for each in found]
+    for at, each in enumerate(found):
+        doubt = next(_doubts(each, common, settings), "") if each.verdict in (SHIP, BLOCK) else ""
+        if doubt:
+            found[at] = replace(each, verdict=INCONCLUSIVE, why=doubt)
     floors = list(_floors({name: pair[0] for name, pair in common.scores.items()}, settings.fail_under))
+    # A slice can block, but only measures over all questions can ship, and all of them have to.
+    if floors or any(each.verdict == BLOCK for each in found):
+        verdict = BLOCK
+    else:
+        verdict = SHIP if all(each.verdict == SHIP for each in found if not each.field) else INCONCLUSIVE
     return GateReport(
-        _overall(found, floors),
+        verdict,
         found,
         _fallen(common),
         common.counts,
@@ -303,14 +314,6 @@ def gate(
         settings.signed(bool(slices)) + (f"|gold:{candidate.header.gold}" if candidate.header.gold else ""),
         candidate.header.measures,
     )
-
-
-def _overall(found: Sequence[Decision], floors: Sequence[str]) -> str:
-    """Ship needs every measure; anything blocks."""
-    # A slice can block, but only measures over all questions can ship.
-    if floors or any(each.verdict == BLOCK for each in found):
-        return BLOCK
-    return SHIP if all(each.verdict == SHIP for each in found if not each.field) else INCONCLUSIVE
 
 
 # --- what can be held against one another
@@ -393,12 +396,7 @@ def _rules_in(signature: str) -> list[str]:
 
 
 def _has_other_judge(ours: BaselineHeader, theirs: BaselineHeader) -> bool:
-    named = [_judges_named(header) for header in (ours, theirs)]
-    return named[0] != named[1] or set(ours.rubrics) != set(theirs.rubrics)
-
-
-def _judges_named(header: BaselineHeader) -> set[str]:
-    return set(header.judges)
+    return set(ours.judges) != set(theirs.judges) or set(ours.rubrics) != set(theirs.rubrics)
 
 
 def _judged_by(header: BaselineHeader) -> str:
@@ -596,13 +594,6 @@ def _parts(common: _Common, slices: Mapping[str, Mapping[str, str]]) -> Iterator
         yield from (_Part(name, value, found[value]) for value in sorted(found))
 
 
-def _with_clusters(settings: GateSettings, queries: Sequence[str]) -> GateSettings:
-    """Return the settings with a cluster for every question; one that is gone is a cluster by itself."""
-    if settings.clusters is None:
-        return settings
-    return replace(settings, clusters={**{query: query for query in queries}, **settings.clusters})
-
-
 def _decided(common: _Common, parts: Sequence[_Part], settings: GateSettings) -> list[Decision]:
     """Return the decisions that stand, whatever the missing judgements are."""
     found = _decisions(common, parts, settings, _as_judged)
@@ -730,17 +721,13 @@ def _test(
         (pair,) = tell(table, list(names), how, known)
     sign = -1.0 if table.better == LOWER else 1.0
     can_block = not part.field or (pair.queries >= FEW and not math.isnan(pair.low))
-    both = _paired(scores)
+    # The questions on which both have a value: what the difference is of.
+    pairs = zip(scores[0].query_ids, scores[0].numbers, scores[1].numbers, strict=True)
+    both = [query for query, ours, theirs in pairs if ours == ours and theirs == theirs]
     values = _only(scores[1], both).value, _only(scores[0], both).value
     look = scores[0].people.draw.look if scores[0].people is not None else None
     clusters = len({settings.clusters[query] for query in both}) if settings.clusters is not None else None
     return _Tested(part, measure, pair, values, sign, can_block, claimed_by, look, is_same, clusters)
-
-
-def _paired(scores: tuple[Score, Score]) -> list[str]:
-    """Return the questions on which both have a value: what the difference is of."""
-    pairs = zip(scores[0].query_ids, scores[0].numbers, scores[1].numbers, strict=True)
-    return [query for query, ours, theirs in pairs if ours == ours and theirs == theirs]
 
 
 def _p_of_loss(tested: _Tested, settings: GateSettings) -> float:
@@ -789,12 +776,6 @@ def _open(tested: _Tested, settings: GateSettings) -> str:
     return ""
 
 
-def _said_of_labels(pair: Pair) -> str:
-    """Return what a pair says of its labels, but for the looks, at which another claim is decided."""
-    said = pair.why.split("; ") if pair.labels is not None else []
-    return "; ".join(each for each in said if not each.startswith("look "))
-
-
 def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings) -> Decision:
     difference, low, high = tested.turned
     margin = _margin(tested, settings)
@@ -811,7 +792,10 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
     if not math.isnan(low):
         if still := _open(tested, settings):
             verdict, why = INCONCLUSIVE, still
-        why = "; ".join(filter(None, (why, _said_of_labels(tested.pair))))
+        # What the pair says of its labels, but for the looks, at which another claim is decided.
+        of_labels = tested.pair.why.split("; ") if tested.pair.labels is not None else []
+        of_labels = [each for each in of_labels if not each.startswith("look ")]
+        why = "; ".join(filter(None, (why, "; ".join(of_labels))))
     if not tested.can_block:
         verdict, why = INFORMS, f"under {FEW} questions" if tested.pair.queries < FEW else why
     number, of = _needed(tested, settings) if verdict == INCONCLUSIVE else (None, "questions")
@@ -854,15 +838,8 @@ def _needed(tested: _Tested, settings: GateSettings) -> tuple[int | None, str]:
 # --- what forbids a claim, and what should be said
 
 
-def _capped(found: Decision, common: _Common, settings: GateSettings) -> Decision:
-    """Return the decision, or none where something else than the system may have made the difference."""
-    if found.verdict not in (SHIP, BLOCK):
-        return found
-    why = next(filter(None, _doubts(found, common, settings)), "")
-    return replace(found, verdict=INCONCLUSIVE, why=why) if why else found
-
-
 def _doubts(found: Decision, common: _Common, settings: GateSettings) -> Iterator[str]:
+    """Yield what else than the system may have made the difference."""
     ours, theirs = common.candidate.header, common.baseline.header
     if _has_other_judge(ours, theirs):
         yield f"judged by {_judged_by(ours)}, the baseline by {_judged_by(theirs)}"
@@ -896,20 +873,18 @@ def _holds_whatever(
 
 def _floors(scores: Mapping[str, Score], limits: Mapping[str, float]) -> Iterator[str]:
     for name, limit in limits.items():
-        value = scores[name].value
+        score = scores[name]
+        value = score.value
+        # The lowest value that missing judgements leave.
+        least = combined(score.measure, filled(score, 0).numbers) if score.between else value
         if not value >= limit:
             yield f"{name} is {value:.4f}, below {limit:g} (--fail-under)"
-        elif (least := _least(scores[name])) < limit:
-            missing = len(scores[name].between)
+        elif least < limit:
+            missing = len(score.between)
             yield (
                 f"{name} is {value:.4f}, and {least:.4f} if the judgements that are missing in {missing:,}"
                 f" questions are the worst, below {limit:g} (--fail-under)"
             )
-
-
-def _least(score: Score) -> float:
-    """Return the lowest value that missing judgements leave."""
-    return combined(score.measure, filled(score, 0).numbers) if score.between else score.value
 
 
 def _fallen(common: _Common) -> list[Fallen]:
@@ -1055,24 +1030,25 @@ def saved(side: GateSide, date: str) -> Baseline:
         if why := why_lost(len(people.failed), len(people.values)):
             raise MissingJudgements(f"{why} before this becomes a baseline")
     side.header.date, side.header.questions = date, len(queries)
-    return Baseline(side.header, [_line(side, query) for query in queries])
-
-
-def _line(side: GateSide, query: str) -> BaselineLine:
-    scores = {str(score.measure): score for score in side.scores.scores}
-    values = {name: score.by_query[query] for name, score in scores.items()}
-    people = {name: score.people.values for name, score in scores.items() if score.people is not None}
-    return BaselineLine(
-        query_id=query,
-        values={name: value if value == value else None for name, value in values.items()},
-        between={name: score.between[query] for name, score in scores.items() if query in score.between},
-        people={name: found[query] for name, found in people.items() if query in found},
-        facts=dict(side.facts.get(query, {})),
-        repeats=side.repeats.get(query, 1),
-        absent=query in side.absent,
-        same=side.same.get(query, ""),
-        nuggets=side.nuggets.get(query, ""),
-    )
+    by_name = {str(score.measure): score for score in scores}
+    labels = {name: score.people.values for name, score in by_name.items() if score.people is not None}
+    lines = []
+    for query in queries:
+        values = {name: score.by_query[query] for name, score in by_name.items()}
+        between = {name: score.between[query] for name, score in by_name.items() if query in score.between}
+        line = BaselineLine(
+            query_id=query,
+            values={name: value if value == value else None for name, value in values.items()},
+            between=between,
+            people={name: found[query] for name, found in labels.items() if query in found},
+            facts=dict(side.facts.get(query, {})),
+            repeats=side.repeats.get(query, 1),
+            absent=query in side.absent,
+            same=side.same.get(query, ""),
+            nuggets=side.nuggets.get(query, ""),
+        )
+        lines.append(line)
+    return Baseline(side.header, lines)
 
 
 def baseline_side(baseline: Baseline, candidate: GateSide) -> GateSide:

@@ -33,7 +33,7 @@ from rageval.judges.offline import holding_gold
 from rageval.measures import family
 from rageval.measures.scales import ABSTENTION, CRAG, REFUSED, SUPPORT
 from rageval.names import near_misses, suggestion
-from rageval.records import Nugget, Qrel, Question
+from rageval.records import Nugget, Qrel
 from rageval.scoring.assessing import on, required
 from rageval.scoring.ordering import Order
 from rageval.scoring.qrels import Qrels
@@ -277,10 +277,18 @@ def by_right_answers(
             f"{len(known) - len(told):,} of {len(known):,} questions have no right answer, or one such as yes"
             " that no words in a passage show (left out)"
         )
+    holding: list[Qrel] = []
+    for question in told:
+        documents = retrieved.get(question.query_id, ())
+        shown = {doc: texts[doc] for doc in documents if doc in texts}
+        right = holding_gold(question, shown)
+        holding += [Qrel(question.query_id, doc, int(doc in right), _NUGGET) for doc in shown]
+        if not shown:
+            holding.append(Qrel(question.query_id, _NOTHING, 0, _NUGGET))
     is_told = {question.query_id for question in told}
     return RightAnswers(
         [row for row in said if row["query_id"] in is_told],
-        Qrels.from_records(_supporting(told, retrieved, texts), "the right answers"),
+        Qrels.from_records(holding, "the right answers"),
         [Nugget(each.query_id, _NUGGET, " / ".join(each.gold)) for each in told],
         remarks,
     )
@@ -303,19 +311,6 @@ def _said(table: JudgementTable) -> Iterator[dict[str, Any]]:
         }
         label = None if line.label is None else "support" if CRAG.labels[line.label] > 0 else "not_support"
         yield place | {"label": label, "status": line.status, "rubric": "nugget-assignment"}
-
-
-def _supporting(
-    questions: Sequence[Question], retrieved: Mapping[str, Sequence[str]], texts: Mapping[str, str]
-) -> Iterator[Qrel]:
-    for question in questions:
-        documents = retrieved.get(question.query_id, ())
-        known = {doc: texts[doc] for doc in documents if doc in texts}
-        holding = holding_gold(question, known)
-        for doc in known:
-            yield Qrel(question.query_id, doc, int(doc in holding), _NUGGET)
-        if not known:
-            yield Qrel(question.query_id, _NOTHING, 0, _NUGGET)
 
 
 ON_MISSING = ("error", "skip", "worst", "best")
@@ -420,17 +415,17 @@ class Diagnosis:
         if self.abstention:
             refusals = [[_named(name), value] for name, value in self.abstention.items()]
             found.append(Table([Column("refusals"), number("value")], refusals))
-        worst = [[each.query_id, each.recall, self._said_of_lost(each)] for each in self.worst()]
+        worst = []
+        for each in self.worst():
+            lost = []
+            for nugget, how in each.lost[:_NUGGETS]:
+                text = self.texts.get((each.query_id, nugget), nugget)
+                lost.append(f"{_named(how)}: {text if len(text) <= _SHOWN else f'{text[: _SHOWN - 1]}…'}")
+            if len(each.lost) > _NUGGETS:
+                lost.append(f"and {len(each.lost) - _NUGGETS:,} more")
+            worst.append([each.query_id, each.recall, "; ".join(lost)])
         columns = [Column("worst questions"), number("in the answer"), Column("lost")]
         return [*found, Table(columns, worst, 3)]
-
-    def _said_of_lost(self, each: QuestionLosses) -> str:
-        said = []
-        for nugget, how in each.lost[:_NUGGETS]:
-            text = self.texts.get((each.query_id, nugget), nugget)
-            said.append(f"{_named(how)}: {text if len(text) <= _SHOWN else f'{text[: _SHOWN - 1]}…'}")
-        more = [f"and {len(each.lost) - _NUGGETS:,} more"] if len(each.lost) > _NUGGETS else []
-        return "; ".join([*said, *more])
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it."""
@@ -739,13 +734,24 @@ def _what_if(
     found: Sequence[QuestionLosses], counts: Mapping[str, int], level: float, resamples: int, seed: int
 ) -> dict[str, Range | None]:
     """Return what a perfect retriever and a perfect generator would add to the recall, with intervals."""
-    there = counts[USED] + counts[DROPPED] >= FEWEST
-    away = sum(counts[kind] for kind in (MEMORY, CUT, MISSED, GAP)) >= FEWEST
+
+    def by_retriever(sums: Any) -> Any:
+        """Return (1 − c)(u − r): what is not in the passages, used as often as what is."""
+        there, used, away, memory = sums
+        return away / (there + away) * (used / there - memory / away)
+
+    def by_generator(sums: Any) -> Any:
+        """Return c(1 − u): what is in the passages, all used."""
+        there, used, away, _ = sums
+        return (there - used) / (there + away)
+
+    are_there = counts[USED] + counts[DROPPED] >= FEWEST
+    are_away = sum(counts[kind] for kind in (MEMORY, CUT, MISSED, GAP)) >= FEWEST
     wanted: dict[str, tuple[bool, Callable[[Any], Any]]] = {
-        "retriever": (there and away, _by_retriever),
-        "generator": (there, _by_generator),
+        "retriever": (are_there and are_away, by_retriever),
+        "generator": (are_there, by_generator),
     }
-    if not there:
+    if not are_there:
         return dict.fromkeys(wanted)
     import numpy as np
 
@@ -759,18 +765,6 @@ def _what_if(
             ends = interval_of(gain, parts, level, resamples, seed)
             found_by[name] = Range(float(gain(parts.sum(axis=0))), *ends)
     return found_by
-
-
-def _by_retriever(sums: Any) -> Any:
-    """Return (1 − c)(u − r): what is not in the passages, used as often as what is."""
-    there, used, away, memory = sums
-    return away / (there + away) * (used / there - memory / away)
-
-
-def _by_generator(sums: Any) -> Any:
-    """Return c(1 − u): what is in the passages, all used."""
-    there, used, away, _ = sums
-    return (there - used) / (there + away)
 
 
 def _abstention(

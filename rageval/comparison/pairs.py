@@ -293,25 +293,18 @@ def tables(
         values = _sample(scores, settings.clusters)
         # A lacking query counts 0, which for a rate of errors is the best there is: silence must not win.
         lacks_nothing = whole if whole and scores[0].measure.better == LOW_IS_GOOD else able
-        found.append(_tested(scores, values, family, settings, lacks_nothing))
+        best, first = best_among(way_of(scores[0]), values, lacks_nothing)
+        tested = _test(values, family, settings)
+        p = adjusted = tested.p
+        if settings.adjust == "holm":
+            adjusted = holm(p)
+        # The largest statistic over all pairs is drawn with them, so that this p is adjusted already.
+        elif settings.adjust == "max_t":
+            tested = max_t(*_flipped(values, family), settings.draws, settings.seed)
+            adjusted = tested.p
+        rest = tested.at_floor, tested.draws, tested.direction
+        found.append(Tested(scores, values, best, first, family, len(family), p, adjusted, *rest))
     return found
-
-
-def _tested(
-    scores: list[Score], values: Sample, pairs: Int, settings: Settings, able: Sequence[int]
-) -> Tested:
-    """Return a table whose pairs are tested, and adjusted."""
-    tested = _test(values, pairs, settings)
-    p = adjusted = tested.p
-    if settings.adjust == "holm":
-        adjusted = holm(p)
-    # The largest statistic over all pairs is drawn with them, so that this p is adjusted already.
-    elif settings.adjust == "max_t":
-        tested = max_t(*_flipped(values, pairs), settings.draws, settings.seed)
-        adjusted = tested.p
-    best, base = best_among(way_of(scores[0]), values, able)
-    rest = tested.at_floor, tested.draws, tested.direction
-    return Tested(scores, values, best, base, pairs, len(pairs), p, adjusted, *rest)
 
 
 def differences(values: Sample, pairs: Int) -> Sample:

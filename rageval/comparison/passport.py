@@ -104,7 +104,19 @@ def ranked_alike(judged: Values, gold: Values) -> RankedAlike:
     mine, theirs = mine[known], theirs[known]
     if len(mine) < 2:
         return RankedAlike(len(mine), math.nan, math.nan, math.nan, 0)
-    of_topics = [tau for tau in _by_topic(judged, gold, systems) if not math.isnan(tau)]
+    of_topics = []
+    for query in dict.fromkeys(query for name in systems for query in judged[name]):
+        values = [
+            (judged[name][query], gold[name][query])
+            for name in systems
+            if query in judged[name] and query in gold[name]
+        ]
+        table = np.array(values, np.float64).reshape(-1, 2)
+        table = table[~np.isnan(table).any(axis=1)]
+        tau = tau_b(table[:, 0], table[:, 1]) if len(table) > 1 else math.nan
+        # Undefined where one of the two finds all systems alike there.
+        if not math.isnan(tau):
+            of_topics.append(tau)
     return RankedAlike(len(mine), tau_b(mine, theirs), tau_ap(theirs, mine), mean(of_topics), len(of_topics))
 
 
@@ -129,18 +141,6 @@ def scored(measure: str, judgements: Iterable[Mapping[str, Any]], nuggets: Any =
         sign = -1.0 if score.measure.better == "lower" else 1.0
         turned[run] = {query: sign * value for query, value in score.by_query.items()}
     return turned
-
-
-def _by_topic(judged: Values, gold: Values, systems: list[str]) -> Iterable[float]:
-    for query in dict.fromkeys(query for name in systems for query in judged[name]):
-        values = [
-            (judged[name][query], gold[name][query])
-            for name in systems
-            if query in judged[name] and query in gold[name]
-        ]
-        table = np.array(values, np.float64).reshape(-1, 2)
-        table = table[~np.isnan(table).any(axis=1)]
-        yield tau_b(table[:, 0], table[:, 1]) if len(table) > 1 else math.nan
 
 
 Judged = Mapping[Place, Mapping[str, Any]]

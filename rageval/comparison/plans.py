@@ -87,7 +87,10 @@ def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
         return _askable(rubric_named(named))
     found = sorted(judged.rubrics())
     # Several of our rubrics may write judgements under one name; people are asked by the first of them.
-    known = [_asked_as(name) for name in found]
+    known = []
+    for name in found:
+        ours = [rubric for rubric in rubric_names() if rubric_named(rubric).judged_as == name]
+        known.append(name if name in ours or not ours else ours[0])
     if len(set(known)) != 1 or known[0] not in rubric_names():
         shown = ", ".join(visible(name) or "none" for name in found)
         raise UsageError(
@@ -95,12 +98,6 @@ def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
             " asked"
         )
     return _askable(rubric_named(known[0]))
-
-
-def _asked_as(name: str) -> str:
-    """Return the rubric of ours whose judgements bear this name."""
-    ours = [rubric for rubric in rubric_names() if rubric_named(rubric).judged_as == name]
-    return name if name in ours or not ours else ours[0]
 
 
 def _askable(rubric: Rubric) -> Rubric:
@@ -240,11 +237,8 @@ def labels_for(
     return max(needed)
 
 
-def _drawn(population: Population, aim: Aim) -> list[str]:
-    """Return the queries to be labelled, in random order; the same seed gives the same ones.
-
-    With a larger number, others come behind them: a plan can be extended.
-    """
+def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | None = None) -> LabelPlan:
+    """Draw queries, and return the plan of what people shall label; with `material` it has the texts, too."""
     there = population.differing
     if aim.number > len(there):
         same = f" ({len(population.same):,} more have the same answers)" if population.same else ""
@@ -252,12 +246,7 @@ def _drawn(population: Population, aim: Aim) -> list[str]:
             f"-n {aim.number}: expected at most {len(there):,}, the queries that can be labelled{same}"
         )
     # All are drawn, and the first taken: a longer plan with the same seed begins with the shorter one.
-    return random.Random(f"{FORMAT}/{aim.seed}").sample(there, len(there))[: aim.number]
-
-
-def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | None = None) -> LabelPlan:
-    """Draw queries, and return the plan of what people shall label; with `material` it has the texts, too."""
-    order = _drawn(population, aim)
+    order = random.Random(f"{FORMAT}/{aim.seed}").sample(there, len(there))[: aim.number]
     texts = _texts(rubric, material, order, population.systems) if material else None
     file = rubric.file
     found = LabelPlan(

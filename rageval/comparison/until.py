@@ -562,12 +562,19 @@ def decide(
         for system in systems:
             values[system] += judged.get(system, [math.nan] * len(block))
         valueless = sum(any(map(math.isnan, each)) for each in zip(*judged.values(), strict=True))
-        ledger = _looked(replace(
+        ledger = replace(
             ledger,
             judged=ledger.judged + len(block),
             valueless=ledger.valueless + valueless,
             calls=ledger.calls + calls,
-        ), values)  # fmt: skip
+        )
+        # What these values decide.
+        table = np.array([values[system] for system in plan.systems], np.float64)
+        if plan.of_several:
+            race = best_of(table, plan.rule())
+            ledger = replace(ledger, left=tuple(plan.systems[at] for at in race.left))
+        else:
+            ledger = replace(ledger, stop=stopped(table[0] - table[1], plan.rule()))
         say(_progress(ledger, values))
         if ledger.is_decided:
             break
@@ -621,16 +628,6 @@ def _blocks(order: Sequence[str], plan: ClaimPlan) -> Iterator[Sequence[str]]:
         begin = end
 
 
-def _looked(ledger: Ledger, values: Mapping[str, Sequence[float]]) -> Ledger:
-    """Return the ledger with what these values decide."""
-    plan = ledger.plan
-    table = np.array([values[system] for system in plan.systems], np.float64)
-    if plan.of_several:
-        race = best_of(table, plan.rule())
-        return replace(ledger, left=tuple(plan.systems[at] for at in race.left))
-    return replace(ledger, stop=stopped(table[0] - table[1], plan.rule()))
-
-
 class _Job:
     """Systems that answer the same questions, or retrieve for them, and the order of judging these."""
 
@@ -648,20 +645,23 @@ class _Job:
 
     def plan(self, judges: Sequence[str | Model]) -> ClaimPlan:
         """Return what is fixed before anybody is asked."""
+        judged: list[list[Sequence[str]]]
+        if self.runs is not None:
+            judged = [[self.runs.pools[system][query] for query in self.order] for system in self.systems]
+        else:
+            judged = [
+                [[answer.text for answer in self.answers[system][query]] for query in self.order]
+                for system in self.systems
+            ]
         return plan_of(
             self.until,
             self.systems,
             self.margin,
             self.order,
-            [[self._judged_of(system, query) for query in self.order] for system in self.systems],
+            judged,
             rubric=f"{self.rubric.judged_as}@{self.rubric.version}",
             judges=tuple(judge if isinstance(judge, str) else judge.name for judge in judges),
         )
-
-    def _judged_of(self, system: str, query: str) -> Sequence[str]:
-        if self.runs is not None:
-            return self.runs.pools[system][query]
-        return [answer.text for answer in self.answers[system][query]]
 
     def whole(self, block: Sequence[str], systems: Sequence[str]) -> Material:
         """Return all that there is to be judged of some questions."""
