@@ -214,20 +214,18 @@ def _certain_verdict(
 
 def sensitivity(subject: Subject, results: Sequence[Scores]) -> Iterator[str]:
     """Yield how often two systems would change places by one nugget less, another judge, one vote less."""
-    if isinstance(subject, Runs):
-        yield from _without_nuggets(subject, results)
     if isinstance(subject, Answers):
         yield from _among_judges(results, subject.table)
-
-
-def _without_nuggets(runs: Runs, results: Sequence[Scores]) -> Iterator[str]:
-    rules, evaluator = runs.rules, runs.evaluator
+        return
+    if not isinstance(subject, Runs):
+        return
+    rules, evaluator = subject.rules, subject.evaluator
     if rules.ties == EXPECTED or rules.judged_only or rules.zero_rel != "zero" or rules.compat:
         raise UsageError(
             "--sensitivity scores again without a nugget, by the usual rules; leave out --ties expected,"
             " --judged-only, --zero-rel and --compat"
         )
-    ranked = {scores.run: evaluator.rankings(runs.sources[scores.run]) for scores in results}
+    ranked = {scores.run: evaluator.rankings(subject.sources[scores.run]) for scores in results}
     for at, score in enumerate(results[0].scores):
         measure: Any = score.measure
         values = {scores.run: scores.scores[at].by_query for scores in results}

@@ -343,7 +343,12 @@ class _Shared:
         # parts.
         if not partly or measure.about.weighs is None or measure.parameters.get("floor") == "zero":
             return found._replace(partly=partly)
-        judge, people = (self._values(measure, run, side) for side in self.both)
+        rules = Rules(on_missing=self.rules.filling)  # type: ignore[arg-type]  # `Rules` refuses others
+        values = []
+        for grades in self.both:
+            scores = next(each for each in evaluate_all([measure], grades, rules) if each.run == run)
+            values.append({q: value for q, value in scores.scores[0].by_query.items() if value == value})
+        judge, people = values
         share = {q: weight / whole[q] for q, weight in part.items() if weight and q in judge and q in people}
         return found._replace(partly=partly, judge=judge, people=people, share=share)
 
@@ -356,11 +361,6 @@ class _Shared:
             # Computed once for all systems and measures: each is a walk over every judgement.
             self._both = _only(self.judged, common), _only(self.gold, common)
         return self._both
-
-    def _values(self, measure: Measure, run: str, grades: JudgementTable) -> _Values:
-        rules = Rules(on_missing=self.rules.filling)  # type: ignore[arg-type]  # `Rules` refuses others
-        scores = next(scores for scores in evaluate_all([measure], grades, rules) if scores.run == run)
-        return {query: value for query, value in scores.scores[0].by_query.items() if value == value}
 
 
 def _places(grades: JudgementTable, graded_only: bool) -> set[_Place]:

@@ -492,9 +492,17 @@ class _Common:
         for name, (ours, _) in self.scores.items():
             missing = sum(query in ours.between for query in self.queries)
             if missing > MOST_MISSING * len(self.queries):
+                lists = (
+                    ("are gone", self.gone),
+                    ("are judged by other nuggets", self.relisted),
+                    ("have another number of answers (repeat) than in the baseline", self.unequal),
+                )
+                how = ", ".join(
+                    f"{len(queries):,} {what} ({_some(queries)})" for what, queries in lists if queries
+                )
                 raise MissingJudgements(
                     f"{name}: judgements are missing in {missing:,} of {len(self.queries):,} questions, more"
-                    f" than {MOST_MISSING:.0%}{self._how_missing()}; judge them again"
+                    f" than {MOST_MISSING:.0%}{f': {how}' if how else ''}; judge them again"
                 )
         total = len(self.of_baseline)
         self._enough(total - len(self.lost), total, "questions are in both")
@@ -508,15 +516,6 @@ class _Common:
         sides = [replace(self.candidate.scores, run=_ALONE[0]), replace(self.baseline.scores, run=_ALONE[1])]
         for why in failures(sides).values():
             raise InputError(f"the {why}: nothing was compared")
-
-    def _how_missing(self) -> str:
-        lists = (
-            ("are gone", self.gone),
-            ("are judged by other nuggets", self.relisted),
-            ("have another number of answers (repeat) than in the baseline", self.unequal),
-        )
-        found = [f"{len(queries):,} {what} ({_some(queries)})" for what, queries in lists if queries]
-        return f": {', '.join(found)}" if found else ""
 
     def _enough(self, number: int, total: int, what: str, whose: str = "baseline") -> None:
         if not number or number < _LEAST_COMPARED * total:

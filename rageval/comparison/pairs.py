@@ -623,15 +623,7 @@ def corrected_pairs(table: Tested, runs: list[str], settings: Settings, known: K
 
     family = [(first, second) for first, second in table.pairs.tolist()]
     tested = [difference(*pair) for pair in family]
-    adjusted = dict(zip(map(frozenset, family), _adjusted(tested, settings), strict=True))
-    return [
-        _pair(table, (first, second), difference(first, second), adjusted, runs, settings, known)
-        for first, second in table.shown(settings).pairs.tolist()
-    ]
-
-
-def _adjusted(tested: Sequence[Labelled], settings: Settings) -> list[float]:
-    """Return p adjusted for all pairs that could be tested; NaN for others."""
+    # Adjusted over all pairs that could be tested; NaN of others.
     found = [(at, each.found) for at, each in enumerate(tested) if each.found is not None]
     p = [each.p for _, each in found]
     if settings.adjust == "holm":
@@ -641,10 +633,13 @@ def _adjusted(tested: Sequence[Labelled], settings: Settings) -> list[float]:
         p = corrected_max_t(
             [each for _, each in found], units=units, draws=settings.draws, seed=settings.seed
         )
-    result = [math.nan] * len(tested)
+    adjusted = dict.fromkeys(map(frozenset, family), math.nan)
     for (at, _), value in zip(found, p, strict=True):
-        result[at] = value
-    return result
+        adjusted[frozenset(family[at])] = value
+    return [
+        _pair(table, (first, second), difference(first, second), adjusted, runs, settings, known)
+        for first, second in table.shown(settings).pairs.tolist()
+    ]
 
 
 def _pair(

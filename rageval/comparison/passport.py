@@ -393,13 +393,21 @@ def passport(
     names = _names([*judged.values(), *gold.values()])
     labels = [names.get(level, f"{level:g}") for level in levels.tolist()]
     failed = sum(not _is_graded(judgement) for judgement in judged.values())
+    # Labels without a judgement of the judge: agreement lies between what it is if none of these would
+    # agree, and if all would.
+    lacking = sum(
+        _is_graded(said) and not (key in judged and _is_graded(judged[key])) for key, said in gold.items()
+    )
+    alike = int((one == other).sum())
     facts = {
         **_counts(judged, both, len(differing)),
         "only_judged": len(judged) - len(shared),
         "only_gold": len(gold) - len(shared),
         "failed": failed,
         "failure_rate": failed / len(judged),
-        **_missing(judged, gold, int((one == other).sum()), len(both)),
+        "missing": lacking,
+        "agreement_least": alike / (len(both) + lacking),
+        "agreement_most": (alike + lacking) / (len(both) + lacking),
         "bias": float((good * (one - other)).mean()),
         "by_label": _by_label(labels, table),
         "by_system": _by_system(both, sides),
@@ -425,19 +433,6 @@ def _counts(judged: Judged, both: list[Place], differing: int) -> dict[str, Any]
         "answers": len(compared),
         "partly": sum(compared[answer] < there[answer] for answer in compared),
         "of": there.total(),
-    }
-
-
-def _missing(judged: Judged, gold: Judged, alike: int, compared: int) -> dict[str, Any]:
-    """Return how many labels lack a judgement, and between what agreement lies with them."""
-    lacking = sum(
-        _is_graded(said) and not (key in judged and _is_graded(judged[key])) for key, said in gold.items()
-    )
-    total = compared + lacking
-    return {
-        "missing": lacking,
-        "agreement_least": alike / total,
-        "agreement_most": (alike + lacking) / total,
     }
 
 

@@ -166,19 +166,6 @@ def _whose(*basis: str) -> str:
     return f" {said}" if said else ""
 
 
-def _came_out(found: Comparison, measures: Collection[str], marks: str) -> str:
-    """Say what the tests of pairs by these measures found."""
-    pairs = [pair for pair in found.pairs if pair.measure in measures]
-    whose = _whose(*found.claimed_by[next(iter(measures))])
-    refused = sum(pair.ruling == "refused" for pair in pairs)
-    rest = f"; {refused:,} of {len(pairs):,} pairs are refused" if refused else ""
-    if any(pair.better_run for pair in pairs):
-        return f"{marks} the runs that are significantly worse{whose}{rest}"
-    if any(pair.is_significant for pair in pairs):
-        return f"differences are significant{whose}, but neither high nor low is good{rest}"
-    return f"no difference is significant{whose}{rest}"
-
-
 def sentences(
     found: Comparison,
     marks: str,
@@ -195,7 +182,17 @@ def sentences(
     for (_, source), measures in groups.items():
         of = f"by {', '.join(map(name, measures))}, " if len(groups) > 1 else ""
         which = compared(found, measures)
-        came_out = _came_out(found, measures, marks)
+        pairs = [pair for pair in found.pairs if pair.measure in measures]
+        whose = _whose(*found.claimed_by[next(iter(measures))])
+        if any(pair.better_run for pair in pairs):
+            came_out = f"{marks} the runs that are significantly worse{whose}"
+        elif any(pair.is_significant for pair in pairs):
+            came_out = f"differences are significant{whose}, but neither high nor low is good"
+        else:
+            came_out = f"no difference is significant{whose}"
+        refused = sum(pair.ruling == "refused" for pair in pairs)
+        if refused:
+            came_out += f"; {refused:,} of {len(pairs):,} pairs are refused"
         said.append((bool(source), of + text(f"{which}: {came_out}" if which else came_out)))
     return said
 

@@ -399,7 +399,18 @@ def judged_until(
             " expected vote=median or majority"
         )
     if settings.shard is not None:
-        say(_said_of_share(settings))
+        # What shares have to have in common.
+        if settings.store is None and not os.environ.get("RAGEVAL_STORE"):
+            raise UsageError(
+                f"shard={settings.shard}: shares of a job that stops look at one another's replies; expected"
+                " a store that all of them use (--store FILE, or RAGEVAL_STORE)"
+            )
+        store_name = visible(settings.store or os.environ["RAGEVAL_STORE"])
+        say(
+            f"share {settings.shard} asks its part of each block, and what no other share has asked for by"
+            f" then; all of them need this store ({store_name}): shares in stores of their own pay for"
+            " everything each"
+        )
     job = _Job(until, rubric, material, pools)
     plan = job.plan(judges)
     plan.rule()  # refuses what would be none, before anybody is asked
@@ -427,20 +438,6 @@ def judged_until(
         if not at:
             row["ledger"] = ledger.as_record()
     return rows, ledger, list(dict.fromkeys(str(record.get("said")) for record in before))
-
-
-def _said_of_share(settings: Settings) -> str:
-    """Say what shares have to have in common; refuse a store that was not named."""
-    if settings.store is None and not os.environ.get("RAGEVAL_STORE"):
-        raise UsageError(
-            f"shard={settings.shard}: shares of a job that stops look at one another's replies; expected a"
-            " store that all of them use (--store FILE, or RAGEVAL_STORE)"
-        )
-    return (
-        f"share {settings.shard} asks its part of each block, and what no other share has asked for by then;"
-        f" all of them need this store ({visible(settings.store or os.environ['RAGEVAL_STORE'])}): shares in"
-        " stores of their own pay for everything each"
-    )
 
 
 def expected(
