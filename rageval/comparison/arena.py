@@ -558,8 +558,8 @@ _Pairs = dict[tuple[str, str], _Outcomes]
 class _StrengthByPeople(NamedTuple):
     """A system's strength as people would have it, with its interval, beside the judge's.
 
-    Both are by the same model, in which a tie is half a win (`statistics.strengths`). `games` are the judge's
-    comparisons with the system, `labels` the queries on which people compared it that are used.
+    Both are by the same model, in which a tie is half a win (`statistics.preferences`). `games` are the
+    judge's comparisons with the system, `labels` the queries on which people compared it that are used.
     """
 
     system: str

@@ -27,7 +27,6 @@ from rageval.comparison.results import (
     worded,
 )
 from rageval.files.judgements import STOPPED
-from rageval.files.plans import Look
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
@@ -729,19 +728,17 @@ def _ruled(
         return refused(f"judgements are missing in {difference.lacks:,} queries, which could turn it round")
     coarse = difference.found.coarse
     said = [f"coarse: {coarse:,} of {len(difference.people):,} labels differ"] if coarse is not None else []
-    said += [_said_of_look(look, level, found.verdict)] if look is not None else []
+    if look is not None:
+        # Whether to label on: p is held against O'Brien and Fleming's bound of this look.
+        begun = f"look {look.number} of {look.of}, at {len(look.queries):,} labelled queries"
+        begun += f" (p < {1 - level:.2g})"
+        if found.verdict != UNDECIDED:
+            said.append(f"{begun}: stop, it is clear")
+        else:
+            further = f"go on to {look.next:,}" if look.next else "stop, it stays undecided"
+            said.append(f"{begun}: {further}")
     said += [difference.doubt] if difference.doubt else []
     return found._replace(why="; ".join(said))
-
-
-def _said_of_look(look: Look, level: float, verdict: str) -> str:
-    """Say whether to label on: p is held against O'Brien and Fleming's bound of this look."""
-    begun = (
-        f"look {look.number} of {look.of}, at {len(look.queries):,} labelled queries (p < {1 - level:.2g})"
-    )
-    if verdict != UNDECIDED:
-        return f"{begun}: stop, it is clear"
-    return f"{begun}: go on to {look.next:,}" if look.next else f"{begun}: stop, it stays undecided"
 
 
 def said_of_gold(tables: Sequence[Tested], cells: Sequence[Cell], pairs: Sequence[Pair]) -> Iterator[str]:

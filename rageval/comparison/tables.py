@@ -325,7 +325,12 @@ def _marked(cell: Cell, found: Comparison, places: int, show: str, for_latex: bo
     small = ""
     if show == "p":
         # Adjusted, of the run against the one that it is compared with; none of that one itself.
-        p = found.once("adjusted", _adjusted).get((cell.run, cell.measure), math.nan)
+        # By the first pair of each run and measure.
+        adjusted = found.once(
+            "adjusted",
+            lambda found: {(each.run, each.measure): each.adjusted for each in reversed(found.pairs)},
+        )
+        p = adjusted.get((cell.run, cell.measure), math.nan)
         if not math.isnan(p):
             small = f"($p<{_LEAST_P}$)" if p < _LEAST_P else f"($p={p:.3f}$)"
     return Marked(cell.value, interval, small, note, beaten_by(cell, found), cell.is_best)
@@ -444,11 +449,6 @@ class ByQuery(NamedTuple):
         columns += [Column(name, NUMBER, places) for name in ("value", "other_value", "difference")]
         pairs = ((pair.run, pair.other, pair.measure, *row) for pair, rows in self.pairs() for row in rows)
         return Table(columns, pairs, 4)
-
-
-def _adjusted(found: Comparison) -> dict[tuple[str, str], float]:
-    """Return the adjusted p of the first pair of each run and measure."""
-    return {(pair.run, pair.measure): pair.adjusted for pair in reversed(found.pairs)}
 
 
 def _explained(found: Comparison, show: str) -> Iterator[str]:
