@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rageval.comparison.gate_results import BLOCK, SHIP, GateSettings, GateSide
-from rageval.comparison.gating import gate
+from rageval.comparison.gate import BLOCK, SHIP, GateSettings, GateSide, gate
 from rageval.files.scores import BaselineHeader
 from rageval.measures import builtin
 from rageval.scoring.scores import Score, Scores

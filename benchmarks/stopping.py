@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 import rageval
-from rageval.comparison.turning import open_documents, run_values
+from rageval.comparison.next_documents import open_documents, run_values
 from rageval.statistics.stopping import Rule, best_of, p_at_looks, replayed, stopped
 from timing import markdown
 from worlds import NULLS, RATES, WORLDS, Float, said

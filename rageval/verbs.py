@@ -168,7 +168,9 @@ def gate(
     >>> report.verdict, [decision.difference for decision in report.decisions]
     ('ship', [0.0])
     """
-    from rageval.comparison import GateSettings, gate_sides, gating
+    from rageval.comparison import GateSettings
+    from rageval.comparison.gate import baseline_side, chosen_system, side_of
+    from rageval.comparison.gate import gate as decided
     from rageval.files.opening import name_of
     from rageval.files.questions import read_groups
     from rageval.files.scores import read_baseline
@@ -189,15 +191,15 @@ def gate(
         labels = gold if isinstance(gold, list) else [gold]
         subject = subject.beside(subject.read_gold(labels, drawn(gold_chosen)))
     scored = subject.score()
-    side = gate_sides.side_of(subject, gate_sides.chosen_system(scored.results, system))
+    side = side_of(subject, chosen_system(scored.results, system))
     clusters = chosen.get("clusters")
     if clusters is not None:
         is_known = isinstance(clusters, Mapping)
         chosen["clusters"] = clusters if is_known else read_groups(clusters)
         where = "clusters=" if is_known else name_of(clusters)
         require_groups(chosen["clusters"], side.scores.scores[0].query_ids, where)
-    other = gate_sides.baseline_side(read_baseline(baseline), side)
-    found = gating.gate(side, other, GateSettings(margin=margin, **chosen), slices)
+    other = baseline_side(read_baseline(baseline), side)
+    found = decided(side, other, GateSettings(margin=margin, **chosen), slices)
     return replace(found, remarks=[*scored.remarks, *found.remarks])
 
 

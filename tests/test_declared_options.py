@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from rageval.cli._options import Command, takes_options
-from rageval.comparison.gate_results import GateSettings
+from rageval.comparison.gate import GateSettings
 from rageval.comparison.results import Settings
 from rageval.errors import UsageError
 from rageval.options import (

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from rageval.comparison import citing
+from rageval.comparison import citations
 from rageval.measures import Measure, builtin
 from rageval.measures.papers import bibliography, key_of
 
@@ -64,7 +64,7 @@ def of_measure(measure: Measure) -> list[Paper]:
 
 def software() -> str:
     """BibTeX of this software."""
-    return f"```bibtex\n{citing.software()}\n```"
+    return f"```bibtex\n{citations.software()}\n```"
 
 
 def everything() -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rageval.comparison.positions import positions_in
+from rageval.comparison.arena import positions_in
 from rageval.files.answers import read_answers, write_answers
 from rageval.records import Answer
 

@@ -2,8 +2,8 @@
 
 What two runs differ by lies between bounds, whatever the unjudged documents are (`measures.bounds`). Where
 these leave out 0 the pair is decided, and asks for nothing more. In the others a document counts by what its
-grade moves the difference (`comparison.turning`), summed over the pairs; of those alike, the one nearest to a
-top.
+grade moves the difference (`comparison.next_documents`), summed over the pairs; of those alike, the one
+nearest to a top.
 
 A mean over documents that were chosen like this is no estimate: what is printed of it are the bounds.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from rageval.building.pools import Pool, pool_lines
-from rageval.comparison.turning import Apart, Grades, apart, moved
+from rageval.comparison.next_documents import Apart, Grades, apart, moved
 from rageval.errors import InputError, UsageError
 from rageval.measures.base import Measure
 from rageval.scoring.evaluation import Evaluator

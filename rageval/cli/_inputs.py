@@ -29,7 +29,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.cli._options import Measuring, OfSpans, Scoring
-    from rageval.comparison.turning import Pools
+    from rageval.comparison.next_documents import Pools
 
 
 _USUAL_EXAMPLE = "ndcg@10, with nuggets -m alpha_ndcg@10"

@@ -106,7 +106,7 @@ def end_if_biased(found: Iterable[tuple[str, Mapping[str, Any] | None]], limit: 
     """End with exit code 1 where a place shown moves answers farther than allowed, or nobody knows."""
     if limit is None:
         return
-    from rageval.comparison.positions import too_much
+    from rageval.comparison.arena import too_much
 
     # Where nothing says an order there may be no judge of whom anything is known.
     judges = list(found) or [("the judge", None)]
@@ -281,7 +281,7 @@ def _means(
 
 
 def _best(results: list[Scores], layout: Layout) -> Mapping[str, Collection[str]]:
-    from rageval.comparison.comparing import best_runs
+    from rageval.comparison.comparisons import best_runs
 
     return best_runs(results) if len(results) > 1 and layout.summary else {}
 

@@ -18,7 +18,7 @@ from rageval.table import NUMBER, TALLY, Column, Table, lines
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.comparison.positions import Positions
+    from rageval.comparison.arena import Positions
     from rageval.files.judgements import JudgementTable
     from rageval.scoring.scores import Score
 
@@ -64,8 +64,7 @@ def arena(files: tuple[str, ...], options: Options) -> None:
     rageval arena judged.jsonl --gold human.jsonl
     """
     from rageval.cli._scoring import is_gold_given
-    from rageval.comparison.arena import games
-    from rageval.comparison.positions import positions_of, said_of
+    from rageval.comparison.arena import games, positions_of, said_of
     from rageval.scoring.answers import read_judgements
 
     grades = read_judgements(list(files), nuggets=options.nuggets)
@@ -153,8 +152,7 @@ def _table(numbers: Sequence[str], counts: Sequence[str], rows: list[list[Any]])
 
 def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, str]:
     """Return strengths that labels correct, and their basis; say which pairs have too few of these."""
-    from rageval.comparison.arena import has_rankings
-    from rageval.comparison.arena_gold import strengths_by_people
+    from rageval.comparison.arena import has_rankings, strengths_by_people
     from rageval.scoring.answers import read_judgements
     from rageval.scoring.gold import drawn, gold_of, said_of_labels
 

@@ -97,10 +97,9 @@ def compare(words: tuple[str, ...], options: Options) -> None:
         settings_of_claims,
         subject_of,
     )
-    from rageval.comparison.citing import cite
-    from rageval.comparison.comparing import compared
+    from rageval.comparison.citations import cite
+    from rageval.comparison.comparisons import compared, sensitivity
     from rageval.comparison.plots import figure_of_comparison, save
-    from rageval.comparison.sensitivity import sensitivity
 
     inputs = sorted_out(words, reading_of(options.comments))
     refuse_idle_for(bool(inputs.answers))

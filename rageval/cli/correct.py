@@ -14,7 +14,7 @@ from rageval.cli._output import TableFormat, print_lines, say, style_of
 from rageval.table import NUMBER, Column, Table, finite, lines
 
 if TYPE_CHECKING:
-    from rageval.comparison.correcting import CorrectedMeasure
+    from rageval.comparison.corrections import CorrectedMeasure
 
 
 class Options(opt.Options):
@@ -47,8 +47,8 @@ def correct(judged: tuple[str, ...], options: Options) -> None:
     rageval correct judged.jsonl --gold human.jsonl -m crag_score,hallucination
     rageval correct judged.jsonl --gold human.jsonl -m v_strict --format md
     """
-    from rageval.comparison.correcting import correct as corrected
-    from rageval.comparison.correcting import remarks
+    from rageval.comparison.corrections import correct as corrected
+    from rageval.comparison.corrections import remarks
     from rageval.scoring.answers import measures_of_answers, read_judgements
     from rageval.scoring.basis import said_of_corrected
     from rageval.scoring.gold import drawn, gold_of, said_of_labels

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rageval.cli._inputs import Inputs
-    from rageval.comparison.gate_results import Decision, GateReport, GateSide
+    from rageval.comparison.gate import Decision, GateReport, GateSide
 
 _Value = TypeVar("_Value")
 _ALSO = {"measures": "measure"}  # what may be said several times is called so in a list
@@ -297,7 +297,7 @@ def _candidate(inputs: Inputs, options: Options) -> _Gated:
     """Score the candidate; refuse several, and judgements by others than the judge who is named."""
     from rageval.cli._inputs import groups_of, named_measures, slices_of
     from rageval.cli._scoring import scored, subject_of
-    from rageval.comparison.gate_sides import chosen_system, side_of
+    from rageval.comparison.gate import chosen_system, side_of
     from rageval.scoring.evaluation import Runs
 
     measures = named_measures(options, inputs, example="alpha_ndcg@10")
@@ -340,7 +340,7 @@ def _digest(source: Any) -> str:
 def _save(side: GateSide, path: Path) -> None:
     import time
 
-    from rageval.comparison.gate_sides import saved
+    from rageval.comparison.gate import saved
     from rageval.files.scores import baseline_lines
 
     # A build that is to be repeated says which day it is.
@@ -355,9 +355,8 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
     from pathlib import Path
 
     from rageval.cli.score import _gate_at_least
-    from rageval.comparison.gate_results import GateSettings
-    from rageval.comparison.gate_sides import baseline_side
-    from rageval.comparison.gating import gate as decided
+    from rageval.comparison.gate import GateSettings, baseline_side
+    from rageval.comparison.gate import gate as decided
     from rageval.files.scores import read_baseline
 
     side = baseline_side(read_baseline(options.baseline or ""), candidate.side)

@@ -25,7 +25,7 @@ from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.comparison.turning import Pools
+    from rageval.comparison.next_documents import Pools
     from rageval.comparison.until import Until
     from rageval.judges.budget import Budget
     from rageval.judges.material import Material

@@ -15,7 +15,7 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
-    from rageval.comparison.planning import Population
+    from rageval.comparison.plans import Population
     from rageval.files.plans import LabelPlan
     from rageval.judges.material import Material
     from rageval.judges.rubric import Rubric
@@ -117,7 +117,7 @@ def label_plan(words: tuple[str, ...], options: Options) -> None:
 
 def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Population]:
     from rageval.cli._inputs import sorted_out
-    from rageval.comparison.planning import Aim, plan
+    from rageval.comparison.plans import Aim, plan
     from rageval.files.trec import Reading
     from rageval.measures.parsing import parse_measure
 
@@ -163,7 +163,7 @@ class _Pilot(NamedTuple):
 def _pilot(
     inputs: Inputs, population: Population, compare: tuple[str, str] | None, options: Options
 ) -> _Pilot:
-    from rageval.comparison.planning import labels_for
+    from rageval.comparison.plans import labels_for
     from rageval.files.plans import plans_of_labels
     from rageval.measures.parsing import parse_measures
     from rageval.scoring.gold import UNIFORM, Draw
@@ -237,7 +237,7 @@ _Planned = tuple["Population", "Rubric", "Material | None"]
 
 
 def _of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
-    from rageval.comparison.planning import of_answers, rubric_to_ask
+    from rageval.comparison.plans import of_answers, rubric_to_ask
     from rageval.scoring.answers import read_judgements
 
     judged = read_judgements(inputs.answers)
@@ -253,7 +253,7 @@ def _of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: Option
 
 
 def _of_runs(inputs: Inputs, compare: tuple[str, str] | None, options: Options) -> _Planned:
-    from rageval.comparison.planning import of_runs
+    from rageval.comparison.plans import of_runs
     from rageval.judges.rubric import rubric_named
     from rageval.scoring.sources import read_run
 

@@ -140,8 +140,7 @@ def _by_claim(measure: Measure, runs: tuple[str, ...], judged: Any, options: Nex
     """Return what is to be judged until the next look at a claim."""
     from rageval.building import pool_lines
     from rageval.cli._inputs import pools_of
-    from rageval.comparison.next_documents import next_until
-    from rageval.comparison.until import until_of
+    from rageval.comparison.until import next_until, until_of
     from rageval.files.plans import note_asked, note_claim
     from rageval.scoring.sources import as_qrels
 

@@ -147,7 +147,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     layout = _output.Layout(places, *shown, options.caption, options.label)
     lines: Iterable[str]
     if style == "cite":
-        from rageval.comparison.citing import cite
+        from rageval.comparison.citations import cite
 
         lines = [str(cite(results, ids_of_datasets(inputs, options)))]
     elif options.by:

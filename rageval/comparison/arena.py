@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from rageval.errors import InputError, UsageError
-from rageval.files.judgements import JudgementTable
+from rageval.comparison.intervals import selection
+from rageval.errors import InputError, TooFewLabels, UsageError
+from rageval.files.judgements import GRADED, JudgementTable, folded
 from rageval.measures.scales import OUTCOME, POSITION
-from rageval.scoring.assessments import is_permutation, on, rankings_of, required
+from rageval.scoring.assessments import MOST_MISSING, is_permutation, on, rankings_of, required
+from rageval.scoring.gold import Draw, Gold, chances_of, refuse_the_judge, why_lost
+from rageval.scoring.scores import mean
 from rageval.statistics.bootstrap import draws, ends_of
-from rageval.statistics.preferences import bradley_terry, finite_groups, strengths_beside_lead
-from rageval.statistics.samples import Float, Int, settled
+from rageval.statistics.correction import Corrected, corrected
+from rageval.statistics.preferences import (
+    ListBias,
+    PairBias,
+    bias_in_lists,
+    bias_in_pairs,
+    bradley_terry,
+    corrected_strengths,
+    finite_groups,
+    strengths_beside_lead,
+)
+from rageval.statistics.samples import SLACK, Float, Int, settled
+from rageval.table import finite
 from rageval.text import visible
 
 RESAMPLES, LEVEL, SEED = 500, 0.95, 1952
@@ -303,3 +317,372 @@ def has_rankings(grades: JudgementTable) -> bool:
         for ranking in rankings_of(grades, query).values()
     )
     return any(map(is_permutation, rankings))
+
+
+# Whether it matters where an answer was shown: of judgements that compare answers, by judge.
+#
+# A judgement of a pair or a list says in `shown` which systems' answers were shown together, in their order.
+# Pairs of rageval 0.1 name them in the aspect: `ours | theirs`. Where nothing says it the order is unknown.
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """What one judge makes of places: in lists, in pairs; None where it cannot be told.
+
+    `corrected` are the systems' points in lists (see `rank_score`), each place given less the lead of the
+    place shown. `rankings` and `games` are what there is, `unknown` those of them whose order nothing says;
+    `orders` are the different orders of a query's answers that rankings were shown in.
+    """
+
+    judge: str
+    lists: ListBias | None
+    pairs: PairBias | None
+    corrected: Mapping[str, float] = field(default_factory=dict)
+    rankings: int = 0
+    games: int = 0
+    unknown: int = 0
+    orders: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, for a program."""
+        return {
+            "judge": self.judge,
+            "pairs": self.pairs and finite(self.pairs._asdict()),
+            "lists": self.lists and [finite(place._asdict()) for place in self.lists.places],
+            "corrected": dict(self.corrected),
+            "rankings": self.rankings,
+            "games": self.games,
+            "unknown": self.unknown,
+            "orders": self.orders,
+        }
+
+
+def said_of(found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a person should know of what `Positions.as_dict` holds."""
+    if pairs := found["pairs"]:
+        yield (
+            f"of {pairs['pairs']:,} pairs shown in both orders {pairs['consistent']:.1%} keep their verdict;"
+            f" the answer shown first wins {pairs['first_wins']:.1%}{_within(pairs, '.1%')}"
+        )
+    if lists := found["lists"]:
+        first, farthest = lists[0], max(lists, key=lambda place: abs(place["lead"]))
+        rankings = f"{found['rankings']:,} rankings"
+        # What was shown twice in the same order tells less than two orders.
+        if found["orders"] < found["rankings"] - found["unknown"]:
+            rankings += f" ({found['orders']:,} different)"
+        yield (
+            f"in {rankings} an answer is put {_moved(first)} for being shown first"
+            + ("" if farthest is first else f", {_moved(farthest)} for being shown at {farthest['place']}")
+        )
+    if found["unknown"]:
+        yield (
+            f"{found['unknown']:,} of {found['rankings'] + found['games']:,} rankings and games do not say in"
+            " which order answers were shown (`shown`)"
+        )
+    if not pairs and not lists and (found["rankings"] or found["games"]) and not found["unknown"]:
+        yield "whether it matters where an answer was shown cannot be told: each was shown at one place only"
+
+
+def _moved(place: Mapping[str, Any]) -> str:
+    lead = place["lead"]
+    return f"{abs(lead):.2f} places {'behind' if lead < 0 else 'ahead'}{_within(place, '.2f')}"
+
+
+def _within(found: Mapping[str, Any], places: str) -> str:
+    low, high = found["low"], found["high"]
+    return (
+        " (no interval: too few queries, or all alike)"
+        if low is None
+        else f" [{low:{places}}, {high:{places}}]"
+    )
+
+
+def too_much(found: Mapping[str, Any] | None, limit: float) -> str | None:
+    """Return why a judge is not within so many places of fair; None if it is.
+
+    >>> too_much(None, 1.0)
+    'nothing says in which order answers were shown'
+    """
+    places = [place["lead"] for place in (found and found["lists"]) or ()]
+    pairs = found and found["pairs"]
+    moved = [*places, *([pairs["first_wins"] - 0.5] if pairs else [])]
+    if not moved:
+        return "nothing says in which order answers were shown"
+    most = max(map(abs, moved))
+    if most <= limit:
+        return None
+    return f"where it is shown moves an answer by {most:.2f} places"
+
+
+class _Showing(NamedTuple):
+    """An answer in a ranking or a game, at which place it was shown (0: nobody knows), what it got."""
+
+    judge: str
+    query: str
+    aspect: str
+    run: str
+    at: int
+    label: str | None
+    grade: float | None
+
+
+def positions_of(grades: JudgementTable) -> list[Positions]:
+    """Return what each judge of a table makes of places, of those that compared answers."""
+    return list(_by_judge(_of_table(grades)))
+
+
+def positions_in(judged: Iterable[Mapping[str, Any]]) -> Positions | None:
+    """Return what the judge of these judgements makes of places; None where it compared no answers.
+
+    >>> rows = [{"query_id": "q", "run_id": run, "aspect": "-".join(shown), "label": label, "shown": shown}
+    ...         for run, shown, label in [("a", ["a", "b"], "win"), ("b", ["a", "b"], "loss"),
+    ...                                   ("a", ["b", "a"], "loss"), ("b", ["b", "a"], "win")]]
+    >>> found = positions_in(rows)
+    >>> found.pairs.pairs, found.pairs.consistent, found.pairs.first_wins
+    (1, 0.0, 1.0)
+    """
+    return next(_by_judge(_of_records(judged)), None)
+
+
+def _of_table(grades: JudgementTable) -> Iterator[_Showing]:
+    compares = [said.label in OUTCOME.labels or said.rubric in POSITION.rubrics for said in grades.said.words]
+    if not (any(compares) or grades.says_order):
+        return  # a million judgements of nuggets need not be looked through
+    words, judges, aspects = grades.runs.words, grades.judges.words, grades.aspects.words
+    for answer, (begin, end) in enumerate(zip(grades.begin, grades.end, strict=True)):
+        run, judge = words[grades.run[answer]], judges[grades.judge[answer]]
+        query = grades.queries.words[grades.query[answer]]
+        for row in range(begin, end):
+            said, at = grades.said_in(row), grades.shown_at(row)
+            label = said.label if said.is_graded else None
+            if at or compares[grades.row_said[row]]:
+                aspect = aspects[grades.row_aspect[row]]
+                grade = grades.grade_in(row) if said.is_graded else None
+                yield _Showing(
+                    judge, query, aspect, run, at or _named_first(aspect, run, label), label, grade
+                )
+
+
+def _of_records(judged: Iterable[Mapping[str, Any]]) -> Iterator[_Showing]:
+    for row in judged:
+        shown, label, grade = row.get("shown"), row.get("label"), row.get("grade")
+        label = folded(label) if isinstance(label, str) else None
+        names = list(map(str, shown)) if isinstance(shown, list) else []
+        rubric = str(row.get("rubric", "")).partition("@")[0]
+        if not (names or label in OUTCOME.labels or rubric in POSITION.rubrics):
+            continue
+        run = str(row["run_id"])
+        at = names.index(run) + 1 if run in names and len(set(names)) == len(names) else 0
+        if row.get("status", "ok") not in GRADED:
+            label = grade = None
+        place = str(row.get("judge", "")), str(row["query_id"]), str(row.get("aspect", "0"))
+        if shown is None:
+            at = _named_first(place[-1], run, label)
+        yield _Showing(*place, run, at, label, float(grade) if isinstance(grade, int | float) else None)
+
+
+def _named_first(aspect: str, run: str, label: str | None) -> int:
+    """Return the place of a system that the aspect names, as in lines of rageval 0.1; else 0."""
+    first, bar, second = aspect.partition(" | ")
+    if not bar or label not in OUTCOME.labels or run not in (first, second):
+        return 0
+    return 1 if run == first else 2
+
+
+def _by_judge(sides: Iterable[_Showing]) -> Iterator[Positions]:
+    together: dict[str, dict[tuple[str, str], list[_Showing]]] = {}
+    for side in sides:
+        together.setdefault(side.judge, {}).setdefault((side.query, side.aspect), []).append(side)
+    for judge, some in together.items():
+        found = {key: sorted(some[key], key=lambda side: side.at) for key in sorted(some)}
+        games = [
+            group
+            for group in found.values()
+            if len(group) == 2 and all(side.label in OUTCOME.labels for side in group)
+        ]
+        rankings = [group for group in found.values() if _is_ranking(group)]
+        # Without all of its places a comparison tells nothing of what a place is worth.
+        known = [
+            [group for group in each if [side.at for side in group] == list(range(1, len(group) + 1))]
+            for each in (games, rankings)
+        ]
+        lists, corrected = _lists(known[1])
+        unknown = len(games) + len(rankings) - sum(map(len, known))
+        orders = {(group[0].query, tuple(side.run for side in group)) for group in known[1]}
+        numbers = len(rankings), len(games), unknown, len(orders)
+        systems = _numbers([side.run for game in known[0] for side in game]).reshape(-1, 2)
+        outcome = np.array([OUTCOME.labels[first.label or ""] for first, _ in known[0]])
+        query = _numbers([one.query for one, _ in known[0]])
+        pairs = bias_in_pairs(query, systems[:, 0], systems[:, 1], outcome)
+        yield Positions(judge, lists, pairs, corrected, *numbers)
+
+
+def _is_ranking(group: list[_Showing]) -> bool:
+    """Return whether the places given are 1 to N: other rankings are discarded."""
+    places = [side.grade for side in group if side.label is None and side.grade is not None]
+    return len(places) == len(group) and sorted(places) == list(range(1, len(group) + 1))
+
+
+def _lists(rankings: list[list[_Showing]]) -> tuple[ListBias | None, dict[str, float]]:
+    sides = [side for ranking in rankings for side in ranking if len(ranking) > 1]
+    if not sides:
+        return None, {}
+    among = np.array([len(ranking) for ranking in rankings for _ in ranking if len(ranking) > 1])
+    query = _numbers([side.query for side in sides])
+    shown, given = np.array([side.at for side in sides]), np.array([float(side.grade or 0) for side in sides])
+    answer, system = _numbers([(side.query, side.run) for side in sides]), _numbers([s.run for s in sides])
+    found = bias_in_lists(query, answer, shown, given)
+    if found is None:  # one order a query: then a system is compared with itself on other queries
+        found = bias_in_lists(query, system, shown, given)
+    if found is None:
+        return None, {}
+    points = (among + 1 - found.corrected) / among
+    of_answer: dict[str, dict[str, list[float]]] = {}
+    for side, point in zip(sides, points.tolist(), strict=True):
+        of_answer.setdefault(side.run, {}).setdefault(side.query, []).append(point)
+    return found, {run: mean([mean(some) for some in of.values()]) for run, of in of_answer.items()}
+
+
+def _numbers(words: list[Any]) -> Int:
+    number = {word: at for at, word in enumerate(sorted(set(words)))}
+    return np.array([number[word] for word in words], np.int64)
+
+
+# As people would have it: strengths from shares of wins that their labels correct.
+
+_Outcomes = dict[str, float]  # query -> mean outcome of the first system, from -½ to ½
+_Pairs = dict[tuple[str, str], _Outcomes]
+
+
+class _StrengthByPeople(NamedTuple):
+    """A system's strength as people would have it, with its interval, beside the judge's.
+
+    Both are by the same model, in which a tie is half a win (`statistics.preferences`). `games` are the
+    judge's comparisons with the system, `labels` the queries on which people compared it that are used.
+    """
+
+    system: str
+    strength: float
+    low: float
+    high: float
+    judged: float
+    games: int
+    labels: int
+
+
+def strengths_by_people(
+    judged: JudgementTable,
+    gold: Gold,
+    level: float = LEVEL,
+    population: Literal["kind", "set"] = "kind",
+) -> tuple[list[_StrengthByPeople], list[str]]:
+    """Return every system's strength, strongest first, and which pairs people compared too seldom.
+
+    A pair of systems has the judge's outcome of every query on which they met (½ for a win, −½ for a loss,
+    the mean of several games), and people's of some; queries are independent, games of one query are not.
+    """
+    people = gold.answers
+    if people is None:
+        raise InputError(f"{gold.draw.name}: holds judgements of documents; expected comparisons of answers")
+    refuse_the_judge(judged, people)
+    if gold.draw.look is not None and gold.draw.look.next is not None:
+        raise TooFewLabels(
+            f"{gold.draw.name}: the plan may stop before all its labels are there, which rageval compare"
+            f" decides; strengths are of all, and {gold.draw.labelled:,} queries are labelled"
+        )
+    played = games(judged)
+    ours, theirs = _by_pair(played, judged), _by_pair(games(people), people)
+    if not any(labels.keys() & ours.get(pair, {}).keys() for pair, labels in theirs.items()):
+        raise InputError(
+            f"{visible(people.name)}: compares nothing that {visible(judged.name)} does; expected the same"
+            " query_id and run_id in both"
+        )
+    found, said = {}, []
+    failed, not_told = failed_games(judged), failed_games(people)
+    used: _Pairs = {}
+    for pair, outcomes in ours.items():
+        one, other = map(visible, pair)
+        labels = theirs.get(pair, {})
+        # The judge was asked of what failed, and of what people compared.
+        gone = (failed.get(pair, set()) | labels.keys()) - outcomes.keys()
+        lost = not_told.get(pair, set()) - labels.keys()
+        if gone:
+            total = len(gone) + len(outcomes)
+            said.append(
+                f"{one} and {other}: the judge's comparison is missing in {len(gone):,} of {total:,} queries"
+            )
+        if lost:
+            said.append(f"{one} and {other}: human comparisons failed in {len(lost):,} queries")
+        try:
+            if len(gone) > MOST_MISSING * (len(gone) + len(outcomes)):
+                raise TooFewLabels(f"more than {MOST_MISSING:.0%} is missing; judge these again")
+            if why := why_lost(len(lost), len(labels)):
+                raise TooFewLabels(why)
+            found[pair] = _corrected(outcomes, labels, pair, gold.draw, level, population, len(ours))
+            used[pair] = {query: value for query, value in labels.items() if query in outcomes}
+        except TooFewLabels as error:
+            said.append(f"{one} and {other}: left out: {error}")
+    if not found:
+        raise TooFewLabels("no strengths: " + "; ".join(said))
+    rows = _ranked(played, found, used, level)
+    if any(row.high - row.low <= SLACK for row in rows):
+        said.append("human labels cover every comparison of this set, so that nothing is uncertain")
+    return rows, said
+
+
+def _by_pair(played: Games, table: JudgementTable) -> _Pairs:
+    """Return what the first system of each pair got, by query."""
+    got: dict[tuple[str, str], dict[str, list[float]]] = {}
+    names = sorted(map(str, table.queries.words))
+    rows = zip(*(column.tolist() for column in (played.query, played.first, played.second)), strict=True)
+    for (query, first, second), outcome in zip(rows, played.outcome.tolist(), strict=True):
+        one, other = played.systems[first], played.systems[second]
+        pair, sign = ((one, other), 1) if one <= other else ((other, one), -1)
+        got.setdefault(pair, {}).setdefault(names[query], []).append(sign * (outcome - 0.5))
+    return {
+        pair: {query: sum(each) / len(each) for query, each in sorted(queries.items())}
+        for pair, queries in got.items()
+    }
+
+
+def _corrected(
+    outcomes: _Outcomes,
+    labels: _Outcomes,
+    pair: tuple[str, str],
+    draw: Draw,
+    level: float,
+    population: Literal["kind", "set"],
+    tests: int,
+) -> Corrected:
+    if draw.compares and draw.compares != set(pair):
+        raise TooFewLabels("the labels were drawn to compare others")
+    queries = list(outcomes)
+    labelled = {at: labels[query] for at, query in enumerate(queries) if query in labels}
+    if chosen := selection(draw, list(outcomes.values()), labelled, tests)[0]:
+        raise TooFewLabels(chosen)
+    return corrected(
+        list(outcomes.values()),
+        labelled,
+        paired=True,
+        level=level,
+        population=population,
+        chosen=chances_of(draw, queries, [queries[at] for at in labelled]),
+        clusters=queries,
+        same=[at for at, query in enumerate(queries) if draw.compares and query in draw.same],
+        within=(-0.5, 0.5),
+    )
+
+
+def _ranked(
+    played: Games, found: Mapping[tuple[str, str], Corrected], used: _Pairs, level: float
+) -> list[_StrengthByPeople]:
+    systems = list(played.systems)
+    places = {(systems.index(one), systems.index(other)): each for (one, other), each in found.items()}
+    by_people = corrected_strengths(places, len(systems), level)
+    wins, ties = played.counts()
+    number = (wins + wins.T + ties).sum(axis=1).tolist()
+    rows = []
+    for at, (system, each) in enumerate(zip(systems, by_people, strict=True)):
+        labels = {query for pair, queries in used.items() if system in pair for query in queries}
+        rows.append(_StrengthByPeople(system, *each, int(number[at]), len(labels)))
+    return sorted(rows, key=lambda row: -row.strength)

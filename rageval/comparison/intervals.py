@@ -6,21 +6,299 @@ Also by what is known of the queries: a slice a domain, a question type, ….
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rageval.comparison._labelled import Labelled, corrected_score, corrected_slice
+from rageval.errors import TooFewLabels
+from rageval.files.plans import Look
 from rageval.measures.parsing import AnyMeasure
 from rageval.measures.ranking import BLENDS, Blend, Share, pooled
+from rageval.scoring.assessments import MOST_MISSING
+from rageval.scoring.gold import DOUBT, UNIFORM, UNSAID, Draw, People, chances_of, why_lost
 from rageval.scoring.scores import Score, combined, require_groups, says_something
 from rageval.statistics import LEVEL, SEED
-from rageval.statistics.bootstrap import intervals, ranges_of
+from rageval.statistics.bootstrap import Limits, intervals, ranges_of
+from rageval.statistics.correction import FEWEST, Corrected, corrected, drawn_apart
 from rageval.statistics.samples import Int, Sample, settled
+from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.comparison.results import Settings
+
+
+# A judge's values beside people's labels of some: means and differences as people would have them.
+
+_APART = 0.01  # p below which labels were chosen, over the number of tests
+
+
+class Labelled(NamedTuple):
+    """The judge's values, people's of some by place, and the queries; or `why` nothing can be corrected.
+
+    `how` is what else `corrected` takes; a claim at a `look` needs more than one that is made once. `chosen`
+    is why labels are taken for chosen by what the judge said, which refuses everything, `doubt` why they
+    might be. `lacks` counts the queries in which judgements of the judge are missing: `found` then holds
+    whatever they are, and `least_p` is the least p that some of these values give.
+    """
+
+    queries: tuple[str, ...] = ()
+    judged: Sequence[float] = ()
+    people: Mapping[int, float] = {}
+    found: Corrected | None = None
+    why: str = ""
+    how: Mapping[str, Any] = {}
+    look: Look | None = None
+    chosen: str = ""
+    doubt: str = ""
+    lacks: int = 0
+    least_p: float = math.nan
+
+    @property
+    def mean(self) -> float:
+        """The judge's mean."""
+        return math.fsum(self.judged) / len(self.judged) if len(self.judged) else math.nan
+
+
+def people_of(score: Score) -> People:
+    """Return what people said of a score, and be it nothing."""
+    return score.people if score.people is not None else People({}, Draw())
+
+
+def filled(score: Score, end: int) -> Score:
+    """Return the score with missing judgements at the lower (0) or upper (1) end of what they may be."""
+    pairs = zip(score.query_ids, score.numbers, strict=True)
+    numbers = [score.between[query][end] if query in score.between else value for query, value in pairs]
+    # Nobody chose labels by values that stand for missing ones, so it is not asked whether somebody did.
+    people = replace(score.people, tests=0) if score.people is not None else None
+    return replace(score, numbers=numbers, between={}, people=people)
+
+
+def _whatever_is_missing(found: Labelled, ends: Sequence[Labelled], lacks: int) -> Labelled:
+    """Return an estimate that holds at both ends: the widest interval, the largest p."""
+    if found.found is None:
+        return found
+    known = [each.found for each in (found, *ends)]
+    every = [each for each in known if each is not None]
+    if len(every) < len(known):
+        why = next(each.why for each in ends if each.found is None)
+        return found._replace(found=None, why=f"judgements are missing in {lacks:,} queries: {why}")
+    turns = len({(each.value > 0) - (each.value < 0) for each in every}) > 1
+    widest = replace(
+        found.found,
+        low=min(each.low for each in every),
+        high=max(each.high for each in every),
+        p=1.0 if turns else max(each.p for each in every),
+        error=max(each.error for each in every),
+    )
+    return found._replace(found=widest, lacks=lacks, least_p=min(each.p for each in every))
+
+
+FEWEST_OF_SLICE, _FEWEST_TELL = 10, 15  # labels: for an interval, and for a slope of its own
+
+
+def corrected_slice(
+    score: Score, settings: Settings | None, queries: Collection[str], whole: Labelled
+) -> Labelled:
+    """Return a system's mean over some queries, corrected; with few labels as far as all labels tell."""
+    if whole.chosen:
+        return corrected_score(score, settings, queries)._replace(found=None, why=whole.chosen)
+    labels = sum(query in queries for query in people_of(score).values)
+    if labels >= _FEWEST_TELL or whole.found is None:
+        return corrected_score(score, settings, queries, _FEWEST_TELL)
+    return corrected_score(score, settings, queries, FEWEST_OF_SLICE, whole.found.slope)
+
+
+def corrected_score(
+    score: Score,
+    settings: Settings | None,
+    only: Collection[str] | None = None,
+    fewest: int = FEWEST,
+    slope: float | None = None,
+) -> Labelled:
+    """Return a system's mean by a measure, corrected; over some of the queries only, if these are named.
+
+    Where judgements of the judge are missing, the interval holds whatever they are.
+    """
+    found = _of_score(score, settings, only, fewest, slope)
+    lacks = {query for query in score.between if only is None or query in only}
+    if not lacks:
+        return found
+    ends = [_of_score(filled(score, end), settings, only, fewest, slope) for end in (0, 1)]
+    return _whatever_is_missing(found, ends, len(lacks))
+
+
+def _of_score(
+    score: Score,
+    settings: Settings | None,
+    only: Collection[str] | None,
+    fewest: int,
+    slope: float | None,
+) -> Labelled:
+    """Return the corrected mean of values as they stand."""
+    people = people_of(score)
+    queries = tuple(sorted(q for q, v in score.by_query.items() if v == v and (only is None or q in only)))
+    judged = [score.by_query[query] for query in queries]
+    labels = {at: people.values[query] for at, query in enumerate(queries) if query in people.values}
+    found = Labelled(queries, judged, labels)
+    if people.draw.compares:
+        names = " and ".join(sorted(map(visible, people.draw.compares)))
+        return found._replace(why=f"the labels were drawn to compare {names}, and tell nothing of a mean")
+    failed = sum(query in score.by_query and (only is None or query in only) for query in people.failed)
+    if why := why_lost(failed, len(labels)):
+        return found._replace(why=why)
+    if len(labels) < fewest:
+        return found._replace(why=f"people judged {len(labels):,} of it (≥ {fewest} needed)")
+    if only is None:
+        found = _drawn(found, people)
+    low, high, span = scale_of([*judged, *labels.values()], score.measure.limits)
+    width = high - low if math.isfinite(high - low) else span
+    how = {"fewest": fewest, "slope": slope, "paired": False, "within": (low, high), "span": width}
+    return _estimated(found, people.draw, settings, how)
+
+
+def scale_of(values: Sequence[float], limits: Limits | None) -> tuple[float, float, float]:
+    """Return the ends of a measure's scale, not of what was seen on it, and how far a difference may be off.
+
+    >>> scale_of([0.0, 0.0], None), scale_of([0.5], (-1.0, 1.0)), scale_of([12.0], None)
+    ((0.0, 1.0, 1.0), (-1.0, 1.0, 1.0), (-inf, inf, 12.0))
+    """
+    scale = ranges_of(np.array(values, np.float64)[:, None], limits)
+    return float(scale.low[0]), float(scale.high[0]), float(scale.span[0])
+
+
+def corrected_pair(
+    one: Score, other: Score, names: tuple[str, str], settings: Settings | None, lacking: Collection[str] = ()
+) -> Labelled:
+    """Return the difference of two systems by a measure, corrected, on the queries that neither lacks.
+
+    Where judgements of the judge are missing, the estimate holds whatever they are.
+    """
+    found = _of_pair(one, other, names, settings, lacking)
+    lacks = (one.between.keys() | other.between.keys()) - set(lacking)
+    if not lacks:
+        return found
+    ends = [_of_pair(filled(one, end), filled(other, 1 - end), names, settings, lacking) for end in (0, 1)]
+    return _whatever_is_missing(found, ends, len(lacks))
+
+
+def _of_pair(
+    one: Score,
+    other: Score,
+    names: tuple[str, str],
+    settings: Settings | None,
+    lacking: Collection[str],
+) -> Labelled:
+    """Return the corrected difference of values as they stand."""
+    ours, theirs = one.by_query, other.by_query
+    queries = tuple(
+        sorted(
+            q
+            for q, v in ours.items()
+            if v == v and theirs.get(q, math.nan) == theirs.get(q) and q not in lacking
+        )
+    )
+    judged = [ours[query] - theirs[query] for query in queries]
+    mine, yours = people_of(one), people_of(other)
+    both = mine.values.keys() & yours.values.keys()
+    draw = mine.draw if one.people is not None else yours.draw
+    look = draw.look
+    seen = both if look is None else both & set(look.queries)
+    labels = {at: mine.values[q] - yours.values[q] for at, q in enumerate(queries) if q in seen}
+    found = Labelled(queries, judged, labels, look=look)
+    failed = [q for q in mine.failed | yours.failed if q in ours and q in theirs and q not in lacking]
+    if why := why_lost(len(failed), len(labels)) or _no_labels(draw, names, one, len(labels)):
+        return found._replace(why=why)
+    # Who labels one system alone may have chosen what: then their values are no difference of systems.
+    apart = [q for q in seen if q in mine.who and q in yours.who and mine.who[q] != yours.who[q]]
+    if apart:
+        two = f"different annotators labelled the two systems in {len(apart):,} of {len(labels):,} queries"
+        if len(apart) > MOST_MISSING * len(labels):
+            return found._replace(why=f"{two}; let the same annotators label both")
+        found = found._replace(doubt=two)
+    # Also by the difference itself, which neither system's values need show.
+    for values, who in ((judged, mine), (list(map(ours.__getitem__, queries)), mine),
+                        (list(map(theirs.__getitem__, queries)), yours)):  # fmt: skip
+        if not found.chosen:
+            found = _drawn(found, who, values)
+    values = [side[query] for side in (ours, theirs) for query in queries]
+    values += [side.values[query] for side in (mine, yours) for query in both]
+    low, high, span = scale_of(values, one.measure.limits)
+    within = (low - high, high - low)
+    same = [at for at, query in enumerate(queries) if draw.compares and query in draw.same]
+    how = {"paired": True, "within": within, "span": span, "same": same}
+    return _estimated(found, draw, settings, how)
+
+
+def _no_labels(draw: Draw, names: Collection[str], score: Score, labels: int) -> str:
+    """Return why labels say nothing of a pair by this measure, or nothing yet."""
+    look = draw.look
+    if draw.compares and draw.compares != set(names):
+        compared = " and ".join(sorted(map(visible, draw.compares)))
+        return f"the labels were drawn to compare {compared}, and no others"
+    if look is not None and draw.plan is not None and str(score.measure) != draw.plan.measure:
+        return f"the plan decides by {draw.plan.measure}, and looks at nothing else"
+    if look is not None and not look.number:
+        return (
+            f"people labelled {draw.labelled:,} queries of the plan, which looks at them from {look.next} on"
+        )
+    return f"people judged {labels:,} of both (≥ {FEWEST} needed)" if labels < FEWEST else ""
+
+
+def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labelled:
+    """Return the values with what labels make of them, or why they make nothing."""
+    if found.chosen:
+        return found._replace(why=found.chosen)
+    if not all(map(math.isfinite, found.judged)):
+        return found._replace(why="they may have any value")
+    labelled = [found.queries[at] for at in found.people]
+    chosen = chances_of(draw, found.queries, labelled)
+    level, population, of_query = LEVEL, "kind", None
+    if settings is not None:
+        level, population, of_query = settings.level, settings.population, settings.clusters
+    clusters = None if of_query is None else [of_query[query] for query in found.queries]
+    try:
+        estimate = corrected(
+            found.judged,
+            found.people,
+            level=level,
+            population=population,  # type: ignore[arg-type]  # checked by Settings
+            chosen=chosen,
+            clusters=clusters,
+            **how,
+        )
+    except TooFewLabels as error:
+        return found._replace(why=str(error))
+    return found._replace(found=estimate, how=how)
+
+
+def _drawn(found: Labelled, people: People, values: Sequence[float] | None = None) -> Labelled:
+    """Return what labels make of values, with whether these labels were chosen by what the judge said."""
+    chosen, doubt = selection(people.draw, values or found.judged, found.people, people.tests)
+    return found._replace(chosen=chosen or found.chosen, doubt=doubt or found.doubt)
+
+
+def selection(
+    draw: Draw, values: Sequence[float], labelled: Collection[int], tests: int = 1
+) -> tuple[str, str]:
+    """Return why labels are taken for chosen by the judge's values, and why they might be; empty otherwise.
+
+    Nothing is asked of labels that a plan drew, or whose chances are stated: these are in the estimate. Of
+    others it is asked for so many means and differences, if any. Who says that the draw was uniform may know
+    it.
+    """
+    if draw.how not in (UNSAID, UNIFORM) or not len(labelled) or not tests:
+        return "", ""
+    p = drawn_apart(values, labelled)
+    said = f"the judge's values of labelled queries differ from those of the others (p {p:.1e})"
+    if draw.how == UNIFORM:
+        return "", f"{said}, which a uniform draw hardly ever gives" if p < DOUBT else ""
+    if not p < _APART / tests:
+        return "", ""
+    way = "say how they were chosen (--gold-chosen), or draw them by rageval label-plan"
+    return f"{said}, so the labels are no random draw; {way}", ""
+
 
 FEW = 20  # queries; an interval from fewer says little
 
@@ -147,10 +425,17 @@ def slices(
     whole = corrected_score(score, settings) if score.people is not None else None
     for name, values in sorted(score.numbers_by(groups).items()):
         if whole is not None:
+            # The value that people's labels make of the judge's.
             queries = {query for query in score.query_ids if groups[query] == name}
-            found.append(
-                _corrected(score, field, name, corrected_slice(score, settings, queries, whole), values)
+            slice_ = corrected_slice(score, settings, queries, whole)
+            by_labels = slice_.found
+            value, low, high = (
+                (by_labels.value, by_labels.low, by_labels.high) if by_labels else (math.nan,) * 3
             )
+            known, judged = len(slice_.queries), combined(score.measure, values)
+            basis, source = score.claimed_by
+            rest = known, len(values) - known, basis, judged, len(slice_.people), source, slice_.why
+            found.append(Slice(field, name, value, low, high, *rest))
             continue
         low, high = bootstrap(score.measure, values)
         pools = score.measure.aggregate == "pool"
@@ -158,13 +443,3 @@ def slices(
         value = combined(score.measure, values)
         found.append(Slice(field, name, value, low, high, known, len(values) - known, score.basis))
     return found
-
-
-def _corrected(score: Score, field: str, name: str, slice_: Labelled, values: Sequence[float]) -> Slice:
-    """Return a slice with the value that people's labels make of the judge's."""
-    found = slice_.found
-    value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
-    known, judged = len(slice_.queries), combined(score.measure, values)
-    basis, source = score.claimed_by
-    rest = known, len(values) - known, basis, judged, len(slice_.people), source, slice_.why
-    return Slice(field, name, value, low, high, *rest)

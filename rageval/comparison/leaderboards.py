@@ -231,7 +231,11 @@ def _compared(
             f"{name}: {len(runs)} runs are in both leaderboards, expected {_FEWEST_RUNS} or more: are runs"
             " called the same in both?"
         )
-    notes = list(_only_in_one(truth, judge))
+    notes = []
+    for which, mine, others in (("truth", truth, judge), ("judge", judge, truth)):
+        lost = sorted(mine.keys() - others.keys())
+        if lost:
+            notes.append(f"only in the {which}, and left out: {_listed(lost)}")
     signs = [-1.0 if is_lower_better(measure) else 1.0 for measure in (one, other)]
     notes += [
         f"{visible(measure)}: lower is better"
@@ -268,13 +272,6 @@ def is_lower_better(measure: str) -> bool:
         return parse_measure(measure).better == "lower"
     except (MeasureError, MissingPackage):
         return False
-
-
-def _only_in_one(truth: _Values, judge: _Values) -> Iterator[str]:
-    for which, mine, others in (("truth", truth, judge), ("judge", judge, truth)):
-        lost = sorted(mine.keys() - others.keys())
-        if lost:
-            yield f"only in the {which}, and left out: {_listed(lost)}"
 
 
 def _listed(names: Sequence[str], most: int = 3) -> str:
@@ -368,12 +365,9 @@ def _topics(
             notes.append(f"in the {which}, {ALL!r} is not the mean of the topics, {no_interval}")
             return 0, []
     if len(shared) < max(map(len, topics)):
-        notes.append(f"intervals are over the {len(shared):,} topics that both have, of {_both(topics)}")
+        every = f"{len(topics[0]):,} and {len(topics[1]):,}"
+        notes.append(f"intervals are over the {len(shared):,} topics that both have, of {every}")
     return len(shared), tables
-
-
-def _both(topics: Sequence[Collection[str]]) -> str:
-    return f"{len(topics[0]):,} and {len(topics[1]):,}"
 
 
 def _intervals(

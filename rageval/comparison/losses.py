@@ -18,46 +18,299 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval.comparison._fates import (
-    BOTH,
-    CUT,
-    DROPPED,
-    GAP,
-    KINDS,
-    MEMORY,
-    MISSED,
-    USED,
-    Answered,
-    Evidence,
-    NuggetFate,
-)
-from rageval.comparison._right_answers import by_right_answers
 from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
+from rageval.files.questions import read_questions
+from rageval.judges.material import passages_in
+from rageval.judges.offline import holding_gold
 from rageval.measures import family
-from rageval.measures.scales import ABSTENTION, REFUSED
-from rageval.names import near_misses
-from rageval.scoring.assessments import on
+from rageval.measures.scales import ABSTENTION, CRAG, REFUSED, SUPPORT
+from rageval.names import near_misses, suggestion
+from rageval.records import Nugget, Qrel
+from rageval.scoring.assessments import on, required
+from rageval.scoring.qrels import Qrels
+from rageval.scoring.runs import Order, Run
 from rageval.table import COUNT, NUMBER, Column, Table, finite
 from rageval.text import visible
 from rageval.version import __version__
 
 if TYPE_CHECKING:
-    from rageval.records import Nugget
-    from rageval.typing import (
-        JudgementsLike,
-        NuggetsLike,
-        QrelsLike,
-        QuestionsLike,
-        RecordsLike,
-        RunLike,
+    from rageval.typing import JudgementsLike, NuggetsLike, QrelsLike, QuestionsLike, RecordsLike, RunLike
+
+
+# What became of each nugget of each answer: whether the answer has it, and whether its passages had it.
+
+USED, DROPPED, MEMORY, CUT, MISSED, GAP = KINDS = (
+    *("used", "lost_by_generator", "from_memory", "cut", "missed", "gap"),
+)
+_COUNTS = {"vital": 1.0, "okay": 0.5, None: 1.0}
+_ABSENT = "absent"
+_Options = tuple[bool, ...]
+BOTH = (False, True)
+
+
+class NuggetFate(NamedTuple):
+    """What became of one nugget of one answer; what is not known may be both.
+
+    `found`: whether a passage supports it, `below`: one that was retrieved below them, `supported`: any
+    judged document.
+    """
+
+    nugget_id: str
+    weight: float
+    answered: _Options
+    found: _Options
+    below: _Options
+    supported: bool
+    status: str = ""  # why nobody knows whether it is in the answer
+
+    def kinds(self) -> set[str]:
+        """Return what it may be, over all that is not known."""
+        return {
+            _kind(answered, found, below, self.supported)
+            for answered in self.answered
+            for found in self.found
+            for below in self.below
+        }
+
+    def at_point(self, answered: bool) -> str:
+        """Return what it is if unjudged passages support nothing, as scores have it."""
+        return _kind(answered, self.found[0], self.below[0], self.supported)
+
+
+def _kind(answered: bool, found: bool, below: bool, supported: bool) -> str:
+    if found:
+        return USED if answered else DROPPED
+    if answered:
+        return MEMORY
+    return CUT if below else MISSED if supported else GAP
+
+
+class Evidence:
+    """What a run retrieved, and which nuggets its documents support."""
+
+    def __init__(self, run: Run, qrels: Qrels, depth: int | None, rel: int) -> None:
+        """Take the run and the judgements; what a grade is worth from `rel` on is support."""
+        ranked = dict(run.ranked(Order()))
+        self.depth = depth or max(map(len, ranked.values()), default=0)
+        self._rel = rel
+        self._ranked = ranked
+        self._spans = qrels.spans
+        self._judged = {query: set(docs) for query, docs, _ in qrels.documents()}
+        self._support: dict[str, dict[str, set[str]]] = {
+            query: {nugget: set() for nugget in qrels.nuggets(query)} for query in qrels.query_ids
+        }
+        if qrels.spans is not None:
+            for query, nuggets in qrels.spans.grades.items():
+                for nugget, docs in nuggets.items():
+                    self._support[query][nugget] = {doc for doc, grade in docs.items() if grade >= rel}
+        else:
+            for row in qrels:
+                if row.relevance >= rel:
+                    self._support[row.query_id][row.iteration].add(row.doc_id)
+
+    @property
+    def queries(self) -> Collection[str]:
+        """The questions whose documents were judged."""
+        return self._support
+
+    def __contains__(self, query: str) -> bool:
+        return query in self._support
+
+    def nuggets(self, query: str) -> Collection[str]:
+        """Return the nuggets that documents were judged by."""
+        return self._support.get(query, {})
+
+    def retrieved(self, query: str) -> bool:
+        """Return whether the run has anything for the query."""
+        return query in self._ranked
+
+    def unjudged(self, query: str) -> int:
+        """Return how many of the passages nobody judged."""
+        return sum(self._may(query, doc, None) for doc in self._ranked.get(query, ())[: self.depth])
+
+    def of(self, query: str, nugget: str) -> tuple[_Options, _Options, bool]:
+        """Return whether passages, and documents below them, support a nugget, and any judged document."""
+        support = self._support[query].get(nugget, set())
+        docs = self._ranked.get(query, ())
+        found, below = (
+            self._options(query, nugget, part, support) for part in (docs[: self.depth], docs[self.depth :])
+        )
+        return found, below, bool(support)
+
+    def _options(self, query: str, nugget: str, docs: Sequence[str], support: Collection[str]) -> _Options:
+        if any(doc in support for doc in docs):
+            return (True,)
+        return BOTH if any(self._may(query, doc, nugget) for doc in docs) else (False,)
+
+    def _may(self, query: str, doc: str, nugget: str | None) -> bool:
+        """Return whether nobody knows if a document supports a nugget, or any."""
+        if self._spans is not None:
+            nuggets = self._spans.undecided.get(query, {}).get(doc, set())
+            return bool(nuggets) if nugget is None else nugget in nuggets
+        return doc not in self._judged[query]
+
+
+class Answered:
+    """Which nuggets the answers of one system hold, by what one judge said."""
+
+    def __init__(
+        self, table: JudgementTable, system: str | None, names: Mapping[tuple[str, str], str]
+    ) -> None:
+        """Choose the system; `names` are ids of nuggets by query and text, as judgements may name them."""
+        support = on(table, SUPPORT)
+        self.fates: dict[tuple[str, str], dict[str, tuple[bool | None, float, str]]] = {}
+        self._listed: dict[str, dict[str, float]] = {}
+        lines = [(row, table.line(answer, row)) for answer, row in support.rows()]
+        lines = [(row, line) for row, line in lines if line.item_id == "answer"]
+        self.run = _system([str(line.run_id) for _, line in lines], system)
+        judges = {str(line.judge) for _, line in lines if line.run_id == self.run}
+        if len(judges) > 1:
+            raise UsageError(
+                f"{table.name}: {len(judges)} judges said which nuggets answers hold"
+                f" ({', '.join(map(visible, sorted(judges)))}); expected one, or their vote"
+                " (rageval judge --vote majority)"
+            )
+        for row, line in lines:
+            query = str(line.query_id)
+            nugget = names.get((query, str(line.aspect)), str(line.aspect))
+            weight = _COUNTS[line.importance]
+            self._listed.setdefault(query, {}).setdefault(nugget, weight)
+            if line.run_id == self.run:
+                failed = line.status if not table.said_in(row).is_graded else ""
+                said = None if failed else support.worth(row) == 1
+                place = query, str(line.repeat)
+                self.fates.setdefault(place, {})[nugget] = said, weight, failed
+
+    @property
+    def queries(self) -> dict[str, list[str]]:
+        """The questions of which any system was judged, each with the repeats of this one."""
+        found: dict[str, list[str]] = {}
+        for query, repeat in self.fates:
+            found.setdefault(query, []).append(repeat)
+        # What other systems were judged on, and this one was not at all, is missing.
+        return {query: found.get(query, [""]) for query in {**found, **self._listed}}
+
+    def of(self, query: str, repeat: str, more: Iterable[str]) -> dict[str, tuple[bool | None, float, str]]:
+        """Return (in the answer, weight, why nobody knows) of each nugget of an answer, and of `more`."""
+        said = self.fates.get((query, repeat), {})
+        listed = {**dict.fromkeys(more, 1.0), **self._listed.get(query, {})}
+        return {nugget: said.get(nugget, (None, weight, _ABSENT)) for nugget, weight in listed.items()}
+
+
+def _system(runs: Sequence[str], wanted: str | None) -> str:
+    """Return the one system, or the one that is wanted."""
+    known = list(dict.fromkeys(runs))
+    if not known:
+        raise InputError(
+            "no judgement says which nuggets an answer holds; expected those of rageval judge"
+            " nugget-assignment"
+        )
+    if wanted is None and len(known) > 1:
+        raise UsageError(
+            f"several systems were judged: {', '.join(map(visible, known))}; choose one: --system"
+        )
+    if wanted is not None and wanted not in known:
+        raise UsageError(
+            f"--system {visible(wanted)}: is not judged; expected one of {', '.join(map(visible, known))}"
+            + suggestion(wanted, known)
+        )
+    return known[0] if wanted is None else wanted
+
+
+# The right answer as the one nugget of its question, for those who have no nuggets.
+#
+# Whether a passage has it is told by its words, as the judge `contains` does; whether the answer has it, by
+# its label. What stands in a passage may mean something else, and what is put in other words is not seen.
+
+_NUGGET = "answer"
+_NOTHING = "nothing retrieved"  # stands for the passages of a question that has none
+_WORDLESS = frozenset(("yes", "no", "true", "false", "invalid question"))
+
+
+class RightAnswers(NamedTuple):
+    """Judgements of answers and of passages by one nugget a question, its texts, and what to say of it."""
+
+    judgements: JudgementsLike
+    qrels: Qrels
+    nuggets: list[Nugget]
+    remarks: list[str]
+
+
+def by_right_answers(
+    table: JudgementTable, run: Run, questions: QuestionsLike | None, passages: RecordsLike | None
+) -> RightAnswers:
+    """Return which answers and which passages have the right answer."""
+    if questions is None or passages is None:
+        raise UsageError(
+            "expected judgements of documents by nuggets (--qrels); or the questions with right answers"
+            " (--questions) and the texts of passages (--passages), by which each right answer is a nugget"
+        )
+    asked = {question.query_id: question for question in read_questions(_file(questions, "questions"))}
+    texts = dict(passages_in(_file(passages, "passages")))
+    retrieved = dict(run.ranked(Order()))
+    said = list(_said(table))
+    known = [query for query in dict.fromkeys(row["query_id"] for row in said) if query in asked]
+    # A yes, or a premise that is wrong, stands in no passage as such.
+    told = [
+        asked[query]
+        for query in known
+        if any(
+            gold.strip().lower().rstrip(".") not in _WORDLESS for gold in asked[query].gold if gold.strip()
+        )
+    ]
+    if not told:
+        raise InputError(
+            f"{table.name}: none of its questions has a right answer of which words could be found"
+        )
+    remarks = ["each right answer is a nugget: passages have it by their words, answers by their labels"]
+    if len(told) < len(known):
+        remarks.append(
+            f"{len(known) - len(told):,} of {len(known):,} questions have no right answer, or one such as yes"
+            " that no words in a passage show (left out)"
+        )
+    holding: list[Qrel] = []
+    for question in told:
+        documents = retrieved.get(question.query_id, ())
+        shown = {doc: texts[doc] for doc in documents if doc in texts}
+        right = holding_gold(question, shown)
+        holding += [Qrel(question.query_id, doc, int(doc in right), _NUGGET) for doc in shown]
+        if not shown:
+            holding.append(Qrel(question.query_id, _NOTHING, 0, _NUGGET))
+    is_told = {question.query_id for question in told}
+    return RightAnswers(
+        [row for row in said if row["query_id"] in is_told],
+        Qrels.from_records(holding, "the right answers"),
+        [Nugget(each.query_id, _NUGGET, " / ".join(each.gold)) for each in told],
+        remarks,
     )
+
+
+def _file(records: Any, name: str) -> Any:
+    return in_memory(records, name) if isinstance(records, list | tuple) else records
+
+
+def _said(table: JudgementTable) -> Iterator[dict[str, Any]]:
+    """Yield a judgement of the nugget for each of an answer: what is right in part has it."""
+    crag = required(table, CRAG, "diagnose without --qrels")
+    for answer, row in crag.rows():
+        line = table.line(answer, row)
+        place = {
+            "query_id": str(line.query_id),
+            "run_id": line.run_id,
+            "aspect": _NUGGET,
+            "repeat": line.repeat,
+        }
+        label = None if line.label is None else "support" if CRAG.labels[line.label] > 0 else "not_support"
+        yield place | {"label": label, "status": line.status, "rubric": "nugget-assignment"}
+
 
 ON_MISSING = ("error", "skip", "worst", "best")
 FEWEST = 20  # nuggets that a share among them rests on, at least
@@ -161,17 +414,17 @@ class Diagnosis:
         if self.abstention:
             refusals = [[_named(name), value] for name, value in self.abstention.items()]
             found.append(Table([Column("refusals"), number("value")], refusals))
-        worst = [[each.query_id, each.recall, self._said_of_lost(each)] for each in self.worst()]
+        worst = []
+        for each in self.worst():
+            lost = []
+            for nugget, how in each.lost[:_NUGGETS]:
+                text = self.texts.get((each.query_id, nugget), nugget)
+                lost.append(f"{_named(how)}: {text if len(text) <= _SHOWN else f'{text[: _SHOWN - 1]}…'}")
+            if len(each.lost) > _NUGGETS:
+                lost.append(f"and {len(each.lost) - _NUGGETS:,} more")
+            worst.append([each.query_id, each.recall, "; ".join(lost)])
         columns = [Column("worst questions"), number("in the answer"), Column("lost")]
         return [*found, Table(columns, worst, 3)]
-
-    def _said_of_lost(self, each: QuestionLosses) -> str:
-        said = []
-        for nugget, how in each.lost[:_NUGGETS]:
-            text = self.texts.get((each.query_id, nugget), nugget)
-            said.append(f"{_named(how)}: {text if len(text) <= _SHOWN else f'{text[: _SHOWN - 1]}…'}")
-        more = [f"and {len(each.lost) - _NUGGETS:,} more"] if len(each.lost) > _NUGGETS else []
-        return "; ".join([*said, *more])
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON can hold it."""
@@ -480,13 +733,24 @@ def _what_if(
     found: Sequence[QuestionLosses], counts: Mapping[str, int], level: float, resamples: int, seed: int
 ) -> dict[str, Range | None]:
     """Return what a perfect retriever and a perfect generator would add to the recall, with intervals."""
-    there = counts[USED] + counts[DROPPED] >= FEWEST
-    away = sum(counts[kind] for kind in (MEMORY, CUT, MISSED, GAP)) >= FEWEST
+
+    def by_retriever(sums: Any) -> Any:
+        """Return (1 − c)(u − r): what is not in the passages, used as often as what is."""
+        there, used, away, memory = sums
+        return away / (there + away) * (used / there - memory / away)
+
+    def by_generator(sums: Any) -> Any:
+        """Return c(1 − u): what is in the passages, all used."""
+        there, used, away, _ = sums
+        return (there - used) / (there + away)
+
+    are_there = counts[USED] + counts[DROPPED] >= FEWEST
+    are_away = sum(counts[kind] for kind in (MEMORY, CUT, MISSED, GAP)) >= FEWEST
     wanted: dict[str, tuple[bool, Callable[[Any], Any]]] = {
-        "retriever": (there and away, _by_retriever),
-        "generator": (there, _by_generator),
+        "retriever": (are_there and are_away, by_retriever),
+        "generator": (are_there, by_generator),
     }
-    if not there:
+    if not are_there:
         return dict.fromkeys(wanted)
     import numpy as np
 
@@ -500,18 +764,6 @@ def _what_if(
             ends = interval_of(gain, parts, level, resamples, seed)
             found_by[name] = Range(float(gain(parts.sum(axis=0))), *ends)
     return found_by
-
-
-def _by_retriever(sums: Any) -> Any:
-    """Return (1 − c)(u − r): what is not in the passages, used as often as what is."""
-    there, used, away, memory = sums
-    return away / (there + away) * (used / there - memory / away)
-
-
-def _by_generator(sums: Any) -> Any:
-    """Return c(1 − u): what is in the passages, all used."""
-    there, used, away, _ = sums
-    return (there - used) / (there + away)
 
 
 def _abstention(

@@ -1,152 +1,206 @@
-"""The documents that somebody judges next, batch by batch, until a claim of runs is decided.
+"""Which unjudged documents can still turn a pair of runs round, and between what bounds the two differ.
 
-As a job that stops (`comparison.until`): the order of the questions is drawn and stored before, questions are
-judged to where their differences are known, and it is looked only where all questions before a look are.
+Whatever the unjudged documents turn out to be, both runs are completed alike: a document that both retrieve
+is the same document in both. Query by query the least and the most that A − B can be are bounded, and the
+means of these over the queries decide.
+
+A document is worth judging by what its grade moves the difference: relevant against not, once with all other
+unjudged documents not relevant, once with all relevant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
 
-from rageval.comparison.turning import Grades, Pools, open_documents, run_values
-from rageval.comparison.until import ClaimPlan, Ledger, Until, decide, order_of, plan_of
-from rageval.errors import InputError
-from rageval.judges.store import Store
-from rageval.measures.base import LOWER
-from rageval.scoring.evaluation import bounds_of
+from rageval.measures.base import Measure
+from rageval.measures.bounds import Both
+from rageval.measures.ranking import Topic
+from rageval.scoring.evaluation import bounds_of, evaluate
 from rageval.scoring.qrels import Qrels
-from rageval.text import visible
+from rageval.statistics.samples import SLACK
 
-_Wanted = dict[str, list[str]]  # by query
-
-
-@dataclass(frozen=True, slots=True)
-class NextOfClaim:
-    """What to judge next for a claim, how far it is, and what was claimed of the same before."""
-
-    documents: dict[str, list[str]]
-    ledger: Ledger
-    before: list[str]
-
-    def lines(self, listed: int) -> Iterator[str]:
-        """Yield in words how far it is, where so many of the documents are listed."""
-        yield self.ledger.sentence()
-        yield from (f"claimed before of the same: {said}" for said in self.before)
-        if self.documents:
-            open_, more = len(self.documents), sum(map(len, self.documents.values()))
-            yield (
-                f"{more:,} documents of {open_:,} questions come before the next look; {listed:,} of them are"
-                " listed"
-            )
-        else:
-            yield "no more has to be judged"
+_Rankings = Mapping[str, Sequence[str]]
+Pools = Mapping[str, _Rankings]  # what each run retrieved first for each query
+Grades = dict[str, dict[str, dict[str, int | float]]]  # query -> nugget -> document -> grade
 
 
-class _Judged:
-    """Runs, and what is judged of their documents by now."""
+class Apart(NamedTuple):
+    """Between what bounds the mean of a run is above that of another, whatever the unjudged documents are.
 
-    def __init__(self, until: Until, pools: Pools, qrels: Qrels) -> None:
-        self.until = until
-        self.systems, self.margin = until.of(list(pools))
-        self.pools = {system: pools[system] for system in self.systems}
-        self.order = order_of(until, list(self.pools.values()))
-        self.highest = max(1, qrels.highest)
-        self.grades = _grades_of(qrels, self.order)
-        self.wanted: _Wanted = {}
+    `open` are the queries whose bounds are apart: of the others no document can change anything.
+    """
 
-    def plan(self) -> ClaimPlan:
-        """Return what is fixed before anything is looked at."""
-        docs = [[self.pools[system][query] for query in self.order] for system in self.systems]
-        return plan_of(self.until, self.systems, self.margin, self.order, docs, "judgements", ())
+    run: str
+    other: str
+    low: float
+    high: float
+    open: frozenset[str]
 
-    def whole(self, block: Sequence[str], systems: Sequence[str]) -> _Wanted:
-        """Return all documents of these systems."""
-        return {
-            query: list(dict.fromkeys(doc for system in systems for doc in self.pools[system][query]))
-            for query in block
-        }
-
-    def part(self, rows: object, block: Sequence[str], systems: Sequence[str]) -> _Wanted | None:
-        """Return what is to be judged of these questions; None where all their differences are known."""
-        pools = {system: {query: self.pools[system][query] for query in block} for system in systems}
-        grades = {query: self.grades[query] for query in block}
-        self.wanted = open_documents(self.until.measure, pools, grades, self.highest)
-        return self.wanted or None
-
-    def calls(self, part: _Wanted) -> int:
-        """Return how many documents these are."""
-        return sum(map(len, part.values()))
-
-    def judged(self, block: Sequence[str]) -> int:
-        """Return how many documents of these questions are judged."""
-        pooled = self.whole(block, self.systems)
-        known = {query: {doc for docs in self.grades[query].values() for doc in docs} for query in block}
-        return sum(doc in known[query] for query, docs in pooled.items() for doc in docs)
-
-    def values(self, rows: object, block: Sequence[str], systems: Sequence[str]) -> dict[str, list[float]]:
-        """Return each system's value of each question, so turned that more is better."""
-        grades = {query: self.grades[query] for query in block}
-        sign = -1.0 if self.until.measure.better == LOWER else 1.0
-        found = {}
-        for system in systems:
-            values = run_values(self.until.measure, self.pools[system], grades)
-            found[system] = [sign * values[query] for query in block]
-        return found
+    @property
+    def is_decided(self) -> bool:
+        """Whether one of the two is above the other, or none, for certain."""
+        return self.low > SLACK or self.high < -SLACK or self.high - self.low <= SLACK
 
 
-def next_until(until: Until, pools: Pools, qrels: Qrels, store: str | None = None) -> NextOfClaim:
-    """Return the documents to judge next until a claim is decided; none where it is, or all is judged.
+def apart(
+    measure: Measure,
+    topics: Mapping[str, Topic],
+    names: tuple[str, str],
+    rankings: tuple[_Rankings, _Rankings],
+    values: tuple[Mapping[str, float], Mapping[str, float]],
+) -> Apart:
+    """Return the bounds of what the first run's mean can be above the second's, over all completions."""
+    bounds = bounds_of(measure)
+    lows, highs, unsure = [], [], set()
+    for query in values[0]:
+        here = values[0][query], values[1][query]
+        numbers = topics[query].numbers
+        # By number where they are judged, by id where they are not.
+        first, second = ([numbers.get(doc, doc) for doc in run.get(query, ())] for run in rankings)
+        ends = bounds.difference(topics[query], Both(first, second), here, measure.k, measure.parameters)
+        lows.append(ends.low)
+        highs.append(ends.high)
+        if ends.high - ends.low > SLACK:
+            unsure.add(query)
+    low, high = (math.fsum(ends) / len(ends) for ends in (lows, highs))
+    return Apart(*names, low, high, frozenset(unsure))
+
+
+class Moved(NamedTuple):
+    """How far a document moves the differences of pairs: at most, and whatever the others are."""
+
+    most: float
+    least: float
+
+
+def moved(
+    measure: Measure,
+    rankings: Mapping[str, _Rankings],
+    judged: Grades,
+    open_: Mapping[str, Iterable[str]],
+    pairs: Sequence[tuple[str, str]],
+    highest: int | float,
+) -> dict[tuple[str, str], Moved]:
+    """Return how far each open document of a query can move the differences of the pairs of runs.
 
     Parameters
     ----------
-    until
-        What is to be decided, and how.
-    pools
-        Of each run the documents by query, best first, as deep as they are to be judged.
-    qrels
-        What is judged by now.
-    store
-        Where the claim is kept, from before anything is looked at; the user's own store if None.
-
-    Raises
-    ------
-    UsageError, MeasureError
-        A system that is not there, or a measure of which nothing can be claimed or bounded.
-    InputError
-        A question without its nuggets, where judgements name them.
+    measure
+        By which runs are compared.
+    rankings
+        The documents of each query, best first, of each run.
+    judged
+        The grades that are known, of all queries that have open documents.
+    open_
+        By query the documents that are looked at.
+    pairs
+        The runs, two by two.
+    highest
+        The grade of a document that is as good as can be.
     """
-    bounds_of(until.measure)  # or there is no telling what is known
-    job = _Judged(until, pools, qrels)
-    plan = job.plan()
-    plan.rule()
-    with Store(store) as kept:
-        before = kept.ledgers(plan.topic, but=plan.key)
-        kept.keep_ledger(plan.key, plan.topic, Ledger(plan).as_record())
-    ledger, _ = decide(job, plan, _nobody, lambda line: None)
-    ledger = replace(ledger, calls=job.judged(job.order[: ledger.judged]))
-    with Store(store) as kept:
-        kept.keep_ledger(plan.key, plan.topic, ledger.as_record())
-    is_over = ledger.is_decided or ledger.judged == plan.questions
-    said = list(dict.fromkeys(str(record.get("said")) for record in before))
-    return NextOfClaim({} if is_over else job.wanted, ledger, said)
+    found: dict[tuple[str, str], list[float]] = {}
+    for others_relevant in (False, True):
+        gains = {
+            run: _gains(measure, rankings[run], judged, open_, others_relevant, highest)
+            for run in dict.fromkeys(run for pair in pairs for run in pair)
+        }
+        for query, docs in open_.items():
+            for doc in docs:
+                place = query, doc
+                much = math.fsum(abs(gains[one][place] - gains[other][place]) for one, other in pairs)
+                found.setdefault(place, []).append(much)
+    return {place: Moved(max(each), min(each)) for place, each in found.items()}
 
 
-def _nobody(part: _Wanted) -> list[dict[str, Any]] | None:
-    """Answer nothing: whoever judges does it when this is over."""
-    return None
+def _gains(
+    measure: Measure,
+    ranking: _Rankings,
+    judged: Grades,
+    open_: Mapping[str, Iterable[str]],
+    others_relevant: bool,
+    highest: int | float,
+) -> dict[tuple[str, str], float]:
+    """Return what a run's value of a query gains if a document is relevant; the others are, or are not.
+
+    Each document is a query of its own: the topic with the one document changed, all scored at once.
+    """
+    run: dict[str, dict[str, float]] = {}
+    qrels: Grades = {}
+    for number, (query, docs) in enumerate(open_.items()):
+        ranked = {doc: -float(place) for place, doc in enumerate(ranking.get(query, ()))}
+        run[f"{number}"] = ranked
+        qrels[f"{number}"] = _with(judged[query], docs if others_relevant else (), highest)
+        for at, doc in enumerate(docs):
+            name = f"{number}.{at}"
+            rest = [other for other in docs if other != doc] if others_relevant else [doc]
+            run[name], qrels[name] = ranked, _with(judged[query], rest, highest)
+    found = evaluate([measure], run, qrels, nothing_judged="zero").scores[0].by_query
+    gains = {}
+    for number, (query, docs) in enumerate(open_.items()):
+        for at, doc in enumerate(docs):
+            change = found[f"{number}.{at}"] - found[f"{number}"]
+            gains[query, doc] = -change if others_relevant else change
+    return gains
 
 
-def _grades_of(qrels: Qrels, queries: Sequence[str]) -> Grades:
-    found: Grades = {query: {} for query in queries}
-    for row in qrels:
-        if row.query_id in found:
-            found[row.query_id].setdefault(row.iteration, {})[row.doc_id] = row.relevance
-    lacking = [query for query in queries if not found[query]]
-    if lacking and qrels.has_nuggets:
-        raise InputError(
-            f"{visible(qrels.name)}: query {visible(lacking[0])} has no nuggets; expected some judgement of"
-            " it"
-        )
-    return {query: by_nugget or {"0": {}} for query, by_nugget in found.items()}
+def _with(
+    judged: Mapping[str, Mapping[str, int | float]], docs: Iterable[str], highest: int | float
+) -> dict[str, dict[str, int | float]]:
+    """Return a topic's judgements with these documents supporting every nugget, as well as can be."""
+    more = dict.fromkeys(docs, highest)
+    return {nugget: {**graded, **more} for nugget, graded in judged.items()}
+
+
+def open_documents(
+    measure: Measure,
+    pools: Pools,
+    grades: Grades,
+    highest: int | float,
+    tried: Collection[tuple[str, str]] = (),
+) -> dict[str, list[str]]:
+    """Return by query the documents to judge next, until all differences of these runs are known.
+
+    Those that move the difference of two runs whatever the others are; where there is none, the one that may
+    move it most. A query where all differences are known is not there.
+
+    Parameters
+    ----------
+    measure
+        By which runs are compared; its bounds have to be known.
+    pools
+        What each run retrieved, best first.
+    grades
+        What is known, of every query that is looked at.
+    highest
+        The grade of a document that is as good as can be.
+    tried
+        Documents of which nobody will say a grade.
+    """
+    qrels = Qrels.from_dict(grades)
+    qrels.highest = highest
+    topics = {topic.query_id: topic for topic in qrels.topics}
+    values = {run: run_values(measure, ranking, grades) for run, ranking in pools.items()}
+    pairs = list(combinations(pools, 2))
+    found: dict[str, list[str]] = {}
+    for one, other in pairs:
+        docs_of, values_of = (pools[one], pools[other]), (values[one], values[other])
+        for query in apart(measure, topics, (one, other), docs_of, values_of).open:
+            known = topics[query].numbers
+            docs = dict.fromkeys(doc for run in docs_of for doc in run[query])
+            left = [doc for doc in docs if doc not in known and (query, doc) not in tried]
+            found[query] = list(dict.fromkeys([*found.get(query, ()), *left]))
+    found = {query: found[query] for query in grades if found.get(query)}
+    much = moved(measure, pools, grades, found, pairs, highest) if found else {}
+    for query, open_ in found.items():
+        sure = [doc for doc in open_ if much[query, doc].least > SLACK]
+        found[query] = sure or [max(open_, key=lambda doc: much[query, doc].most)]
+    return found
+
+
+def run_values(measure: Measure, ranking: _Rankings, grades: Grades) -> dict[str, float]:
+    """Return the value of every query that has grades; what is not judged counts as not relevant."""
+    run = {query: {doc: -float(at) for at, doc in enumerate(ranking[query])} for query in grades}
+    return evaluate([measure], run, grades, nothing_judged="zero").scores[0].by_query

@@ -8,6 +8,7 @@ known by the text of the nugget.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,8 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rageval.comparison._leanings import kin, length_leaning, mean_grades, ranked_alike, scored
-from rageval.comparison.positions import positions_in, said_of
+from rageval.comparison.arena import positions_in, said_of
 from rageval.errors import InputError
 from rageval.files.foreign_judgements import read_judged
 from rageval.files.jsonl import read_batches, read_records
@@ -34,11 +34,114 @@ from rageval.judges.material import DOCUMENTS
 from rageval.judges.votes import GRADED, Place, is_unfenced, place, voted
 from rageval.measures.scales import ALL, CRAG, FAULTS
 from rageval.records import Qrel
+from rageval.scoring.scores import mean
 from rageval.statistics.agreement import Agreement, agreement, correctness, table_of
 from rageval.statistics.bootstrap import few_differ
+from rageval.statistics.rankings import tau_ap, tau_b
 from rageval.statistics.samples import Float
 from rageval.table import COUNT, INTERVAL, NUMBER, Column, Displayed, Table, or_none
 from rageval.text import problem_of_id, visible
+
+# Whether two judges rank systems alike, and what a judge leans on besides quality.
+#
+# It may lean on long answers, on its own family of models; on where an answer was shown: see `arena`.
+
+_FAMILIES = {
+    "claude": r"claude|anthropic",
+    "command": r"command-?r|cohere",
+    "deepseek": r"deepseek",
+    "gemini": r"gemini|gemma|google",
+    "gpt": r"gpt|openai|chatgpt|\bo[134]\b",
+    "llama": r"llama",
+    "mistral": r"mistral|mixtral|ministral",
+    "phi": r"\bphi-?\d",
+    "qwen": r"qwen|qwq",
+}
+
+
+def length_leaning(
+    errors: Mapping[tuple[str, str], float], lengths: Mapping[tuple[str, str], float]
+) -> float:
+    """Return Kendall's τ_b of how much too well answers were judged and how long they are, or NaN."""
+    known = [key for key in errors if key in lengths]
+    columns = (np.array([column[key] for key in known], np.float64) for column in (errors, lengths))
+    return tau_b(*columns)
+
+
+def _families_of(name: str) -> set[str]:
+    """Return the families of models that a name speaks of.
+
+    >>> _families_of("anthropic:claude-sonnet"), _families_of("baseline-bm25")
+    ({'claude'}, set())
+    """
+    return {family for family, words in _FAMILIES.items() if re.search(words, name.lower())}
+
+
+def kin(judges: Iterable[str], systems: Iterable[str]) -> list[str]:
+    """Return systems that bear the name of a judge's family: a judge tends to prefer its own kind."""
+    own = set().union(*map(_families_of, judges))
+    return [system for system in systems if _families_of(system) & own]
+
+
+Values = Mapping[str, Mapping[str, float]]  # system -> query -> value
+
+
+class RankedAlike(NamedTuple):
+    """Kendall's τ_b and τ_AP of the systems' means; the mean τ_b over the queries where it is defined."""
+
+    systems: int
+    tau_b: float
+    tau_ap: float
+    tau_per_topic: float
+    topics: int
+
+
+def ranked_alike(judged: Values, gold: Values) -> RankedAlike:
+    """Return how far two judges agree on which systems are better."""
+    systems = sorted(judged.keys() & gold.keys())
+    mine, theirs = (np.array([mean(values[name].values()) for name in systems]) for values in (judged, gold))
+    known = ~(np.isnan(mine) | np.isnan(theirs))
+    mine, theirs = mine[known], theirs[known]
+    if len(mine) < 2:
+        return RankedAlike(len(mine), math.nan, math.nan, math.nan, 0)
+    of_topics = []
+    for query in dict.fromkeys(query for name in systems for query in judged[name]):
+        values = [
+            (judged[name][query], gold[name][query])
+            for name in systems
+            if query in judged[name] and query in gold[name]
+        ]
+        table = np.array(values, np.float64).reshape(-1, 2)
+        table = table[~np.isnan(table).any(axis=1)]
+        tau = tau_b(table[:, 0], table[:, 1]) if len(table) > 1 else math.nan
+        # Undefined where one of the two finds all systems alike there.
+        if not math.isnan(tau):
+            of_topics.append(tau)
+    return RankedAlike(len(mine), tau_b(mine, theirs), tau_ap(theirs, mine), mean(of_topics), len(of_topics))
+
+
+def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
+    """Return the mean grade of every system and query, from (query, system, grade)."""
+    grades: dict[str, dict[str, list[float]]] = {}
+    for query, system, grade in judgements:
+        grades.setdefault(system, {}).setdefault(query, []).append(grade)
+    return {
+        system: {query: mean(found) for query, found in queries.items()} for system, queries in grades.items()
+    }
+
+
+def scored(measure: str, judgements: Iterable[Mapping[str, Any]], nuggets: Any = None) -> Values:
+    """Return the values of a measure, turned so that high is good; what is missing is left out."""
+    from rageval.scoring.answers import scored as scored_answers
+
+    found = scored_answers(measure, list(judgements), nuggets=nuggets, on_missing="skip")
+    turned = {}
+    for run, scores in found.items():
+        score = next(iter(scores.values()))
+        sign = -1.0 if score.measure.better == "lower" else 1.0
+        turned[run] = {query: sign * value for query, value in score.by_query.items()}
+    return turned
+
 
 Judged = Mapping[Place, Mapping[str, Any]]
 # Where a line does not say it.
@@ -274,7 +377,12 @@ def passport(
     shared = [(key, mine, gold[key]) for key, mine in judged.items() if key in gold]
     compared = [each for each in shared if _is_graded(each[1]) and _is_graded(each[2])]
     if not compared:
-        raise InputError(_nothing_in_both(judged, gold))
+        none = [sum(not _is_graded(each) for each in source.values()) for source in (judged, gold)]
+        why = f", of which {none[0]:,} and {none[1]:,} failed" if any(none) else ""
+        raise InputError(
+            f"nothing was judged in both files ({len(judged):,} and {len(gold):,} judgements{why});"
+            " expected the same query_id, run_id, item_id and aspect"
+        )
     both, *sides = map(list, zip(*compared, strict=True))
     one, other = (np.array(list(map(_grade_of, side))) for side in sides)
     # Queries, not judgements: intervals are over queries.
@@ -284,12 +392,22 @@ def passport(
     levels, table = table_of(one, other)
     names = _names([*judged.values(), *gold.values()])
     labels = [names.get(level, f"{level:g}") for level in levels.tolist()]
+    failed = sum(not _is_graded(judgement) for judgement in judged.values())
+    # Labels without a judgement of the judge: agreement lies between what it is if none of these would
+    # agree, and if all would.
+    lacking = sum(
+        _is_graded(said) and not (key in judged and _is_graded(judged[key])) for key, said in gold.items()
+    )
+    alike = int((one == other).sum())
     facts = {
         **_counts(judged, both, len(differing)),
         "only_judged": len(judged) - len(shared),
         "only_gold": len(gold) - len(shared),
-        **_failures(judged),
-        **_missing(judged, gold, int((one == other).sum()), len(both)),
+        "failed": failed,
+        "failure_rate": failed / len(judged),
+        "missing": lacking,
+        "agreement_least": alike / (len(both) + lacking),
+        "agreement_most": (alike + lacking) / (len(both) + lacking),
         "bias": float((good * (one - other)).mean()),
         "by_label": _by_label(labels, table),
         "by_system": _by_system(both, sides),
@@ -304,15 +422,6 @@ def passport(
     return Passport(coefficients, labels, table.astype(int).tolist(), facts)
 
 
-def _nothing_in_both(judged: Judged, gold: Judged) -> str:
-    failed = [sum(not _is_graded(each) for each in source.values()) for source in (judged, gold)]
-    why = f", of which {failed[0]:,} and {failed[1]:,} failed" if any(failed) else ""
-    return (
-        f"nothing was judged in both files ({len(judged):,} and {len(gold):,} judgements{why});"
-        " expected the same query_id, run_id, item_id and aspect"
-    )
-
-
 def _counts(judged: Judged, both: list[Place], differing: int) -> dict[str, Any]:
     compared = Counter(map(_ANSWER, both))
     there = Counter(filter(compared.__contains__, map(_ANSWER, judged)))
@@ -324,24 +433,6 @@ def _counts(judged: Judged, both: list[Place], differing: int) -> dict[str, Any]
         "answers": len(compared),
         "partly": sum(compared[answer] < there[answer] for answer in compared),
         "of": there.total(),
-    }
-
-
-def _failures(judged: Judged) -> dict[str, Any]:
-    failed = sum(not _is_graded(judgement) for judgement in judged.values())
-    return {"failed": failed, "failure_rate": failed / len(judged)}
-
-
-def _missing(judged: Judged, gold: Judged, alike: int, compared: int) -> dict[str, Any]:
-    """Return how many labels lack a judgement, and between what agreement lies with them."""
-    lacking = sum(
-        _is_graded(said) and not (key in judged and _is_graded(judged[key])) for key, said in gold.items()
-    )
-    total = compared + lacking
-    return {
-        "missing": lacking,
-        "agreement_least": alike / total,
-        "agreement_most": (alike + lacking) / total,
     }
 
 
@@ -594,22 +685,16 @@ def one_judge(judged: Judged) -> OneJudge:
 
 def parting(one: Judged, other: Judged) -> list[Parting]:
     """Return what both judged and graded differently, the farthest apart first."""
-    return sorted(_partings(one, other), key=lambda each: (-each.gap, each.place))
-
-
-def _partings(one: Judged, other: Judged) -> Iterator[Parting]:
+    partings = []
     for about, mine in one.items():
         theirs = other.get(about)
         if theirs is None or not (_is_graded(mine) and _is_graded(theirs)):
             continue
         gap = abs(_grade_of(mine) - _grade_of(theirs))
         if gap:
-            yield _parting(about, mine, theirs, gap)
-
-
-def _parting(about: Place, mine: Mapping[str, Any], theirs: Mapping[str, Any], gap: float) -> Parting:
-    reasons = (str(row.get("reason") or row.get("evidence") or "") for row in (mine, theirs))
-    return Parting(*about, _verdict(mine), _verdict(theirs), gap, *reasons)
+            reasons = (str(row.get("reason") or row.get("evidence") or "") for row in (mine, theirs))
+            partings.append(Parting(*about, _verdict(mine), _verdict(theirs), gap, *reasons))
+    return sorted(partings, key=lambda each: (-each.gap, each.place))
 
 
 def _verdict(judgement: Mapping[str, Any]) -> str:

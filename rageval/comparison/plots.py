@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rageval.checking.findings import Findings
     from rageval.comparison.passport import Passport
     from rageval.comparison.results import Comparison, Pair
-    from rageval.scoring.scores import Score, Scores
+    from rageval.scoring.scores import Scores
 
     SizeLike = str | tuple[float, float] | None
 
@@ -230,7 +230,9 @@ def _means_and_curves(scores: Scores) -> tuple[list[int], dict[str, list[int]]]:
     """Return at which places measures stand of which means are drawn, and those of each curve."""
     families: dict[str, list[int]] = {}
     for at, score in enumerate(scores.scores):
-        families.setdefault(_family(score), []).append(at)
+        # Measures that differ by their cut-off only are points of one curve.
+        name = str(score.measure).rpartition("@")[0] if score.measure.k else str(score.measure)
+        families.setdefault(name, []).append(at)
     curves = {name: columns for name, columns in families.items() if len(columns) >= _CURVE}
     drawn = {at for columns in curves.values() for at in columns}
     return [at for at in range(len(scores.scores)) if at not in drawn], curves
@@ -344,10 +346,6 @@ def _colour_of(gap: float, better: str) -> str:
     if better == "neither":
         return _COLOURS[-1]
     return _COLOURS[0] if (gap <= 0 if better == "lower" else gap >= 0) else _COLOURS[1]
-
-
-def _family(score: Score) -> str:
-    return str(score.measure).rpartition("@")[0] if score.measure.k else str(score.measure)
 
 
 def _intervals(

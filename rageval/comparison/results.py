@@ -264,7 +264,9 @@ class Comparison(Displayed):
 
     def cell(self, run: str, measure: str) -> Cell:
         """Return the value of a run by a measure."""
-        return self.once("cells", _cells)[run, measure]
+        # Looked up for each pair and each row of a table: a walk over all cells each time would be slow.
+        cells = self.once("cells", lambda found: {(each.run, each.measure): each for each in found.cells})
+        return cells[run, measure]
 
     def lower_is_better(self, measure: str) -> bool:
         """Return whether a low value of this measure is a good one."""
@@ -341,7 +343,7 @@ class Comparison(Displayed):
 
     def sentences(self) -> list[str]:
         """Return what was tested and what came out, and what all rests on."""
-        from rageval.comparison.marks import said_of_claims
+        from rageval.comparison.tables import said_of_claims
 
         return said_of_claims(self)
 
@@ -370,10 +372,6 @@ class Comparison(Displayed):
             "said": self.sentences(),
             "remarks": list(self.remarks),
         }
-
-
-def _cells(found: Comparison) -> dict[tuple[str, str], Cell]:
-    return {(cell.run, cell.measure): cell for cell in found.cells}
 
 
 def _pairs_by_measure(found: Comparison) -> dict[str, list[Pair]]:

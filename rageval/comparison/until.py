@@ -17,26 +17,105 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from rageval.comparison._judged_runs import End, JudgedRuns
-from rageval.comparison.turning import Pools
-from rageval.errors import UsageError
+from rageval.comparison.next_documents import Grades, Pools, open_documents, run_values
+from rageval.errors import InputError, UsageError
 from rageval.judges.base import Model
 from rageval.judges.material import Material, tasks
 from rageval.judges.panel import Settings, said_by_all, vote_of
 from rageval.judges.rubric import Rubric
 from rageval.judges.store import Store
+from rageval.judges.votes import GRADED
 from rageval.measures.base import LOWER, MEAN, MOST, NEITHER, Measure
 from rageval.names import suggestion
 from rageval.records import Answer
 from rageval.scoring.answers import as_records, scored
+from rageval.scoring.evaluation import bounds_of
+from rageval.scoring.qrels import Qrels
 from rageval.statistics.samples import Float
 from rageval.statistics.stopping import Claimed, Rule, Stop, best_of, look_sizes, nearest, stopped
 from rageval.table import Column, Table
 from rageval.text import visible
+
+# Runs whose documents a judge grades, question by question, until it is known by how much they differ.
+#
+# Of a question those documents come first whose grade moves the difference of two runs whatever the others
+# are; then, one at a time, the one that may move it most. Where the bounds of all differences meet
+# (`measures.bounds`) the question is done: the differences are what judging all of them would give, so that
+# no rule for stopping sees which documents were left out. What stands in both tops of a precision is never
+# judged, nor what is below the first relevant document of both rankings, for a reciprocal rank.
+
+Rows = Sequence[Mapping[str, Any]]
+Wanted = dict[str, list[str]]  # by query the documents to judge next
+End = Literal["worst", "best"]  # what a judgement that failed is taken for
+
+
+def _pooled(pools: Pools, block: Sequence[str], systems: Sequence[str]) -> Wanted:
+    """Return all documents of these systems."""
+    return {
+        query: list(dict.fromkeys(doc for system in systems for doc in pools[system][query]))
+        for query in block
+    }
+
+
+class JudgedRuns:
+    """Runs, the measure that compares them, and the rubric by which documents are graded."""
+
+    def __init__(self, measure: Measure, rubric: Rubric, pools: Pools) -> None:
+        """Take what is known before anybody judges."""
+        self.measure, self.rubric, self.pools = measure, rubric, pools
+        labels = rubric.file.labels.values()
+        # Where a call is a document, and it is known how good one can be, a call can be left out.
+        self.is_one_by_one = rubric.file.unit == "passage" and measure.bounds is not None and bool(labels)
+        self._highest = max(1, int(max(labels, default=1)))
+
+    def pooled(self, block: Sequence[str], systems: Sequence[str]) -> Wanted:
+        """Return all documents of these systems."""
+        return _pooled(self.pools, block, systems)
+
+    def wanted(self, rows: Rows | None, block: Sequence[str], systems: Sequence[str]) -> Wanted:
+        """Return the documents to judge after these judgements (None: nobody was asked), if any."""
+        if not self.is_one_by_one:
+            return self.pooled(block, systems) if rows is None else {}
+        pools = {system: {query: self.pools[system][query] for query in block} for system in systems}
+        tried = {(str(row["query_id"]), str(row["item_id"])) for row in rows or ()}
+        return open_documents(self.measure, pools, self._grades(rows or (), block), self._highest, tried)
+
+    def values(
+        self, rows: Rows, block: Sequence[str], systems: Sequence[str], end: End
+    ) -> dict[str, dict[str, float]]:
+        """Return the values of each run; a question with a judgement that failed has none at one end.
+
+        They are those of a completion: where bounds meet differences are right, and values need not be.
+        """
+        failed = {str(row["query_id"]) for row in rows if row["status"] not in GRADED}
+        grades = self._grades(rows, block)
+        return {
+            system: {
+                query: value
+                for query, value in run_values(self.measure, self.pools[system], grades).items()
+                if end == "worst" or query not in failed
+            }
+            for system in systems
+        }
+
+    def _grades(self, rows: Rows, block: Sequence[str]) -> Grades:
+        found: Grades = {query: {} for query in block}
+        for row in rows:
+            by_doc = found[str(row["query_id"])].setdefault(str(row["aspect"]), {})
+            if row["status"] not in GRADED:
+                continue
+            grade = row.get("grade", self.rubric.file.labels.get(row.get("label", "")))
+            if grade is None or grade != int(grade):
+                raise UsageError(
+                    f"until: {self.rubric.name} gives grades such as {grade}; expected whole ones"
+                )
+            by_doc[str(row["item_id"])] = int(grade)
+        return {query: by_aspect or {"0": {}} for query, by_aspect in found.items()}
+
 
 _BLOCK = 10  # questions that are judged before it is looked whether to go on
 _LOOKS, _MOST_LOOKS = 5, 20
@@ -239,17 +318,14 @@ class Ledger:
         when = f"after {self.judged:,} of {plan.questions:,} questions"
         calls = f"{self.calls:,} of {self.calls_at_most:,} {what}"
         lost = f", {self.valueless:,} without a value" if self.valueless else ""
-        said = self._best() if plan.of_several else self._pair()
+        if plan.of_several:
+            left = ", ".join(map(visible, self.left))
+            is_best = f"{left} is the best of {len(plan.systems)}"
+            said = is_best if self.is_decided else f"undecided between {left}"
+        else:
+            said = self._pair()
         proof = f"{self._proof()}α {plan.alpha:g}"
         return f"{plan.measure}, on {where}, {who}: {said} ({when}{lost}; {calls}; {proof})"
-
-    def _best(self) -> str:
-        left = ", ".join(map(visible, self.left))
-        return (
-            f"{left} is the best of {len(self.plan.systems)}"
-            if self.is_decided
-            else f"undecided between {left}"
-        )
 
     def _pair(self) -> str:
         one, other = map(visible, self.plan.systems)
@@ -323,7 +399,18 @@ def judged_until(
             " expected vote=median or majority"
         )
     if settings.shard is not None:
-        say(_said_of_share(settings))
+        # What shares have to have in common.
+        if settings.store is None and not os.environ.get("RAGEVAL_STORE"):
+            raise UsageError(
+                f"shard={settings.shard}: shares of a job that stops look at one another's replies; expected"
+                " a store that all of them use (--store FILE, or RAGEVAL_STORE)"
+            )
+        store_name = visible(settings.store or os.environ["RAGEVAL_STORE"])
+        say(
+            f"share {settings.shard} asks its part of each block, and what no other share has asked for by"
+            f" then; all of them need this store ({store_name}): shares in stores of their own pay for"
+            " everything each"
+        )
     job = _Job(until, rubric, material, pools)
     plan = job.plan(judges)
     plan.rule()  # refuses what would be none, before anybody is asked
@@ -336,7 +423,12 @@ def judged_until(
     later = replace(settings, canaries=0)
 
     def ask(part: Material) -> Iterable[dict[str, Any]]:
-        return vote_of(_asked(judges, rubric, part, next(how, later), budget), rubric, settings)
+        asked = next(how, later)
+        if asked.shard is not None:
+            # Who has a share asks that first, and then waits for the others'.
+            said_by_all(judges, rubric, part, asked, budget)
+            asked = replace(asked, shard=None)
+        return vote_of(said_by_all(judges, rubric, part, asked, budget), rubric, settings)
 
     ledger, rows = decide(job, plan, ask, say)
     with Store(settings.store) as store:
@@ -346,20 +438,6 @@ def judged_until(
         if not at:
             row["ledger"] = ledger.as_record()
     return rows, ledger, list(dict.fromkeys(str(record.get("said")) for record in before))
-
-
-def _said_of_share(settings: Settings) -> str:
-    """Say what shares have to have in common; refuse a store that was not named."""
-    if settings.store is None and not os.environ.get("RAGEVAL_STORE"):
-        raise UsageError(
-            f"shard={settings.shard}: shares of a job that stops look at one another's replies; expected a"
-            " store that all of them use (--store FILE, or RAGEVAL_STORE)"
-        )
-    return (
-        f"share {settings.shard} asks its part of each block, and what no other share has asked for by then;"
-        f" all of them need this store ({visible(settings.store or os.environ['RAGEVAL_STORE'])}): shares in"
-        " stores of their own pay for everything each"
-    )
 
 
 def expected(
@@ -480,12 +558,20 @@ def decide(
         judged = job.values(found, block, ledger.left)
         for system in systems:
             values[system] += judged.get(system, [math.nan] * len(block))
-        ledger = _looked(replace(
+        valueless = sum(any(map(math.isnan, each)) for each in zip(*judged.values(), strict=True))
+        ledger = replace(
             ledger,
             judged=ledger.judged + len(block),
-            valueless=ledger.valueless + _valueless(judged),
+            valueless=ledger.valueless + valueless,
             calls=ledger.calls + calls,
-        ), values)  # fmt: skip
+        )
+        # What these values decide.
+        table = np.array([values[system] for system in plan.systems], np.float64)
+        if plan.of_several:
+            race = best_of(table, plan.rule())
+            ledger = replace(ledger, left=tuple(plan.systems[at] for at in race.left))
+        else:
+            ledger = replace(ledger, stop=stopped(table[0] - table[1], plan.rule()))
         say(_progress(ledger, values))
         if ledger.is_decided:
             break
@@ -528,16 +614,6 @@ def plan_of(
     )
 
 
-def _asked(
-    judges: Sequence[str | Model], rubric: Rubric, part: Material, settings: Settings, budget: Any
-) -> list[dict[str, Any]]:
-    """Return what is said of a block; who has a share asks that first, and then waits for the others'."""
-    if settings.shard is not None:
-        said_by_all(judges, rubric, part, settings, budget)
-        settings = replace(settings, shard=None)
-    return said_by_all(judges, rubric, part, settings, budget)
-
-
 def _blocks(order: Sequence[str], plan: ClaimPlan) -> Iterator[Sequence[str]]:
     """Yield the questions between two looks."""
     every = len(order), _BLOCK
@@ -547,20 +623,6 @@ def _blocks(order: Sequence[str], plan: ClaimPlan) -> Iterator[Sequence[str]]:
         if end > begin:
             yield order[begin:end]
         begin = end
-
-
-def _valueless(judged: Mapping[str, Sequence[float]]) -> int:
-    return sum(any(map(math.isnan, each)) for each in zip(*judged.values(), strict=True))
-
-
-def _looked(ledger: Ledger, values: Mapping[str, Sequence[float]]) -> Ledger:
-    """Return the ledger with what these values decide."""
-    plan = ledger.plan
-    table = np.array([values[system] for system in plan.systems], np.float64)
-    if plan.of_several:
-        race = best_of(table, plan.rule())
-        return replace(ledger, left=tuple(plan.systems[at] for at in race.left))
-    return replace(ledger, stop=stopped(table[0] - table[1], plan.rule()))
 
 
 class _Job:
@@ -580,20 +642,23 @@ class _Job:
 
     def plan(self, judges: Sequence[str | Model]) -> ClaimPlan:
         """Return what is fixed before anybody is asked."""
+        judged: list[list[Sequence[str]]]
+        if self.runs is not None:
+            judged = [[self.runs.pools[system][query] for query in self.order] for system in self.systems]
+        else:
+            judged = [
+                [[answer.text for answer in self.answers[system][query]] for query in self.order]
+                for system in self.systems
+            ]
         return plan_of(
             self.until,
             self.systems,
             self.margin,
             self.order,
-            [[self._judged_of(system, query) for query in self.order] for system in self.systems],
+            judged,
             rubric=f"{self.rubric.judged_as}@{self.rubric.version}",
             judges=tuple(judge if isinstance(judge, str) else judge.name for judge in judges),
         )
-
-    def _judged_of(self, system: str, query: str) -> Sequence[str]:
-        if self.runs is not None:
-            return self.runs.pools[system][query]
-        return [answer.text for answer in self.answers[system][query]]
 
     def whole(self, block: Sequence[str], systems: Sequence[str]) -> Material:
         """Return all that there is to be judged of some questions."""
@@ -654,21 +719,146 @@ def _progress(ledger: Ledger, values: Mapping[str, Sequence[float]]) -> str:
         return f"{said}: decided, {saved:,} calls saved"
     if ledger.judged == plan.questions:
         return f"{said}: undecided, and none is left"
-    table = np.array([values[system] for system in plan.systems], np.float64)
-    return f"{said}, at best {saved:,} saved; {_near(table, ledger)}"
-
-
-def _near(table: Float, ledger: Ledger) -> str:
-    """Return in a few words how near a decision is."""
-    plan = ledger.plan
     if plan.of_several:
-        return f"{len(ledger.left)} of {len(plan.systems)} may be the best"
-    if plan.looks is not None:
+        near = f"{len(ledger.left)} of {len(plan.systems)} may be the best"
+    elif plan.looks is not None:
         number = look_sizes(plan.questions, plan.looks).index(ledger.judged) + 1
-        return f"look {number} of {plan.looks}"
-    most = nearest(table[0] - table[1], plan.rule())
-    return f"e {most:.3g} of {2 / plan.alpha:.3g} needed"
+        near = f"look {number} of {plan.looks}"
+    else:
+        table = np.array([values[system] for system in plan.systems], np.float64)
+        most = nearest(table[0] - table[1], plan.rule())
+        near = f"e {most:.3g} of {2 / plan.alpha:.3g} needed"
+    return f"{said}, at best {saved:,} saved; {near}"
 
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()[:_SHOWN]
+
+
+# The documents that somebody judges next, batch by batch, until a claim of runs is decided.
+#
+# As with a judge, the order of the questions is drawn and stored before, questions are judged to where their
+# differences are known, and it is looked only where all questions before a look are.
+
+
+@dataclass(frozen=True, slots=True)
+class NextOfClaim:
+    """What to judge next for a claim, how far it is, and what was claimed of the same before."""
+
+    documents: dict[str, list[str]]
+    ledger: Ledger
+    before: list[str]
+
+    def lines(self, listed: int) -> Iterator[str]:
+        """Yield in words how far it is, where so many of the documents are listed."""
+        yield self.ledger.sentence()
+        yield from (f"claimed before of the same: {said}" for said in self.before)
+        if self.documents:
+            open_, more = len(self.documents), sum(map(len, self.documents.values()))
+            yield (
+                f"{more:,} documents of {open_:,} questions come before the next look; {listed:,} of them are"
+                " listed"
+            )
+        else:
+            yield "no more has to be judged"
+
+
+class _Judged:
+    """Runs, and what is judged of their documents by now."""
+
+    def __init__(self, until: Until, pools: Pools, qrels: Qrels) -> None:
+        self.until = until
+        self.systems, self.margin = until.of(list(pools))
+        self.pools = {system: pools[system] for system in self.systems}
+        self.order = order_of(until, list(self.pools.values()))
+        self.highest = max(1, qrels.highest)
+        self.grades = _grades_of(qrels, self.order)
+        self.wanted: Wanted = {}
+
+    def plan(self) -> ClaimPlan:
+        """Return what is fixed before anything is looked at."""
+        docs = [[self.pools[system][query] for query in self.order] for system in self.systems]
+        return plan_of(self.until, self.systems, self.margin, self.order, docs, "judgements", ())
+
+    def whole(self, block: Sequence[str], systems: Sequence[str]) -> Wanted:
+        """Return all documents of these systems."""
+        return _pooled(self.pools, block, systems)
+
+    def part(self, rows: object, block: Sequence[str], systems: Sequence[str]) -> Wanted | None:
+        """Return what is to be judged of these questions; None where all their differences are known."""
+        pools = {system: {query: self.pools[system][query] for query in block} for system in systems}
+        grades = {query: self.grades[query] for query in block}
+        self.wanted = open_documents(self.until.measure, pools, grades, self.highest)
+        return self.wanted or None
+
+    def calls(self, part: Wanted) -> int:
+        """Return how many documents these are."""
+        return sum(map(len, part.values()))
+
+    def judged(self, block: Sequence[str]) -> int:
+        """Return how many documents of these questions are judged."""
+        pooled = self.whole(block, self.systems)
+        known = {query: {doc for docs in self.grades[query].values() for doc in docs} for query in block}
+        return sum(doc in known[query] for query, docs in pooled.items() for doc in docs)
+
+    def values(self, rows: object, block: Sequence[str], systems: Sequence[str]) -> dict[str, list[float]]:
+        """Return each system's value of each question, so turned that more is better."""
+        grades = {query: self.grades[query] for query in block}
+        sign = -1.0 if self.until.measure.better == LOWER else 1.0
+        found = {}
+        for system in systems:
+            values = run_values(self.until.measure, self.pools[system], grades)
+            found[system] = [sign * values[query] for query in block]
+        return found
+
+
+def next_until(until: Until, pools: Pools, qrels: Qrels, store: str | None = None) -> NextOfClaim:
+    """Return the documents to judge next until a claim is decided; none where it is, or all is judged.
+
+    Parameters
+    ----------
+    until
+        What is to be decided, and how.
+    pools
+        Of each run the documents by query, best first, as deep as they are to be judged.
+    qrels
+        What is judged by now.
+    store
+        Where the claim is kept, from before anything is looked at; the user's own store if None.
+
+    Raises
+    ------
+    UsageError, MeasureError
+        A system that is not there, or a measure of which nothing can be claimed or bounded.
+    InputError
+        A question without its nuggets, where judgements name them.
+    """
+    bounds_of(until.measure)  # or there is no telling what is known
+    job = _Judged(until, pools, qrels)
+    plan = job.plan()
+    plan.rule()
+    with Store(store) as kept:
+        before = kept.ledgers(plan.topic, but=plan.key)
+        kept.keep_ledger(plan.key, plan.topic, Ledger(plan).as_record())
+    # Nobody answers: whoever judges does it when this is over.
+    ledger, _ = decide(job, plan, lambda part: None, lambda line: None)
+    ledger = replace(ledger, calls=job.judged(job.order[: ledger.judged]))
+    with Store(store) as kept:
+        kept.keep_ledger(plan.key, plan.topic, ledger.as_record())
+    is_over = ledger.is_decided or ledger.judged == plan.questions
+    said = list(dict.fromkeys(str(record.get("said")) for record in before))
+    return NextOfClaim({} if is_over else job.wanted, ledger, said)
+
+
+def _grades_of(qrels: Qrels, queries: Sequence[str]) -> Grades:
+    found: Grades = {query: {} for query in queries}
+    for row in qrels:
+        if row.query_id in found:
+            found[row.query_id].setdefault(row.iteration, {})[row.doc_id] = row.relevance
+    lacking = [query for query in queries if not found[query]]
+    if lacking and qrels.has_nuggets:
+        raise InputError(
+            f"{visible(qrels.name)}: query {visible(lacking[0])} has no nuggets; expected some judgement of"
+            " it"
+        )
+    return {query: by_nugget or {"0": {}} for query, by_nugget in found.items()}

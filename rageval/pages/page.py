@@ -13,8 +13,8 @@ from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
-from rageval.comparison.marks import lettered
 from rageval.comparison.results import BEST, ruling_of
+from rageval.comparison.tables import lettered
 from rageval.errors import InputError, MissingPackage
 from rageval.files.whole import text_of_whole
 from rageval.measures.base import LOWER, NEITHER

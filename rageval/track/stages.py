@@ -81,8 +81,8 @@ def _asked_of_people(plan: TrackPlan) -> Rubric:
 
 def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say: _Say) -> Iterator[str]:
     """Yield a plan of what people shall label: whole topics, drawn at random."""
-    from rageval.comparison.planning import Aim, Population
-    from rageval.comparison.planning import plan as drawn
+    from rageval.comparison.plans import Aim, Population
+    from rageval.comparison.plans import plan as drawn
     from rageval.files.plans import Ask, plan_lines
 
     rubric = _asked_of_people(plan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rageval.comparison._pairs import best_among
+from rageval.comparison.pairs import best_among
 from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.statistics.samples import Sample
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rageval.cli import main
-from rageval.comparison.comparing import compare_runs
+from rageval.comparison.comparisons import compare_runs
 from rageval.comparison.results import Comparison, Pair, Settings
 from rageval.statistics.agreement import agreement
 from rageval.statistics.power import detectable, fewest, needed, needed_between

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from rageval.comparison import GateSettings, arena, gating, leaderboards, passport, until
-from rageval.comparison.correcting import CorrectedMeasure, remarks
-from rageval.comparison.positions import said_of
+from rageval.comparison import GateSettings, arena, gate, leaderboards, passport, until
+from rageval.comparison.arena import said_of
+from rageval.comparison.corrections import CorrectedMeasure, remarks
 from rageval.errors import InputError
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.answers import read_judgements
@@ -86,9 +86,9 @@ def test_the_error_that_bounds_amount_to_is_that_of_student() -> None:
         for known in ({"queries": units}, {"queries": 40, "labels": units}):
             pair = SimpleNamespace(**{"labels": None, **known})
             tested: Any = SimpleNamespace(pair=pair, clusters=None)
-            assert gating._error(tested, -reach, reach, settings) == (units, pytest.approx(0.02, rel=1e-9))
+            assert gate._error(tested, -reach, reach, settings) == (units, pytest.approx(0.02, rel=1e-9))
         tested = SimpleNamespace(pair=SimpleNamespace(queries=40, labels=None), clusters=units)
-        assert gating._error(tested, 0.0, 2 * reach, settings) == (units, pytest.approx(0.02, rel=1e-9))
+        assert gate._error(tested, 0.0, 2 * reach, settings) == (units, pytest.approx(0.02, rel=1e-9))
 
 
 def test_settings_of_a_gate_can_be_kept_by_what_they_are() -> None:

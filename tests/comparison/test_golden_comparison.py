@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rageval.comparison import Comparison, Settings, compare
-from rageval.comparison.citing import cite
+from rageval.comparison.citations import cite
 from rageval.comparison.tables import latex_of, lines_of
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Score, Scores

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from rageval import InputError, read_judgements
-from rageval.comparison.arena import Games, _corrected, games
-from rageval.comparison.positions import positions_in, positions_of, too_much
+from rageval.comparison.arena import Games, games, positions_in, positions_of, strengths, too_much
 from rageval.files.judgements import judgement_line
 from rageval.judges.base import Reply, Request, Usage
 from rageval.judges.judge import Asked, Judge, judge
 from rageval.judges.material import Material, tasks
 from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Question, Sentence
+from rageval.statistics.preferences import strengths_beside_lead
 from test_bad_input import command
 
 Row = dict[str, Any]
@@ -216,21 +216,25 @@ class TestStrengths:
     @pytest.mark.parametrize(("delta", "nu"), [(0.0, 0.0), (1.5, 0.0), (1.5, 0.7), (-0.8, 0.7)])
     def test_strengths_come_back_whatever_being_first_is_worth(self, delta: float, nu: float) -> None:
         theta = np.array([0.8, 0.1, -0.9])
-        assert _corrected(self.expected(theta, delta, nu)) == pytest.approx(theta, abs=2e-3)
+        games = self.expected(theta, delta, nu)
+        fair = strengths_beside_lead(len(games.systems), games.first, games.second, games.outcome)
+        assert fair == pytest.approx(theta, abs=2e-3)
 
     def test_where_the_place_decides_nothing_is_known(self) -> None:
         games = Games(
             ("a", "b"), np.arange(4), np.array([0, 1, 0, 1]), np.array([1, 0, 1, 0]), np.ones(4), True
         )
-        assert _corrected(games) is None
+        assert [each.corrected for each in strengths(games, 2)] == [None, None]
 
     def test_nor_where_nobody_knows_who_was_first(self) -> None:
         rows = [
-            {"query_id": "q", "run_id": run, "aspect": "game", "label": label}
-            for run, label in (("a", "win"), ("b", "loss"))
+            {"query_id": query, "run_id": run, "aspect": "game", "label": label}
+            for query, labels in (("q", ("win", "loss")), ("r", ("loss", "win")))
+            for run, label in zip("ab", labels, strict=True)
         ]
         assert not games(read_judgements(rows)).in_order
-        assert _corrected(games(read_judgements(rows))) is None
+        found = strengths(games(read_judgements(rows)), 2)
+        assert [each.corrected for each in found] == [None, None]
 
 
 class TestCommand:

@@ -15,8 +15,10 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.sensitivity import _by_judge, _of_judges, _turned, without_a_nugget
+from rageval.comparison.comparisons import _of_judges, _turned, without_a_nugget
 from rageval.errors import InputError
+from rageval.scoring.answers import by_judge
+from rageval.scoring.rules import Rules
 from rageval.scoring.soft import soft_scores
 from rageval.statistics.agreement import _Components, components
 
@@ -207,7 +209,8 @@ def test_the_command_tells_how_stable_the_order_is(tmp_path: Path) -> None:
     assert "a: crag_score: 2 judges say too little of how judges differ" in done.stderr
     grades = rageval.read_judgements(str(path))
     measure: Any = rageval.parse_measure("crag_score")
-    assert _by_judge(measure, grades, "a")["y"].tolist() == [0.0, 1.0, 0.0, -1.0]
+    (found,) = by_judge([measure], grades, grades.runs["a"], Rules(on_missing="skip"))
+    assert found.values["y"] == [0.0, 1.0, 0.0, -1.0]
     path.write_text("".join(json.dumps(row) + "\n" for row in judged[:8]))
     alone = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--sensitivity"])
     assert (alone.exit_code, "has one judge" in alone.stderr) == (2, True)

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval.cli import main
-from rageval.comparison._judged_runs import JudgedRuns
-from rageval.comparison.until import judged_until, until_of
+from rageval.comparison.until import JudgedRuns, judged_until, until_of
 from rageval.errors import BudgetReached, UsageError
 from rageval.judges import Settings, gathered, rubric_named
 from rageval.judges.base import Reply, Request

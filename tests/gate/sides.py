@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rageval.comparison.gate_results import GateReport, GateSettings, GateSide
-from rageval.comparison.gating import gate
+from rageval.comparison.gate import GateReport, GateSettings, GateSide, gate
 from rageval.files.scores import BaselineHeader
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Score, Scores

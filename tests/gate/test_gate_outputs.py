@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from rageval.cli import main
 from rageval.cli.gate import junit, junit_of_error, markdown, markdown_of_error
-from rageval.comparison.gate_results import BLOCK, Decision, Fallen, GateReport
+from rageval.comparison.gate import BLOCK, Decision, Fallen, GateReport
 from snippets import ROOT
 
 GOLDEN = ROOT / "tests" / "golden" / "gate"

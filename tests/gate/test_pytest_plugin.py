@@ -15,8 +15,7 @@ import scipy.special  # noqa: F401  # here once, for suites within this process
 from click.testing import CliRunner
 
 import rageval.cli.gate
-import rageval.comparison.gate_sides
-import rageval.comparison.gating
+import rageval.comparison.gate
 import rageval.judges.panel  # noqa: F401
 from rageval.cli import main
 from snippets import ROOT

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from rageval.comparison.arena import positions_in
 from rageval.comparison.passport import read
-from rageval.comparison.positions import positions_in
 from rageval.judges.base import Reply, Request, Usage
 from rageval.judges.judge import Asked, Judge, judge
 from rageval.judges.material import Material

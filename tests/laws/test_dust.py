@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rageval.cli.compare import compare as command
-from rageval.comparison.comparing import compare
+from rageval.comparison.comparisons import compare
 from rageval.comparison.results import Comparison, Settings
 from rageval.errors import UsageError
 from rageval.measures import builtin

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from scipy import stats
 
 from rageval.cli import main
-from rageval.comparison.arena_gold import strengths_by_people
+from rageval.comparison.arena import strengths_by_people
 from rageval.scoring.answers import read_judgements
 from rageval.scoring.gold import drawn, gold_of
 

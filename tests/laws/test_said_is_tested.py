@@ -15,9 +15,8 @@ import pytest
 
 from rageval.cli import main
 from rageval.comparison import Comparison, Settings, compare
-from rageval.comparison.citing import cite
-from rageval.comparison.marks import letters_of
-from rageval.comparison.tables import latex_of, lines_of
+from rageval.comparison.citations import cite
+from rageval.comparison.tables import latex_of, letters_of, lines_of
 from rageval.measures.parsing import parse_measure
 from rageval.pages.page import page
 from rageval.pages.report import measured, provenance

@@ -18,8 +18,8 @@ import test_answer_laws as answer_laws
 from rageval import MeasureError, Share, evaluate, evaluate_answers, recall
 from rageval.cli import main
 from rageval.comparison import Settings
-from rageval.comparison.comparing import compare_runs
-from rageval.comparison.correcting import correct
+from rageval.comparison.comparisons import compare_runs
+from rageval.comparison.corrections import correct
 from rageval.comparison.intervals import bootstrap, slices
 from rageval.measures import run_measures
 from rageval.measures.ranking import Blend, pooled

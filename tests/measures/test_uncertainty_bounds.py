@@ -13,8 +13,7 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.sensitivity import _certain_verdict
-from rageval.comparison.turning import _numbered
+from rageval.comparison.comparisons import _certain_verdict
 from rageval.errors import MeasureError, UsageError
 from rageval.measures.base import Measure
 from rageval.measures.bounds import Both, Ends
@@ -73,7 +72,7 @@ def unjudged(ranking: list[str]) -> set[str]:
 def difference(
     m: Measure, topic: Topic, docs: tuple[list[str], list[str]], values: tuple[float, float]
 ) -> Ends:
-    pair = Both(*(_numbered(topic, ranking) for ranking in docs))
+    pair = Both(*([topic.numbers.get(doc, doc) for doc in ranking] for ranking in docs))
     return declared(m).difference(topic, pair, values, m.k, m.parameters)
 
 

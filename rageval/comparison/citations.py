@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval.comparison.marks import by_basis, family_of, untested
-from rageval.comparison.results import BEST, Comparison, Settings
+from rageval.comparison.results import BEST, Comparison
+from rageval.comparison.tables import by_basis, family_of, untested
 from rageval.errors import UsageError
 from rageval.measures.papers import bibliography, entries
 from rageval.plugins import above
@@ -19,6 +19,7 @@ from rageval.version import __version__
 
 if TYPE_CHECKING:
     from rageval.measures.parsing import AnyMeasure
+
 
 _YEAR = 2026  # of the version, as in CITATION.cff
 _TESTS = {
@@ -93,7 +94,7 @@ def cite(
         papers |= {key: entry for key, entry in told.items() if key not in papers}
         sets.append(rf"\texttt{{{latex_text(dataset)}}}{_cited(told)}")
     most = max(number.queries + number.undefined for number in numbers)
-    named = [_named(name, measure) + _resting(name, numbers, most) for name, measure in measures.items()]
+    named = [_named(name, measure, numbers, most) for name, measure in measures.items()]
     on = f" of {_listed(sets)}" if sets else ""
     said = [
         f"We report {_listed(named)} over {_counted([most])}{on}, computed with"
@@ -136,18 +137,21 @@ def _numbers_of(found: Comparison | Scores | Mapping[str, Scores] | Iterable[Sco
             )
             for each in found.cells
         ]
-    scores = [score for each in _several(found) for score in each.scores]
+    several: list[Any]
+    if isinstance(found, Scores):
+        several = [found]
+    else:
+        several = list(found.values() if isinstance(found, Mapping) else found)
+        strange = next((each for each in several if not isinstance(each, Scores)), None)
+        if strange is not None or not several:
+            raise UsageError(
+                f"expected a Comparison or Scores of some runs, found {strange or several!r:.80}"
+            )
     return [
         _Number(str(each.measure), each.measure, each.queries, each.undefined, each.signature, each.basis)
-        for each in scores
+        for scores in several
+        for each in scores.scores
     ]
-
-
-def _resting(name: str, numbers: Sequence[_Number], most: int) -> str:
-    """Say on how many queries the numbers by a measure rest, where that is not all of them."""
-    queries = [number.queries for number in numbers if number.name == name]
-    least, largest = min(queries), max(queries)
-    return f" (n={f'{least:,} to ' * (least < largest)}{largest:,})" if least < most else ""
 
 
 def software() -> str:
@@ -163,22 +167,15 @@ def software() -> str:
     return f"@software{{rageval,\n{lines}\n}}"
 
 
-def _several(found: Scores | Mapping[str, Scores] | Iterable[Scores]) -> list[Scores]:
-    """Return the scores of each run, of which there must be some."""
-    if isinstance(found, Scores):
-        return [found]
-    several = list(found.values() if isinstance(found, Mapping) else found)
-    strange = next((each for each in several if not isinstance(each, Scores)), None)
-    if strange is not None or not several:
-        raise UsageError(f"expected a Comparison or Scores of some runs, found {strange or several!r:.80}")
-    return several
-
-
-def _named(name: str, measure: AnyMeasure | None) -> str:
-    """Return a measure as it is typeset, with all its parameters, and its papers."""
+def _named(name: str, measure: AnyMeasure | None, numbers: Sequence[_Number], most: int) -> str:
+    """Return a measure as it is typeset, with its papers, and its queries where these are not all."""
     if measure is None:
-        return latex_text(name)
-    return latex_typeset(measure.typeset_whole) + _cited(entries(measure.about.papers))
+        typeset = latex_text(name)
+    else:
+        typeset = latex_typeset(measure.typeset_whole) + _cited(entries(measure.about.papers))
+    queries = [number.queries for number in numbers if number.name == name]
+    least, largest = min(queries), max(queries)
+    return typeset + (f" (n={f'{least:,} to ' * (least < largest)}{largest:,})" if least < most else "")
 
 
 def _cited(papers: Mapping[str, str]) -> str:
@@ -221,10 +218,13 @@ def _said_of_tests(found: Comparison) -> Iterator[str]:
     level = f"at the level {1 - settings.level:.3g}"
     if any(not source for _, source in found.claimed_by.values()):
         test = _TESTS[settings.test].format(draws=settings.draws)
-        adjusted = f"{_ADJUSTED[settings.adjust]}{_family(found)}, {level}{_units(settings)}"
+        adjusted = f"{_ADJUSTED[settings.adjust]}{_family(found)}, {level}"
+        if settings.clusters:
+            adjusted += f", with clusters of queries ({latex_text(settings.clustered_by)}) as units"
         yield f"Differences {against} were tested by {test}, {adjusted}."
+        way = "BCa" if settings.interval == "bca" else settings.interval
         yield (
-            rf"The {100 * settings.level:.4g}\% intervals are {_way(settings)} bootstrap intervals"
+            rf"The {100 * settings.level:.4g}\% intervals are {way} bootstrap intervals"
             " (of measures with two values, Wilson's)."
         )
     for (basis, source), measures in groups.items():
@@ -249,15 +249,3 @@ def _family(found: Comparison) -> str:
     if family.startswith("one pair, ") or found.settings.adjust == "none":
         return ", each measure by itself" if len(found.measures) > 1 else ""
     return f" over {latex_text(family)}"
-
-
-def _way(settings: Settings) -> str:
-    return "BCa" if settings.interval == "bca" else settings.interval
-
-
-def _units(settings: Settings) -> str:
-    return (
-        f", with clusters of queries ({latex_text(settings.clustered_by)}) as units"
-        if settings.clusters
-        else ""
-    )

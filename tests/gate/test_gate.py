@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.gate_results import GateReport, GateSettings
+from rageval.comparison.gate import GateReport, GateSettings
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.scoring.scores import Score, Scores
 from sides import side, told

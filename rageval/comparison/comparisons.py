@@ -5,59 +5,250 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from rageval.comparison._corrected import (
-    best_of,
-    check_gold,
-    corrected_cell,
-    corrected_pairs,
-    gold_signature,
-    is_corrected,
-    said_of_gold,
-)
-from rageval.comparison._pairs import (
+from rageval.comparison.intervals import _has_interval, _sample
+from rageval.comparison.next_documents import apart
+from rageval.comparison.pairs import (
     ALONE,
     SKEWED,
     KnownOfRuns,
     Tested,
     best_among,
+    best_of,
+    corrected_cell,
+    corrected_pairs,
+    doubt_of_best,
+    failures,
+    gold_signature,
+    is_corrected,
     pairs_of,
+    said_of_gold,
+    set_apart,
     tables,
     way_of,
 )
-from rageval.comparison._verdicts import doubt_of_best, failures, set_apart
-from rageval.comparison.intervals import _has_interval, _sample
-from rageval.comparison.marks import family_of
 from rageval.comparison.results import (
     BEST,
+    HIGHER,
+    LOWER,
     REFUSED,
     UNDECIDED,
     Cell,
     Comparison,
     Pair,
     Settings,
+    worded,
 )
-from rageval.comparison.sensitivity import under_every_completion
+from rageval.comparison.tables import family_of
 from rageval.errors import MeasureError, UsageError
-from rageval.measures.base import LOWER, MEAN, NEITHER, POOL, SUM, Measure
+from rageval.files.judgements import JudgementTable
+from rageval.measures.base import LOWER as LOW_IS_GOOD
+from rageval.measures.base import MEAN, NEITHER, POOL, SUM, Measure
+from rageval.measures.ranking import Topic
 from rageval.names import suggestion
+from rageval.scoring.answers import Answers, by_judge
 from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import drawn
 from rageval.scoring.likeness import Alike
+from rageval.scoring.qrels import Qrels
+from rageval.scoring.rules import EXPECTED, Rules
 from rageval.scoring.scores import Score, Scored, Scores
 from rageval.scoring.sources import named_sources
 from rageval.scoring.subject import Subject
+from rageval.statistics.agreement import components
 from rageval.statistics.bootstrap import FEW, few_differ, intervals, is_coarse, ranges_of
 from rageval.statistics.power import fewest
-from rageval.statistics.samples import SLACK
+from rageval.statistics.samples import SLACK, Float
 from rageval.statistics.significance import is_skewed
 from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.typing import ChosenLike, MeasuresLike, QrelsLike, RunLike, RunOptions
+
+
+# Say whether another judge, one vote or nugget less, or more judgements would have ranked systems otherwise.
+#
+# The share of (pair of systems, change) in which the order of the two is turned round. A pair that is equal
+# before, or becomes equal, is not turned round.
+
+_Rankings = Mapping[str, Sequence[str]]
+
+
+class _Sensitivity(NamedTuple):
+    """What was changed, how often the order of a pair turned, of how many, and the pair that turned most."""
+
+    change: str
+    turned: int
+    tried: int
+    worst: tuple[str, str] | None
+
+    @property
+    def share(self) -> float:
+        """Of all pairs and changes."""
+        return self.turned / self.tried if self.tried else 0.0
+
+    def __str__(self) -> str:
+        text = f"{self.change}: the order of {self.share:.1%} of the pairs turns round"
+        return text + (f", most often {' and '.join(map(visible, self.worst))}" if self.worst else "")
+
+
+def _turned(change: str, names: Sequence[str], before: Float, after: Float) -> _Sensitivity:
+    """Count how often pairs turn: `before` is a mean a system, `after` a row a change.
+
+    >>> found = _turned("another judge", ["a", "b"], np.array([0.5, 0.4]), np.array([[0.5, 0.6], [0.6, 0.5]]))
+    >>> found.turned, found.tried, str(found)
+    (1, 2, 'another judge: the order of 50.0% of the pairs turns round, most often a and b')
+    """
+    first, second = np.triu_indices(len(names), 1)
+    was = _sign(before[first] - before[second])
+    is_now = _sign(after[:, first] - after[:, second])
+    times = (was * is_now < 0).sum(axis=0)
+    worst = None
+    if times.any():
+        at = int(np.argmax(times))
+        worst = names[int(first[at])], names[int(second[at])]
+    return _Sensitivity(change, int(times.sum()), len(after) * len(first), worst)
+
+
+def _sign(difference: Float) -> Float:
+    sign: Float = np.where(np.abs(difference) <= SLACK, 0.0, np.sign(difference))
+    return sign
+
+
+def without_a_nugget(
+    measure: Measure, qrels: Qrels, runs: Mapping[str, _Rankings], values: Mapping[str, Mapping[str, float]]
+) -> _Sensitivity:
+    """Return what happens when any one nugget is not there; `values` are those of each run, by query.
+
+    Every query is scored once for each of its nuggets, without it; one with a single nugget is left alone.
+    """
+    nuggets: dict[str, dict[str, dict[str, int | float]]]
+    nuggets = {query: {nugget: {} for nugget in qrels.nuggets(query)} for query in qrels.query_ids}
+    for query_id, doc_id, grade, nugget_id in qrels:
+        nuggets[query_id][nugget_id][doc_id] = grade
+    lacking = [(query, nugget) for query, found in nuggets.items() if len(found) > 1 for nugget in found]
+    names = list(runs)
+    before = np.array([list(values[run].values()) for run in names]).mean(axis=1)
+    if not lacking:
+        return _turned("one nugget less", names, before, np.zeros((0, len(names))))
+    reduced = {
+        str(at): {other: docs for other, docs in nuggets[query].items() if other != nugget}
+        for at, (query, nugget) in enumerate(lacking)
+    }
+    evaluator = Evaluator(measure, Qrels.from_dict(reduced), nothing_judged="zero")
+    columns = []
+    for run, mean in zip(names, before.tolist(), strict=True):
+        rankings = {str(at): runs[run].get(query, ()) for at, (query, _) in enumerate(lacking)}
+        ranked = {
+            query: {doc: -float(rank) for rank, doc in enumerate(docs)}
+            for query, docs in rankings.items()
+            if docs
+        }
+        # Who retrieved nothing for any of them has 0 everywhere, and is no run.
+        held = evaluator.evaluate(ranked)[measure].values if ranked else np.zeros(len(lacking))
+        change = held - np.array([values[run][query] for query, _ in lacking])
+        columns.append(mean + change / len(values[run]))
+    return _turned("one nugget less", names, before, np.array(columns).T)
+
+
+def _of_judges(names: Sequence[str], tables: Sequence[Float]) -> list[_Sensitivity]:
+    """Try each judge alone, and each panel without one; a table a system, a row a judge, a column a query."""
+    judges = len(tables[0])
+
+    def means(kept: Sequence[int]) -> Float:
+        return np.array([_mean_of_panel(table[list(kept)]) for table in tables])
+
+    everyone = means(range(judges))
+    alone = np.array([means([judge]) for judge in range(judges)])
+    found = [_turned("another judge", names, everyone, alone)]
+    if judges > 2:
+        fewer = [means([other for other in range(judges) if other != judge]) for judge in range(judges)]
+        found.append(_turned("one vote less", names, everyone, np.array(fewer)))
+    return found
+
+
+def _mean_of_panel(table: Float) -> float:
+    """Return the mean over queries of the mean over judges, of the defined values."""
+    known = ~np.isnan(table)
+    total = np.where(known, table, 0.0).sum(axis=0)
+    over_judges: Float = np.full(table.shape[1], np.nan)
+    np.divide(total, known.sum(axis=0), out=over_judges, where=known.any(axis=0))
+    defined = over_judges[~np.isnan(over_judges)]
+    return float(defined.mean()) if len(defined) else float("nan")
+
+
+def under_every_completion(found: Comparison, runs: Runs, results: Sequence[Scores]) -> Comparison:
+    """Return the comparison with what holds of each pair whatever the unjudged documents are."""
+    pairs = []
+    evaluator = runs.evaluator
+    documents = {scores.run: evaluator.rankings(runs.sources[scores.run]) for scores in results}
+    topics = evaluator.topics
+    scored = {scores.run: scores for scores in results}
+    for pair in found.pairs:
+        if pair.verdict == REFUSED and not evaluator.qrels.adaptive:
+            pairs.append(replace(pair, every_completion=UNDECIDED))
+            continue
+        measure: Any = scored[pair.run][pair.measure].measure
+        one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
+        certain = _certain_verdict(measure, topics, one, other)
+        pairs.append(replace(pair, every_completion=worded(certain, measure.better, pair.basis)))
+    return replace(found, pairs=pairs)
+
+
+def _certain_verdict(
+    measure: Measure,
+    topics: Mapping[str, Topic],
+    one: tuple[_Rankings, Mapping[str, float]],
+    other: tuple[_Rankings, Mapping[str, float]],
+) -> str:
+    """Return `higher` or `lower` if the first run's mean is so under every completion, else `undecided`.
+
+    Each run is its rankings and its values by query.
+    """
+    ends = apart(measure, topics, ("", ""), (one[0], other[0]), (one[1], other[1]))
+    return HIGHER if ends.low > SLACK else LOWER if ends.high < -SLACK else UNDECIDED
+
+
+def sensitivity(subject: Subject, results: Sequence[Scores]) -> Iterator[str]:
+    """Yield how often two systems would change places by one nugget less, another judge, one vote less."""
+    if isinstance(subject, Answers):
+        yield from _among_judges(results, subject.table)
+        return
+    if not isinstance(subject, Runs):
+        return
+    rules, evaluator = subject.rules, subject.evaluator
+    if rules.ties == EXPECTED or rules.judged_only or rules.zero_rel != "zero" or rules.compat:
+        raise UsageError(
+            "--sensitivity scores again without a nugget, by the usual rules; leave out --ties expected,"
+            " --judged-only, --zero-rel and --compat"
+        )
+    ranked = {scores.run: evaluator.rankings(subject.sources[scores.run]) for scores in results}
+    for at, score in enumerate(results[0].scores):
+        measure: Any = score.measure
+        values = {scores.run: scores.scores[at].by_query for scores in results}
+        yield f"{measure}: {without_a_nugget(measure, evaluator.qrels, ranked, values)}"
+
+
+def _among_judges(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:
+    """Yield how often two systems would change places by another judge, and what more votes would help."""
+    for score in results[0].scores:
+        measure: Any = score.measure
+        runs = [scores.run for scores in results]
+        # Of each system a row a judge who said anything on the scale, NaN where undefined.
+        tables = []
+        for run in runs:
+            found = by_judge([measure], grades, grades.runs[run], Rules(on_missing="skip"))[0]
+            tables.append(np.array([np.array(values, np.float64) for values in found.values.values()]))
+        if len(tables[0]) < 2:
+            raise UsageError(f"{measure}: has one judge; --sensitivity asks what others would say")
+        for changed in _of_judges(runs, tables):
+            yield f"{measure}: {changed}"
+        for run, table in zip(runs, tables, strict=True):
+            yield f"{visible(run)}: {measure}: {components(table.T).advice()}"
+
 
 _FEW = 10
 _UNTESTED: dict[str, Any] = {  # where judging stopped at a claim, or documents were chosen by judgements
@@ -105,7 +296,6 @@ def compare(
     absent = {scores.run: scores.absent for scores in results if scores.absent}
     known = KnownOfRuns(failures(results), absent, alike or {}, {each.run: each for each in results})
     found = tables(results, settings, known.failed, known.absent)
-    check_gold(found, settings)
     # A run whose judge failed has numbers, and they are no reason to call anything best.
     able = [run not in known.failed for run in runs]
     cells: list[Cell] = []
@@ -145,7 +335,7 @@ def _is_contested(table: Tested, runs: list[str], pairs: Sequence[Pair], known: 
             names = runs[best], runs[other]
             # A run that could not be the best itself takes nothing from the others: it failed, or it lacks
             # queries, which count as 0 where low is good.
-            is_idle = names[1] in known.failed or (table.better == LOWER and known.absent.get(names[1]))
+            is_idle = names[1] in known.failed or (table.better == LOW_IS_GOOD and known.absent.get(names[1]))
             if other == best or is_idle:
                 continue
             ruling = rulings.get(frozenset(names), UNDECIDED)
@@ -246,7 +436,7 @@ def best_runs(results: Sequence[Scores]) -> dict[str, frozenset[str]]:
     for at, first in enumerate(results[0].scores):
         scores = [each.scores[at] for each in results]
         if not any(map(why_not, scores)):
-            chosen = whole if whole and first.measure.better == LOWER else able
+            chosen = whole if whole and first.measure.better == LOW_IS_GOOD else able
             best, _ = best_among(way_of(first), _sample(scores), chosen)
             names = frozenset(results[number].run for number in best)
             doubts = (

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from scipy.special import stdtrit
 
 from rageval.cli import main
-from rageval.comparison.correcting import correct
+from rageval.comparison.corrections import correct
 from rageval.scoring.answers import measures_of_answers, read_judgements
 from rageval.scoring.rules import Rules
 from rageval.statistics.correction import corrected, corrected_from_parts

@@ -13,44 +13,252 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from rageval.comparison._corrected import check_gold, corrected_pairs, is_corrected
-from rageval.comparison._labelled import filled
-from rageval.comparison._pairs import KnownOfRuns, pairs_of, tables
-from rageval.comparison._verdicts import failures
-from rageval.comparison.comparing import why_not
-from rageval.comparison.gate_results import (
-    ALLOW,
-    BEYOND,
-    BLOCK,
-    INCONCLUSIVE,
-    INFORMS,
-    SHIP,
-    WORSE,
-    Decision,
-    Fallen,
-    GateReport,
-    GateSettings,
-    GateSide,
+from rageval.comparison.comparisons import why_not
+from rageval.comparison.intervals import FEW, filled
+from rageval.comparison.pairs import (
+    KnownOfRuns,
+    corrected_pairs,
+    failures,
+    is_corrected,
+    pairs_of,
+    tables,
 )
-from rageval.comparison.intervals import FEW
-from rageval.comparison.results import Pair
+from rageval.comparison.results import Pair, Settings
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
+from rageval.files.judgements import STOPPED
 from rageval.files.plans import Look
-from rageval.files.scores import BaselineHeader
+from rageval.files.scores import Baseline, BaselineHeader, BaselineLine
 from rageval.measures.base import LOWER, NEITHER, Measure
+from rageval.options import Block, Interval, JudgeChanged, Population, refuse_other_words
+from rageval.scoring.answers import without_value
 from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.basis import NO_WINNER, WORDS, by_whom, is_judge
+from rageval.scoring.gold import People, why_lost
 from rageval.scoring.likeness import IDENTICAL
-from rageval.scoring.scores import Score, Scores, combined
+from rageval.scoring.scores import ADAPTIVELY, Score, Scores, combined
+from rageval.scoring.subject import Subject
+from rageval.statistics import SEED
+from rageval.statistics.bootstrap import RESAMPLES
 from rageval.statistics.power import fewest, needed
 from rageval.statistics.samples import SLACK
 from rageval.statistics.significance import holm
+from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, finite
 from rageval.text import visible
+from rageval.version import __version__
+
+# What a gate is asked, what it is given, and what it says.
+
+SHIP, BLOCK, INCONCLUSIVE, INFORMS = "ship", "block", "inconclusive", "informs"
+WORSE: Final = "worse"
+BEYOND: Final = "beyond-margin"  # of `block`
+REFUSE: Final = "error"
+ALLOW: Final = "allow"  # of `judge_changed`
+
+
+@dataclass(frozen=True, slots=True)
+class GateSettings:
+    """What may pass.
+
+    Parameters
+    ----------
+    margin
+        How much worse is still good enough, in the measures' own units.
+    slice_margin
+        The same for slices, which can only block; twice the margin if nothing is said.
+    block
+        `worse`: what is surely worse, and by more than the margin as far as is seen; `beyond-margin`: what is
+        surely worse by more than the margin.
+    judge_changed
+        Another judge or rubric than the baseline's is an `error`; with `allow` nothing is claimed.
+    fail_under
+        {measure: least mean of the candidate}, whatever the baseline has.
+    level
+        Of the one-sided bounds.
+    clusters, clustered_by, interval, resamples, seed, population
+        As for a comparison.
+    """
+
+    margin: float
+    slice_margin: float | None = None
+    block: Block = WORSE
+    judge_changed: JudgeChanged = REFUSE
+    fail_under: Mapping[str, float] = field(default_factory=dict, hash=False)
+    level: float = 0.95
+    clusters: Mapping[str, str] | None = field(default=None, hash=False)
+    clustered_by: str = "clusters"
+    interval: Interval = "bca"
+    resamples: int = RESAMPLES
+    seed: int = SEED
+    population: Population = "kind"
+
+    def __post_init__(self) -> None:
+        for name in ("margin", "slice_margin"):
+            value = getattr(self, name)
+            if value is not None and not (value >= 0 and math.isfinite(value)):
+                raise UsageError(f"{name}={value!r}: expected a number from 0")
+        refuse_other_words(self)
+        if not 0.5 < self.level < 1:
+            raise UsageError(f"level={self.level!r}: expected a number between 0.5 and 1")
+
+    @property
+    def of_slices(self) -> float:
+        """The margin of slices."""
+        # Slices are small, and with the margin of the whole nearly all would be inconclusive.
+        return 2 * self.margin if self.slice_margin is None else self.slice_margin
+
+    def comparison(self, baseline: str) -> Settings:
+        """Return how `compare` has the same numbers: two bounds of 95 % each are an interval of 90 %.
+
+        The test is Student's: where few questions differ, flipped signs hardly ever tell, and the question is
+        by how much the means differ.
+        """
+        names = ("clusters", "clustered_by", "interval", "resamples", "seed", "population")
+        same = {name: getattr(self, name) for name in names}
+        # Rounded, as 2·0.95 − 1 is not 0.9 in floating point, and signatures show it.
+        level = round(2 * self.level - 1, 12)
+        return Settings(baseline=baseline, test="t", adjust="none", level=level, **same)
+
+    def signed(self, has_slices: bool) -> str:
+        """Return what a stranger needs to repeat the verdict."""
+        parts = [f"margin:{self.margin:g}", *([f"slices:{self.of_slices:g}"] if has_slices else [])]
+        # Everything that could have made the verdict another one; nothing that only changes how it is shown.
+        parts += [f"block:{self.block}", f"level:{self.level:g}", "test:t"]
+        parts += [f"interval:{self.interval}", f"resamples:{self.resamples}"]
+        parts += [f"units:{visible(self.clustered_by)}"] if self.clusters is not None else []
+        return "|".join(["gate", *parts, f"seed:{self.seed}", f"v:{__version__}"])
+
+
+class GateSide(NamedTuple):
+    """One of the two systems: its scores, what they were made with, and what else is known of questions.
+
+    `absent` are questions of which it says nothing, `lacking` those of them of which no value is known.
+    `same` tells what is the same as elsewhere, question by question, `nuggets` lists of nuggets. Of a run
+    `unseen` is the share of its questions of which nothing retrieved is judged; None where nothing can be
+    said of that.
+    """
+
+    scores: Scores
+    header: BaselineHeader
+    absent: frozenset[str] = frozenset()
+    same: Mapping[str, str] = {}
+    nuggets: Mapping[str, str] = {}
+    facts: Mapping[str, Mapping[str, str]] = {}
+    repeats: Mapping[str, int] = {}
+    unseen: float | None = None
+    lacking: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The verdict by one measure, over all questions or those of a slice.
+
+    `difference` is candidate − baseline with its one-sided bounds; `p` is that of no loss, `adjusted` for
+    all measures and slices. So many questions (`needed_of`: or clusters, or labels) as are `needed` would
+    decide it with power 0.8, if the difference stayed what it is. `basis` is what it rests on, as
+    `rageval.scoring.basis` writes it, and `corrected_from` what labels correct.
+    """
+
+    measure: str
+    field: str
+    name: str
+    questions: int
+    baseline: float
+    candidate: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    adjusted: float
+    margin: float
+    verdict: str
+    needed: int | None = None
+    needed_of: str = "questions"
+    why: str = ""
+    basis: str = ""
+    corrected_from: str = ""
+
+    @property
+    def place(self) -> str:
+        """The slice, or `all`."""
+        return f"{self.field} {self.name}" if self.field else "all"
+
+    @property
+    def wanted(self) -> str:
+        """How much more is needed, in words."""
+        return "-" if self.needed is None else f"{self.needed:,} {self.needed_of}"
+
+
+class Fallen(NamedTuple):
+    """A question that scores less than it did."""
+
+    query_id: str
+    measure: str
+    baseline: float
+    candidate: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GateReport(Displayed):
+    """What a gate says: the verdict, what it rests on, and what should be known besides."""
+
+    verdict: str
+    decisions: Sequence[Decision]
+    fell: Sequence[Fallen]
+    counts: Mapping[str, int] = field(hash=False)
+    remarks: Sequence[str]
+    floors: Sequence[str]
+    candidate: str
+    baseline: str
+    signature: str
+    signatures: Mapping[str, str] = field(hash=False)
+
+    @property
+    def blocking(self) -> list[Decision]:
+        """What blocks."""
+        return [each for each in self.decisions if each.verdict == BLOCK]
+
+    @property
+    def overall(self) -> list[Decision]:
+        """The decisions over all questions, one a measure."""
+        return [each for each in self.decisions if not each.field]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, for a program; what is undefined is None."""
+        found = {name: getattr(self, name) for name in ("verdict", "candidate", "baseline", "signature")}
+        return {
+            **found,
+            "measures": dict(self.signatures),
+            "counts": dict(self.counts),
+            "decisions": [finite(asdict(each)) for each in self.decisions],
+            "fell": [finite(each._asdict()) for each in self.fell],
+            "floors": list(self.floors),
+            "remarks": list(self.remarks),
+        }
+
+    def sentences(self) -> list[str]:
+        """Return which floors are missed, and what should be known besides."""
+        return [*self.floors, *self.remarks]
+
+    def _table(self) -> Table:
+        columns = [Column("measure"), Column("n", COUNT), Column("before → now")]
+        columns += [Column("difference [low, high]", NUMBER, 3, "+"), Column("verdict")]
+        rows: list[list[Any]] = []
+        for each in self.decisions:
+            name = f"  {each.place}" if each.field else each.measure
+            values = f"{each.baseline:.3f} → {each.candidate:.3f}"
+            difference = Marked(each.difference, (each.low, each.high))
+            rows.append([name, each.questions, values, difference, each.verdict, each.needed])
+        title = f"{self.verdict}: {visible(self.candidate)} against {visible(self.baseline)}"
+        return Table([*columns, Column("needed", COUNT, none="-")], rows, title=title)
+
+    def _records(self) -> list[dict[str, Any]]:
+        return [asdict(each) for each in self.decisions]
+
 
 _LEAST_COMPARED = 0.9  # of the baseline's questions
 _MOST_UNSEEN = 0.1  # questions of which nothing retrieved is judged
@@ -79,12 +287,23 @@ def gate(
     common.check()
     _check_labels(common)
     parts = list(_parts(common, slices or {}))
-    settings = _with_clusters(settings, common.queries)
+    if settings.clusters is not None:
+        # A question that is gone is a cluster by itself.
+        clusters = {**{query: query for query in common.queries}, **settings.clusters}
+        settings = replace(settings, clusters=clusters)
     found = _decided(common, parts, settings)
-    found = [_capped(each, common, settings) for each in found]
+    for at, each in enumerate(found):
+        doubt = next(_doubts(each, common, settings), "") if each.verdict in (SHIP, BLOCK) else ""
+        if doubt:
+            found[at] = replace(each, verdict=INCONCLUSIVE, why=doubt)
     floors = list(_floors({name: pair[0] for name, pair in common.scores.items()}, settings.fail_under))
+    # A slice can block, but only measures over all questions can ship, and all of them have to.
+    if floors or any(each.verdict == BLOCK for each in found):
+        verdict = BLOCK
+    else:
+        verdict = SHIP if all(each.verdict == SHIP for each in found if not each.field) else INCONCLUSIVE
     return GateReport(
-        _overall(found, floors),
+        verdict,
         found,
         _fallen(common),
         common.counts,
@@ -95,14 +314,6 @@ def gate(
         settings.signed(bool(slices)) + (f"|gold:{candidate.header.gold}" if candidate.header.gold else ""),
         candidate.header.measures,
     )
-
-
-def _overall(found: Sequence[Decision], floors: Sequence[str]) -> str:
-    """Ship needs every measure; anything blocks."""
-    # A slice can block, but only measures over all questions can ship.
-    if floors or any(each.verdict == BLOCK for each in found):
-        return BLOCK
-    return SHIP if all(each.verdict == SHIP for each in found if not each.field) else INCONCLUSIVE
 
 
 # --- what can be held against one another
@@ -185,12 +396,7 @@ def _rules_in(signature: str) -> list[str]:
 
 
 def _has_other_judge(ours: BaselineHeader, theirs: BaselineHeader) -> bool:
-    named = [_judges_named(header) for header in (ours, theirs)]
-    return named[0] != named[1] or set(ours.rubrics) != set(theirs.rubrics)
-
-
-def _judges_named(header: BaselineHeader) -> set[str]:
-    return set(header.judges)
+    return set(ours.judges) != set(theirs.judges) or set(ours.rubrics) != set(theirs.rubrics)
 
 
 def _judged_by(header: BaselineHeader) -> str:
@@ -286,9 +492,17 @@ class _Common:
         for name, (ours, _) in self.scores.items():
             missing = sum(query in ours.between for query in self.queries)
             if missing > MOST_MISSING * len(self.queries):
+                lists = (
+                    ("are gone", self.gone),
+                    ("are judged by other nuggets", self.relisted),
+                    ("have another number of answers (repeat) than in the baseline", self.unequal),
+                )
+                how = ", ".join(
+                    f"{len(queries):,} {what} ({_some(queries)})" for what, queries in lists if queries
+                )
                 raise MissingJudgements(
                     f"{name}: judgements are missing in {missing:,} of {len(self.queries):,} questions, more"
-                    f" than {MOST_MISSING:.0%}{self._how_missing()}; judge them again"
+                    f" than {MOST_MISSING:.0%}{f': {how}' if how else ''}; judge them again"
                 )
         total = len(self.of_baseline)
         self._enough(total - len(self.lost), total, "questions are in both")
@@ -302,15 +516,6 @@ class _Common:
         sides = [replace(self.candidate.scores, run=_ALONE[0]), replace(self.baseline.scores, run=_ALONE[1])]
         for why in failures(sides).values():
             raise InputError(f"the {why}: nothing was compared")
-
-    def _how_missing(self) -> str:
-        lists = (
-            ("are gone", self.gone),
-            ("are judged by other nuggets", self.relisted),
-            ("have another number of answers (repeat) than in the baseline", self.unequal),
-        )
-        found = [f"{len(queries):,} {what} ({_some(queries)})" for what, queries in lists if queries]
-        return f": {', '.join(found)}" if found else ""
 
     def _enough(self, number: int, total: int, what: str, whose: str = "baseline") -> None:
         if not number or number < _LEAST_COMPARED * total:
@@ -386,13 +591,6 @@ def _parts(common: _Common, slices: Mapping[str, Mapping[str, str]]) -> Iterator
             if value is not None:
                 found.setdefault(value, []).append(query)
         yield from (_Part(name, value, found[value]) for value in sorted(found))
-
-
-def _with_clusters(settings: GateSettings, queries: Sequence[str]) -> GateSettings:
-    """Return the settings with a cluster for every question; one that is gone is a cluster by itself."""
-    if settings.clusters is None:
-        return settings
-    return replace(settings, clusters={**{query: query for query in queries}, **settings.clusters})
 
 
 def _decided(common: _Common, parts: Sequence[_Part], settings: GateSettings) -> list[Decision]:
@@ -516,24 +714,19 @@ def _test(
     results = [Scores(name, (score,)) for name, score in zip(names, scores, strict=True)]
     how = settings.comparison(names[1])
     (table,) = tables(results, how)
-    check_gold([table], how)
     known = KnownOfRuns(alike={frozenset(names): IDENTICAL} if is_same else {})
     with np.errstate(invalid="ignore"):
         tell = corrected_pairs if is_corrected(table) else pairs_of
         (pair,) = tell(table, list(names), how, known)
     sign = -1.0 if table.better == LOWER else 1.0
     can_block = not part.field or (pair.queries >= FEW and not math.isnan(pair.low))
-    both = _paired(scores)
+    # The questions on which both have a value: what the difference is of.
+    pairs = zip(scores[0].query_ids, scores[0].numbers, scores[1].numbers, strict=True)
+    both = [query for query, ours, theirs in pairs if ours == ours and theirs == theirs]
     values = _only(scores[1], both).value, _only(scores[0], both).value
     look = scores[0].people.draw.look if scores[0].people is not None else None
     clusters = len({settings.clusters[query] for query in both}) if settings.clusters is not None else None
     return _Tested(part, measure, pair, values, sign, can_block, claimed_by, look, is_same, clusters)
-
-
-def _paired(scores: tuple[Score, Score]) -> list[str]:
-    """Return the questions on which both have a value: what the difference is of."""
-    pairs = zip(scores[0].query_ids, scores[0].numbers, scores[1].numbers, strict=True)
-    return [query for query, ours, theirs in pairs if ours == ours and theirs == theirs]
 
 
 def _p_of_loss(tested: _Tested, settings: GateSettings) -> float:
@@ -582,12 +775,6 @@ def _open(tested: _Tested, settings: GateSettings) -> str:
     return ""
 
 
-def _said_of_labels(pair: Pair) -> str:
-    """Return what a pair says of its labels, but for the looks, at which another claim is decided."""
-    said = pair.why.split("; ") if pair.labels is not None else []
-    return "; ".join(each for each in said if not each.startswith("look "))
-
-
 def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings) -> Decision:
     difference, low, high = tested.turned
     margin = _margin(tested, settings)
@@ -604,7 +791,10 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
     if not math.isnan(low):
         if still := _open(tested, settings):
             verdict, why = INCONCLUSIVE, still
-        why = "; ".join(filter(None, (why, _said_of_labels(tested.pair))))
+        # What the pair says of its labels, but for the looks, at which another claim is decided.
+        of_labels = tested.pair.why.split("; ") if tested.pair.labels is not None else []
+        of_labels = [each for each in of_labels if not each.startswith("look ")]
+        why = "; ".join(filter(None, (why, "; ".join(of_labels))))
     if not tested.can_block:
         verdict, why = INFORMS, f"under {FEW} questions" if tested.pair.queries < FEW else why
     number, of = _needed(tested, settings) if verdict == INCONCLUSIVE else (None, "questions")
@@ -647,15 +837,8 @@ def _needed(tested: _Tested, settings: GateSettings) -> tuple[int | None, str]:
 # --- what forbids a claim, and what should be said
 
 
-def _capped(found: Decision, common: _Common, settings: GateSettings) -> Decision:
-    """Return the decision, or none where something else than the system may have made the difference."""
-    if found.verdict not in (SHIP, BLOCK):
-        return found
-    why = next(filter(None, _doubts(found, common, settings)), "")
-    return replace(found, verdict=INCONCLUSIVE, why=why) if why else found
-
-
 def _doubts(found: Decision, common: _Common, settings: GateSettings) -> Iterator[str]:
+    """Yield what else than the system may have made the difference."""
     ours, theirs = common.candidate.header, common.baseline.header
     if _has_other_judge(ours, theirs):
         yield f"judged by {_judged_by(ours)}, the baseline by {_judged_by(theirs)}"
@@ -689,20 +872,18 @@ def _holds_whatever(
 
 def _floors(scores: Mapping[str, Score], limits: Mapping[str, float]) -> Iterator[str]:
     for name, limit in limits.items():
-        value = scores[name].value
+        score = scores[name]
+        value = score.value
+        # The lowest value that missing judgements leave.
+        least = combined(score.measure, filled(score, 0).numbers) if score.between else value
         if not value >= limit:
             yield f"{name} is {value:.4f}, below {limit:g} (--fail-under)"
-        elif (least := _least(scores[name])) < limit:
-            missing = len(scores[name].between)
+        elif least < limit:
+            missing = len(score.between)
             yield (
                 f"{name} is {value:.4f}, and {least:.4f} if the judgements that are missing in {missing:,}"
                 f" questions are the worst, below {limit:g} (--fail-under)"
             )
-
-
-def _least(score: Score) -> float:
-    """Return the lowest value that missing judgements leave."""
-    return combined(score.measure, filled(score, 0).numbers) if score.between else score.value
 
 
 def _fallen(common: _Common) -> list[Fallen]:
@@ -782,3 +963,132 @@ def _said_of_questions(common: _Common, found: Sequence[Decision]) -> Iterator[s
         undefined = common.undefined(name)
         if undefined:
             yield f"{name}: {len(undefined):,} questions have a value in one of the two only"
+
+
+# The two sides of a gate: a run or judged answers that were scored, and a baseline as a file keeps it.
+
+Facts = Mapping[str, Mapping[str, str]]  # question -> field -> value
+
+
+def chosen_system(results: Sequence[Scores], system: str | None) -> Scores:
+    """Return the scores of the system that is gated: the only one, or the one that is named."""
+    names = [scores.run for scores in results]
+    wanted = names[0] if system is None and len(names) == 1 else system
+    if wanted not in names:
+        known = ", ".join(map(visible, names))
+        raise UsageError(f"expected one system, the candidate, found {known}; say --system RUN_ID")
+    return results[names.index(wanted)]
+
+
+def side_of(subject: Subject, scores: Scores, facts: Facts | None = None, known: str = "") -> GateSide:
+    """Return a system as one side; `known` is the hash of the file of the questions."""
+    if scores.adaptive:
+        what = "; ".join(map(visible, scores.adaptive))
+        raise UsageError(
+            f"{ADAPTIVELY}; nothing is gated either: {what}; judge a pool that was fixed before, or see what"
+            " bounds say (rageval compare)"
+        )
+    if scores.stopped:
+        claims = "; ".join(map(visible, scores.stopped))
+        raise UsageError(f"{STOPPED}, and nothing is gated: {claims}; judge all questions (without --until)")
+    held = subject.held(scores)
+    people = [score.people for score in scores.scores if score.people is not None]
+    said_by = {judge for score in scores.scores for judge in score.said_by}
+    header = BaselineHeader(
+        measures={str(score.measure): score.signature for score in scores.scores},
+        questions=len(scores.scores[0].query_ids),
+        run=scores.run,
+        version=__version__,
+        judges=sorted(said_by),
+        gold=people[0].draw.sha if people else "",
+        labelled_by=sorted({who for each in people for who in each.by}),
+        known=known,
+        judgements=held.judgements,
+        rubrics=list(held.rubrics),
+        unjudged=held.unjudged,
+        bounds=dict(held.bounds),
+    )
+    given = held.absent, held.same, held.nuggets, facts or {}, held.repeats, held.unseen, held.lacking
+    return GateSide(scores, header, *given)
+
+
+# --- the file
+
+
+def saved(side: GateSide, date: str) -> Baseline:
+    """Return a side as a baseline; `MissingJudgements` if too many of its judgements are missing."""
+    scores = side.scores.scores
+    queries = list(scores[0].query_ids)
+    missing = {query for score in scores for query in score.between}
+    if len(missing) > MOST_MISSING * len(queries):
+        raise MissingJudgements(
+            f"judgements are missing in {len(missing):,} of {len(queries):,} questions, more than"
+            f" {MOST_MISSING:.0%}; judge them again before this becomes a baseline"
+        )
+    for people in (score.people for score in scores if score.people is not None):
+        if why := why_lost(len(people.failed), len(people.values)):
+            raise MissingJudgements(f"{why} before this becomes a baseline")
+    side.header.date, side.header.questions = date, len(queries)
+    by_name = {str(score.measure): score for score in scores}
+    labels = {name: score.people.values for name, score in by_name.items() if score.people is not None}
+    lines = []
+    for query in queries:
+        values = {name: score.by_query[query] for name, score in by_name.items()}
+        between = {name: score.between[query] for name, score in by_name.items() if query in score.between}
+        line = BaselineLine(
+            query_id=query,
+            values={name: value if value == value else None for name, value in values.items()},
+            between=between,
+            people={name: found[query] for name, found in labels.items() if query in found},
+            facts=dict(side.facts.get(query, {})),
+            repeats=side.repeats.get(query, 1),
+            absent=query in side.absent,
+            same=side.same.get(query, ""),
+            nuggets=side.nuggets.get(query, ""),
+        )
+        lines.append(line)
+    return Baseline(side.header, lines)
+
+
+def baseline_side(baseline: Baseline, candidate: GateSide) -> GateSide:
+    """Return a baseline as the side that a candidate is held against, by the candidate's measures."""
+    header, lines = baseline
+    ids = [line.query_id for line in lines]
+    scores = []
+    for ours in candidate.scores.scores:
+        name = str(ours.measure)
+        if name in header.measures:
+            scores.append(_score(ours, name, ids, baseline))
+    found = Scores(header.run or "baseline", tuple(scores))
+    absent = frozenset(line.query_id for line in lines if line.absent)
+    return GateSide(
+        found,
+        header,
+        absent,
+        {line.query_id: line.same for line in lines if line.same},
+        {line.query_id: line.nuggets for line in lines if line.nuggets},
+        {line.query_id: line.facts for line in lines},
+        {line.query_id: line.repeats for line in lines},
+        None,
+        frozenset() if header.judgements else without_value(found, absent),
+    )
+
+
+def _score(ours: Score, name: str, ids: Sequence[str], baseline: Baseline) -> Score:
+    numbers = [line.values[name] for line in baseline.lines]
+    people = None
+    if ours.people is not None:
+        said = {line.query_id: line.people[name] for line in baseline.lines if name in line.people}
+        by = tuple(baseline.header.labelled_by)
+        people = People(said, ours.people.draw, by=by, tests=ours.people.tests)
+    return Score(
+        ours.measure,
+        ids,
+        [math.nan if number is None else number for number in numbers],
+        0,
+        baseline.header.measures[name],
+        said_by=ours.said_by,
+        of_words=ours.of_words,
+        people=people,
+        between={line.query_id: line.between[name] for line in baseline.lines if name in line.between},
+    )

@@ -8,12 +8,12 @@ they gave the same answer need no label: they do not differ there, whatever peop
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-from rageval.comparison._labelled import corrected_pair, corrected_score
+from rageval.comparison.intervals import corrected_pair, corrected_score
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.judgements import JudgementTable
@@ -87,7 +87,10 @@ def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
         return _askable(rubric_named(named))
     found = sorted(judged.rubrics())
     # Several of our rubrics may write judgements under one name; people are asked by the first of them.
-    known = [_asked_as(name) for name in found]
+    known = []
+    for name in found:
+        ours = [rubric for rubric in rubric_names() if rubric_named(rubric).judged_as == name]
+        known.append(name if name in ours or not ours else ours[0])
     if len(set(known)) != 1 or known[0] not in rubric_names():
         shown = ", ".join(visible(name) or "none" for name in found)
         raise UsageError(
@@ -95,12 +98,6 @@ def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
             " asked"
         )
     return _askable(rubric_named(known[0]))
-
-
-def _asked_as(name: str) -> str:
-    """Return the rubric of ours whose judgements bear this name."""
-    ours = [rubric for rubric in rubric_names() if rubric_named(rubric).judged_as == name]
-    return name if name in ours or not ours else ours[0]
 
 
 def _askable(rubric: Rubric) -> Rubric:
@@ -194,21 +191,15 @@ def of_runs(
     tops = [{query: tuple(docs[:depth]) for query, docs in run.ranked()} for run in runs]
     tops = tops or [{query: tuple(docs) for query, docs, _ in qrels.documents()}]
     whole = [query for query in sorted(qrels.query_ids) if all(top.get(query) for top in tops)]
-    asks = {query: list(_of_documents(query, tops, qrels, rubric)) for query in whole}
+    asks = {}
+    for query in whole:
+        nuggets = qrels.nuggets(query) if rubric.file.unit == "documents" else ["0"]
+        # By id: an order by rank or by run would tell the annotator what the systems thought.
+        documents = sorted({doc for top in tops for doc in top[query]})
+        asks[query] = [Ask(DOCUMENTS, doc, nugget) for doc in documents for nugget in nuggets]
     same = [query for query in whole if len({top[query] for top in tops}) == 1] if compare else []
     systems = tuple(compare) or tuple(run.name for run in runs) or (DOCUMENTS,)
     return Population(systems, asks, tuple(same), len(qrels.query_ids) - len(whole))
-
-
-def _of_documents(
-    query: str, tops: Sequence[Mapping[str, Sequence[str]]], qrels: Qrels, rubric: Rubric
-) -> Iterator[Ask]:
-    """Yield an ask a document, or a document and nugget; by id, which tells nothing of who found it where."""
-    nuggets = qrels.nuggets(query) if rubric.file.unit == "documents" else ["0"]
-    # By id: an order by rank or by run would tell the annotator what the systems thought.
-    for doc in sorted({doc for top in tops for doc in top[query]}):
-        for nugget in nuggets:
-            yield Ask(DOCUMENTS, doc, nugget)
 
 
 def labels_for(
@@ -246,11 +237,8 @@ def labels_for(
     return max(needed)
 
 
-def _drawn(population: Population, aim: Aim) -> list[str]:
-    """Return the queries to be labelled, in random order; the same seed gives the same ones.
-
-    With a larger number, others come behind them: a plan can be extended.
-    """
+def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | None = None) -> LabelPlan:
+    """Draw queries, and return the plan of what people shall label; with `material` it has the texts, too."""
     there = population.differing
     if aim.number > len(there):
         same = f" ({len(population.same):,} more have the same answers)" if population.same else ""
@@ -258,12 +246,7 @@ def _drawn(population: Population, aim: Aim) -> list[str]:
             f"-n {aim.number}: expected at most {len(there):,}, the queries that can be labelled{same}"
         )
     # All are drawn, and the first taken: a longer plan with the same seed begins with the shorter one.
-    return random.Random(f"{FORMAT}/{aim.seed}").sample(there, len(there))[: aim.number]
-
-
-def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | None = None) -> LabelPlan:
-    """Draw queries, and return the plan of what people shall label; with `material` it has the texts, too."""
-    order = _drawn(population, aim)
+    order = random.Random(f"{FORMAT}/{aim.seed}").sample(there, len(there))[: aim.number]
     texts = _texts(rubric, material, order, population.systems) if material else None
     file = rubric.file
     found = LabelPlan(
@@ -317,13 +300,12 @@ def _asked(query: str, asks: Sequence[Ask], texts: Mapping[_Place, _Text] | None
         contexts.setdefault(key, dict(shown.context))
         said = {"importance": ask.importance, "weight": ask.weight}
         also = {**shown.also, **{name: value for name, value in said.items() if value is not None}}
-        found.append(_with_text(ask, list(contexts).index(key), shown.text, also))
+        known = {name: also.get(name) for name in ("importance", "weight", "sentences")}
+        at = list(contexts).index(key)
+        found.append(
+            Ask(ask.run_id, ask.item_id, ask.aspect, **known, context=at, text=shown.text, pair=ask.pair)
+        )
     return AskedQuery(query, tuple(found), tuple(contexts.values()))
-
-
-def _with_text(ask: Ask, context: int, text: str, also: Mapping[str, Any]) -> Ask:
-    known = {name: also.get(name) for name in ("importance", "weight", "sentences")}
-    return Ask(ask.run_id, ask.item_id, ask.aspect, **known, context=context, text=text, pair=ask.pair)
 
 
 def _text_of(query: str, ask: Ask, texts: Mapping[_Place, _Text]) -> _Text:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rageval.comparison._labelled import filled, scale_of, selection
+from rageval.comparison.intervals import filled, scale_of, selection
 from rageval.errors import InputError, MeasureError, TooFewLabels, UsageError
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.measures.base import MEAN, Measure
@@ -117,9 +117,12 @@ def correct(
             for one, other in pairs
         ]
     if not any(each.checked for each in found):
+        counts = [(visible(grades.name), grades.failed()) for grades in (judged, gold)]
+        failed = [f"{number:,} judgements of {name} failed" for name, number in counts if number]
         raise InputError(
             f"{visible(gold.name)}: holds nothing on the answers of {visible(judged.name)}; expected the same"
-            " query_id and run_id in both files" + _failed(judged, gold)
+            " query_id and run_id in both files"
+            + (f", that did not fail ({', '.join(failed)})" if failed else "")
         )
     return found
 
@@ -145,13 +148,6 @@ def _whatever_is_missing(run: str, one: Score, other: Score, how: _How) -> Corre
         return found._replace(low=-math.inf, high=math.inf)
     known = [found, *ends]
     return found._replace(low=min(each.low for each in known), high=max(each.high for each in known))
-
-
-def _failed(*both: JudgementTable) -> str:
-    """Return how many judgements failed, where that is why nothing was judged in both."""
-    counts = [(visible(grades.name), grades.failed()) for grades in both]
-    said = [f"{number:,} judgements of {name} failed" for name, number in counts if number]
-    return f", that did not fail ({', '.join(said)})" if said else ""
 
 
 def _corrected(
@@ -347,7 +343,12 @@ class _Shared:
         # parts.
         if not partly or measure.about.weighs is None or measure.parameters.get("floor") == "zero":
             return found._replace(partly=partly)
-        judge, people = (self._values(measure, run, side) for side in self.both)
+        rules = Rules(on_missing=self.rules.filling)  # type: ignore[arg-type]  # `Rules` refuses others
+        values = []
+        for grades in self.both:
+            scores = next(each for each in evaluate_all([measure], grades, rules) if each.run == run)
+            values.append({q: value for q, value in scores.scores[0].by_query.items() if value == value})
+        judge, people = values
         share = {q: weight / whole[q] for q, weight in part.items() if weight and q in judge and q in people}
         return found._replace(partly=partly, judge=judge, people=people, share=share)
 
@@ -360,11 +361,6 @@ class _Shared:
             # Computed once for all systems and measures: each is a walk over every judgement.
             self._both = _only(self.judged, common), _only(self.gold, common)
         return self._both
-
-    def _values(self, measure: Measure, run: str, grades: JudgementTable) -> _Values:
-        rules = Rules(on_missing=self.rules.filling)  # type: ignore[arg-type]  # `Rules` refuses others
-        scores = next(scores for scores in evaluate_all([measure], grades, rules) if scores.run == run)
-        return {query: value for query, value in scores.scores[0].by_query.items() if value == value}
 
 
 def _places(grades: JudgementTable, graded_only: bool) -> set[_Place]:

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 import rageval
 from rageval.cli import main
 from rageval.comparison import cite
-from rageval.comparison.citing import software
+from rageval.comparison.citations import software
 from rageval.measures.papers import key_of
 from test_paper import is_balanced
 

@@ -1,0 +1,768 @@
+"""One measure's values for every run, and what there is to say of each pair: p-values, intervals, claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.comparison.intervals import Labelled, _sample, corrected_pair, corrected_score
+from rageval.comparison.results import (
+    BEST,
+    HIGHER,
+    LOWER,
+    NO_WINNER,
+    REFUSED,
+    UNDECIDED,
+    Absent,
+    Cell,
+    Pair,
+    Settings,
+    better_of,
+    worded,
+)
+from rageval.files.judgements import STOPPED
+from rageval.measures.base import HIGHER as HIGH_IS_GOOD
+from rageval.measures.base import LOWER as LOW_IS_GOOD
+from rageval.measures.base import NEITHER
+from rageval.scoring.basis import NO_WINNER as SAID_OF_WORDS
+from rageval.scoring.basis import WORDS, basis_of_gold
+from rageval.scoring.likeness import IDENTICAL, TIES_ONLY, Alike
+from rageval.scoring.scores import ADAPTIVELY, HOW_MANY, Score, Scores, mean
+from rageval.statistics.bootstrap import intervals, least_errors, ranges_of_differences
+from rageval.statistics.correction import max_t as corrected_max_t
+from rageval.statistics.power import detectable, fewest, needed_between
+from rageval.statistics.samples import SLACK, Float, Int, Sample, settled_columns
+from rageval.statistics.significance import Significance, holm, is_skewed, max_t, sign_flip, t_test
+from rageval.statistics.stopping import look_bounds
+from rageval.text import visible
+
+# What may be claimed of a pair of runs, and when nothing may be.
+#
+# A run that failed, or produced nothing, is not "significantly worse": nothing was compared. And a difference
+# that rests on queries a run never answered, or on judgements that are missing, is not one of quality.
+
+_NO_VALUE = "it failed, or the measure is defined nowhere"
+_HOPELESS = "no judged query has anything that is relevant"
+_NOTHING = "it failed, or found nothing that counts"
+
+
+class Ruling(NamedTuple):
+    """A verdict, and what else should be known."""
+
+    verdict: str
+    why: str = ""
+
+
+def outcomes(differences: Float, better: str) -> tuple[int, int, int]:
+    """Return queries won, tied and lost."""
+    known = differences[~np.isnan(differences)] * (-1.0 if better == LOW_IS_GOOD else 1.0)
+    won, lost = int((known > SLACK).sum()), int((known < -SLACK).sum())
+    return won, len(known) - won - lost, lost
+
+
+def failures(results: Sequence[Scores]) -> dict[str, str]:
+    """Return runs with which nothing can be compared, and why."""
+    found = {}
+    for scores in results:
+        values = [score.numbers for score in scores.scores]
+        hopeless = scores.notes is not None and scores.notes.nothing_relevant
+        if scores.stopped:
+            found[scores.run] = f"{STOPPED}: {'; '.join(map(visible, scores.stopped))}"
+        elif scores.adaptive:
+            found[scores.run] = f"{ADAPTIVELY}: {'; '.join(map(visible, scores.adaptive))}"
+        elif all(value != value for of_measure in values for value in of_measure):
+            found[scores.run] = (
+                f"{visible(scores.run)} has no value for any query: {_HOPELESS if hopeless else _NO_VALUE}"
+            )
+        elif scores.notes is not None and not scores.judged:
+            number = scores.notes.retrieved
+            found[scores.run] = f"{visible(scores.run)}: none of its {number:,} documents is judged"
+        # Of judged answers, and where low is good, 0 on every query does not mean that nothing was found.
+        elif all(abs(value) <= SLACK for of_measure in values for value in of_measure) and any(
+            score.measure.better == HIGH_IS_GOOD and not getattr(score.measure, "of_answers", False)
+            for score in scores.scores
+        ):
+            found[scores.run] = (
+                f"{visible(scores.run)} scores 0 on every query: {_HOPELESS if hopeless else _NOTHING}"
+            )
+    return found
+
+
+def ruling(adjusted: float, direction: int, difference: float, level: float) -> Ruling:
+    """Return the plain verdict, in the test's direction: which is higher, if that is more than chance."""
+    if not adjusted <= 1 - level:
+        return Ruling(UNDECIDED)
+    if direction * difference <= 0:
+        return Ruling(UNDECIDED, "the test and the mean difference do not point the same way")
+    return Ruling(HIGHER if direction > 0 else LOWER)
+
+
+def without_difference(
+    wins: int, ties: int, losses: int, alone: int, likeness: str | None, doubt: str = ""
+) -> Ruling | None:
+    """Return the verdict on runs that are the same, or the same but for the order of equal scores.
+
+    On `alone` queries only one of the two has a value: then they are not the same, whatever the others say.
+    Nor are equal values a likeness where there is a `doubt` of them.
+    """
+    if likeness == IDENTICAL:
+        return Ruling(IDENTICAL, "the runs rank the same documents in the same order")
+    if likeness == TIES_ONLY:
+        return Ruling(TIES_ONLY, "the runs differ only in the order of documents that one of them ties")
+    if not wins and not losses and doubt:
+        return refused(doubt)
+    if not wins and not losses and alone:
+        return Ruling(
+            UNDECIDED,
+            f"the values are the same on the {ties:,} queries where both have one; on {alone:,} only one has",
+        )
+    if not wins and not losses:
+        return Ruling(IDENTICAL, "the values are the same on every query")
+    return None
+
+
+def set_apart(one: Scores, other: Scores) -> dict[str, str]:
+    """Return why two runs cannot be compared whatever their values are, by measure."""
+    if one.made_by and other.made_by and one.made_by.differs(other.made_by):
+        why = "they were scored by different judgements; score both by the same"
+        return {str(score.measure): why for score in one.scores}
+    found = {}
+    for mine, theirs in zip(one.scores, other.scores, strict=True):
+        why = _unknown(one, mine) or _unknown(other, theirs)
+        asked, others = set(mine.query_ids), set(theirs.query_ids)
+        # What the rules left out, as the run lacks it, is known; of any other query nobody said anything.
+        alone = (asked - others - (other.absent or set())) | (others - asked - (one.absent or set()))
+        if alone:
+            why = why or f"{len(alone):,} queries are in one of them only; score both on the same queries"
+        if why:
+            found[str(mine.measure)] = why
+    return found
+
+
+def _unknown(scores: Scores, score: Score) -> str:
+    if not score.missing or score.lost or scores.absent is not None:
+        return ""
+    return (
+        f"which {score.missing:,} queries or judgements {visible(scores.run)} lacks is not known here;"
+        " compare the files"
+    )
+
+
+def refused(why: str) -> Ruling:
+    """Return no verdict."""
+    return Ruling(REFUSED, why)
+
+
+def doubt_of_losses(one: Score, other: Score, verdict: str) -> str:
+    """Return why missing judgements forbid the verdict; empty if it holds whatever they are.
+
+    That two are identical never does: equal values may be what stands for them.
+    """
+    missing = sum(one.lost.values()) + sum(other.lost.values())
+    if not missing:
+        return ""
+    (low, high), (other_low, other_high) = (score.bounds or (score.value,) * 2 for score in (one, other))
+    if verdict == IDENTICAL:
+        return f"{missing:,} judgements are missing, which could make a difference"
+    certain = low > other_high if verdict == HIGHER else high < other_low
+    return "" if certain else f"{missing:,} judgements are missing, which could turn it round"
+
+
+def doubt_of_best(best: Score, other: Score, names: tuple[str, str]) -> str:
+    """Return why one value may not be called better than another; nothing is tested for that."""
+    if best.signature != other.signature:
+        return "they were not scored alike"
+    verdict = LOWER if best.measure.better == LOW_IS_GOOD else HIGHER
+    return said_of_unlike(best, unlike(best, other, names)) or doubt_of_losses(best, other, verdict)
+
+
+def unlike(one: Score, other: Score, names: tuple[str, str]) -> set[str]:
+    """Return the queries on which two were not judged by the same: by other nuggets, or against others."""
+    mine, theirs = one.judged_by, other.judged_by
+    found = {query for query in mine.keys() & theirs.keys() if (mine[query] ^ theirs[query]) - {*names}}
+    # Of who gave each query one answer nothing stands there; it is the others' further answers that differ.
+    apart = mine.keys() ^ theirs.keys()
+    return found | {
+        query
+        for query in apart
+        if any(
+            isinstance(what, tuple) and what[0] == HOW_MANY and what[1] > 0
+            for what in mine.get(query) or theirs[query]
+        )
+    }
+
+
+def said_of_unlike(score: Score, queries: Collection[str]) -> str:
+    """Say that two were not judged by the same; opponents are known by their names."""
+    met = any(isinstance(what, str) for query in queries for what in score.judged_by.get(query, ()))
+    how = "against different systems" if met else "by different nuggets"
+    more = any(
+        isinstance(what, tuple) and what[0] == HOW_MANY
+        for query in queries
+        for what in score.judged_by.get(query, ())
+    )
+    how += ", or gave different numbers of answers (repeat)," if more else ""
+    return f"the two were judged {how} in {len(queries):,} queries" if queries else ""
+
+
+ALONE = "the interval is of this pair alone"
+SKEWED = "differences are skewed: few are large, many small; flipped signs decide, and the interval holds 0"
+
+
+class Tested(NamedTuple):
+    """The values by one measure; `pairs` are (run, other) and were adjusted together, `family` of them.
+
+    `best` are the runs that no other is better than, `base` is the run that the others are compared with;
+    `at_floor`: no smaller p could have been found for the pair, from so many `draws` (0: exact); `direction`
+    is the test's own, of the first against the second.
+    """
+
+    scores: list[Score]
+    sample: Sample
+    best: frozenset[int]
+    base: int
+    pairs: Int
+    family: int
+    p: Float
+    adjusted: Float
+    at_floor: NDArray[np.bool_]
+    draws: Int
+    direction: Int
+
+    @property
+    def better(self) -> str:
+        """Which values of the measure are good."""
+        return self.scores[0].measure.better
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The least and the greatest value of the measure, where it says them."""
+        return self.scores[0].measure.limits
+
+    def shown(self, settings: Settings) -> Tested:
+        """Return the pairs that were asked for; where they are with the best run, that comes second."""
+        if settings.all_pairs or settings.baseline != BEST:
+            return self
+        # All pairs were tested, as the best was found by looking at all; only those with it are shown.
+        rows = np.flatnonzero((self.pairs == self.base).any(axis=1))
+        pairs = self.pairs[rows]
+        # The best stands second, so that a difference reads as "how far below the best".
+        is_turned = pairs[:, 0] == self.base
+        pairs = np.where(is_turned[:, None], pairs[:, ::-1], pairs)
+        kept = {name: getattr(self, name)[rows] for name in ("p", "adjusted", "at_floor", "draws")}
+        direction = np.where(is_turned, -1, 1) * self.direction[rows]
+        return self._replace(pairs=pairs, direction=direction, **kept)
+
+    def unresolved(self, level: float) -> NDArray[np.bool_]:
+        """Return the pairs that no difference, however large, could show with so many queries or draws."""
+        # Written with ~ so that NaN, which is not below any level, counts as not shown.
+        return self.at_floor & ~(self.adjusted <= 1 - level)
+
+    def differences(self) -> Sample:
+        """Return a column for each pair."""
+        return differences(self.sample, self.pairs)
+
+
+def tables(
+    results: Sequence[Scores], settings: Settings, failed: Collection[str] = (), absent: Absent | None = None
+) -> list[Tested]:
+    """Return a table for each measure; a run that failed is never the best.
+
+    Nor is one that lacks queries (`absent`) the best by a measure that is good when low: they count as 0.
+    """
+    runs = [scores.run for scores in results]
+    # The pairs whose p-values are adjusted together.
+    if settings.baseline == BEST:
+        # Every pair once, (0, 1), (0, 2), …: the best run is picked by looking at all of them.
+        family = np.stack(np.triu_indices(len(runs), 1), axis=1)
+    else:
+        base = runs.index(settings.baseline)
+        family = np.array([(run, base) for run in range(len(runs)) if run != base])
+    found = []
+    able = [at for at, run in enumerate(runs) if run not in failed]
+    whole = [at for at in able if not (absent or {}).get(runs[at])]
+    for at in range(len(results[0].scores)):
+        scores = [result.scores[at] for result in results]
+        values = _sample(scores, settings.clusters)
+        # A lacking query counts 0, which for a rate of errors is the best there is: silence must not win.
+        lacks_nothing = whole if whole and scores[0].measure.better == LOW_IS_GOOD else able
+        best, first = best_among(way_of(scores[0]), values, lacks_nothing)
+        tested = _test(values, family, settings)
+        p = adjusted = tested.p
+        if settings.adjust == "holm":
+            adjusted = holm(p)
+        # The largest statistic over all pairs is drawn with them, so that this p is adjusted already.
+        elif settings.adjust == "max_t":
+            tested = max_t(*_flipped(values, family), settings.draws, settings.seed)
+            adjusted = tested.p
+        rest = tested.at_floor, tested.draws, tested.direction
+        found.append(Tested(scores, values, best, first, family, len(family), p, adjusted, *rest))
+    return found
+
+
+def differences(values: Sample, pairs: Int) -> Sample:
+    """Return a column of differences for each pair of runs."""
+    gaps = values.values[:, pairs[:, 0]] - values.values[:, pairs[:, 1]]
+    return values.of(settled_columns(gaps))
+
+
+def _test(values: Sample, pairs: Int, settings: Settings) -> Significance:
+    """Test each pair as was chosen, nothing adjusted."""
+    if settings.test == "randomisation":
+        sums, columns = _flipped(values, pairs)
+        return sign_flip(sums, columns, settings.draws, settings.seed, settings.level)
+    return t_test(differences(values, pairs))
+
+
+def _flipped(values: Sample, pairs: Int) -> tuple[Float, Int]:
+    """Return sums by unit, and the two columns of them that make up each pair."""
+    if values.is_complete:
+        return values.sums(), pairs
+    # a query that one of the two lacks adds 0, whatever its sign
+    # The second of each pair is then a column of zeros: its difference from it is the difference itself.
+    padded = np.column_stack((differences(values, pairs).sums(), np.zeros(values.units)))
+    return padded, np.stack((np.arange(len(pairs)), np.full(len(pairs), len(pairs))), axis=1)
+
+
+def way_of(score: Score) -> str:
+    """Return which way is the better one for whoever names the best run: by words alone, neither is."""
+    return NEITHER if score.basis == WORDS else score.measure.better
+
+
+def best_among(better: str, values: Sample, able: Sequence[int]) -> tuple[frozenset[int], int]:
+    """Return the best of the runs that are able to be it, and the run that the others are compared with.
+
+    Runs that share the best value are all best; if that is every run, or no way is better, none is, and the
+    first stands where the best one would. Nor is any the best by a mean that rests on other queries than
+    those of the rest, unless it is so on the queries that all have, too, and these are half of them or more.
+    """
+    # Only of runs that have a value for half as many queries as the one with the most, or more.
+    counts = (~np.isnan(values.values)).sum(axis=0)
+    most = max((int(counts[at]) for at in able), default=0)
+    means = {at: mean(values.values[:, at]) for at in able if 2 * int(counts[at]) >= most}
+    # NaN is the one number that differs from itself.
+    known = {at: value for at, value in means.items() if value == value}
+    first = next(iter(known or means), 0)
+    if not known or better == NEITHER:
+        return frozenset(), first
+    # Which way is better is declared with the measure; a fixed maximum once made the worst system of an error
+    # rate the best.
+    top = (min if better == LOW_IS_GOOD else max)(known.values())
+    # Means that differ by rounding only are the same.
+    best = [at for at, value in known.items() if abs(value - top) <= SLACK]
+    # If all are best, none is.
+    shared = len(best) == len(known) > 1
+    if shared or not _best_together(better, values, list(able), best):
+        return frozenset(), best[0]
+    return frozenset(best), best[0]
+
+
+def _best_together(better: str, values: Sample, able: list[int], best: list[int]) -> bool:
+    """Return whether the best runs are that on the queries that all the runs have, too."""
+    known = values.values[:, [at for at in able if not np.isnan(values.values[:, at]).all()]]
+    rows = np.flatnonzero(~np.isnan(known).any(axis=1))
+    if len(rows) == len(known):
+        return True
+    # The shared queries are too few to decide by; then nothing is called best.
+    if 2 * len(rows) < len(known):
+        return False
+    means, ours = known[rows].mean(axis=0), values.values[rows][:, best].mean(axis=0)
+    top = means.min() if better == LOW_IS_GOOD else means.max()
+    return bool((np.abs(ours - top) <= SLACK).all())
+
+
+@dataclass(frozen=True, slots=True)
+class KnownOfRuns:
+    """What is known of runs besides values: which failed, what they lack, which are alike or set apart."""
+
+    failed: Mapping[str, str] = field(default_factory=dict)
+    absent: Absent = field(default_factory=dict)
+    alike: Alike = field(default_factory=dict)
+    results: Mapping[str, Scores] = field(default_factory=dict)
+    _apart: dict[frozenset[str], Mapping[str, str]] = field(default_factory=dict)
+
+    def forbids(self, names: tuple[str, str], measure: str) -> str:
+        """Return why nothing may be claimed of two runs, whatever their values are; empty where it may."""
+        why = next((self.failed[name] for name in names if name in self.failed), "")
+        if why or not all(name in self.results for name in names):
+            return why
+        # Only for the pairs that are asked about: to look at all would take the square of the runs.
+        both = frozenset(names)
+        if both not in self._apart:
+            self._apart[both] = set_apart(*(self.results[name] for name in names))
+        return self._apart[both].get(measure, "")
+
+
+def pairs_of(table: Tested, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
+    """Return every pair that is shown."""
+    table = table.shown(settings)
+    columns, better = table.differences(), table.better
+    low, high = _intervals(table, columns, runs, settings, known)
+    span = ranges_of_differences(table.sample.values, table.pairs, table.limits).span
+    error, effect = least_errors(columns, settings.level, span), columns.cohens_d()
+    # Units of the pair: queries on which both have a value, or clusters of such.
+    units = (columns.sizes() > 0).sum(axis=0)
+    differing = (np.abs(columns.sums()) > SLACK).sum(axis=0)
+    found = []
+    for at, (first, second) in enumerate(table.pairs.tolist()):
+        won, tied, lost = outcomes(columns.values[:, at], better)
+        gap = mean(columns.values[:, at])
+        strength = float(error[at]), int(units[at]), settings.level, settings.power
+        # The t test takes ties for information; flipping signs and ranking do not.
+        differ = None if settings.test == "t" else int(differing[at])
+        is_reachable = differ is None or differ >= fewest(settings.level)
+        least, most = needed_between(float(low[at]), float(high[at]), *strength, differ)
+        ruled, why = _ruling(table, at, runs, settings, known)
+        ends = float(low[at]), float(high[at])
+        if ruled in (HIGHER, LOWER) and settings.test == "randomisation" and ends[0] <= 0 <= ends[1]:
+            # Flipped signs ask whether differences are symmetric; of skewed ones that is not about the mean.
+            ruled, why = (UNDECIDED, SKEWED) if is_skewed(columns.sums()[:, at]) else (ruled, why)
+        why = why or _beside(ruled, table, at, ends, settings)
+        # A pair has no order there.
+        same = known.alike.get(frozenset((runs[first], runs[second])))
+        basis = "" if same else table.scores[0].basis  # that rankings are the same is nobody's word
+        verdict = worded(ruled, better, basis)
+        why = why or (SAID_OF_WORDS if verdict == NO_WINNER else "")
+        pair = Pair(
+            run=runs[first],
+            other=runs[second],
+            measure=str(table.scores[0].measure),
+            queries=won + tied + lost,
+            difference=gap,
+            low=float(low[at]),
+            high=float(high[at]),
+            p=float(table.p[at]),
+            adjusted=float(table.adjusted[at]),
+            effect=float(effect[at]),
+            wins=won,
+            ties=tied,
+            losses=lost,
+            detectable=detectable(*strength) if is_reachable else math.nan,
+            needed_least=least,
+            needed_most=most,
+            verdict=verdict,
+            why=why,
+            better_run=better_of(runs[first], runs[second], verdict, better),
+            basis=basis,
+        )
+        found.append(pair)
+    return found
+
+
+def _intervals(
+    table: Tested, columns: Sample, runs: list[str], settings: Settings, known: KnownOfRuns
+) -> tuple[Float, Float]:
+    """Return the interval of each difference; the same rankings differ by 0, and that is no estimate.
+
+    It reaches to 0 where the test of the pair alone does not tell it from 0, so that the two do not
+    contradict each other: where most queries are equal, resampling knows less than the test.
+    """
+    scale = ranges_of_differences(table.sample.values, table.pairs, table.limits)
+    low, high = intervals(
+        columns, settings.interval, settings.level, settings.resamples, settings.seed, scale
+    )
+    same = [
+        known.alike.get(frozenset((runs[first], runs[second]))) == IDENTICAL
+        for first, second in table.pairs.tolist()
+    ]
+    untold = ~(table.p <= 1 - settings.level)  # NaN tells nothing, either
+    low[untold], high[untold] = np.minimum(low, 0.0)[untold], np.maximum(high, 0.0)[untold]
+    # After the line before, which may have moved them.
+    low[same] = high[same] = 0.0
+    return low, high
+
+
+def _ruling(table: Tested, at: int, runs: list[str], settings: Settings, known: KnownOfRuns) -> Ruling:
+    """Return what may be claimed of one pair."""
+    first, second = (int(run) for run in table.pairs[at])
+    names = runs[first], runs[second]
+    # Whatever the numbers are, they rest on judgements that are not there.
+    why = known.forbids(names, str(table.scores[first].measure))
+    if why:
+        return refused(why)
+    gaps = table.sample.values[:, first] - table.sample.values[:, second]
+    won, tied, lost = outcomes(gaps, table.better)
+    if not won + tied + lost:
+        return refused("there is no query on which both are defined")
+    scores = table.scores[first], table.scores[second]
+    if scores[0].signature != scores[1].signature:
+        return refused("they were not scored alike: their signatures differ; score both by the same rules")
+    apart = unlike(*scores, names)
+    by_others = said_of_unlike(scores[0], apart)
+    doubt = by_others or doubt_of_losses(*scores, IDENTICAL)
+    # Queries on which exactly one of the two has a value.
+    alone = int(np.isnan(table.sample.values[:, [first, second]]).sum(axis=1).tolist().count(1))
+    same = without_difference(won, tied, lost, alone, known.alike.get(frozenset(names)), doubt)
+    if same is not None:
+        return same
+    found = ruling(float(table.adjusted[at]), int(table.direction[at]), mean(gaps), settings.level)
+    if found.verdict == UNDECIDED:
+        why = found.why or _of_resolution(table, at, won + lost, settings)
+        return found._replace(why=why)
+    # A query that only one run answers counts as 0 for the other: the claim must hold without such.
+    missing = set(known.absent.get(names[0], ())) | set(known.absent.get(names[1], ()))
+    if missing and not _holds_without(table, at, missing, settings):
+        return refused(
+            f"{len(missing):,} queries are in one run only, and on the others the difference is not shown"
+        )
+    # Nor may it rest on queries that different judges judged.
+    if apart and not _holds_without(table, at, apart, settings):
+        return refused(f"{by_others}, and on the others the difference is not shown")
+    doubt = doubt_of_losses(*scores, found.verdict)
+    return refused(doubt) if doubt else found
+
+
+def _beside(verdict: str, table: Tested, at: int, ends: tuple[float, float], settings: Settings) -> str:
+    """Return what is to be said where the test decides and the interval would not, or the other way round."""
+    holds_none = ends[0] <= 0 <= ends[1]
+    # The interval is of this pair, p is adjusted for all: both can be right, and look like a contradiction.
+    if verdict == UNDECIDED and not holds_none and table.adjusted[at] > table.p[at]:
+        return (
+            f"{ALONE}, where p is {table.p[at]:.2g};"
+            f" among {table.family:,} pairs it is {table.adjusted[at]:.2g} ({settings.adjust})"
+        )
+    if verdict in (UNDECIDED, REFUSED, IDENTICAL, TIES_ONLY) or not holds_none:
+        return ""
+    return "the test decides, but the interval holds 0: it asks another question, and is the wider one here"
+
+
+def _of_resolution(table: Tested, at: int, differ: int, settings: Settings) -> str:
+    """Return why no difference, however large, could have been shown; empty where one could."""
+    if not table.unresolved(settings.level)[at]:
+        return ""
+    # max-T adjusts by drawing, so that the floor is that of the adjusted p.
+    p = float((table.adjusted if settings.adjust == "max_t" else table.p)[at])
+    draws = int(table.draws[at])
+    what = "queries"
+    if table.sample.is_clustered:
+        gaps = table.differences().sums()[:, at]
+        differ, what = int((np.abs(gaps) > SLACK).sum()), "clusters"
+    # One sign to flip gives p = 1, always.
+    if differ == 1:
+        return f"only one of the {what} differs, of which no test can tell anything; more {what} can tell"
+    if draws:
+        floor = f"1/{draws + 1:,}" if p * (draws + 1) > 1 - 1e-9 else f"{p:.2g}, a bound"
+        why = f"p stands at its floor of {floor}: none of {draws:,} draws reached the difference"
+    else:
+        why = f"p cannot be below {p:.2g} where no more than {differ:,} {what} differ"
+    if settings.adjust == "holm" and table.family > 1:
+        why += f"; Holm over {table.family:,} pairs makes it {table.adjusted[at]:.2g}"
+    return why + ("; more --draws can tell" if draws else f"; more {what} can tell")
+
+
+def _holds_without(table: Tested, at: int, missing: set[str], settings: Settings) -> bool:
+    """Return whether the difference is shown, and has the same sign, on the queries that both runs answer."""
+    pair = table.pairs[at : at + 1]
+    kept = np.array([query not in missing for query in table.sample.queries])
+    # Made undefined rather than left out, so that clusters keep their numbers.
+    shared = table.sample.of(np.where(kept[:, None], table.sample.values, np.nan))
+    whole, part = (mean(differences(values, pair).values[:, 0]) for values in (table.sample, shared))
+    return bool(whole * part > 0 and _test(shared, pair, settings).p[0] <= 1 - settings.level)
+
+
+# Claims that rest on labels: every mean and difference corrected, or refused.
+
+_ESTIMATOR = "reg"
+
+
+def is_corrected(table: Tested) -> bool:
+    """Return whether people's labels of what the measure rests on are at hand."""
+    return any(score.people is not None for score in table.scores)
+
+
+def best_of(table: Tested, cells: Sequence[Cell], able: Sequence[bool]) -> Tested:
+    """Return the table with the best runs by the corrected means, as far as these are known."""
+    known = [at for at, cell in enumerate(cells) if able[at] and not math.isnan(cell.value)]
+    if table.better == NEITHER or not known:
+        return table._replace(best=frozenset())
+    sign = -1.0 if table.better == LOW_IS_GOOD else 1.0
+    top = max(sign * cells[at].value for at in known)
+    best = [at for at in known if sign * cells[at].value == top]
+    return table._replace(best=frozenset(best), base=best[0])
+
+
+def corrected_cell(run: str, score: Score, settings: Settings) -> Cell:
+    """Return a run's corrected mean; NaN, beside the judge's, where people's labels are too few."""
+    labelled = corrected_score(score, settings)
+    found = labelled.found
+    value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
+    basis, source = score.claimed_by
+    return Cell(
+        run=run,
+        measure=str(score.measure),
+        value=value,
+        low=low,
+        high=high,
+        queries=len(labelled.queries),
+        undefined=score.undefined,
+        is_best=False,
+        signature=score.signature,
+        basis=basis,
+        corrected_from=source,
+        judged=score.value,
+        labels=len(labelled.people),
+        gain=found.gain if found else math.nan,
+        why=labelled.why or labelled.doubt,
+    )
+
+
+def corrected_pairs(table: Tested, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
+    """Return every pair that is shown, tested by what people's labels make of the judge's difference."""
+
+    def difference(first: int, second: int) -> Labelled:
+        names = runs[first], runs[second]
+        lacking = set(known.absent.get(names[0], ())) | set(known.absent.get(names[1], ()))
+        return corrected_pair(table.scores[first], table.scores[second], names, settings, lacking)
+
+    family = [(first, second) for first, second in table.pairs.tolist()]
+    tested = [difference(*pair) for pair in family]
+    # Adjusted over all pairs that could be tested; NaN of others.
+    found = [(at, each.found) for at, each in enumerate(tested) if each.found is not None]
+    p = [each.p for _, each in found]
+    if settings.adjust == "holm":
+        p = holm(np.array(p)).tolist()
+    elif settings.adjust == "max_t" and found:
+        units = [each.units if settings.clusters is not None else tested[at].queries for at, each in found]
+        p = corrected_max_t(
+            [each for _, each in found], units=units, draws=settings.draws, seed=settings.seed
+        )
+    adjusted = dict.fromkeys(map(frozenset, family), math.nan)
+    for (at, _), value in zip(found, p, strict=True):
+        adjusted[frozenset(family[at])] = value
+    return [
+        _pair(table, (first, second), difference(first, second), adjusted, runs, settings, known)
+        for first, second in table.shown(settings).pairs.tolist()
+    ]
+
+
+def _pair(
+    table: Tested,
+    pair: tuple[int, int],
+    difference: Labelled,
+    adjusted: dict[frozenset[int], float],
+    runs: list[str],
+    settings: Settings,
+    known: KnownOfRuns,
+) -> Pair:
+    found, better = difference.found, table.better
+    names = runs[pair[0]], runs[pair[1]]
+    p = adjusted[frozenset(pair)]
+    ruled = _ruled(table, pair, difference, p, names, settings, known)
+    labels = np.array(list(difference.people.values()), np.float64)
+    won, tied, lost = outcomes(labels, better)
+    labellers = [each.people.by for each in (table.scores[pair[0]], table.scores[pair[1]]) if each.people]
+    basis, source = basis_of_gold(dict.fromkeys(chain.from_iterable(labellers))), table.scores[pair[0]].basis
+    verdict = worded(ruled.verdict, better, basis, source)
+    spread = float(labels.std(ddof=1)) if len(labels) > 1 else 0.0
+    value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
+    return Pair(
+        run=names[0],
+        other=names[1],
+        measure=str(table.scores[0].measure),
+        queries=len(difference.queries),
+        difference=value,
+        low=low,
+        high=high,
+        p=found.p if found else math.nan,
+        adjusted=p,
+        effect=value / spread if spread else math.nan,
+        wins=won,
+        ties=tied,
+        losses=lost,
+        detectable=detectable(found.error, len(labels), settings.level, settings.power)
+        if found and found.error
+        else math.nan,
+        needed_least=None,
+        needed_most=None,
+        verdict=verdict,
+        why=ruled.why,
+        better_run=better_of(*names, verdict, better),
+        basis=basis,
+        corrected_from=source,
+        judged=difference.mean,
+        people=float(labels.mean()) if len(labels) else math.nan,
+        labels=len(labels),
+        gain=found.gain if found else math.nan,
+    )
+
+
+def _ruled(
+    table: Tested,
+    pair: tuple[int, int],
+    difference: Labelled,
+    p: float,
+    names: tuple[str, str],
+    settings: Settings,
+    known: KnownOfRuns,
+) -> Ruling:
+    """Return what may be claimed of one pair; never what the judge alone says of it."""
+    why = known.forbids(names, str(table.scores[pair[0]].measure))
+    if why:
+        return refused(why)
+    likeness = known.alike.get(frozenset(names))
+    if likeness == IDENTICAL:
+        return Ruling(IDENTICAL, "the runs rank the same documents in the same order")
+    if likeness == TIES_ONLY:
+        return Ruling(TIES_ONLY, "the runs differ only in the order of documents that one of them ties")
+    scores = table.scores[pair[0]], table.scores[pair[1]]
+    if scores[0].signature != scores[1].signature:
+        return refused("they were not scored alike: their signatures differ; score both by the same rules")
+    by_others = said_of_unlike(scores[0], unlike(*scores, names))
+    if by_others or difference.found is None:
+        return refused(by_others or difference.why)
+    level, look = settings.level, difference.look
+    people = scores[0].people
+    if look is not None and people is not None and people.draw.plan is not None:
+        level = 1 - look_bounds(look.of, people.draw.plan.level)[look.number - 1]
+    # Student's t of the corrected difference has its sign.
+    value = difference.found.value
+    found = ruling(p, (value > 0) - (value < 0), value, level)
+    # As of a judge alone: what some values of missing judgements show and others do not is not claimed.
+    if found.verdict == UNDECIDED and difference.least_p <= 1 - level:
+        return refused(f"judgements are missing in {difference.lacks:,} queries, which could turn it round")
+    coarse = difference.found.coarse
+    said = [f"coarse: {coarse:,} of {len(difference.people):,} labels differ"] if coarse is not None else []
+    if look is not None:
+        # Whether to label on: p is held against O'Brien and Fleming's bound of this look.
+        begun = f"look {look.number} of {look.of}, at {len(look.queries):,} labelled queries"
+        begun += f" (p < {1 - level:.2g})"
+        if found.verdict != UNDECIDED:
+            said.append(f"{begun}: stop, it is clear")
+        else:
+            further = f"go on to {look.next:,}" if look.next else "stop, it stays undecided"
+            said.append(f"{begun}: {further}")
+    said += [difference.doubt] if difference.doubt else []
+    return found._replace(why="; ".join(said))
+
+
+def said_of_gold(tables: Sequence[Tested], cells: Sequence[Cell], pairs: Sequence[Pair]) -> Iterator[str]:
+    """Say where labels are few, where they seem to be no random draw, and whether to label on."""
+    looked = {str(t.measure) for table in tables for t in table.scores if t.people and t.people.draw.look}
+    for pair in pairs:
+        if pair.measure in looked and pair.why:
+            yield f"{visible(pair.run)} against {visible(pair.other)}: {pair.measure}: {pair.why}"
+    for table in filter(is_corrected, tables):
+        name = str(table.scores[0].measure)
+        for cell in (cell for cell in cells if cell.measure == name and cell.why):
+            what = "no corrected mean: " if math.isnan(cell.value) else ""
+            yield f"{visible(cell.run)}: {name}: {what}{cell.why}"
+        if any(cell.low == cell.high for cell in cells if cell.measure == name) or any(
+            pair.low == pair.high for pair in pairs if pair.measure == name
+        ):
+            yield f"{name}: human labels cover every query of this set: where they do, nothing is uncertain"
+
+
+def gold_signature(tables: Sequence[Tested], pairs: Sequence[Pair]) -> str:
+    """Return what labels the claims rest on: `gold:SHA8|labels:n|chosen:uniform|estimator:reg`."""
+    draws = [score.people.draw for table in tables for score in table.scores if score.people is not None]
+    if not draws:
+        return ""
+    counts = sorted({pair.labels for pair in pairs if pair.labels is not None})
+    labels = "-".join(str(count) for count in dict.fromkeys((counts[0], counts[-1]))) if counts else "0"
+    return f"gold:{draws[0].sha}|labels:{labels}|chosen:{draws[0].how}|estimator:{_ESTIMATOR}"
