@@ -302,7 +302,7 @@ class Asking(opt.Options):
     quiet: opt.Quiet = False
 
 
-class Claiming:
+class Claiming(opt.Options):
     """The options of all commands that may end when a claim is decided."""
 
     until: opt.Until | None = None

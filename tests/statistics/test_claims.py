@@ -129,7 +129,7 @@ def uncorrected(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def fit(world: Any, *slope: Any) -> Any:
         found = fitted(world, *slope)
-        ahead = world.judged[world.rest].mean() - world.judged[world.at].mean()
+        ahead = world.judged[world.rest].mean() - world.judged[world.places].mean()
         return found._replace(value=found.value - found.slope * ahead)
 
     monkeypatch.setattr(correction, "_fit", fit)
