@@ -23,6 +23,8 @@ from rageval.text import mended
 # Nothing is ever searched and replaced in text that holds data. A prompt has two forms: as it is sent, and as
 # stores and keys know it, which says `{{fence}}` where a call has random digits.
 
+# What may be sent with a request besides the temperature, by a rubric or in the name of a model.
+SAMPLING = ("top_p", "frequency_penalty", "presence_penalty", "seed")
 FENCE = "{{fence}}"  # stands in stored requests where a call has its random fence
 _FENCE_BYTES = 16
 # What JSON leaves as it is, but some reader takes for the end of a line, hides, or turns around.

@@ -36,6 +36,7 @@ from rageval.judges.base import (
     FENCE,
     ITEMS,
     JSON_FORM,
+    SAMPLING,
     SCHEMA_FORM,
     TEXT_FORM,
     WAYS,
@@ -86,7 +87,6 @@ FIRST_STAGES = ("crag", SCRIPT)
 OF_RUBRIC = {"most": "most", "examples": "examples"}  # fields that are no data
 _UNSET = "unset"
 LIMITS = ("max_tokens", "max_completion_tokens")
-_SAMPLING = ("top_p", "frequency_penalty", "presence_penalty", "seed", *LIMITS)
 
 
 class Prompt(msgspec.Struct, forbid_unknown_fields=True):
@@ -319,10 +319,10 @@ def _of_numbers(rubric: RubricFile) -> Iterator[tuple[str, str]]:
         if number is not None and not 0 <= number <= 2:
             yield name, f"{name} = {number}, expected a number from 0 to 2"
     for name, number in rubric.sampling.items():
-        if name not in _SAMPLING or (name in LIMITS and not rubric.unfenced):
+        if name not in (*SAMPLING, *LIMITS) or (name in LIMITS and not rubric.unfenced):
             yield (
                 name,
-                f"sampling: {name}: expected one of {', '.join(_SAMPLING[:4])}; max_tokens stands outside",
+                f"sampling: {name}: expected one of {', '.join(SAMPLING)}; max_tokens stands outside",
             )
         if name in LIMITS and not (type(number) is int and 1 <= number <= _MOST["max_tokens"]):
             yield name, f"sampling: {name} = {number}, expected a whole number from 1"

@@ -18,6 +18,7 @@ from rageval.judges.base import (
     ERROR,
     OK,
     REFUSED,
+    SAMPLING,
     SCHEMA_FORM,
     TRUNCATED,
     Reply,
@@ -27,7 +28,6 @@ from rageval.judges.base import (
 )
 from rageval.judges.models._remote import (
     ANTHROPIC,
-    SAMPLING,
     SCHEMA,
     TEXT,
     Call,

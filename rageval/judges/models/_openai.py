@@ -23,6 +23,7 @@ from rageval.judges.base import (
     JSON_FORM,
     OK,
     REFUSED,
+    SAMPLING,
     SCHEMA_FORM,
     TEXT_FORM,
     TRUNCATED,
@@ -34,7 +35,6 @@ from rageval.judges.base import (
 )
 from rageval.judges.models._remote import (
     OPENAI,
-    SAMPLING,
     SCHEMA,
     TEXT,
     Call,

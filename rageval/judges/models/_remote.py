@@ -226,7 +226,6 @@ def _checked(url: str) -> SplitResult:
 
 # --- A model behind an SDK, and what its server says.
 
-SAMPLING = ("top_p", "frequency_penalty", "presence_penalty", "seed")
 _TIMEOUT = 120.0  # seconds for one request, all fall-backs together
 _CONNECTING = 10.0  # seconds of these for making a connection
 _UNCONNECTED = ("ConnectError", "ConnectTimeout", "ProxyError")  # what the SDKs' HTTP library calls it
