@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from rageval.comparison.next_documents import Pools
 
 
-_USUAL_EXAMPLE = "ndcg@10, with nuggets -m alpha_ndcg@10"
-
-
 class Inputs:
     """What the positional words were found to be."""
 
@@ -303,15 +300,15 @@ def _way_out(line: bytes, name: str) -> str:
     return ""
 
 
-def named_measures(
-    options: Measuring, inputs: Inputs, also: Sequence[Any] = (), example: str = _USUAL_EXAMPLE
-) -> list[Any]:
+def named_measures(options: Measuring, inputs: Inputs, also: Sequence[Any] = ()) -> list[Any]:
     """Return the measures of -m and among the words, and `also` these, each once; refuse to do with none."""
     from rageval.measures.parsing import parse_measures
 
     measures = dict.fromkeys([*parse_measures([*options.measures, *inputs.measures]), *also])
     if not measures:
-        raise UsageError(f"no measure named; say -m {example} (see: rageval measures)")
+        raise UsageError(
+            "no measure named; say -m ndcg@10, with nuggets -m alpha_ndcg@10 (see: rageval measures)"
+        )
     return list(measures)
 
 

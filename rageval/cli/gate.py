@@ -300,7 +300,7 @@ def _candidate(inputs: Inputs, options: Options) -> _Gated:
     from rageval.comparison.gate import chosen_system, side_of
     from rageval.scoring.evaluation import Runs
 
-    measures = named_measures(options, inputs, example="alpha_ndcg@10")
+    measures = named_measures(options, inputs)
     # What failed is missing, and the verdict then holds at both ends of its bounds.
     options = options.replaced(on_missing="skip" if inputs.answers else "error")
     if options.system and not inputs.answers:

@@ -155,6 +155,7 @@ def test_stopped_at_each_stage_and_gone_on(server: LlmServer) -> None:
     assert content("c") == content("whole")
 
 
+@pytest.mark.nightly  # any step at which a job is killed: tests/judges/test_faults.py
 def test_killed_while_it_asks_it_goes_on(server: LlmServer) -> None:
     assert command(*BUILD, "-o", "whole", "--store", "another.sqlite").code == 0
     calls = len(server.requests)

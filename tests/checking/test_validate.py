@@ -530,7 +530,7 @@ def test_no_record_breaks_the_rules(track: str, records: list[Json]) -> None:
             assert repaired(fixed, rules.bounds) == (fixed, [])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     line = (
         json.dumps(record("rag26", **said([{"text": "word " * 900, "citations": [0, 1]}]))).encode() + b"\n"

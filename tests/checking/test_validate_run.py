@@ -201,7 +201,7 @@ def test_the_whole_output(check: Checker) -> None:
     assert outcome.code == 1
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_memory_is_that_of_one_topic(tmp_path: Path) -> None:
     rows = b"".join(b"topic Q0 document-%05d 1 %d t\n" % (at, 1000 - at) for at in range(500))
     with (tmp_path / "run").open("wb") as stream:

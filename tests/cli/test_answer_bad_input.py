@@ -676,6 +676,7 @@ class TestSize:
         return Outcome(done.returncode, out, done.stderr), int(peak)
 
     @pytest.mark.slow
+    @pytest.mark.some(2)
     @pytest.mark.skipif(sys.platform != "linux", reason="other systems count memory in other units")
     @pytest.mark.parametrize("before", [b"", lines(GOOD)], ids=["first", "fourth"])
     def test_a_line_of_a_hundred_megabytes(self, before: bytes) -> None:

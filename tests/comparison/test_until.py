@@ -226,7 +226,7 @@ EVENTS = st.lists(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(EVENTS, st.sampled_from(["ours>theirs", "best"]), st.sampled_from(["kind", "set"]))
 def test_however_often_it_is_stopped_it_ends_at_the_same_question_for_the_same_calls(
