@@ -284,7 +284,7 @@ class _Recorded:
             from rageval.errors import UsageError
 
             raise UsageError(
-                'the policy names no judge; write judge = "contains" (offline) or judge = "openai:MODEL" into'
+                'the policy names no judge; write judge = "short" (offline) or judge = "openai:MODEL" into'
                 " rageval.toml, under [gate]"
             )
         by = said["judge"]

@@ -223,3 +223,8 @@ class JudgeOptions(TypedDict, total=False):
     rebuy: bool
     timeout: float | None
     patience: float | None
+    fit: str | os.PathLike[str] | Sequence[Mapping[str, Any]] | None
+    then: str | None
+    ask: float | None
+    keep_error: float | None
+    gold: str | os.PathLike[str] | Sequence[Mapping[str, Any]] | None

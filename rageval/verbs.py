@@ -408,7 +408,7 @@ class Judged(Displayed, list[dict[str, Any]]):
 def judge(
     rubric: str | Rubric,
     answers: RecordsLike | Frame | Iterable[FileLike] | Iterable[Answer] | None,
-    judges: str | Model | Iterable[str | Model],
+    judges: str | Model | Iterable[str | Model] = "short",
     measures: MeasuresLike = (),
     *,
     questions: RecordsLike | Frame | Iterable[Question] | None = None,
@@ -436,7 +436,7 @@ def judge(
     answers
         Files, ids of data sets, DataFrames, or dicts with the keys of the files.
     judges
-        Models, such as `openai:MODEL`, or what needs none (`exact`, `lexical`); one or several.
+        Models, such as `openai:MODEL`, or what needs none (`short`, `lexical`); one or several.
     measures
         What the result's `scores` are by.
     questions, nuggets, passages, claims
@@ -472,7 +472,7 @@ def judge(
     ('perfect', 1.0)
     """
     from rageval import judges as room
-    from rageval.judges.panel import remarks_on
+    from rageval.judges.panel import prepared
     from rageval.scoring.answers import measures_of_answers
     from rageval.scoring.runs import documents_of
     from rageval.scoring.sources import run_source
@@ -497,17 +497,18 @@ def judge(
         balanced=balanced,
         seed=seed,
     )
-    for remark in [*material.remarks, *remarks_on(several)]:
+    several = list(several)
+    settings, remarks = prepared(several, known, material, room.Settings(**options))
+    for remark in [*material.remarks, *remarks]:
         warnings.warn(remark, stacklevel=2)
-    settings = room.Settings(**options)
     if until is None:
         return Judged(
-            room.judged_by(list(several), known, material, settings), chosen, material.answers, on_missing
+            room.judged_by(several, known, material, settings), chosen, material.answers, on_missing
         )
     from rageval.comparison.until import judged_until, until_of
 
     wanted = until_of(until, chosen, claim, None if looks is None else str(looks), alpha, seed)
-    rows, ledger, _ = judged_until(wanted, list(several), known, material, settings)
+    rows, ledger, _ = judged_until(wanted, several, known, material, settings)
     return Judged(rows, chosen, material.answers, on_missing, ledger.sentence())
 
 

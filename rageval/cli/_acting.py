@@ -118,7 +118,7 @@ def _holds(clause: str, given: Mapping[str, Any]) -> bool:
     if clause == _JUDGES_ASK:
         from rageval.judges.panel import asks_nobody
 
-        asked = (*given["judges"], *filter(None, (given.get("tiebreak"),)))
+        asked = (*given["judges"], *filter(None, (given.get("tiebreak"), given.get("then"))))
         return not all(map(asks_nobody, asked))
     if clause.startswith("!"):
         return not given.get(clause[1:])

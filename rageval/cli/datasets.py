@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _Accepted: TypeAlias = Annotated[bool, opt.Option("Accept the terms of a data set that has some (CRAG).")]
 _Role: TypeAlias = Literal["questions", "documents", "qrels", "nuggets", "judgements"]
 _TOPICS = ("langchain", "yolo", "laravel", "angular", "godot")  # of FreshStack
-_WHAT = ("docs", "queries", "qrels", "nuggets", "answers")
+_WHAT = ("docs", "queries", "qrels", "nuggets", "answers", "responses", "judgements")
 
 
 @click.group(invoke_without_command=True, cls=Group)

@@ -36,7 +36,9 @@ _MOST_APART = 20  # things on which two rubrics differ that are listed
 _WAYS_ON = (
     "no judge named; there are three ways on: a model (--judge openai:MODEL or anthropic:MODEL, or any"
     " OpenAI-compatible server: openai:MODEL@http://127.0.0.1:8000/v1), a file of judgements"
-    " (--judge frozen:judged.jsonl), or a judge that needs no model (--judge exact, --judge lexical)"
+    " (--judge frozen:judged.jsonl), or a judge that needs no model (--judge short, for short answers"
+    " beside gold"
+    " ones; --judge lexical, for nuggets)"
 )
 
 
@@ -92,6 +94,38 @@ class Options(Claiming, Asking):
         str | None,
         opt.asked("Asked only where two judges differ (--vote majority or median).", metavar="JUDGE"),
     ] = None
+    fit: Annotated[
+        opt.File | None,
+        opt.asked(
+            "Fit `short` anew on these labels by people, of some of the answers; cross-validated, and left"
+            " as it is"
+            " if that is better.",
+            metavar="LABELS",
+            kind="file",
+        ),
+    ] = None
+    then: Annotated[
+        str | None,
+        opt.asked("Who decides what the judge is least sure of.", metavar="JUDGE", completes="judges"),
+    ] = None
+    ask: Annotated[
+        float | None,
+        opt.asked("Which share of the answers --then decides.", metavar="SHARE", above=0, most=1),
+    ] = None
+    keep_error: Annotated[
+        float | None,
+        opt.asked(
+            "Keep verdicts as far as no more than this share of them is wrong (at 95 %), by --gold; the"
+            " rest goes"
+            " to --then, or is left to people.",
+            metavar="SHARE",
+            above=0,
+            most=0.5,
+        ),
+    ] = None
+    gold: Annotated[
+        opt.Gold, "Labels by people of some of the answers, drawn at random, for --keep-error."
+    ] = ()
     permutations: Annotated[
         int,
         opt.asked(
@@ -144,7 +178,8 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
 
     \b
     rageval judge crag answers.jsonl --questions crag.jsonl --judge openai:MODEL -o judged.jsonl
-    rageval judge crag answers.jsonl --questions crag.jsonl --judge contains -o judged.jsonl -m crag_score
+    rageval judge crag answers.jsonl --questions crag.jsonl --judge short -o judged.jsonl -m crag_score
+    rageval judge crag answers.jsonl --questions crag.jsonl --judge short --then openai:MODEL --ask 0.1 …
     rageval judge crag-auto answers.jsonl --questions crag.jsonl --judge openai:MODEL --against original.toml
     rageval judge nugget-assignment answers.jsonl --nuggets nuggets.jsonl --judge anthropic:MODEL --dry-run
     rageval judge relevance --run run.trec --passages corpus.jsonl --questions topics.jsonl --judge …
@@ -152,15 +187,20 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     """
     from rageval.cli._inputs import pools_of
     from rageval.judges.material import gathered
-    from rageval.judges.panel import forecast, remarks_on
+    from rageval.judges.offline import knows
+    from rageval.judges.panel import forecast, prepared
     from rageval.judges.rubric import rubric_named
 
     if options.rubric is None and not words:
         raise UsageError("no rubric named; expected one of those that `rageval rubrics` lists, or a file")
     rubric, answers = (options.rubric, words) if options.rubric is not None else (words[0], words[1:])
-    if not options.judges:
-        raise UsageError(_WAYS_ON)
     found = rubric_named(rubric)
+    if not options.judges:
+        # Right answers are there, and `short` costs nothing.
+        if not (knows(found) and options.questions is not None):
+            raise UsageError(_WAYS_ON)
+        options = options.replaced(judges=("short",))
+        say("no judge named, so `short` judges, which needs no model")
     if options.examples is not None:
         found = found.with_examples(options.examples)
     if options.compat is not None:
@@ -183,21 +223,22 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         balanced=options.balanced,
         seed=options.seed,
     )
-    say(*material.remarks, *remarks_on(options.judges))
+    settings, remarks = prepared(options.judges, found, material, settings_of(options))
+    say(*material.remarks, *remarks)
     pools = pools_of(options.runs, options.depth) if until is not None and options.runs else None
     if options.dry_run:
         for each in filter(None, (found, other)):
-            print_lines(forecast(each, material, options.judges, options.price))
+            print_lines(forecast(each, material, options.judges, options.price, options.then, options.ask))
         if until is not None:
             print_lines(_forecast_of_claim(until, found, material, pools, options.pilot))
         return
     failed = Counter[str]()
     if until is not None:
-        deliver(_lines_until(until, found, material, options, pools, failed), options.output)
+        deliver(_lines_until(until, found, material, options, settings, pools, failed), options.output)
     elif other is not None:
-        _side_by_side((found, other), material, options, failed)
+        _side_by_side((found, other), material, options, settings, failed)
     else:
-        deliver(_lines(found, material, options, failed), options.output)
+        deliver(_lines(found, material, options, settings, failed), options.output)
     if failed:
         counts = ", ".join(f"{count:,} {status}" for status, count in failed.most_common())
         say(f"{failed.total():,} judgements failed and are missing ({counts})")
@@ -223,6 +264,10 @@ def _other_rubric(name: str, rubric: Rubric, options: Options) -> Rubric:
         )
     if len(options.judges) != 1:
         raise UsageError(f"--against is about rubrics: expected one --judge, found {len(options.judges)}")
+    if options.then is not None or options.keep_error is not None:
+        raise UsageError(
+            "--against is about rubrics: expected one judge of both, without --then and --keep-error"
+        )
     if options.measures:
         raise UsageError("--against prints how two rubrics agree, -m scores; expected one of them")
     if options.compat is not None and other.file.compat == options.compat:
@@ -234,6 +279,7 @@ def _side_by_side(
     rubrics: tuple[Rubric, Rubric],
     material: Material,
     options: Options,
+    settings: Settings,
     failed: Counter[str],
 ) -> None:
     """Judge by both rubrics within one budget, and print how they agree; -o FILE gets those of the first."""
@@ -242,7 +288,6 @@ def _side_by_side(
     from rageval.files.judgements import judgement_line
     from rageval.judges.votes import GRADED, place
 
-    settings = settings_of(options)
     # One for both, or each rubric could spend all that was allowed.
     budget = settings.budget()
     said = []
@@ -311,7 +356,9 @@ def _candidates(options: Options) -> Iterator[tuple[str, str]]:
     yield from ((place for place in seen if place in good) if options.runs else good)
 
 
-def _lines(rubric: Rubric, material: Material, options: Options, failed: Counter[str]) -> Iterator[str]:
+def _lines(
+    rubric: Rubric, material: Material, options: Options, settings: Settings, failed: Counter[str]
+) -> Iterator[str]:
     """Yield the lines of the result, while counting what failed by status."""
     from rageval.files.answers import write_claims
     from rageval.files.judgements import judgement_line
@@ -320,7 +367,6 @@ def _lines(rubric: Rubric, material: Material, options: Options, failed: Counter
     from rageval.judges.panel import claims_by, nuggets_by
     from rageval.judges.votes import GRADED
 
-    settings = settings_of(options)
     # Shards know nothing of one another, so each keeps to its part of the limits.
     cost, calls = settings.limits()
     parts = [f"make {calls:,} of the {settings.max_calls:,} calls"] if calls is not None else []
@@ -368,10 +414,13 @@ def _judgements(
     budget: Budget | None = None,
 ) -> list[dict[str, Any]]:
     from rageval.files.judgements import judgement_line
+    from rageval.judges.cascade import sentence
     from rageval.judges.panel import said_by_all, vote_of
     from rageval.judges.votes import disagreements
 
     said = said_by_all(judges, rubric, material, settings, budget)
+    if said and "handed_on" in said[0]:
+        say(sentence(said[0]["handed_on"], settings.then))
     if rubric.file.unfenced:
         # Said every time: numbers by such a rubric look like any other.
         rates = [rate for row in said for rate in row.get("canaries", {}).values()]
@@ -415,6 +464,7 @@ def _lines_until(
     rubric: Rubric,
     material: Material,
     options: Options,
+    settings: Settings,
     pools: Pools | None,
     failed: Counter[str],
 ) -> Iterator[str]:
@@ -423,7 +473,6 @@ def _lines_until(
     from rageval.files.judgements import judgement_line
     from rageval.judges.votes import GRADED
 
-    settings = settings_of(options)
     rows, ledger, before = judged_until(
         until, options.judges, rubric, material, settings, pools=pools,
         say=lambda line: None if settings.quiet else say(line),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import click
 
@@ -32,6 +32,12 @@ class Options(opt.Options):
     overwrite: Annotated[bool, opt.Option("Replace a plan that is there.")] = False
     number: Annotated[
         int | None, opt.Option("How many queries to label.", ("-n", "--number"), metavar="N", least=1)
+    ] = None
+    by: Annotated[
+        Literal["doubt"] | None,
+        opt.Option(
+            "Draw more of what the judge is unsure of (by its chances, p), and note each one's chance."
+        ),
     ] = None
     width: Annotated[
         float | None,
@@ -95,6 +101,8 @@ def label_plan(words: tuple[str, ...], options: Options) -> None:
 
     \b
     rageval label-plan judged.jsonl -n 100 --answers answers.jsonl --questions crag.jsonl -o ask.jsonl
+    rageval label-plan judged.jsonl --by doubt -n 100 --answers answers.jsonl --questions crag.jsonl -o
+    ask.jsonl
     rageval label-plan judged.jsonl --compare ours theirs -n 100 --answers answers.jsonl -o ask.jsonl
     rageval label-plan judged.jsonl --width 0.05 --pilot labels.jsonl -m crag_score -o more.jsonl
     rageval label-plan judged.jsonl --until-labelled 'ours>theirs' -m crag_score -n 200 -o ask.jsonl
@@ -147,6 +155,7 @@ def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Popul
         level=options.level,
         width=options.width,
         depth=options.depth,
+        by_doubt=options.by == "doubt",
     )
     found = plan(population, aim, rubric, material)
     return (found.extending(pilot.plan, pilot.queries) if pilot else found), population

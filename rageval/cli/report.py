@@ -129,7 +129,8 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
     traces = found.get("traces")
     if traces and len(traces["queries"]) < traces["of"]:
         count = len(traces["queries"])
-        kept = f"; texts of {count:,} of {traces['of']:,} queries, the worst first; --texts {_ALL} keeps all"
+        of = f"{count:,} of {traces['of']:,} queries, the {traces['first']} first"
+        kept = f"; texts of {of}; --texts {_ALL} keeps all"
     write_page(page, options.output, found["remarks"], kept)
     ctx.exit(NothingJudged.exit_code if found.get("unjudged") else 0)
 

@@ -7,6 +7,7 @@ they gave the same answer need no label: they do not differ there, whatever peop
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,13 +40,15 @@ Asks = Mapping[str, Sequence[Ask]]  # by query
 class Population:
     """Everything that may be asked: of which systems, by query.
 
-    On the `same` queries the systems gave the same; `left_out` queries lack a system, or a verdict.
+    On the `same` queries the systems gave the same; `left_out` queries lack a system, or a verdict. `doubts`
+    is how unsure the judge is of a query's answers, the mean of p(1 − p), where it says its chances.
     """
 
     systems: tuple[str, ...]
     asks: Asks
     same: tuple[str, ...] = ()
     left_out: int = 0
+    doubts: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def differing(self) -> list[str]:
@@ -65,11 +68,16 @@ class Aim:
     level: float = 0.95
     width: float | None = None
     depth: int | None = None
+    by_doubt: bool = False
     looks: tuple[int, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         if self.number < 1:
             raise UsageError(f"-n {self.number}: expected 1 query or more")
+        if self.by_doubt and (self.until is not None or self.width is not None):
+            raise UsageError(
+                "--by doubt: what labels by doubt are worth in looks, or for a width, is not known"
+            )
         if self.until is None:
             return
         if self.number < LOOKS * FEWEST:
@@ -118,13 +126,18 @@ def of_answers(
     chosen = _rubric_rows(judged, rubric)
     by_query: dict[str, dict[str, dict[tuple[str, str], Ask]]] = {}
     failed: set[str] = set()
-    for _, line in judged.each():
+    doubts: dict[str, list[float]] = {}
+    for row, line in judged.each():
         run, query = str(line.run_id), str(line.query_id)
         if run not in systems or (chosen is not None and line.rubric != chosen):
             continue
         # Judges beside people must both have said something, so a query with a failure cannot be used.
         if not line.status.startswith(("ok", "repaired")):
             failed.add(query)
+        if judged.has_chances:
+            # Who decided where the judge was unsure says no chance, and is taken to be sure.
+            chance = judged.chance_in(row)
+            doubts.setdefault(query, []).append(chance * (1 - chance) if chance == chance else 0.0)
         place = str(line.item_id), str(line.aspect)
         ask = Ask(run, *place, importance=line.importance, weight=line.weight)
         # Several judges may have judged the same: people are asked once.
@@ -135,7 +148,8 @@ def of_answers(
     # Judgements of pairs stand with each of the two; the pair is asked as one.
     if rubric.file.unit == "pair":
         asks = {query: [Ask(pair[0], pair=pair) for pair in combinations(systems, 2)] for query in asks}
-    found = Population(systems, asks, left_out=len(by_query) - len(whole))
+    known = {q: math.fsum(doubts[q]) / len(doubts[q]) for q in asks if q in doubts}
+    found = Population(systems, asks, left_out=len(by_query) - len(whole), doubts=known)
     return replace(found, same=_same_answers(asks, systems, answers, rubric.file.sees) if compare else ())
 
 
@@ -246,7 +260,9 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
             f"-n {aim.number}: expected at most {len(there):,}, the queries that can be labelled{same}"
         )
     # All are drawn, and the first taken: a longer plan with the same seed begins with the shorter one.
-    order = random.Random(f"{FORMAT}/{aim.seed}").sample(there, len(there))[: aim.number]
+    rng = random.Random(f"{FORMAT}/{aim.seed}")
+    sizes = _sizes(population) if aim.by_doubt else {}
+    order = (_by_size(sizes, rng) if sizes else rng.sample(there, len(there)))[: aim.number]
     texts = _texts(rubric, material, order, population.systems) if material else None
     file = rubric.file
     found = LabelPlan(
@@ -257,6 +273,7 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
         systems=population.systems,
         queries=len(population.asks),
         inclusion=aim.number / len(population.differing),
+        sizes=sizes,
         asked=tuple(_asked(query, population.asks[query], texts) for query in order),
         instructions="\n\n".join(filter(None, (file.prompt.system.strip(), file.prompt.template.strip()))),
         labels=dict(file.labels),
@@ -274,6 +291,30 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
         depth=aim.depth,
     )
     return sealed(found)
+
+
+_LEAST_DOUBT = 0.01  # p(1 − p): a judge that is surer than that may be so without reason
+
+
+def _sizes(population: Population) -> dict[str, float]:
+    """Return what chances are in proportion to: the standard deviation of a verdict, as the judge sees it.
+
+    That is Neyman's allocation: where a verdict may be off by more, a label tells more.
+    """
+    if not population.doubts:
+        raise UsageError("--by doubt: no judgement says how sure its judge is (p); the judge `short` says it")
+    doubts = ((query, population.doubts[query]) for query in population.differing)
+    return {query: round(math.sqrt(max(doubt, _LEAST_DOUBT)), 6) for query, doubt in doubts}
+
+
+def _by_size(sizes: Mapping[str, float], rng: random.Random) -> list[str]:
+    """Return an order whose first n, for any n, are a draw with chances in proportion to size.
+
+    Sequential Poisson sampling: each has a random number, and those come first whose number is smallest for
+    their size.
+    """
+    drawn = {query: rng.random() / size for query, size in sizes.items()}
+    return sorted(sizes, key=lambda query: (drawn[query], query))
 
 
 _Place = tuple[str, ...]  # query, run, item, aspect; of a pair query and systems

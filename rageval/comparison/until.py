@@ -393,6 +393,10 @@ def judged_until(
         A system that is not there, a measure of which nothing can be claimed, or too few questions.
     """
     settings = settings or Settings()
+    if settings.is_cascade:
+        raise UsageError(
+            "until: ends early, and what a judge is least sure of is known of all; leave one of them out"
+        )
     if pools is not None and len(judges) > 1 and settings.vote == "mean":
         raise UsageError(
             f"until: runs are compared by one grade a document, and {len(judges)} judges give as many;"

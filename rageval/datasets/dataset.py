@@ -32,9 +32,9 @@ from rageval.files.objects import ITERATIONS, NUGGET_COLUMNS
 from rageval.files.opening import DEFAULT, File
 from rageval.files.writing import put
 from rageval.plugins import plugin
-from rageval.records import Nugget, Qrel, Question
+from rageval.records import Answer, Nugget, Qrel, Question
 
-_CONTENT = ("questions", "documents", "qrels", "nuggets", "judgements")
+_CONTENT = ("questions", "documents", "qrels", "nuggets", "judgements", "responses")
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,10 @@ class Dataset:
     def judgements(self) -> Iterator[dict[str, Any]]:
         """Yield what was judged of answers, as the file of its publishers has it."""
         return self._content("judgements")
+
+    def responses(self) -> Iterator[Answer]:
+        """Yield the answers of systems that were judged, where they are published with the judgements."""
+        return self._content("responses")
 
     def qrels_iter(self) -> Iterator[Qrel]:
         """Yield the judgements, as `rageval.evaluate` and ir_datasets call them."""

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 from rageval.datasets.catalogue import find
 from rageval.datasets.dataset import Dataset, known_there, of_ir_datasets
 from rageval.errors import RagevalError, UsageError
+from rageval.files.answers import write_answers
 from rageval.files.jsonl import as_line
+from rageval.files.judgements import judgement_line
 from rageval.files.nuggets import write_nuggets
 from rageval.records import Question
 from rageval.text import visible
@@ -22,6 +24,8 @@ _WHAT = {
     "qrels": ("trec", "tsv", "jsonl"),
     "nuggets": ("jsonl",),
     "answers": ("jsonl",),
+    "responses": ("jsonl",),
+    "judgements": ("jsonl",),
 }
 
 
@@ -84,7 +88,24 @@ def _answers(dataset: Dataset, style: str) -> Iterator[str]:
         yield json.dumps(dict(question.facts) | known, ensure_ascii=False)
 
 
-_WRITERS = {"docs": _docs, "queries": _queries, "qrels": _qrels, "nuggets": _nuggets, "answers": _answers}
+def _responses(dataset: Dataset, style: str) -> Iterator[str]:
+    """Answers of systems, in the plain form."""
+    return write_answers(dataset.responses(), "plain")
+
+
+def _judgements(dataset: Dataset, style: str) -> Iterator[str]:
+    return map(judgement_line, dataset.judgements())
+
+
+_WRITERS = {
+    "docs": _docs,
+    "queries": _queries,
+    "qrels": _qrels,
+    "nuggets": _nuggets,
+    "answers": _answers,
+    "responses": _responses,
+    "judgements": _judgements,
+}
 
 
 def _written(record: Any, style: str) -> str:

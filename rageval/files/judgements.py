@@ -37,7 +37,7 @@ _BYTES_A_CHARACTER = 4  # at most, in UTF-8
 _ANSWER = attrgetter("run_id", "judge", "query_id", "repeat")
 _SAID = attrgetter("label", "status", "rubric", "importance", "weight")
 _IDS = ("query_id", "run_id", "item_id", "repeat")
-_ITEM, _ASPECT, _GRADE = map(attrgetter, ("item_id", "aspect", "grade"))
+_ITEM, _ASPECT, _GRADE, _CHANCE = map(attrgetter, ("item_id", "aspect", "grade", "p"))
 _SENTENCES, _SHOWN, _ANSWERABLE, _CLAIM = map(attrgetter, ("sentences", "shown", "answerable", "claim"))
 _Text = str | int
 
@@ -64,6 +64,7 @@ class JudgementLine(msgspec.Struct, gc=False):
     weight: float | None = None
     sentences: int | None = None
     answerable: bool | None = None  # whether the question can be answered
+    p: float | None = None  # the chance that people would call the answer right, where a judge says it
     shown: list[_Text] | None = None  # the systems whose answers were shown together, in their order
     repeat: _Text = ""  # which of several answers of the system to the query
     claim: str | None = None  # for which judging was to stop
@@ -173,6 +174,7 @@ class JudgementTable:
         self.asked: dict[int, list[AskedNugget]] = {}  # by query, where a bank says it
         self.row_item, self.row_aspect, self.row_said = array("i"), array("i"), array("i")
         self._grade: array[float] | None = None  # as soon as anybody gives one
+        self._chance: array[float] | None = None  # as soon as a judge says how sure it is
         self._shown: array[int] | None = None  # as soon as anybody says where: places from 1, 0 if not known
         # An answer, or a stretch of one until all is read: whose it is, and its rows.
         self.run, self.judge, self.query, self.repeat = (array("i") for _ in range(4))
@@ -207,6 +209,11 @@ class JudgementTable:
             self._grade = array("d", repeat(math.nan, first))
         if self._grade is not None:
             self._grade.extend([math.nan if grade is None else grade for grade in grades])
+        chances = list(map(_CHANCE, records))
+        if self._chance is None and chances.count(None) < number:
+            self._chance = array("d", repeat(math.nan, first))
+        if self._chance is not None:
+            self._chance.extend(_checked_chances(source, lines, chances))
         shown = list(map(_SHOWN, records))
         if self._shown is None and shown.count(None) < number:
             # As with grades: the column is there as soon as one row says it.
@@ -375,6 +382,8 @@ class JudgementTable:
             setattr(self, name, array("i", map(getattr(self, name).__getitem__, rows)))
         if self._grade is not None:
             self._grade = array("d", map(self._grade.__getitem__, rows))
+        if self._chance is not None:
+            self._chance = array("d", map(self._chance.__getitem__, rows))
         if self._shown is not None:
             self._shown = array("i", map(self._shown.__getitem__, rows))
 
@@ -512,6 +521,24 @@ class JudgementTable:
         begin, end = self.begin[answer], self.end[answer]
         return repeat(math.nan, end - begin) if self._grade is None else self._grade[begin:end]
 
+    def chance_in(self, row: int) -> float:
+        """Return the chance that people would call the answer right, NaN if the row does not say it."""
+        return math.nan if self._chance is None else self._chance[row]
+
+    @property
+    def has_chances(self) -> bool:
+        """Return whether any row says how sure its judge is."""
+        return self._chance is not None
+
+    def doubts(self) -> Iterator[tuple[float, str, str, float]]:
+        """Yield (doubt, query, run, chance) of what is judged with a chance; doubt is that it is wrong."""
+        for answer in range(len(self.run)) if self._chance is not None else ():
+            query, run = self.queries.words[self.query[answer]], self.runs.words[self.run[answer]]
+            for row in self.rows(answer):
+                chance = self._chance[row] if self._chance is not None else math.nan
+                if chance == chance and self.said_in(row).is_graded:
+                    yield min(chance, 1 - chance), query, run, chance
+
     def shown_at(self, row: int) -> int:
         """Return at which place, from 1, the answer of a row was shown among others; 0 if nothing says it."""
         return 0 if self._shown is None else self._shown[row]
@@ -567,6 +594,7 @@ class JudgementTable:
             for column in (self.row_item, self.row_aspect, self.row_said)
         )
         part._grade = None if self._grade is None else array("d", map(self._grade.__getitem__, rows))
+        part._chance = None if self._chance is None else array("d", map(self._chance.__getitem__, rows))
         part._shown = None if self._shown is None else array("i", map(self._shown.__getitem__, rows))
         return part
 
@@ -701,6 +729,14 @@ def _folded_said(said: Said) -> Said:
     # Without its version: `crag@3f2a`, `crag/2` and `crag:v1` are all `crag`.
     rubric = rubric.partition("@")[0].partition("/")[0].partition(":")[0].strip().lower().replace("_", "-")
     return Said(None if label is None else folded(label), status, rubric, importance, weight)
+
+
+def _checked_chances(source: str, lines: Sequence[int], chances: Sequence[float | None]) -> Iterator[float]:
+    """Yield the chances that rows say, NaN where they say none."""
+    for line, chance in zip(lines, chances, strict=True):
+        if chance is not None and not 0 <= chance <= 1:
+            raise InputError(f"{source}:{line}: expected as p a chance from 0 to 1, found {chance:g}")
+        yield math.nan if chance is None else chance
 
 
 def _places_shown(source: str, lines: Sequence[int], records: Sequence[JudgementLine]) -> Iterator[int]:

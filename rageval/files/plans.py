@@ -76,6 +76,8 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     `queries` is how many there are; of them the systems in `compare` gave the `same` answers to some, which
     need no label, and `asked` were drawn from the rest without replacement, each order as likely as another:
     `inclusion` is each one's chance.
+    Where there are `sizes`, by query, the judge's doubt decided: each query's chance is in proportion to
+    its size, and the order is such that this holds of every beginning of it.
     Of `labels` with their grades, `names` says what some are called where people choose among them.
     `looks` are the numbers of labelled queries after which the claim `until` may be decided. Labels of the
     plan whose sha is in `extends`, which drew the beginning of the same order, are labels of this one, too.
@@ -88,6 +90,7 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     systems: tuple[str, ...]
     queries: int
     inclusion: float = 1.0
+    sizes: dict[str, float] = {}
     asked: tuple[AskedQuery, ...] = ()
     instructions: str = ""
     labels: dict[str, float] = {}

@@ -67,7 +67,7 @@ _ASIDE_ALONE = re.compile(_ASIDE)
 _SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n+")
 _LONGEST_ABSTENTION = 600  # characters; who says more, answers
 _WORD, _NO_WORD = re.compile(r"\w"), re.compile(r"\W")
-_ARTICLES = {"a", "an", "the"}
+ARTICLES = {"a", "an", "the"}
 _SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _NUMERAL = re.compile(
     r"(?<![\w.,])(?P<sign>-)?(?P<digits>\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?P<decimals>\.\d+)?"
@@ -197,10 +197,10 @@ def contains(answer: str, gold: Iterable[str]) -> bool:
     """
     given = folded(answer)
     wanted = filter(None, map(folded, gold))
-    return any(_has_words(given, text) for text in wanted)
+    return any(has_words(given, text) for text in wanted)
 
 
-def _has_words(text: str, wanted: str) -> bool:
+def has_words(text: str, wanted: str) -> bool:
     """Whether the text stands there with no letter or digit right before or behind it."""
     start = text.find(wanted)
     while start >= 0:
@@ -238,7 +238,7 @@ def token_f1(answer: str, gold: Iterable[str]) -> float:
 
 def _words(text: str) -> Counter[str]:
     characters = (" " if unicodedata.category(c)[0] in "PS" else c for c in folded(text))
-    return Counter(word for word in "".join(characters).split() if word not in _ARTICLES)
+    return Counter(word for word in "".join(characters).split() if word not in ARTICLES)
 
 
 def numbers_in(text: str) -> list[Decimal]:

@@ -1,4 +1,4 @@
-"""Judges that need no network: judgements of a file, the form of short answers, and a lexical proxy.
+"""Judges that need no network: judgements of a file, the words of short answers, and a lexical proxy.
 
 The proxy says how much of a nugget's wording stands in one place of a text. It gives a number and never says
 support or partial: of the TREC RAG nuggets that are absent from an answer on the same topic, most still share
@@ -23,8 +23,10 @@ from typing import Any, NamedTuple
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import read_records
 from rageval.files.opening import Complaints, quoted
+from rageval.judges import short
 from rageval.judges._exact import contains, exact, first_stage, folded, number, numbers_in, token_f1
 from rageval.judges.base import ERROR, OK, Fatal, Reply, Request
+from rageval.judges.cascade import PeoplesLabels
 from rageval.judges.material import Material, gold_of, repeat_of, tasks, weight_of
 from rageval.judges.rubric import Rubric
 from rageval.names import near_misses
@@ -151,12 +153,12 @@ def _shown(key: _Key) -> str:
     return ", ".join(f"{field} {visible(value)[:80]!r}" for field, value in named if value)
 
 
-# --- The form of short answers, and the lexical proxy.
+# --- Short answers by their words and their form, and the lexical proxy.
 
 # Scales of their own: a proxy ranks systems, and never says that anything is supported or right.
 _LEXICAL_RUBRIC, _F1_RUBRIC = "lexical", "token-f1"
 _MATCHERS = {"exact": exact, "contains": contains, "number": number}
-NAMES = (*_MATCHERS, "token_f1", "lexical")
+NAMES = (short.NAME, *_MATCHERS, "token_f1", "lexical")
 _SHORT_ANSWERS = ("crag", "crag-auto")
 _Row = dict[str, Any]
 _WINDOW = 2  # sentences; a fact is seldom spread over more
@@ -179,8 +181,10 @@ _ENDINGS = ("ations", "ation", "ingly", "edly", "ings", "ies", "ing", "ied", "ed
 _SHORTEST_STEM = 3
 
 
-def judge_offline(spec: str, rubric: Rubric, material: Material) -> Iterator[_Row]:
-    """Judge offline: by one of `NAMES`, or `frozen:FILE`."""
+def judge_offline(
+    spec: str, rubric: Rubric, material: Material, curve: short.Curve | None = None
+) -> Iterator[_Row]:
+    """Judge offline: by one of `NAMES`, or `frozen:FILE`; `short` by the curve of the package, or another."""
     if spec in NAMES and not material.answers:
         raise InputError(f"nothing to judge: the judge {spec!r} expects files of answers")
     if spec.startswith("frozen:"):
@@ -191,9 +195,17 @@ def judge_offline(spec: str, rubric: Rubric, material: Material) -> Iterator[_Ro
         if rubric.name not in _SHORT_ANSWERS:
             raise UsageError(
                 f"the judge {spec!r} compares short answers with gold ones: it knows the rubrics"
-                f" {' and '.join(_SHORT_ANSWERS)}, not {rubric.name}"
+                f" {' and '.join(_SHORT_ANSWERS)}, not {rubric.name}, of which words alone tell nothing"
             )
-        yield from _by_form(spec, rubric, material)
+        if spec == short.NAME:
+            yield from _by_chance(curve or short.packed(), rubric, material)
+        else:
+            yield from _by_form(spec, rubric, material)
+
+
+def knows(rubric: Rubric) -> bool:
+    """Tell whether a rubric is about short answers beside gold ones, which need no model."""
+    return rubric.name in _SHORT_ANSWERS
 
 
 class GoldInTop(NamedTuple):
@@ -294,6 +306,65 @@ def _by_form(spec: str, rubric: Rubric, material: Material) -> Iterator[_Row]:
             verdict = {"label": label, "rubric": rubric.judged_as}
         sha = {} if answer.error else {"judged_sha": task.judged_sha}
         yield _row(answer, "0", spec, {**verdict, **sha})
+
+
+def _by_chance(curve: short.Curve, rubric: Rubric, material: Material) -> Iterator[_Row]:
+    """Short answers by the chance that people would call them right; an abstention is missing."""
+    right = next(iter(rubric.file.labels))  # perfect, or accurate
+    for answer, task in zip(material.answers, tasks(rubric, material), strict=True):
+        said: dict[str, Any] = {"rubric": rubric.judged_as}
+        if not answer.error:
+            question = material.question(answer.query_id)
+            gold, text = gold_of(question), answer.text
+            chance = curve.chance(text, question.text, gold)
+            is_silent = first_stage(text, gold, rubric.file.abstentions) == "missing"
+            said["label"] = "missing" if is_silent else right if chance >= _EVEN else "incorrect"
+            said |= {"p": round(chance, 4), "judged_sha": task.judged_sha}
+        yield _row(answer, "0", curve.name, said)
+
+
+_EVEN = 0.5
+_MOST_STRANGE = 0.1  # of the questions: with more, they are taken for another language
+
+
+def short_fitted(labels: PeoplesLabels, material: Material) -> short.Fitted:
+    """Fit the curve of `short` anew on what people said of some of the answers."""
+    rows, right, queries = [], [], []
+    for answer in material.answers:
+        place = answer.query_id, answer.run_id, answer.repeat
+        if not answer.error and place in labels.right:
+            question = material.question(answer.query_id)
+            rows.append(short.features(answer.text, question.text, gold_of(question)))
+            right.append(labels.right[place])
+            queries.append(answer.query_id)
+    if not rows:
+        raise InputError(
+            f"{visible(labels.name)}: holds nothing on the answers that are judged; expected the same"
+            " query_id and run_id"
+        )
+    return short.fitted_on(rows, right, queries)
+
+
+def short_remarks(material: Material, is_packed: bool) -> Iterator[str]:
+    """Yield what is to be said wherever `short` judges: how often it errs, and where it does not belong."""
+    asked = dict.fromkeys(answer.query_id for answer in material.answers)
+    texts = [material.questions[query].text for query in asked if query in material.questions]
+    strange = sum(not short.looks_english(text) for text in texts)
+    if strange > _MOST_STRANGE * len(texts):
+        yield (
+            f"{short.NAME}: {strange:,} of {len(texts):,} questions do not look English; it was fitted and"
+            " measured on"
+            " English, and how often it errs here is not known"
+        )
+    elif is_packed:
+        yield short.remark()
+    most = short.record().measured["longest"]
+    longer = sum(len(answer.text.split()) > most for answer in material.answers)
+    if longer:
+        yield (
+            f"{short.NAME}: {longer:,} of {len(material.answers):,} answers are longer than any that it was"
+            f" measured on ({most:,} words)"
+        )
 
 
 def _lexical(rubric: Rubric, material: Material) -> Iterator[_Row]:

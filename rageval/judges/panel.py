@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,14 +12,16 @@ from itertools import islice
 from typing import Any
 
 from rageval.errors import InputError, JudgeFailed, UsageError
+from rageval.judges import short
 from rageval.judges.asking import USUAL, Hear, JobProgress, ask_all
-from rageval.judges.base import ERROR, FILTERED, INVALID, REFUSED, TRUNCATED, Model, Reply
+from rageval.judges.base import ERROR, FILTERED, INVALID, REFUSED, TRUNCATED, Model, Reply, Request
 from rageval.judges.batches import ask_in_batches
 from rageval.judges.budget import Budget, estimate
+from rageval.judges.cascade import PeoplesLabels, handed_on, labels_of
 from rageval.judges.judge import Asked, Judge, Written, decided, judge, judge_name, nuggetize, split
 from rageval.judges.material import Material, tasks
 from rageval.judges.models import is_remote, model_named
-from rageval.judges.offline import NAMES, FrozenJudgements, judge_offline
+from rageval.judges.offline import NAMES, FrozenJudgements, judge_offline, short_fitted, short_remarks
 from rageval.judges.rubric import Rubric
 from rageval.judges.store import Store
 from rageval.judges.votes import by_place, disagreements, repeated_place, voted
@@ -212,6 +216,15 @@ class Settings:
         Seconds that one call may take.
     patience
         Seconds to go on trying when a model that has answered answers no more.
+    fit
+        What people said of some of the answers, on which `short` is fitted anew.
+    then
+        A second judge, which decides what the first one is least sure of.
+    ask
+        Which share of the answers goes to it.
+    keep_error, gold
+        In place of a share: what is kept errs no more often than this (at 95 %), as labels by people show,
+        drawn at random. Without a second judge the rest is left to people, and missing until then.
     """
 
     store: str | None = None
@@ -232,6 +245,11 @@ class Settings:
     rebuy: bool = False
     timeout: float | None = None
     patience: float | None = None
+    fit: str | os.PathLike[str] | Sequence[Mapping[str, Any]] | short.Curve | None = None
+    then: str | None = None
+    ask: float | None = None
+    keep_error: float | None = None
+    gold: str | os.PathLike[str] | Sequence[Mapping[str, Any]] | PeoplesLabels | None = None
 
     def __post_init__(self) -> None:
         """Refuse what could not be tried again, and a tiebreak where no vote can be tied."""
@@ -249,6 +267,35 @@ class Settings:
             raise UsageError(
                 "retry asks again for some of what is stored, and refresh for all: expected one of them"
             )
+        self._refuse_half_a_cascade()
+
+    def _refuse_half_a_cascade(self) -> None:
+        if self.gold is not None and not isinstance(self.gold, PeoplesLabels) and not self.gold:
+            object.__setattr__(self, "gold", None)  # as the command says that there is none
+        if (self.keep_error is None) != (self.gold is None):
+            raise UsageError(
+                "keep_error and gold go together: labels by people show how often the judge errs; expected"
+                " both"
+            )
+        if self.then is not None and (self.ask is None) == (self.keep_error is None):
+            raise UsageError(
+                f"then {visible(self.then)!r}: expected which part goes to it: ask, a share, or keep_error"
+                " with gold"
+            )
+        if self.ask is not None and self.then is None:
+            raise UsageError("ask: expected who is asked, then=JUDGE, too")
+        for name, value, most in (("ask", self.ask, 1), ("keep_error", self.keep_error, 0.5)):
+            if value is not None and not 0 < value < most:
+                raise UsageError(f"{name}={value!r}: expected a share above 0 and below {most}")
+        if self.is_cascade and (self.vote != "mean" or self.tiebreak is not None or self.shard is not None):
+            raise UsageError(
+                "what one judge hands on to the next has no votes and no shards; leave these out"
+            )
+
+    @property
+    def is_cascade(self) -> bool:
+        """Whether what the judge is unsure of goes to somebody else."""
+        return self.then is not None or self.keep_error is not None
 
     @property
     def retried(self) -> tuple[str, ...]:
@@ -301,6 +348,8 @@ def vote_of(said: Iterable[dict[str, Any]], rubric: Rubric, settings: Settings) 
 
 def _called(spec: str, rubric: Rubric) -> str:
     """Return what a judge is called in its judgements."""
+    if spec == short.NAME:
+        return short.packed().name
     if spec in NAMES:
         return spec
     if asks_nobody(spec):
@@ -322,12 +371,37 @@ def said_by_all(
     # Judges without a model say themselves what they lack.
     if any(one not in NAMES for one in judges):
         _require_tasks(rubric, material)
+    if settings.gold is not None or settings.fit is not None:
+        settings, _ = prepared(judges, rubric, material, settings)
     budget = budget or settings.budget()
     said = [row for one in judges for row in _said_by(one, rubric, material, settings, budget)]
+    if settings.is_cascade:
+        said = _handed_on(judges, said, rubric, material, settings, budget)
     # After all others: only then is known where they differ.
     if settings.tiebreak is not None:
         said += _third(said, settings.tiebreak, rubric, material, settings, budget)
     return said
+
+
+def _handed_on(
+    judges: Sequence[str | Model],
+    said: list[dict[str, Any]],
+    rubric: Rubric,
+    material: Material,
+    settings: Settings,
+    budget: Budget,
+) -> list[dict[str, Any]]:
+    """Return what the judge is sure of, and what the next one says of the rest."""
+    if len(judges) != 1:
+        raise UsageError(f"what one judge hands on to the next: expected one judge, found {len(judges)}")
+
+    def ask_next(places: set[tuple[str, ...]]) -> Iterable[dict[str, Any]]:
+        some = [each for each in material.answers if (each.query_id, each.run_id, each.repeat) in places]
+        return _said_by(settings.then or "", rubric, replace(material, answers=some), settings, budget)
+
+    how: dict[str, Any] = {"then": settings.then, "share": settings.ask, "error": settings.keep_error}
+    gold = settings.gold if isinstance(settings.gold, PeoplesLabels) else None  # read by `prepared`
+    return handed_on(said, ask_next, **how, gold=gold)
 
 
 def asks_nobody(spec: str) -> bool:
@@ -335,10 +409,25 @@ def asks_nobody(spec: str) -> bool:
     return spec in NAMES or spec.startswith("frozen:")
 
 
-def remarks_on(judges: Iterable[str | Model]) -> list[str]:
-    """Return what should be said of judges before they judge: of files that do not say what was judged."""
-    files = [one for one in judges if isinstance(one, str) and one.startswith("frozen:")]
-    return [each for one in files for each in FrozenJudgements(one.removeprefix("frozen:")).remarks]
+def prepared(
+    judges: Sequence[str | Model], rubric: Rubric, material: Material, settings: Settings
+) -> tuple[Settings, list[str]]:
+    """Return settings with labels read and `short` fitted, and what should be said before anybody judges."""
+    named = [*judges, *filter(None, (settings.then,))]
+    # What is ready already is left as it is, so that this may be called by whoever needs it.
+    files = [one for one in named if isinstance(one, str) and one.startswith("frozen:")]
+    said = [each for one in files for each in FrozenJudgements(one.removeprefix("frozen:")).remarks]
+    if settings.gold is not None and not isinstance(settings.gold, PeoplesLabels):
+        settings = replace(settings, gold=labels_of(settings.gold))
+    if short.NAME not in named:
+        if settings.fit is not None:
+            raise UsageError(f"fit: is about the judge {short.NAME!r}, and none of the judges is it")
+        return settings, said
+    if settings.fit is not None and not isinstance(settings.fit, short.Curve):
+        found = short_fitted(labels_of(settings.fit), material)
+        settings = replace(settings, fit=found.curve)
+        said.append(str(found))
+    return settings, [*said, *short_remarks(material, settings.fit is None)]
 
 
 def _require_tasks(rubric: Rubric, material: Material) -> None:
@@ -393,9 +482,14 @@ def claims_by(
 
 
 def forecast(
-    rubric: Rubric, material: Material, judges: Sequence[str], price: Sequence[str] | float = ()
+    rubric: Rubric,
+    material: Material,
+    judges: Sequence[str],
+    price: Sequence[str] | float = (),
+    then: str | None = None,
+    ask: float | None = None,
 ) -> Iterator[str]:
-    """Say what judging would take, without asking anybody."""
+    """Say what judging would take, without asking anybody; `then` is asked about a share, or up to all."""
     _require_tasks(rubric, material)
     # What the form of an answer decides costs nothing.
     todo = [task for task in tasks(rubric, material) if not task.failed and decided(rubric, task) is None]
@@ -404,9 +498,12 @@ def forecast(
     room = sum(request.max_tokens for request in requests)
     yield f"{len(requests):,} calls a judge, about {letters // 4:,} tokens in, at most {room:,} out"
     for spec in judges:
-        cost = None if asks_nobody(spec) else estimate(requests, spec, price)
-        said = "price unknown" if cost is None else f"at most {cost:,.2f} USD"
-        yield f"{spec}: {'asks nobody' if asks_nobody(spec) else said}"
+        yield f"{spec}: {_price_of(spec, requests, price)}"
+    if then is not None:
+        # Which ones is not known before they are judged; they are taken to be as long as the others.
+        some = requests[: len(requests) if ask is None else math.ceil(ask * len(requests))]
+        calls = f"{'' if ask else 'up to '}{len(some):,} of these calls"
+        yield f"then {then}: {calls}, {_price_of(then, some, price)}"
     if rubric.file.departures:
         yield f"{rubric.name} follows {rubric.file.follows}, and departs from it:"
         yield from (f"  {departure}" for departure in rubric.file.departures)
@@ -414,11 +511,19 @@ def forecast(
         yield f"\nThe first call:\n\n{requests[0].system}\n\n{requests[0].user}"
 
 
+def _price_of(spec: str, requests: Sequence[Request], price: Sequence[str] | float) -> str:
+    if asks_nobody(spec):
+        return "asks nobody"
+    cost = estimate(requests, spec, price)
+    return "price unknown" if cost is None else f"at most {cost:,.2f} USD"
+
+
 def _said_by(
     who: str | Model, rubric: Rubric, material: Material, settings: Settings, budget: Budget
 ) -> Iterator[dict[str, Any]]:
     if isinstance(who, str) and asks_nobody(who):
-        yield from judge_offline(who, rubric, material)
+        curve = settings.fit if isinstance(settings.fit, short.Curve) else None  # fitted by `prepared`
+        yield from judge_offline(who, rubric, material, curve)
         return
     asked = _asking(who, settings, budget)
     # Before the job: a judge that can be talked into a verdict should be known before it is paid.

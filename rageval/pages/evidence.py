@@ -240,6 +240,8 @@ def of_answers(
                 verdict["label"] = line.label
             elif line.grade is not None:
                 verdict["grade"] = line.grade
+            if (chance := grades.chance_in(row)) == chance:
+                verdict["p"] = chance
             if line.status in FAILED:  # why nothing was said
                 verdict["status"] = line.status
             found[query]["cells"].append(

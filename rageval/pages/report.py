@@ -158,7 +158,7 @@ def _with_answers(
 ) -> Report:
     """Return the report with what was judged of answers, and with their texts."""
     table = subject.table
-    order = _worst(results)
+    order = _unsure_first(_worst(results), table)
     kept = [source for source in extra.answers if can_read_again(source)]
     gone = [name_of(source) for source in extra.answers if not can_read_again(source)]
     extra = replace(extra, answers=kept)
@@ -195,7 +195,8 @@ def _with_answers(
     known = traces(traced, texts, _questions(extra), notes.calls)
     # Judgements alone, of people for instance, have no texts to be shown.
     if any(known["queries"].values()):
-        report["traces"] = {**known, "of": len(order)}
+        first = "least sure" if table.has_chances else "worst"
+        report["traces"] = {**known, "of": len(order), "first": first}
     matrices = of_answers(queries, table, _bank(extra), notes)
     whole = finished(report, results, extra)
     return {**whole, "matrices": _kept(matrices, whole, extra, len(traced))}
@@ -465,6 +466,14 @@ def _worst(results: Sequence[Scores]) -> list[str]:
         return not known, sign * math.fsum(known) / max(1, len(known))
 
     return sorted(queries, key=place)
+
+
+def _unsure_first(queries: Sequence[str], table: JudgementTable) -> list[str]:
+    """Return the queries with those first of which the judge is least sure, where it says how sure it is."""
+    doubts: dict[str, float] = {}
+    for doubt, query, _, _ in table.doubts():
+        doubts[query] = max(doubt, doubts.get(query, 0.0))
+    return sorted(queries, key=lambda query: -doubts.get(query, 0.0))
 
 
 _Input = tuple[str, Source]  # what it is, and where

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 import os
 import re
@@ -72,6 +73,8 @@ if TYPE_CHECKING:
     )
 
 _SHOWN = 10
+_UNSURE = 0.1  # the doubt from which a verdict is called unsure
+_FIRST = 3  # of these, how many are named
 _WAY_OF_QUESTIONS = (
     "where other questions were asked than those that were given, give only those that were, or say"
     " --intersection (intersection=True in Python)"
@@ -713,10 +716,25 @@ def _said_of_table(results: Sequence[Scores], grades: JudgementTable) -> Iterato
                 f"{number:,} judgements have {named} and are left out: others with labels of {scale.name}"
                 f" name theirs; expected one of {', '.join(scale.rubrics)} for each"
             )
+    yield from _said_of_doubts(grades)
     for scores in results:
         yield from (f"{visible(scores.run)}: {said}" for said in undefined(scores))
         for score in scores.scores:
             yield from (f"{visible(scores.run)}: {score.measure}: {said}" for said in _of_answer_score(score))
+
+
+def _said_of_doubts(table: JudgementTable) -> Iterator[str]:
+    """Name the verdicts of which the judge is least sure, where it says how sure it is."""
+    doubts = list(table.doubts())
+    unsure = [each for each in doubts if each[0] >= _UNSURE]
+    if unsure:
+        first = heapq.nlargest(_FIRST, unsure, key=lambda each: each[0])
+        named = ", ".join(f"{visible(query)} of {visible(run)} ({p:.2f})" for _, query, run, p in first)
+        yield (
+            f"{len(unsure):,} of {len(doubts):,} verdicts are unsure (a chance from {_UNSURE:g} to"
+            f" {1 - _UNSURE:g} that the answer is right); most: {named}. Read these first, or draw what"
+            " people label by rageval label-plan --by doubt"
+        )
 
 
 def _answered(results: Sequence[Scores], table: JudgementTable, rules: Rules) -> Iterator[str]:

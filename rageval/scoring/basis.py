@@ -14,10 +14,12 @@ from rageval.text import visible
 PEOPLE, JUDGE, WORDS = "people", "judge", "words"
 NOT_IN_IT = "the judge's error is not in it"
 # What compares texts without a model: a right answer in other words is wrong to it.
-OFFLINE = ("exact", "contains", "number")
+OFFLINE = ("short", "exact", "contains", "number")
 NO_WINNER = "computed from the texts alone, which names no winner"
 _PEOPLE = ("person", "people", "human", "annotator", "assessor")  # what names of people begin with
-_DIGEST = re.compile(r"@[0-9a-f]{4,}(?=\+|$)")  # of a judge's prompt
+_DIGEST = re.compile(r"@[0-9a-f]{4,}(?=[+,]|$)")  # of a judge's prompt
+# Between a judge and who decides what it is unsure of: which part that is.
+_HANDED_ON = re.compile(r",(?:(?P<share>[\d.]+)%|rest):")
 _UNNAMED = "an unnamed judge"
 
 
@@ -27,11 +29,27 @@ def is_person(judge: str) -> bool:
     >>> is_person("person:ann"), is_person("majority:person:ann+person:bob"), is_person("openai:m@3f2a")
     (True, True, False)
     """
-    return all(re.split("[:@]", name)[0].lower() in _PEOPLE for name in _voters(judge))
+    return all(re.split("[:@]", name)[0].lower() in _PEOPLE for name in voters_in(judge))
 
 
-def _voters(judge: str) -> list[str]:
-    """Return who voted, if a judge's name says that this is a vote; else the judge."""
+def handed_on(first: str, then: str, share: float | None = None) -> str:
+    """Return the name of a judge of which another decides a share, or the rest.
+
+    >>> handed_on("short", "openai:m", 0.1), handed_on("short", "person:ann")
+    ('short,10%:openai:m', 'short,rest:person:ann')
+    """
+    return f"{first},{'rest' if share is None else f'{100 * share:.3g}%'}:{then}"
+
+
+def voters_in(judge: str) -> list[str]:
+    """Return who voted, or decided a part, if a judge's name says so; else the judge.
+
+    >>> voters_in("majority:a+b,tiebreak:c"), voters_in("short,10%:openai:m"), voters_in("a")
+    (['a', 'b', 'c'], ['short', 'openai:m'], ['a'])
+    """
+    handing = _HANDED_ON.search(judge)
+    if handing is not None:
+        return [*voters_in(judge[: handing.start()]), *voters_in(judge[handing.end() :])]
     voters = judge.removeprefix("majority:").removeprefix("median:")
     return [judge] if voters == judge else voters.replace(",tiebreak:", "+").split("+")
 
@@ -78,10 +96,17 @@ def named(basis: str) -> str:
 
     >>> named("judge:openai:gpt"), named("judge"), named("words"), named("people")
     ('openai:gpt', 'an unnamed judge', 'words', 'human labels')
+    >>> named("judge:short,10%:openai:m"), named("judge:short,rest:person:ann")
+    ('short, 10 % by openai:m', 'short, the rest by person:ann')
     """
     if is_judge(basis):
-        return visible(judges_in(basis)) or _UNNAMED
+        who = _HANDED_ON.sub(lambda part: f", {_said_of(part['share'])} by ", judges_in(basis))
+        return visible(who) or _UNNAMED
     return {PEOPLE: "human labels", WORDS: "words"}.get(basis, "")
+
+
+def _said_of(share: str | None) -> str:
+    return "the rest" if share is None else f"{share} %"
 
 
 def by_whom(basis: str, corrected_from: str = "") -> str:
@@ -98,8 +123,16 @@ def by_whom(basis: str, corrected_from: str = "") -> str:
         return ""
     if corrected_from:
         return f"by {named(basis)}, corrected from {named(corrected_from)}"
-    is_offline = all(name in OFFLINE for name in _voters(judges_in(basis)))
-    return f"by {named(basis)}" + (", not checked against people" if is_offline else "")
+    return f"by {named(basis)}" + (", not checked against people" if is_unchecked(basis) else "")
+
+
+def is_unchecked(basis: str) -> bool:
+    """Return whether only judges said it that compare texts, and that nobody checked.
+
+    >>> is_unchecked("judge:short"), is_unchecked("judge:short,10%:openai:m"), is_unchecked("people")
+    (True, False, False)
+    """
+    return is_judge(basis) and all(name in OFFLINE for name in voters_in(judges_in(basis)))
 
 
 def in_words(basis: str, corrected_from: str = "") -> str:

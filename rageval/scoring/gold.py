@@ -28,7 +28,7 @@ from rageval.files.start import JUDGED_ANSWERS
 from rageval.measures.base import Measure
 from rageval.measures.scales import POSITION
 from rageval.scoring.assessments import MOST_MISSING, JudgeOfRun, NotThisJudge
-from rageval.scoring.basis import PEOPLE, basis_of_gold, named
+from rageval.scoring.basis import PEOPLE, basis_of_gold, named, voters_in
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.sources import as_qrels, read_qrels
 from rageval.text import visible
@@ -160,6 +160,12 @@ def drawn(chosen: Any = None) -> Draw:
 
 def chances_of(draw: Draw, queries: Iterable[str], labelled: Collection[str]) -> list[float] | None:
     """Return every query's chance to be chosen, None if they were alike; each labelled one must have one."""
+    if draw.plan is not None and draw.plan.sizes:
+        from rageval.statistics.samples import in_proportion
+
+        sizes = draw.plan.sizes
+        chance = dict(zip(sizes, in_proportion(list(sizes.values()), draw.labelled), strict=True))
+        return [chance.get(query, 1.0) for query in queries]
     if draw.chances is None:
         return None
     # Queries without a label need no chance: nothing is weighed by it.
@@ -379,8 +385,8 @@ def some(names: Sequence[str]) -> str:
 def refuse_same(judges: Sequence[str], people: Sequence[str], name: str) -> None:
     """Refuse labels by a judge whose errors they are to tell."""
     # Without the digest of the prompt: the same model by another prompt is the same author.
-    ours = {judge.partition("@")[0] for judge in judges if judge}
-    same = [who for who in people if who and who.partition("@")[0] in ours]
+    ours = {name.partition("@")[0] for judge in judges if judge for name in voters_in(judge)}
+    same = [who for who in people if who and any(name.partition("@")[0] in ours for name in voters_in(who))]
     if same:
         raise UsageError(
             f"{visible(name)}: holds judgements by the judge itself ({some(same)}), which tell nothing of"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,6 +50,25 @@ def settled_columns(values: Float) -> Float:
     alike = np.empty(values.shape)
     np.put_along_axis(alike, order, ordered, axis=0)
     return np.where(known, alike, values)
+
+
+def in_proportion(sizes: Sequence[float], number: int) -> list[float]:
+    """Return chances to be drawn that are in proportion to sizes, none above 1, and add up to a number.
+
+    >>> in_proportion([1.0, 1.0, 2.0, 16.0], 2), in_proportion([1.0, 2.0], 2)
+    ([0.25, 0.25, 0.5, 1.0], [1.0, 1.0])
+    """
+    order = sorted(range(len(sizes)), key=lambda at: -sizes[at])
+    rest = math.fsum(sizes)
+    certain = 0
+    # The largest are drawn for certain, and the others share what is left.
+    while certain < number and sizes[order[certain]] * (number - certain) >= rest:
+        rest = math.fsum(sizes[at] for at in order[certain + 1 :])
+        certain += 1
+    chances = [1.0] * len(sizes)
+    for at in order[certain:]:
+        chances[at] = sizes[at] * (number - certain) / rest
+    return chances
 
 
 @dataclass(frozen=True)

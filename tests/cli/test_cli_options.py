@@ -21,6 +21,7 @@ DIFFERENT = {
     "--only",  # parts of a log, and of a collection
     "--against",  # what a pool or a collection is held against, and the rubric that one is
     "--label",  # of a table in a paper, and for how many topics of a track people shall label
+    "--by",  # a field of the questions, and what labels are drawn by
     "--compat",  # tools that we know, and whatever source a rubric file of one's own names
 }
 CHOICES = {"--format", "--compat", "--as"}  # what may be chosen depends on the command

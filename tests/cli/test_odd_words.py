@@ -152,6 +152,10 @@ LINES: dict[str, tuple[str, ...]] = {
         ),
         *("--until", "ours>theirs", "--looks", "5", "--pilot", "other", "--dry-run"),
     ),
+    "judge short": (
+        *("judge", "crag", "answers", "--questions", "questions.jsonl", "--judge", "short", "--fit", "other"),
+        *("--keep-error", "0.2", "--gold", "other", "--then", "frozen:other"),
+    ),
     "judge nuggets": ("judge", "nugget-assignment", "answers", "--nuggets", "nuggets", "--judge", "lexical"),
     "judge options": (
         *("judge", "nuggetize-iterative", "--run", "runs/one", "--passages", "corpus.jsonl", "--questions"),

@@ -106,7 +106,7 @@ READ = {
     *("--passages", "--questions", "--read", "--rubric", "--run", "--topics", "--weights", "--store"),
     *("--chunks", "--sources", "--quotes", "spans", "qrels"),
     *("--qrels", "--examples", "--tokenizer", "--gold-chosen", "--pilot"),
-    *("--policy", "--judge", "--support-judge", "--tiebreak", "--cluster", "--group-by"),
+    *("--policy", "--judge", "--support-judge", "--tiebreak", "--then", "--fit", "--cluster", "--group-by"),
 }
 NO_FILES = {
     *(

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import bz2
+import json
 import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 import datasets_samples as samples
 from datasets_server import File, Server, serving
-from rageval.datasets import catalogue, fetch, home, load
+from rageval.datasets import _evouna, catalogue, fetch, home, load
 from rageval.datasets.download import Transport
-from rageval.datasets.exports import checked
+from rageval.datasets.exports import checked, exported
 from rageval.errors import InputError, OutputError, UsageError
 from rageval.files.nuggets import read_nuggets
+from rageval.files.opening import File as Source
 from rageval.files.questions import read_questions
 from rageval.records import Nugget, Qrel
 
@@ -343,6 +345,57 @@ class TestLiveRag:
         ]
         assert [doc.text for doc in dataset.documents()] == ["Fact 0 is 0.", "Fact 1 is 1."]
         assert len(list(dataset.qrels())) == 7
+
+
+def _asked_of(systems: Sequence[str], question: str, gold: str, right: Collection[str]) -> dict[str, object]:
+    said = {f"answer_{name}": f"It was {name}." for name in systems}
+    told = {f"judge_{name}": name in right for name in systems}
+    return {"question": question, "golden_answer": gold, **said, **told, "improper": False}
+
+
+EVOUNA = (
+    _asked_of(_evouna.SYSTEMS, "Who was it?", "David Seville/Ross Bagdasarian", ("gpt4",)),
+    {"question": "Bad?", "golden_answer": "x", "improper": True, "answer_fid": "x", "judge_fid": True},
+    _asked_of(("fid",), "Where?", "Oslo", ("fid",)),
+)
+
+
+class TestEvouna:
+    @pytest.fixture(autouse=True)
+    def _there(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        content = json.dumps(EVOUNA).encode()
+        known = samples.at_loopback(server, {"TQ.json": content})
+        monkeypatch.setattr(catalogue, "benchmarks", lambda: known)
+        (source,) = next(spec for each in known for spec in each.datasets if spec.id == "evouna/tq").files
+        server.files[source.url.removeprefix(server.url)] = File(content)
+
+    def test_questions_with_all_right_answers(self) -> None:
+        questions = list(load("evouna/tq", transport=QUICK).questions())
+        assert [(each.query_id, each.gold) for each in questions] == [
+            ("0", ("David Seville", "Ross Bagdasarian")),
+            ("2", ("Oslo",)),
+        ]
+
+    def test_what_people_said_of_which_answer(self) -> None:
+        dataset = load("evouna/tq", transport=QUICK)
+        labels = {(row["query_id"], row["run_id"]): row["label"] for row in dataset.judgements()}
+        answers = {(each.query_id, each.run_id): each.text for each in dataset.responses()}
+        assert labels.keys() == answers.keys()
+        assert (len(labels), labels["0", "gpt4"], labels["0", "fid"]) == (6, "perfect", "incorrect")
+        assert answers["2", "fid"] == "It was fid."
+        assert {row["judge"] for row in dataset.judgements()} == {"person:evouna"}
+
+    def test_parts_as_lines_that_judge_and_agree_read(self) -> None:
+        dataset = load("evouna/tq", transport=QUICK)
+        answers = [json.loads(line) for line in exported(dataset, "responses")]
+        assert answers[0] == {"query_id": "0", "run_id": "fid", "answer": "It was fid."}
+        assert json.loads(next(exported(dataset, "judgements")))["label"] == "incorrect"
+
+    def test_another_file_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "TQ.json"
+        path.write_text(json.dumps([{"question": "Who?", "golden_answer": ["a"]}]))
+        with pytest.raises(InputError, match="expected EVOUNA questions"):
+            list(_evouna.questions([Source(str(path))]))
 
 
 class TestTrecRag:

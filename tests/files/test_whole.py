@@ -42,6 +42,7 @@ READ_AT_ONCE = {
         "files/trec.py",
         "judges/store.py",
         "judges/rubric.py",
+        "judges/short.py",
         "pages/labels.py",
     ),
     *(

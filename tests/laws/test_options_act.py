@@ -80,6 +80,8 @@ def _files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     people = [{**row, "judge": "person:ann", "label": LABELS[rng.randrange(4)]} for row in fine]
     rows_of("people", people)  # type: ignore[arg-type]
     Path("peoples").write_text("".join(f"{q} 0 d{d} {rng.randrange(2)}\n" for q in QUERIES for d in range(6)))
+    known = {"judge": "person:bo", "rubric": "crag", "label": "perfect"}
+    rows_of("right", [{"query_id": query, "run_id": "A", **known} for query in QUERIES])
     nuggets = [
         {"query": "What?", "qid": q, "nuggets": [{"text": f"fact {at}", "importance": "vital"}]}
         for at, q in enumerate(QUERIES)
@@ -115,6 +117,7 @@ PAIR = "compare a.run b.run c.run qrels -m recall@5 --draws 100 --resamples 100"
 TWO = "compare fine -m crag_score --draws 100 --resamples 100"
 GATE = "gate c.run qrels -m recall@5 --baseline runs.base --margin .02"
 JUDGE = "judge crag-auto answers --questions questions --judge contains"
+SHORT = "judge crag-auto answers --questions questions --judge short"
 # A command line, and what is added to it.
 TRIED: dict[str, dict[str, tuple[str, str]]] = {
     "score": {
@@ -215,6 +218,10 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--tiebreak": (JUDGE + " --judge exact --vote majority", "--tiebreak number"),
         "--disagreements": (JUDGE + " --judge exact", "--disagreements out"),
         "--vote": (JUDGE + " --judge exact", "--vote majority"),
+        "--then": (SHORT + " --keep-error .4 --gold people", "--then exact"),
+        "--ask": (SHORT + " --then exact --ask .3", "--ask .7"),
+        "--keep-error": (SHORT + " --keep-error .45 --gold people", "--keep-error .4"),
+        "--gold": (SHORT + " --keep-error .4", "--gold right"),
         "--measure": (JUDGE + " -o out", "-m crag_score"),
         "--dry-run": (JUDGE, "--dry-run"),
         "--against": (JUDGE, "--against crag"),
@@ -303,7 +310,7 @@ ASKING = {  # tests/judges: needs a model that is asked
         "--rebuy",
     ),
     *("--timeout", "--patience", "--refresh", "--retry", "--quiet", "-q", "--vote", "--shard"),
-    *("--canaries", "--claims", "--passages", "--run", "--depth", "--qrels", "--rel", "--examples"),
+    *("--fit", "--canaries", "--claims", "--passages", "--run", "--depth", "--qrels", "--rel", "--examples"),
     *("--compat", "--permutations", "--balanced", "--seed", "--on-missing", "--pilot", "--abstentions"),
 }
 SPANS = {"--chunks", "--sources", "--overlap", "--stale"}  # tests/spans
@@ -422,6 +429,7 @@ ELSEWHERE: dict[str, set[str]] = {
     },
     "correct": {"--gold-chosen", "--answers", "--nuggets"},
     "label-plan": {
+        "--by",  # tests/comparison/test_plan_by_doubt.py
         *("--output", "--overwrite", "--number", "--width", "--pilot", "--compare", "--until-labelled"),
         *(
             "--measure",

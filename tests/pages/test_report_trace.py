@@ -163,6 +163,23 @@ def test_a_trace_has_question_gold_answer_passages_quotes_prompts_and_replies(tm
     assert traces["replies"] == {"asked": 2, "found": 2}
 
 
+def test_what_the_judge_is_least_sure_of_comes_first(tmp_path: Path) -> None:
+    chances = {"q0": 0.99, "q1": 0.45, "q2": 0.02, "q3": 0.7}
+    judged = [
+        judgement(query, "ours", "perfect" if chance > 0.5 else "incorrect", p=chance)
+        for query, chance in chances.items()
+    ]
+    file = lines(tmp_path, "judged.jsonl", judged)
+    answers = lines(tmp_path, "answers.jsonl", answered(list(chances), ["ours"]))
+    found = reported(tmp_path, file, "-m", "crag_score", "--answers", answers, "--texts", "2")
+    assert list(found["traces"]["queries"]) == ["q1", "q3"]
+    assert found["traces"]["first"] == "least sure"
+    assert found["matrices"]["q1"]["cells"][0]["p"] == 0.45
+    assert any("2 of 4 verdicts are unsure" in remark for remark in found["remarks"])
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Texts are those of 2 of 4 queries, the least sure" in text
+
+
 @pytest.mark.slow
 def test_texts_are_those_of_the_worst_queries_and_the_terminal_says_what_was_left_out(tmp_path: Path) -> None:
     for words, kept in (((), 3), (("--texts", "1"), 1), (("--texts", "0"), 0), (("--texts", "all"), 3)):

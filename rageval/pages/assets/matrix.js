@@ -133,11 +133,16 @@ function matrixCell(matrix, cells, row, at, graded, evidence) {
   const looks = cells.map((cell) => lookOf(cell, row.fault));
   const plain = graded && matrix.kind === "documents";
   const mark = looks.map(([, sign], i) => (plain || !cells[i].label && !cells[i].status && cells[i].grade !== 1 ? `${sign} ${cells[i].grade}` : sign)).join(" ");
-  const words = looks.map(([, , word]) => visible(word)).join(", ");
+  const words = looks.map(([, , word], i) => visible(word) + chanceOf(cells[i])).join(", ");
   const has = cells.some((cell) => cell.evidence || cell.reason || cell.detail);
   const inside = has ? make("button", { type: "button", "aria-label": `${words}; show evidence` }, mark) : make("span", { "aria-label": words, title: words }, mark);
   if (has) inside.addEventListener("click", () => showEvidence(evidence, cells, row, matrix.columns[at], matrix.judges));
   return make("td", { class: looks[0][0] }, inside);
+}
+
+// The chance that the answer is right, where the judge says it.
+function chanceOf(cell) {
+  return cell.p === undefined ? "" : ` (chance ${cell.p.toFixed(2)})`;
 }
 
 function showEvidence(place, cells, row, name, judges) {
@@ -145,7 +150,7 @@ function showEvidence(place, cells, row, name, judges) {
     const [, , word] = lookOf(cell, row.fault);
     const who = judges && judges[cell.judge] ? `${visible(judges[cell.judge])}: ` : "";
     return make("div", {},
-      make("p", {}, make("strong", {}, who + visible(word))),
+      make("p", {}, make("strong", {}, who + visible(word) + chanceOf(cell))),
       cell.evidence ? make("p", {}, make("q", {}, lines(cell.evidence))) : null,
       cell.reason ? make("p", { class: "reason" }, lines(cell.reason)) : null,
       cell.detail ? make("p", { class: "reason" }, lines(cell.detail)) : null);

@@ -247,5 +247,5 @@ function noTrace() {
   const traces = report.traces;
   if (!traces) return "";
   const kept = Object.keys(traces.queries).length;
-  return `Answers, passages, prompts and replies are in this page for the ${kept.toLocaleString("en")} worst of ${traces.of.toLocaleString("en")} queries; --texts all keeps those of all.`;
+  return `Answers, passages, prompts and replies are in this page for the ${kept.toLocaleString("en")} ${traces.first || "worst"} of ${traces.of.toLocaleString("en")} queries; --texts all keeps those of all.`;
 }

@@ -1,0 +1,413 @@
+"""How well judges that need no model agree with people, on answers that people judged.
+
+    python benchmarks/people.py TQ.json [NQ.json ...] [--replays 400] [--write]
+
+The files are EVOUNA's, as `rageval datasets fetch evouna/tq` and `evouna/nq` leave them. Judges are tried on
+the half of a file's questions on which nothing was fitted; of a file on which the `short` of the package was
+not fitted, that one is tried on the whole, too. `bias` is the mean over systems of how far the judge's mean
+is from people's, `wrong` the number of pairs of systems of which the judge's mean difference is significant
+(|z| > 1.96) and points the other way than people's. `--write` fits `short` on the whole first file, and
+writes rageval/judges/short.toml and the picture of docs/short.md. Takes a minute a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval.datasets._evouna import SYSTEMS, judged
+from rageval.files.opening import File
+from rageval.judges import short
+from rageval.judges._exact import contains, exact, first_stage, number, token_f1
+from rageval.statistics.correction import corrected
+from rageval.statistics.samples import in_proportion
+from rageval.statistics.selective import keep
+from timing import Row, markdown
+
+Float = NDArray[np.float64]
+PENALTY = 1.0
+LABELS = 100
+LABELLED = 300  # for a bound on the errors of what is kept
+BOUND = 0.05
+PACKED = Path(short.__file__).with_name("short.toml")
+ATTACK = " Or maybe {}."
+
+
+class People(NamedTuple):
+    """Answers [query, system] that people judged: what is asked and said, and whether it is right."""
+
+    name: str
+    sha: str
+    questions: list[str]
+    gold: list[tuple[str, ...]]
+    texts: list[list[str]]
+    right: Float
+    features: Float  # [query, system, feature]
+
+    def half(self, second: bool, seed: int = 0) -> People:
+        """Half of the questions."""
+        order = np.random.default_rng(seed).permutation(len(self.questions))
+        return self.only(sorted(order[len(order) // 2 :] if second else order[: len(order) // 2]))
+
+    def only(self, places: Sequence[int]) -> People:
+        chosen = ([each[at] for at in places] for each in (self.questions, self.gold, self.texts))
+        questions, gold, texts = chosen
+        return People(self.name, self.sha, questions, gold, texts, self.right[places], self.features[places])  # type: ignore[arg-type]
+
+
+def people(path: Path) -> People:
+    """Read a file; queries of which any answer was not judged are left out."""
+    rows: dict[str, list] = {}
+    for each in judged([File(str(path))]):
+        rows.setdefault(each.question.query_id, []).append(each)
+    whole = [of for of in rows.values() if [each.answer.run_id for each in of] == list(SYSTEMS)]
+    features = [[short.features(e.answer.text, e.question.text, e.question.gold) for e in of] for of in whole]
+    return People(
+        path.stem,
+        hashlib.sha256(path.read_bytes()).hexdigest(),
+        [of[0].question.text for of in whole],
+        [of[0].question.gold for of in whole],
+        [[each.answer.text for each in of] for of in whole],
+        np.array([[float(each.is_right) for each in of] for of in whole]),
+        np.array(features),
+    )
+
+
+def fitted(data: People, number_of: int | None = None, seed: int = 0) -> short.Curve:
+    """The curve that is fitted on answers, or on so many of them."""
+    rows = data.features.reshape(data.right.size, -1)
+    right = data.right.ravel() > 0
+    chosen = np.arange(len(rows))
+    if number_of is not None:
+        chosen = np.random.default_rng(seed).permutation(chosen)[:number_of]
+    return short.fit(rows[chosen].tolist(), right[chosen].tolist(), PENALTY)
+
+
+def chances(curve: short.Curve, data: People) -> Float:
+    rows = data.features.reshape(data.right.size, -1).tolist()
+    return np.array([curve.of(row) for row in rows]).reshape(data.right.shape)
+
+
+def verdicts(chance: Float, data: People) -> Float:
+    """What `short` says: right from ½ on, unless the answer is an abstention."""
+    silent = [[first_stage(text, ()) == "missing" for text in of] for of in data.texts]
+    return (chance >= 0.5) & ~np.array(silent)
+
+
+def by(judge: Callable[[str, Sequence[str]], float], data: People) -> Float:
+    pairs = zip(data.texts, data.gold, strict=True)
+    return np.array([[float(judge(text, gold)) for text in texts] for texts, gold in pairs])
+
+
+def kappa(one: Float, other: Float) -> float:
+    agreed = (one == other).mean()
+    chance = one.mean() * other.mean() + (1 - one.mean()) * (1 - other.mean())
+    return float((agreed - chance) / (1 - chance))
+
+
+def wrong_winners(values: Float, right: Float) -> int:
+    """Pairs of systems of which the judge is sure, and wrong."""
+    found = 0
+    for one, other in combinations(range(right.shape[1]), 2):
+        apart, truth = values[:, one] - values[:, other], right[:, one] - right[:, other]
+        z = apart.mean() / (apart.std(ddof=1) / len(apart) ** 0.5) if apart.std() else 0.0
+        found += abs(z) > 1.96 and np.sign(z) != np.sign(truth.mean())
+    return found
+
+
+class Agreed(NamedTuple):
+    """How a judge agrees with people."""
+
+    error: float
+    kappa: float
+    bias: float
+    wrong: int
+
+
+def agreed(values: Float, data: People) -> Agreed:
+    said, right = (values >= 0.5).astype(float), data.right
+    bias = float(np.abs(values.mean(axis=0) - right.mean(axis=0)).mean())
+    error = float((said != right).mean())
+    return Agreed(error, kappa(said, right), bias, wrong_winners(values, right))
+
+
+def judges(train: People, test: People) -> Iterator[Row]:
+    """A row a judge, on the half on which nothing was fitted."""
+    named = {"exact": exact, "contains": contains, "number": number, "token_f1": token_f1}
+    tried = {name: by(judge, test) for name, judge in named.items()}
+    for size in (100, 300, 1000, None):
+        what = "all" if size is None else f"{size:,}"
+        chance = chances(fitted(train, size), test)
+        tried[f"short, fitted on {what} of the other half"] = verdicts(chance, test).astype(float)
+    return (_row(name, agreed(values, test)) for name, values in tried.items())
+
+
+def _row(name: str, found: Agreed) -> Row:
+    return name, f"{1 - found.error:.3f}", f"{found.kappa:.2f}", f"{found.bias:.3f}", f"{found.wrong} of 10"
+
+
+def calibration(chance: Float, right: Float) -> tuple[list[Row], float]:
+    """Rows of ten bins, and the expected calibration error."""
+    bins = np.minimum((chance * 10).astype(int), 9)
+    rows, error = [], 0.0
+    for at in range(10):
+        inside = bins == at
+        if inside.any():
+            mean, share = float(chance[inside].mean()), float(right[inside].mean())
+            error += abs(mean - share) * float(inside.mean())
+            rows.append(
+                (f"{at / 10:.1f} … {(at + 1) / 10:.1f}", f"{inside.sum():,}", f"{mean:.3f}", f"{share:.3f}")
+            )
+    return rows, error
+
+
+class Worth(NamedTuple):
+    """What labels of one system's answers are worth, in plain labels, and how often intervals hold."""
+
+    worth: float
+    coverage: float
+    width: float
+
+
+def worth(
+    values: Float, right: Float, sizes: Float | None, replays: int, rng: np.random.Generator
+) -> list[Worth]:
+    """Of each system: 100 labels and a correction, beside the mean of 100 labels; the last of all"
+    " together."""
+    squares = np.zeros((2, right.shape[1]))
+    held, width = np.zeros(right.shape[1]), np.zeros(right.shape[1])
+    number_of = len(right)
+    for system in range(right.shape[1]):
+        truth = float(right[:, system].mean())
+        size = None if sizes is None else sizes[:, system]
+        chance = None if size is None else in_proportion(size.tolist(), LABELS)
+        for _ in range(replays):
+            plain = rng.choice(number_of, LABELS, replace=False)
+            drawn = plain if size is None else np.argsort(rng.random(number_of) / size)[:LABELS]
+            labels = {int(at): float(right[at, system]) for at in drawn}
+            how = {"paired": False, "population": "set", "within": (0.0, 1.0)}
+            found = corrected(values[:, system], labels, chosen=chance, **how)  # type: ignore[arg-type]
+            alone = corrected(np.zeros(number_of), {int(at): float(right[at, system]) for at in plain}, **how)  # type: ignore[arg-type]
+            squares[:, system] += (alone.value - truth) ** 2, (found.value - truth) ** 2
+            held[system] += found.low <= truth <= found.high
+            width[system] += (found.high - found.low) / (alone.high - alone.low) / replays
+    each = [
+        Worth(100 * plain / other, in_it / replays, wide)
+        for plain, other, in_it, wide in zip(*squares, held, width, strict=True)
+    ]
+    together = 100 * squares[0].sum() / squares[1].sum()
+    return [*each, Worth(float(together), float(held.sum() / replays / len(held)), float(width.mean()))]
+
+
+def worths(curve: short.Curve, data: People, replays: int) -> Iterator[Row]:
+    rng = np.random.default_rng(1)
+    chance = chances(curve, data)
+    said = verdicts(chance, data).astype(float)
+    doubt = np.maximum(np.sqrt(chance * (1 - chance)), 0.1)
+    rows = {
+        "contains, labels drawn alike": (by(contains, data), None),
+        "short, labels drawn alike": (said, None),
+        "short, labels drawn by doubt": (said, doubt),
+    }
+    for name, (values, sizes) in rows.items():
+        found = worth(values, data.right, sizes, replays, rng)
+        yield (
+            name,
+            " ".join(f"{each.worth:.0f}" for each in found[:-1]),
+            f"{found[-1].worth:.0f}",
+            f"{min(each.coverage for each in found[:-1]):.3f} …"
+            f" {max(each.coverage for each in found[:-1]):.3f}",
+            f"{found[-1].width:.2f}",
+        )
+
+
+def next_judges(curve: short.Curve, data: People) -> Iterator[Row]:
+    """What a judge without errors adds that is asked about the least sure."""
+    chance = chances(curve, data)
+    wrong = (verdicts(chance, data) != data.right).ravel()
+    order = np.argsort(-np.minimum(chance, 1 - chance).ravel(), kind="stable")
+    for share in (0.0, 0.05, 0.1, 0.2):
+        left = wrong[order[round(share * len(order)) :]]
+        yield f"{share:.0%}", f"{1 - left.sum() / len(wrong):.3f}"
+
+
+def kept(curve: short.Curve, data: People, replays: int) -> Row:
+    """How much is kept with errors bounded by labels, and how often the bound is broken."""
+    rng = np.random.default_rng(2)
+    chance = chances(curve, data)
+    wrong = (verdicts(chance, data) != data.right).ravel()
+    doubt = np.minimum(chance, 1 - chance).ravel()
+    shares, broken = [], 0
+    for _ in range(replays):
+        labels = rng.choice(len(wrong), LABELLED, replace=False)
+        found = keep(doubt.tolist(), {int(at): bool(wrong[at]) for at in labels}, BOUND)
+        shares.append(0.0 if found is None else found.share)
+        broken += found is not None and wrong[doubt <= found.doubt].mean() > BOUND
+    return f"{np.median(shares):.2f}", f"{min(shares):.2f}", f"{broken:,} of {replays:,}"
+
+
+def attacked(curve: short.Curve, data: People) -> Row:
+    """How many wrong answers are called right, as they are and with the right one named behind."""
+    plain, named, number_of = 0, 0, 0
+    rows = zip(data.questions, data.gold, data.texts, data.right, strict=True)
+    for question, gold, texts, right in rows:
+        for text, is_right in zip(texts, right, strict=True):
+            if not is_right:
+                number_of += 1
+                plain += curve.chance(text, question, gold) >= 0.5
+                named += curve.chance(text + ATTACK.format(gold[0]), question, gold) >= 0.5
+    return f"{number_of:,}", f"{plain / number_of:.3f}", f"{named / number_of:.3f}"
+
+
+def speed(data: People) -> float:
+    """Answers a second of processor time."""
+    short.golds_of.cache_clear()
+    curve = short.packed()
+    began = time.process_time()
+    for question, gold, texts in zip(data.questions, data.gold, data.texts, strict=True):
+        for text in texts:
+            curve.chance(text, question, gold)
+    return data.right.size / (time.process_time() - began)
+
+
+SIDE, MARGIN = 300, 44
+INK, FAINT, DOT = "#59636e", "#afb8c1", "#1f6feb"
+PICTURE = Path(__file__).parents[1] / "docs/images/short.svg"
+FONT = "sans-serif"
+
+
+def diagram(chance: Float, right: Float) -> str:
+    """A reliability diagram: of answers with some chance, how many people called right; dots as large as"
+    " many."""
+    whole = SIDE + 2 * MARGIN
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {whole} {whole}" width="{whole}"'
+        f' height="{whole}"'
+        f' role="img" aria-label="Chance and share of right answers" font-size="12" fill="{INK}"'
+        f' font-family="{FONT}">',
+        f'<rect x="{MARGIN}" y="{MARGIN}" width="{SIDE}" height="{SIDE}" fill="none" stroke="{FAINT}"/>',
+        f'<line x1="{MARGIN}" y1="{MARGIN + SIDE}" x2="{MARGIN + SIDE}" y2="{MARGIN}" stroke="{FAINT}"/>',
+    ]
+    for at in (0, 0.5, 1):
+        along, up = MARGIN + at * SIDE, MARGIN + (1 - at) * SIDE
+        parts.append(f'<text x="{along}" y="{MARGIN + SIDE + 16}" text-anchor="middle">{at:g}</text>')
+        parts.append(f'<text x="{MARGIN - 6}" y="{up + 4}" text-anchor="end">{at:g}</text>')
+    middle = MARGIN + SIDE / 2
+    parts.append(
+        f'<text x="{middle}" y="{whole - 8}" text-anchor="middle">chance that the answer is right</text>'
+    )
+    parts.append(f'<text x="{MARGIN}" y="{MARGIN - 10}">share that people call right</text>')
+    bins = np.minimum((chance * 10).astype(int), 9)
+    for at in range(10):
+        inside = bins == at
+        if inside.any():
+            along = MARGIN + float(chance[inside].mean()) * SIDE
+            up = MARGIN + (1 - float(right[inside].mean())) * SIDE
+            radius = 3 + 12 * float(inside.mean()) ** 0.5
+            parts.append(
+                f'<circle cx="{along:.1f}" cy="{up:.1f}" r="{radius:.1f}" fill="{DOT}" fill-opacity="0.75"/>'
+            )
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def write(data: People) -> None:
+    """Fit on everything, and write the file of the package; what was measured is of half splits."""
+    curve = fitted(data)
+    splits = [(data.half(False, seed), data.half(True, seed)) for seed in range(20)]
+    tried = [(chances(fitted(train), test), test) for train, test in splits]
+    found = [agreed(verdicts(chance, test).astype(float), test) for chance, test in tried]
+    off = [calibration(chance.ravel(), test.right.ravel())[1] for chance, test in tried]
+    words = [len(text.split()) for of in data.texts for text in of]
+    lines = [
+        "# The judge `short`: written by benchmarks/people.py, which also prints what docs/short.md shows.",
+        f"intercept = {curve.intercept:.6g}",
+        "",
+        "[fitted]",
+        'set = "TriviaQA"',
+        f'data = "evouna/{data.name.lower()}"',
+        f'sha256 = "{data.sha}"',
+        f"answers = {data.right.size}",
+        f"penalty = {PENALTY}",
+        "",
+        "[measured]  # means of 20 splits: fitted on half of the questions, tried on the other half",
+        f"error = {np.mean([each.error for each in found]):.4f}",
+        f"kappa = {np.mean([each.kappa for each in found]):.3f}",
+        f"bias = {np.mean([each.bias for each in found]):.4f}",
+        f"wrong_winners = {max(each.wrong for each in found)}  # most in any split, of 10 pairs",
+        f"calibration = {np.mean(off):.4f}  # expected calibration error",
+        f"longest = {max(words)}  # words of an answer",
+    ]
+    columns = zip(short.FEATURES, curve.weights, curve.means, curve.deviations, strict=True)
+    lines += ["", "[features]"]
+    lines += [
+        f"{name} = {{ weight = {weight:.6g}, mean = {mean:.6g}, deviation = {deviation:.6g} }}"
+        for name, weight, mean, deviation in columns
+    ]
+    PACKED.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    chance, test = tried[0]
+    PICTURE.write_text(diagram(chance.ravel(), test.right.ravel()), encoding="utf-8")
+
+
+def tables(data: People, replays: int) -> Iterator[str]:
+    """Everything that is printed of a file."""
+    elsewhere = not PACKED.exists() or short.record().fitted["sha256"] != data.sha
+    train, test = data.half(False), data.half(True)
+    curve = short.packed() if elsewhere else fitted(train)
+    shown = data if elsewhere else test
+    yield f"## {data.name}: {data.right.size:,} answers, {data.right.mean():.3f} of them right\n"
+    header = ("judge", "agreement", "κ", "bias", "wrong")
+    if elsewhere:
+        package = verdicts(chances(curve, data), data).astype(float)
+        yield markdown(header, [_row("short, as the package has it", agreed(package, data))]) + "\n"
+    yield markdown(header, list(judges(train, test)))
+    rows, error = calibration(chances(curve, shown).ravel(), shown.right.ravel())
+    yield f"\nexpected calibration error {error:.3f}\n"
+    yield markdown(("chance", "answers", "mean chance", "right"), rows)
+    yield f"\n{LABELS} labels of each system, {replays:,} draws\n"
+    header = (
+        "judge and labels",
+        "worth in plain labels, by system",
+        "together",
+        "intervals hold",
+        "width beside plain",
+    )
+    yield markdown(header, list(worths(curve, shown, replays)))
+    yield ""
+    yield markdown(("share decided by a judge without errors", "agreement"), list(next_judges(curve, shown)))
+    yield ""
+    header = (f"kept (median), errors ≤ {BOUND:.0%} by {LABELLED} labels", "least", "broken")
+    yield markdown(header, [kept(curve, shown, max(replays, 1000))])
+    yield ""
+    yield markdown(
+        ("wrong answers", "called right", "with “Or maybe GOLD.” behind"), [attacked(curve, shown)]
+    )
+    yield f"\n{speed(shown):,.0f} answers a second of processor time\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--replays", type=int, default=400)
+    parser.add_argument("--write", action="store_true", help="fit anew, and write the file of the package")
+    given = parser.parse_args()
+    if given.write:
+        write(people(given.files[0]))
+    for path in given.files:
+        for line in tables(people(path), given.replays):
+            print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""EVOUNA as it is published: questions, each with five systems' answers and what people said of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from rageval.datasets._reader import Reader, lines
+from rageval.datasets._records import TopicQuery
+from rageval.errors import InputError
+from rageval.files.jsonl import read_records
+from rageval.files.opening import File
+from rageval.records import Answer, Question, Sentence
+
+SYSTEMS = ("fid", "gpt35", "chatgpt", "gpt4", "newbing")
+_EXPECTED = "EVOUNA questions {question, golden_answer, answer_fid, judge_fid, …, improper}"
+_JUDGE, _RUBRIC = "person:evouna", "crag"
+
+
+class _JudgedAnswer(NamedTuple):
+    """An answer, and whether people called it right."""
+
+    question: Question
+    answer: Answer
+    is_right: bool
+
+
+def judged(paths: Sequence[File]) -> Iterator[_JudgedAnswer]:
+    """Yield the answers that people judged; their questions are called by their place in the file, from 0.
+
+    Questions that people found improper are left out, as the publishers' own figures leave them out.
+    """
+    for path in paths:
+        rows = read_records(lines(path, ()), dict[str, Any], _EXPECTED)
+        for number, (line, row) in enumerate(rows):
+            if row.get("improper"):
+                continue
+            text, gold = row.get("question"), row.get("golden_answer")
+            if not isinstance(text, str) or not isinstance(gold, str):
+                raise InputError(f"{path}:{line}: expected {_EXPECTED}")
+            # Several right answers stand in one text, with / between.
+            golds = tuple(filter(None, map(str.strip, gold.split("/"))))
+            question = Question(str(number), text, golds)
+            for system in SYSTEMS:
+                said, is_right = row.get(f"answer_{system}"), row.get(f"judge_{system}")
+                if isinstance(said, str) and isinstance(is_right, bool):
+                    yield _JudgedAnswer(question, Answer(str(number), system, (Sentence(said),)), is_right)
+
+
+def questions(paths: Sequence[File]) -> Iterator[Question]:
+    """Yield the questions of which answers were judged."""
+    last = ""
+    for each in judged(paths):
+        if each.question.query_id != last:
+            last = each.question.query_id
+            yield each.question
+
+
+def responses(paths: Sequence[File]) -> Iterator[Answer]:
+    """Yield the answers of the five systems."""
+    return (each.answer for each in judged(paths))
+
+
+def judgements(paths: Sequence[File]) -> Iterator[dict[str, Any]]:
+    """Yield what people said, in CRAG's words: they told right answers from others, and no more."""
+    for each in judged(paths):
+        yield {
+            "query_id": each.answer.query_id,
+            "run_id": each.answer.run_id,
+            "item_id": "answer",
+            "aspect": "0",
+            "label": "perfect" if each.is_right else "incorrect",
+            "status": "ok",
+            "judge": _JUDGE,
+            "rubric": _RUBRIC,
+        }
+
+
+READER = Reader(
+    {"questions": questions, "judgements": judgements, "responses": responses},
+    {"questions": "judgements", "responses": "judgements"},
+    query=TopicQuery,
+    as_query=lambda question: TopicQuery(question.query_id, question.text),
+)

@@ -1,0 +1,177 @@
+"""A first judge, and who decides where it is unsure: a second one, or people.
+
+What the first judge is least sure of goes on, once. Either a share of all is asked about, or as much as it
+takes for what is kept to be wrong no more often than a bound says, as labels by people show. Whoever decided
+stands in each row; all of them bear one name, which says both judges, so that nobody takes them for one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rageval.errors import InputError, UsageError
+from rageval.judges.base import ERROR
+from rageval.judges.votes import GRADED, repeated_place
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.statistics.selective import Kept
+
+_Row = dict[str, Any]
+_Place = tuple[str, ...]
+
+
+class PeoplesLabels(NamedTuple):
+    """What people said of answers: whether each is right, by query, system and repeat."""
+
+    name: str
+    right: Mapping[_Place, bool]
+
+
+def labels_of(sources: Any) -> PeoplesLabels:
+    """Read what people said of answers; the mean of several people counts, and a tie is not right."""
+    from rageval.measures.scales import CRAG
+    from rageval.scoring.answers import read_judgements
+    from rageval.scoring.assessments import on
+    from rageval.scoring.gold import refuse_same
+
+    table = read_judgements(sources)
+    known = on(table, CRAG)
+    said: dict[_Place, list[bool]] = {}
+    by: dict[str, None] = {}
+    for answer, row in known.rows() if known else ():
+        worth = known.worth(row)
+        if table.said_in(row).is_graded and worth == worth:
+            line = table.line(answer, row)
+            by[line.judge] = None
+            place = str(line.query_id), str(line.run_id), str(line.repeat or "")
+            said.setdefault(place, []).append(worth > 0)
+    if not said:
+        raise InputError(
+            f"{visible(table.name)}: holds no label of CRAG's rubric ({CRAG.expected}); expected what"
+            " people said of"
+            " the answers"
+        )
+    refuse_same(["short"], list(by), table.name)
+    return PeoplesLabels(table.name, {place: 2 * sum(each) > len(each) for place, each in said.items()})
+
+
+def answer_of(row: Mapping[str, Any]) -> _Place:
+    """Return which answer a judgement is of."""
+    return str(row["query_id"]), str(row["run_id"]), str(row.get("repeat") or "")
+
+
+def handed_on(
+    said: Sequence[_Row],
+    ask_next: Callable[[set[_Place]], Iterable[_Row]],
+    *,
+    then: str | None,
+    share: float | None,
+    error: float | None,
+    gold: PeoplesLabels | None,
+) -> list[_Row]:
+    """Return what the first judge `said` where it is sure, and what the next one says of the rest.
+
+    `ask_next` judges some answers; without a next judge, `then`, the rest is left to people, and missing. The
+    first row says what became of all, once a job.
+    """
+    from rageval.scoring.basis import handed_on as handing
+
+    sure = [row for row in said if row["status"] in GRADED]
+    if not all("p" in row for row in sure):
+        raise UsageError("what a judge is unsure of is told by its chances (p), which `short` alone gives")
+    doubts = [min(row["p"], 1 - row["p"]) for row in sure]
+    summary: _Row = {"of": len(sure)}
+    if share is not None:
+        # Of equal doubts those that stand first.
+        order = sorted(range(len(sure)), key=lambda at: -doubts[at])
+        unsure = {answer_of(sure[at]) for at in order[: math.ceil(share * len(sure))]}
+    else:
+        kept = _kept(sure, doubts, error or 0.0, gold)
+        most = -1.0 if kept is None else kept.doubt
+        unsure = {answer_of(row) for row, doubt in zip(sure, doubts, strict=True) if doubt > most}
+        labels, wrong = (0, 0) if kept is None else (kept.labels, kept.wrong)
+        summary |= {"keep_error": error, "labels": labels, "wrong": wrong}
+    summary["to_next"] = len(unsure)
+    if then is None:
+        found = [_left_to_people(row) if answer_of(row) in unsure else row for row in said]
+    else:
+        decided = {repeated_place(row): row for row in ask_next(unsure)} if unsure else {}
+        names = "+".join(sorted({str(row["judge"]) for row in decided.values()})) or then
+        found = []
+        for row in said:
+            last = decided.get(repeated_place(row), row)
+            name = handing(str(row["judge"]), names, share)
+            found.append({**last, "judge": name, "decided_by": last["judge"]})
+    return [row if at else {**row, "handed_on": summary} for at, row in enumerate(found)]
+
+
+def sentence(summary: Mapping[str, Any], then: str | None) -> str:
+    """Return what became of all that was judged, by the summary in the first row.
+
+    >>> sentence({"of": 200, "to_next": 20}, "openai:m")
+    '180 of 200 verdicts are kept; openai:m decided 20'
+    >>> print(sentence({"of": 200, "to_next": 20, "keep_error": 0.05, "labels": 280, "wrong": 4}, None))
+    180 of 200 verdicts are kept (no more than 5 % of them are wrong, at 95 %: 4 of 280 labels are); \
+20 are left to people
+    """
+    kept, rest = summary["of"] - summary["to_next"], summary["to_next"]
+    shown = ""
+    if "keep_error" in summary:
+        bound = f"{100 * summary['keep_error']:.3g} %"
+        shown = (
+            f" (no more than {bound} of them are wrong, at 95 %: {summary['wrong']:,} of"
+            f" {summary['labels']:,} labels are)"
+            if kept
+            else f" (the labels cannot show that no more than {bound} are wrong)"
+        )
+    last = f"{rest:,} are left to people" if then is None else f"{visible(then)} decided {rest:,}"
+    return f"{kept:,} of {summary['of']:,} verdicts are kept{shown}; {last}"
+
+
+def _left_to_people(row: _Row) -> _Row:
+    kept = {key: value for key, value in row.items() if key not in ("label", "grade", "evidence")}
+    return kept | {"status": ERROR, "detail": "left to people: not sure enough (keep_error)"}
+
+
+def _kept(
+    rows: Sequence[_Row], doubts: Sequence[float], error: float, gold: PeoplesLabels | None
+) -> Kept | None:
+    """Return how far verdicts are kept, None if none is."""
+    from rageval.scoring.gold import DOUBT
+    from rageval.statistics.correction import drawn_apart
+    from rageval.statistics.selective import keep
+
+    assert gold is not None, "a bound is shown by labels"
+    places = {answer_of(row): at for at, row in enumerate(rows)}
+    labelled = {place: right for place, right in gold.right.items() if place in places}
+    if not labelled:
+        raise InputError(
+            f"{visible(gold.name)}: holds nothing on the answers that are judged; expected the same"
+            " query_id and run_id"
+        )
+    if drawn_apart(doubts, {places[place] for place in labelled}) < DOUBT:
+        raise UsageError(
+            f"{visible(gold.name)}: the judge is surer, or less sure, of what is labelled than of the"
+            " rest, so the"
+            " labels are no random draw, and cannot bound an error; draw them by rageval label-plan"
+        )
+    wrong = {}
+    seen: set[str] = set()
+    # Errors on answers to one question go together: of each question one label counts, drawn by its
+    # digest, so
+    # that it is the same one each time and no system is preferred.
+    for place in sorted(labelled, key=lambda place: sha256("\0".join(place).encode()).digest()):
+        if place[0] not in seen:
+            seen.add(place[0])
+            row = rows[places[place]]
+            wrong[places[place]] = is_right(row) != labelled[place]
+    return keep(doubts, wrong, error)
+
+
+def is_right(row: Mapping[str, Any]) -> bool:
+    """Tell whether a verdict calls an answer right: neither missing nor incorrect."""
+    return row.get("label") in ("perfect", "acceptable", "accurate")

@@ -1,0 +1,166 @@
+"""Plans that draw more of what the judge is unsure of: with the chances they say, and right means."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rageval.cli import main
+from rageval.comparison.plans import _by_size
+from rageval.files.plans import read_plan
+from rageval.scoring.gold import chances_of, drawn
+from rageval.statistics.samples import in_proportion
+
+SIZES = st.lists(st.floats(0.01, 100), min_size=1, max_size=40)
+
+
+@given(SIZES, st.data())
+def test_chances_in_proportion(sizes: list[float], data: st.DataObject) -> None:
+    number = data.draw(st.integers(1, len(sizes)))
+    chances = in_proportion(sizes, number)
+    assert sum(chances) == pytest.approx(number, rel=1e-9)
+    assert all(0 < chance <= 1 for chance in chances)
+    free = [(size, chance) for size, chance in zip(sizes, chances, strict=True) if chance < 1]
+    for size, chance in free:
+        assert chance / size == pytest.approx(free[0][1] / free[0][0], rel=1e-9)
+    # Whoever is drawn for certain is no smaller than who is not.
+    certain = [size for size, chance in zip(sizes, chances, strict=True) if chance == 1]
+    assert not certain or not free or min(certain) >= max(size for size, _ in free) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("number", [20, 60])
+def test_every_beginning_of_the_order_is_drawn_with_its_chances(number: int) -> None:
+    draw = random.Random(1)
+    sizes = {f"q{at}": draw.choice([0.1, 0.2, 0.5]) for at in range(100)}
+    replays = 3_000
+    counts = dict.fromkeys(sizes, 0)
+    for seed in range(replays):
+        for query in _by_size(sizes, random.Random(seed))[:number]:
+            counts[query] += 1
+    chances = dict(zip(sizes, in_proportion(list(sizes.values()), number), strict=True))
+    for size in (0.1, 0.2, 0.5):
+        some = [query for query in sizes if sizes[query] == size]
+        seen = sum(counts[query] for query in some) / len(some) / replays
+        assert seen == pytest.approx(chances[some[0]], abs=0.02)
+
+
+def test_the_order_depends_on_the_seed_alone() -> None:
+    sizes = {f"q{at}": 0.1 + at / 50 for at in range(50)}
+    assert _by_size(sizes, random.Random(4)) == _by_size(dict(sizes), random.Random(4))
+    assert _by_size(sizes, random.Random(4)) != _by_size(sizes, random.Random(5))
+
+
+NUMBER = 400
+
+
+def chance_of(at: int, system: str) -> float:
+    """Sure of four queries of five."""
+    return 0.55 if at % 5 == 0 else 0.99 if (at + (system == "a")) % 3 else 0.01
+
+
+def is_right(at: int, system: str) -> bool:
+    """Whether people call it right: as the judge where it is sure, and half of the rest."""
+    return at % 10 != 0 if at % 5 == 0 else chance_of(at, system) > 0.5
+
+
+def line(query: str, system: str, right: bool, **more: object) -> str:
+    said = {"query_id": query, "run_id": system, "label": "perfect" if right else "incorrect"}
+    return json.dumps({**said, "rubric": "crag", **more}) + "\n"
+
+
+def files(folder: Path) -> Path:
+    """Judgements of two systems."""
+    path = folder / "judged.jsonl"
+    places = [(at, system, chance_of(at, system)) for at in range(NUMBER) for system in ("a", "b")]
+    path.write_text(
+        "".join(line(f"q{at:03}", system, p > 0.5, p=p, judge="short@1234") for at, system, p in places)
+    )
+    return path
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(main, [*map(str, words)])
+
+
+def plan(folder: Path, *words: object) -> Path:
+    path = folder / "ask.jsonl"
+    done = run("label-plan", files(folder), "--by", "doubt", "-n", 100, "-o", path, "--overwrite", *words)
+    assert done.exit_code == 0, done.output
+    return path
+
+
+def labels(folder: Path, path: Path, number: int) -> Path:
+    """Labels of the first queries of a plan."""
+    found = read_plan(str(path))
+    asks = [(each.query_id, ask.run_id) for each in found.asked[:number] for ask in each.asks]
+    more = {"judge": "person:kim", "plan": found.sha}
+    gold = folder / "labels.jsonl"
+    gold.write_text(
+        "".join(line(query, system, is_right(int(query[1:]), system), **more) for query, system in asks)
+    )
+    return gold
+
+
+def test_the_plan_asks_more_where_it_is_unsure_and_says_so(tmp_path: Path) -> None:
+    found = read_plan(str(plan(tmp_path)))
+    unsure = sum(int(query[1:]) % 5 == 0 for query in found.order)
+    assert unsure > 40  # of 80 in 400; a uniform draw would have 20 of 100
+    assert len(found.sizes) == NUMBER
+    draw = drawn(str(tmp_path / "ask.jsonl"))
+    for number in (30, 100):
+        chances = chances_of(replace(draw, labelled=number), found.sizes, found.order[:number])
+        assert chances is not None
+        assert sum(chances) == pytest.approx(number)
+
+
+@pytest.mark.parametrize("number", [40, 100])
+@pytest.mark.parametrize("seed", range(5))
+def test_labels_by_doubt_correct_the_judge(tmp_path: Path, number: int, seed: int) -> None:
+    path = plan(tmp_path, "--seed", seed)
+    gold = labels(tmp_path, path, number)
+    words = ("--gold", gold, "--gold-chosen", path, "-m", "crag_score", "--format", "json", "--level", 0.99)
+    done = run("compare", tmp_path / "judged.jsonl", *words)
+    assert done.exit_code == 0, done.output
+    (pair,) = json.loads(done.stdout)["pairs"]
+    means = [sum(is_right(at, pair[which]) for at in range(NUMBER)) for which in ("run", "other")]
+    truth = 2 * (means[0] - means[1]) / NUMBER
+    assert pair["low"] <= truth <= pair["high"]
+    assert pair["low"] < pair["high"] < pair["low"] + 1
+    assert (pair["labels"], pair["basis"]) == (number, "people")
+
+
+def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
+    judged = files(tmp_path)
+    plain = tmp_path / "plain.jsonl"
+    rows = [json.loads(line) for line in judged.read_text().splitlines()]
+    plain.write_text("".join(json.dumps({k: v for k, v in row.items() if k != "p"}) + "\n" for row in rows))
+    done = run("label-plan", plain, "--by", "doubt", "-n", 50, "-o", tmp_path / "x.jsonl")
+    assert done.exit_code == 2
+    assert "no judgement says how sure its judge is" in done.stderr
+    claim = ("--until-labelled", "a>b", "-m", "crag_score")
+    done = run("label-plan", judged, "--by", "doubt", "-n", 100, *claim, "-o", tmp_path / "x.jsonl")
+    assert done.exit_code == 2
+    assert "is not known" in done.stderr
+
+
+@pytest.mark.parametrize("chance", [-0.1, 1.5, "high"])
+def test_a_chance_is_one(tmp_path: Path, chance: object) -> None:
+    path = tmp_path / "judged.jsonl"
+    row = {"query_id": "q", "run_id": "a", "label": "perfect", "rubric": "crag", "p": chance}
+    path.write_text(json.dumps(row) + "\n")
+    done = run(path, "-m", "crag_score")
+    assert done.exit_code == 2
+    assert f"{path}:1" in done.stderr
+
+
+def test_scores_name_what_to_read_first(tmp_path: Path) -> None:
+    done = run(files(tmp_path), "-m", "crag_score")
+    assert "160 of 800 verdicts are unsure" in done.stderr
+    assert "q000 of a (0.55)" in done.stderr

@@ -1,0 +1,217 @@
+"""A judge and who comes after it: which answers go on, who decides, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import rageval
+from rageval.cli import main
+from rageval.errors import InputError, UsageError
+from rageval.judges import Settings, short
+from rageval.scoring.basis import basis_of, by_whom, is_person, voters_in
+from rageval.scoring.gold import refuse_same
+
+pytestmark = pytest.mark.filterwarnings("ignore:short. erred on")
+KINDS = ("It is {}.", "{}", "It may be {}x.", "It is something else.", "Never {0} but other", "I don't know.")
+
+
+def world(number: int = 200, systems: tuple[str, ...] = ("ours",), seed: int = 1) -> tuple[list, list, list]:
+    """Questions, answers, and labels by a person who calls right what holds the gold answer."""
+    draw = random.Random(seed)
+    asked, said, labels = [], [], []
+    for at in range(number):
+        gold = f"name{at} word{at % 9}"
+        asked.append({"query_id": f"q{at}", "question": "What is the name of it?", "answer": [gold]})
+        for run in systems:
+            text = draw.choice(KINDS).format(draw.choice([gold, gold.split()[0], gold.split()[1]]))
+            place = {"query_id": f"q{at}", "run_id": run}
+            said.append({**place, "answer": text})
+            label = "perfect" if gold in text else "incorrect"
+            labels.append({**place, "label": label, "judge": "person:kim", "rubric": "crag"})
+    return asked, said, labels
+
+
+def judged(asked: list, said: list, **options: Any) -> list[dict[str, Any]]:
+    return list(rageval.judge("crag", said, "short", questions=asked, **options))
+
+
+@pytest.mark.parametrize("share", [0.05, 0.1, 0.333])
+def test_the_least_sure_share_goes_on(share: float) -> None:
+    asked, said, _ = world()
+    first = judged(asked, said)
+    rows = judged(asked, said, then="contains", ask=share)
+    number = -(-share * len(said) // 1)
+    went_on = [at for at, row in enumerate(rows) if row["decided_by"] == "contains"]
+    assert len(went_on) == number == rows[0]["handed_on"]["to_next"]
+    doubts = [min(row["p"], 1 - row["p"]) for row in first]
+    stayed = [at for at in range(len(rows)) if at not in went_on]
+    assert min(doubts[at] for at in went_on) >= max(doubts[at] for at in stayed)
+    alone = {row["query_id"]: row for row in rageval.judge("crag", said, "contains", questions=asked)}
+    for at, row in enumerate(rows):
+        assert row["label"] == (alone[row["query_id"]] if at in went_on else first[at])["label"]
+        assert ("p" in row) == (at not in went_on)  # the chance is the first judge's
+        assert row["judge"] == f"{short.packed().name},{100 * share:.3g}%:contains"
+    assert [row["query_id"] for row in rows] == [row["query_id"] for row in first]
+
+
+def test_what_the_next_judge_fails_at_is_missing_and_no_grade() -> None:
+    asked, said, _ = world(20)
+    why = {"status": "error", "judge": "person:ann", "rubric": "crag", "detail": "lost"}
+    failed = [{"query_id": f"q{at}", "run_id": "ours", **why} for at in range(20)]
+    with pytest.warns(UserWarning, match="nothing of what was judged"):
+        rows = judged(asked, said, then=_frozen(failed), ask=0.5)
+    lost = [row for row in rows if row["status"] == "error"]
+    assert len(lost) == 10
+    assert not any({"label", "grade", "p"} & row.keys() for row in lost)
+
+
+_FILES: list[Path] = []
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path) -> None:
+    _FILES[:] = [tmp_path]
+
+
+def _frozen(rows: list[dict[str, Any]]) -> str:
+    path = _FILES[0] / "frozen.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return f"frozen:{path}"
+
+
+def test_people_decide_what_is_left() -> None:
+    asked, said, labels = world()
+    some = random.Random(2).sample(labels, 150)
+    left = judged(asked, said, keep_error=0.05, gold=some)
+    lost = [row for row in left if row["status"] == "error"]
+    assert lost
+    assert all("left to people" in row["detail"] for row in lost)
+    assert not any({"label", "grade"} & row.keys() for row in lost)
+    with pytest.warns(UserWarning, match="nothing of what was judged"):
+        rows = judged(asked, said, keep_error=0.05, gold=some, then=_frozen(labels))
+    by_people = [row for row in rows if row["decided_by"] == "person:kim"]
+    assert [row["query_id"] for row in by_people] == [row["query_id"] for row in lost]
+    assert {row["judge"] for row in rows} == {f"{short.packed().name},rest:person:kim"}
+
+
+def test_what_is_kept_errs_no_more_than_is_said() -> None:
+    asked, said, labels = world(600)
+    truth = {row["query_id"]: row["label"] == "perfect" for row in labels}
+    rows = judged(asked, said, keep_error=0.1, gold=random.Random(1).sample(labels, 300))
+    kept = [row for row in rows if row["status"] == "ok"]
+    wrong = sum((row["label"] == "perfect") != truth[row["query_id"]] for row in kept)
+    assert wrong <= 0.1 * len(kept)
+    assert rows[0]["handed_on"]["of"] - rows[0]["handed_on"]["to_next"] == len(kept)
+
+
+def test_one_label_of_each_question_counts() -> None:
+    """Errors on answers to one question go together, and would be taken for so many independent ones."""
+    asked, said, labels = world(150, ("a", "b", "c", "d"))
+    rows = judged(asked, said, keep_error=0.2, gold=labels)
+    assert rows[0]["handed_on"]["labels"] <= 150
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"then": "contains"}, "which part"),
+        ({"then": "contains", "ask": 0.1, "keep_error": 0.1, "gold": [{}]}, "which part"),
+        ({"ask": 0.1}, "expected who is asked"),
+        ({"ask": 1.5, "then": "contains"}, "a share above 0"),
+        ({"keep_error": 0.6, "gold": [{}]}, "a share above 0"),
+        ({"keep_error": 0.05}, "go together"),
+        ({"gold": [{}]}, "go together"),
+        ({"then": "contains", "ask": 0.1, "vote": "majority"}, "no votes"),
+        ({"then": "contains", "ask": 0.1, "shard": "1/2"}, "no shards"),
+    ],
+)
+def test_half_a_cascade_is_refused(options: dict[str, Any], what: str) -> None:
+    with pytest.raises(UsageError, match=what):
+        Settings(**options)
+
+
+def test_a_judge_without_chances_and_several_judges_are_refused() -> None:
+    asked, said, _ = world(5)
+    with pytest.raises(UsageError, match="`short` alone gives"):
+        rageval.judge("crag", said, "contains", questions=asked, then="exact", ask=0.5)
+    with pytest.raises(UsageError, match="expected one judge, found 2"):
+        rageval.judge("crag", said, ["short", "exact"], questions=asked, then="contains", ask=0.5)
+
+
+def test_labels_that_are_none_are_refused() -> None:
+    asked, said, labels = world()
+    others = [{**row, "query_id": "other"} for row in labels]
+    with pytest.raises(InputError, match="holds nothing on the answers"):
+        judged(asked, said, keep_error=0.05, gold=others[:1])
+    own = [{**row, "judge": "short@12345678"} for row in labels]
+    with pytest.raises(UsageError, match="the judge itself"):
+        judged(asked, said, keep_error=0.05, gold=own)
+    doubtful = sorted(judged(asked, said), key=lambda row: -min(row["p"], 1 - row["p"]))[:80]
+    chosen = {row["query_id"] for row in doubtful}
+    with pytest.raises(UsageError, match="no random draw"):
+        judged(asked, said, keep_error=0.05, gold=[row for row in labels if row["query_id"] in chosen])
+
+
+def test_until_and_a_cascade_are_one_too_many() -> None:
+    asked, said, _ = world(40, ("a", "b"))
+    with pytest.raises(UsageError, match="until"):
+        judged(asked, said, measures="crag_score", until="a>b", then="contains", ask=0.1)
+
+
+def command(folder: Path, *words: str) -> Result:
+    asked, said, labels = world()
+    for name, rows in (("q", asked), ("a", said), ("l", random.Random(2).sample(labels, 150))):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    files = [str(folder / "a.jsonl"), "--questions", str(folder / "q.jsonl"), "--judge", "short", "--quiet"]
+    return CliRunner().invoke(main, ["judge", "crag", *files, *words])
+
+
+def test_the_command_says_what_became_of_it(tmp_path: Path) -> None:
+    done = command(tmp_path, "--then", "contains", "--ask", "0.1", "-o", str(tmp_path / "j.jsonl"))
+    assert done.exit_code == 0, done.output
+    assert "180 of 200 verdicts are kept; contains decided 20" in done.stderr
+    done = command(tmp_path, "--keep-error", "0.3", "--gold", str(tmp_path / "l.jsonl"))
+    assert done.exit_code == 3
+    assert "are left to people" in done.stderr
+    assert "no more than 30 % of them are wrong, at 95 %" in done.stderr
+    done = command(tmp_path, "--then", "openai:gpt-5.4-mini", "--ask", "0.1", "--dry-run")
+    assert "then openai:gpt-5.4-mini: 20 of these calls" in done.stdout
+
+
+def test_a_claim_says_who_decided_how_much(tmp_path: Path) -> None:
+    asked, said, _ = world(60, ("a", "b"))
+    rows = judged(asked, said, then="contains", ask=0.1)
+    path = tmp_path / "j.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = CliRunner().invoke(main, ["compare", str(path), "-m", "crag_score", "--format", "table"])
+    assert "by short, 10 % by contains, not checked against people" in done.output
+
+
+@pytest.mark.parametrize(
+    ("judge", "said"),
+    [
+        ("short@12345678,10%:openai:m@12345678", "by short, 10 % by openai:m"),
+        ("short@12345678,rest:contains", "by short, the rest by contains, not checked against people"),
+        ("short,rest:majority:a+b", "by short, the rest by majority:a+b"),
+    ],
+)
+def test_names_in_words(judge: str, said: str) -> None:
+    assert by_whom(basis_of([judge])) == said
+    assert not is_person(judge)
+
+
+def test_who_decided_a_part_is_no_gold_of_it() -> None:
+    assert voters_in("short,10%:majority:a+b,tiebreak:c") == ["short", "a", "b", "c"]
+    for judge, people in (
+        ("short,10%:openai:m@1234", "openai:m"),
+        ("majority:a@1234+b", "b"),
+        ("a", "majority:a+c"),
+    ):
+        with pytest.raises(UsageError, match="the judge itself"):
+            refuse_same([judge], [people], "gold")
