@@ -538,16 +538,16 @@ _SIGNS = {"ship": "✅ ship", "block": "❌ block", "inconclusive": "⚠️ inco
 
 def markdown(report: GateReport) -> str:
     """Return one table, what blocks, what fell, what was compared, and how."""
-    lines = [f"### rageval gate: {_SIGNS[report.verdict]}", ""]
-    lines += _table(report.overall)
+    said = ", ".join([_SIGNS[report.verdict], *map(_code, report.unchecked)])
+    lines = [f"### rageval gate: {said}", "", *_table(report.overall)]
     slices = [each for each in report.decisions if each.field]
     if slices:
         blocking = [each for each in slices if each.verdict == "block"]
         inform = sum(each.verdict == "informs" for each in slices)
         lines += ["", f"{len(slices):,} slices, {len(blocking):,} block, {inform:,} only inform."]
         lines += ["", *_table(blocking)] if blocking else []
-    said = [f"- {_sentence(text)}" for text in report.sentences()]
-    lines += ["", *said] if said else []
+    sentences = [f"- {_sentence(text)}" for text in report.sentences()]
+    lines += ["", *sentences] if sentences else []
     if report.fell:
         lines += ["", "Fell most:", "", "| question | measure | baseline | candidate |", "|---|---|--:|--:|"]
         lines += [

@@ -37,7 +37,7 @@ from rageval.measures.base import LOWER, NEITHER, Measure
 from rageval.options import Block, Interval, JudgeChanged, Population, refuse_other_words
 from rageval.scoring.answers import without_value
 from rageval.scoring.assessments import MOST_MISSING
-from rageval.scoring.basis import NO_WINNER, WORDS, by_whom, is_judge
+from rageval.scoring.basis import NO_WINNER, WORDS, by_whom, is_judge, is_unchecked
 from rageval.scoring.gold import People, why_lost
 from rageval.scoring.likeness import IDENTICAL
 from rageval.scoring.scores import ADAPTIVELY, Score, Scores, combined
@@ -227,6 +227,18 @@ class GateReport(Displayed):
         """The decisions over all questions, one a measure."""
         return [each for each in self.decisions if not each.field]
 
+    @property
+    def headline(self) -> str:
+        """The verdict in a line: a judge that compares texts, and that nobody checked, stands in it."""
+        said = f"{self.verdict}: {visible(self.candidate)} against {visible(self.baseline)}"
+        return ", ".join([said, *self.unchecked])
+
+    @property
+    def unchecked(self) -> list[str]:
+        """The judges that compare texts, on which the verdict rests, as a headline says it."""
+        found = (by_whom(each.basis) for each in self.overall if is_unchecked(each.basis))
+        return list(dict.fromkeys(found))
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; what is undefined is None."""
         found = {name: getattr(self, name) for name in ("verdict", "candidate", "baseline", "signature")}
@@ -253,8 +265,7 @@ class GateReport(Displayed):
             values = f"{each.baseline:.3f} → {each.candidate:.3f}"
             difference = Marked(each.difference, (each.low, each.high))
             rows.append([name, each.questions, values, difference, each.verdict, each.needed])
-        title = f"{self.verdict}: {visible(self.candidate)} against {visible(self.baseline)}"
-        return Table([*columns, Column("needed", COUNT, none="-")], rows, title=title)
+        return Table([*columns, Column("needed", COUNT, none="-")], rows, title=self.headline)
 
     def _records(self) -> list[dict[str, Any]]:
         return [asdict(each) for each in self.decisions]
