@@ -112,6 +112,18 @@ def test_every_completion_lies_within_and_the_ends_are_reached(name: str) -> Non
     assert tight >= 3
 
 
+@pytest.mark.parametrize("name", ["alpha_dcg@2", "alpha_ndcg(ideal=exact)@2"])
+def test_the_least_difference_is_reached(name: str) -> None:
+    """Both rankings hold the same unjudged document, so that one completion counts for both."""
+    judged = {"1": dict.fromkeys("cd", 1), "2": dict.fromkeys("acd", 1), "3": {"c": 1}}
+    judged = {nugget: {doc: grades.get(doc, 0) for doc in "abcde"} for nugget, grades in judged.items()}
+    m, one, other = measure(name, None), ["e", "u", "b"], ["a", "u", "c"]
+    both = list(completions(judged, {"u"}))
+    gaps = [a - b for a, b in zip(values(m, one, both), values(m, other, both), strict=True)]
+    as_is = values(m, one, [judged])[0], values(m, other, [judged])[0]
+    assert difference(m, Topic.of(judged), (one, other), as_is).low == pytest.approx(min(gaps), abs=1e-12)
+
+
 @pytest.mark.some(7)
 @pytest.mark.parametrize("name", REACHED + HELD)
 def test_differences_lie_within_their_bounds_under_every_common_completion(name: str) -> None:

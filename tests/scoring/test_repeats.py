@@ -149,8 +149,9 @@ class TestGrade:
             InputError, match="expected a number from 0 to 1 for grades of quality, found grade 4"
         ):
             value("grade(aspect=quality)", judged)
-        with pytest.raises(MeasureError, match="expected low below high"):
-            value("grade(aspect=quality,low=5,high=1)", judged)
+        for low, high in ((5, 1), (1, 1)):
+            with pytest.raises(MeasureError, match="expected low below high"):
+                value(f"grade(aspect=quality,low={low},high={high})", judged)
 
     def test_label_and_grade_of_one_row_are_two_things(self) -> None:
         judged = [row("q", aspect="Faithfulness", grade=0.83, label="Pass")]
