@@ -344,7 +344,11 @@ def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
     name = None if kind is None else GRADED if is_graded else names.get(kind.name, kind.name)
     if name is None or name not in _KNOWN:
         holds = "cannot tell what this is" if kind is None else f"holds {kind.said}"
-        way = f"; a table of answers is parted by: rageval import {path} -o DIR" if name == "table" else ""
+        way = (
+            f"; a table of answers is parted by: rageval import {path} -o DIR"
+            if name in ("table", "answer rows")
+            else ""
+        )
         raise InputError(
             f"{path}:1: {holds}; expected a run, qrels, spans, nuggets, answers,"
             f" judgements, claims, topics (--topics FILE), chunks or a corpus (--corpus FILE){way}"

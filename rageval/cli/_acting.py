@@ -7,6 +7,7 @@ is refused: defaults, and what a policy settles for several commands, may go unu
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ import click
 from rageval.errors import UsageError
 
 _JUDGES_ASK = "asks"  # some judge is a model, which is asked
+_TABLES = "tables"  # some word is a table of answers, which is judged
 _Clauses = tuple[tuple[tuple[str, ...], str], ...]  # any of these, and how that is said; all must hold
 
 _LATEX: _Clauses = ((("style=latex",), "is about tables in LaTeX; expected --format latex, too"),)
@@ -27,7 +29,7 @@ _NOT_JSON: _Clauses = tuple(
 )
 _WHOLE: _Clauses = ((("!by",), "changes nothing beside --by, which prints a row a group; leave one out"),)
 _VERDICT: _Clauses = ((("!save_baseline",), "is about a verdict, and --save-baseline gates nothing"),)
-_AGAIN: _Clauses = ((("aa",), "is about judging again; expected --aa N, too"),)
+_AGAIN: _Clauses = ((("aa", _TABLES), "is about judging again; expected --aa N, too"),)
 _ASKED: _Clauses = (((_JUDGES_ASK, "until"), "is about a model that is asked, and no --judge here is one"),)
 _SEVERAL: _Clauses = ((("judges>1",), "is about several judges; expected --judge twice or more"),)
 
@@ -120,6 +122,10 @@ def _holds(clause: str, given: Mapping[str, Any]) -> bool:
 
         asked = (*given["judges"], *filter(None, (given.get("tiebreak"), given.get("then"))))
         return not all(map(asks_nobody, asked))
+    if clause == _TABLES:
+        from rageval.files.kinds import is_table
+
+        return any(os.path.isfile(word) and is_table(word) for word in given["words"])
     if clause.startswith("!"):
         return not given.get(clause[1:])
     for sign in ("!=", ">", "="):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, UsageError
-from rageval.files.kinds import start_of_file, tag_of, told, unlike
+from rageval.files.kinds import is_table, start_of_file, tag_of, told, unlike
 from rageval.files.opening import (
     STDIN,
     File,
@@ -40,6 +40,7 @@ class Inputs:
         self.qrels: list[Any] = []
         self.answers: list[Any] = []
         self.measures: list[str] = []
+        self.tables: list[Any] = []  # of answers that nobody judged yet
 
     @property
     def datasets(self) -> list[Any]:
@@ -62,8 +63,11 @@ def ids_of_datasets(inputs: Inputs, options: Scoring) -> list[str]:
     return [each.id for each in [*inputs.datasets, *named] if isinstance(each, Dataset)]
 
 
-def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
-    """Put every word in its place; a stream that cannot be looked into is what is still missing."""
+def sorted_out(words: tuple[str, ...], reading: Reading, tables: bool = False) -> Inputs:
+    """Put every word in its place; a stream that cannot be looked into is what is still missing.
+
+    Where a command judges `tables` of answers, they have a place, too.
+    """
     inputs = Inputs()
     unknown: list[Any] = []
     for word in words:
@@ -71,11 +75,17 @@ def sorted_out(words: tuple[str, ...], reading: Reading) -> Inputs:
         if source is None:
             _place_name(word, inputs)
             continue
-        places = _placed(source, reading)
+        places = ["tables"] if tables and is_table(source, reading) else _placed(source, reading)
         if len(places) > 1:
             unknown.append(source)
         else:
             getattr(inputs, places[0]).append(source)
+    if inputs.tables and (inputs.runs or inputs.qrels or inputs.answers):
+        raise UsageError(
+            f"{visible(name_of(inputs.tables[0]))}: is a table of answers, which is judged first; expected"
+            " tables"
+            " alone, or rageval judge, and then judged answers"
+        )
     if inputs.answers and (inputs.runs or inputs.qrels):
         from rageval.files.jsonl import read_records
 
@@ -305,11 +315,24 @@ def named_measures(options: Measuring, inputs: Inputs, also: Sequence[Any] = ())
     from rageval.measures.parsing import parse_measures
 
     measures = dict.fromkeys([*parse_measures([*options.measures, *inputs.measures]), *also])
+    if not measures and inputs.answers and (usual := _usual_measure(inputs.answers)):
+        from rageval.cli._output import say
+
+        say(f"no measure named, so {usual}, the rubric's own")
+        measures = dict.fromkeys(parse_measures(usual))
     if not measures:
         raise UsageError(
             "no measure named; say -m ndcg@10, with nuggets -m alpha_ndcg@10 (see: rageval measures)"
         )
     return list(measures)
+
+
+def _usual_measure(answers: Sequence[Any]) -> str | None:
+    """Return the measure of the rubric by which answers were judged, if that is one and has one."""
+    from rageval.measures.official import usual_measure
+
+    rubrics = {str(start_of_file(source).record.get("rubric", "")) for source in answers}
+    return usual_measure(rubrics.pop()) if len(rubrics) == 1 else None
 
 
 def pools_of(runs: Sequence[str], depth: int) -> Pools:

@@ -97,11 +97,13 @@ def compare(words: tuple[str, ...], options: Options) -> None:
         settings_of_claims,
         subject_of,
     )
+    from rageval.cli._tables import judged
     from rageval.comparison.citations import cite
     from rageval.comparison.comparisons import compared, sensitivity
     from rageval.comparison.plots import figure_of_comparison, save
 
-    inputs = sorted_out(words, reading_of(options.comments))
+    inputs = sorted_out(words, reading_of(options.comments), tables=True)
+    options = judged(inputs, options)
     refuse_idle_for(bool(inputs.answers))
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)

@@ -124,6 +124,7 @@ class Options(Scoring):
         opt.File | None,
         opt.gated("Gate nothing: keep the candidate as the baseline.", metavar="FILE", kind="output"),
     ] = None
+    baseline_run: str | None = None  # of a baseline that is a table: what its system is called
     margin: Annotated[
         float | None,
         opt.gated("How much worse is good enough, in the measure's units.", metavar="M", least=0),
@@ -249,7 +250,8 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
         if not os.path.isfile(baseline):
             return _without_baseline(baseline, options)
         _required(options.margin, "margin", "how much worse is good enough")
-    inputs = sorted_out(words, reading_of(options.comments))
+    inputs = sorted_out(words, reading_of(options.comments), tables=True)
+    options = _judged(inputs, options)
     refuse_idle_for(bool(inputs.answers))
     if options.aa:
         _refuse_unasked(options, inputs)
@@ -284,13 +286,45 @@ def _without_baseline(baseline: str, options: Options) -> int:
     return 0
 
 
+def _judged(inputs: Inputs, options: Options) -> Options:
+    """Judge a table of answers, and that of the baseline beside it, by the judge that is named."""
+    if not inputs.tables:
+        return options
+    from rageval.cli._tables import judged, run_of
+    from rageval.files.kinds import is_table
+    from rageval.files.opening import File, limits_of
+    from rageval.judges.panel import Settings
+
+    if not options.judge:
+        raise UsageError(
+            f"{visible(str(inputs.tables[0]))}: is a table of answers, which a gate has judged by whom you"
+            " name:"
+            ' expected --judge short, or judge = "short" in rageval.toml'
+        )
+    if len(inputs.tables) > 1:
+        raise UsageError(
+            f"expected one table, the candidate, found {len(inputs.tables)}; name the other --baseline"
+        )
+    if not options.save_baseline and is_table(str(options.baseline)):
+        inputs.tables.append(File(str(options.baseline), limits_of(inputs.tables[0])))
+        options = options.replaced(baseline_run=run_of(inputs.tables[1]), system=run_of(inputs.tables[0]))
+    settings = Settings(
+        store=options.store, max_cost=options.max_cost, max_calls=options.max_calls, price=options.price
+    )
+    return judged(inputs, options, options.judge, options.rubric, settings)
+
+
 class _Gated(NamedTuple):
-    """What is gated: its side, its slices and clusters, and what should be said of it."""
+    """What is gated: its side, its slices and clusters, and what should be said of it.
+
+    `other` is the side of a baseline that was judged beside it, and stands in no file.
+    """
 
     side: GateSide
     slices: dict[str, dict[str, str]]
     clusters: dict[str, str] | None
     remarks: list[str]
+    other: GateSide | None = None
 
 
 def _candidate(inputs: Inputs, options: Options) -> _Gated:
@@ -322,7 +356,11 @@ def _candidate(inputs: Inputs, options: Options) -> _Gated:
     if options.cluster:
         clusters = groups_of(options.cluster, queries, options.questions, inputs.telling)
     facts = {query: {name: of[query] for name, of in slices.items()} for query in queries if slices}
-    return _Gated(side_of(subject, scores, facts, _digest(options.questions)), slices, clusters, remarks)
+    side = side_of(subject, scores, facts, _digest(options.questions))
+    other = None
+    if options.baseline_run:
+        other = side_of(subject, chosen_system(results, options.baseline_run), facts, side.header.known)
+    return _Gated(side, slices, clusters, remarks, other)
 
 
 def _digest(source: Any) -> str:
@@ -359,7 +397,7 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
     from rageval.comparison.gate import gate as decided
     from rageval.files.scores import read_baseline
 
-    side = baseline_side(read_baseline(options.baseline or ""), candidate.side)
+    side = candidate.other or baseline_side(read_baseline(options.baseline or ""), candidate.side)
     floors = {str(each.measure): each.limit for each in map(_gate_at_least, options.fail_under)}
     by = Path(options.cluster or "").name
     settings = settings_from(

@@ -197,7 +197,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     found = rubric_named(rubric)
     if not options.judges:
         # Right answers are there, and `short` costs nothing.
-        if not (knows(found) and options.questions is not None):
+        if not (knows(found) and (options.questions is not None or any(map(_is_table, answers)))):
             raise UsageError(_WAYS_ON)
         options = options.replaced(judges=("short",))
         say("no judge named, so `short` judges, which needs no model")
@@ -246,6 +246,13 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         _score(ctx, answers, options)
     if failed:
         raise click.exceptions.Exit(JudgeFailed.exit_code)
+
+
+def _is_table(word: str) -> bool:
+    """Return whether a word names a table of answers, which may hold the right ones, too."""
+    from rageval.files.kinds import is_table
+
+    return os.path.isfile(word) and is_table(word)
 
 
 def _other_rubric(name: str, rubric: Rubric, options: Options) -> Rubric:

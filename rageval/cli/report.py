@@ -138,6 +138,7 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
 def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) -> Report:
     """Return the report, with where it comes from."""
     from rageval.cli._inputs import sorted_out
+    from rageval.cli._tables import judged
     from rageval.files.kinds import told
     from rageval.pages.page import require_engine
     from rageval.pages.report import provenance
@@ -147,8 +148,9 @@ def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) ->
     # What an earlier command printed is no run and no judgements, and is told apart first.
     kinds = {word: told(word, reading) for word in words if os.path.isfile(word)}
     earlier = [word for word in words if (kind := kinds.get(word)) is not None and kind.name == "results"]
-    inputs = sorted_out(tuple(word for word in words if word not in earlier), reading)
+    inputs = sorted_out(tuple(word for word in words if word not in earlier), reading, tables=True)
     roles = list(_roles(inputs, earlier, options))
+    options = judged(inputs, options)
     if earlier:
         found = _of_earlier(earlier, inputs, options)
     else:
@@ -242,6 +244,7 @@ def _roles(inputs: Inputs, earlier: list[str], options: Options) -> Iterator[tup
 
     yield from (("run", source) for source in inputs.runs)
     yield from (("judgements", source) for source in [*inputs.qrels, *inputs.answers])
+    yield from (("answers", source) for source in inputs.tables)
     yield from ((EARLIER, source) for source in earlier)
     yield from (("answers", source) for source in options.answers)
     yield from (("passages", source) for source in [options.passages] if source is not None)

@@ -125,7 +125,11 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     if options.gold and not options.by:
         raise UsageError("--gold corrects the values of --by; of all queries: rageval correct, or compare")
     wanted = _gates(options.require, options.fail_under)
-    inputs = sorted_out(words, reading_of(options.comments))
+    inputs = sorted_out(words, reading_of(options.comments), tables=True)
+    if inputs.tables:
+        from rageval.cli._tables import judged
+
+        options = judged(inputs, options)
     refuse_idle_for(bool(inputs.answers))
     measures = named_measures(options, inputs, [gate.measure for gate in wanted])
     subject = subject_of(inputs, measures, options, again=bool(options.gold))

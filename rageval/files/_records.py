@@ -26,10 +26,12 @@ from rageval.files.start import (
     OTHER,
     PASSAGES,
     QUESTIONS,
+    ROWS,
     RUNS,
     Kind,
     Start,
 )
+from rageval.files.synonyms import are_rows
 
 # A bank of nuggets by what it begins with: a key of NuggetBank v3 or of DRAGUN's rubrics, or NeuCLIR's first
 # question.
@@ -88,6 +90,14 @@ def _is_answer(start: Start) -> bool:
     if cites or record.keys() & _OF_ANSWERS:
         return True
     return not _is_question(start) and any(form.fits(record) for form in FORMS.values())
+
+
+def _is_row(start: Start) -> bool:
+    """Tell whether a record is a row of a table, and of no format whose keys only a reader of ours knows."""
+    record = start.record
+    if not are_rows(list(record)) or "interaction_id" in record or "references" in record:
+        return False
+    return not any(form.is_own and form.fits(record) for form in FORMS.values())
 
 
 def _is_question(start: Start) -> bool:
@@ -185,6 +195,7 @@ _KINDS = (
             or is_failure(start.record)
         ),
     ),
+    Kind("answer rows", ROWS, "a table of answers", _is_row, "rageval judge or compare"),
     Kind("answers", ANSWERS, "answers", _is_answer, "--answers"),
     Kind("judgements", JUDGED_ANSWERS, "judgements", lambda start: start.has("query_id", "grade")),
     Kind(

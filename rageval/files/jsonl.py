@@ -182,7 +182,12 @@ def _one_by_one(
 
 def in_memory(records: Iterable[Any], name: str) -> IO[bytes]:
     """Return records as a file of this name."""
-    return _NamedBytes(b"\n".join(map(msgspec.json.encode, records)), name)
+    return named(b"\n".join(map(msgspec.json.encode, records)), name)
+
+
+def named(content: bytes, name: str) -> IO[bytes]:
+    """Return bytes as a file of this name."""
+    return _NamedBytes(content, name)
 
 
 def first_record(text: bytes) -> dict[str, Any] | None:

@@ -24,7 +24,7 @@ from rageval.files.opening import (
     noted,
     start_of,
 )
-from rageval.files.start import JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, QUESTIONS, RUNS, Kind, Start
+from rageval.files.start import JUDGED_ANSWERS, JUDGED_DOCUMENTS, OTHER, QUESTIONS, ROWS, RUNS, Kind, Start
 from rageval.files.trec import PLAIN, QRELS, RUN, Reading, grade_of, kind_of_line
 from rageval.plugins import above
 from rageval.records import Qrel
@@ -128,6 +128,29 @@ def _is_table(start: Start) -> bool:
     return bool(table_columns(start.line))
 
 
+_LIST = re.compile(rb"\s*\[\s*\{")  # a list of records
+
+
+def _is_answer_table(start: Start) -> bool:
+    from rageval.files.jsonl import table_columns
+    from rageval.files.synonyms import is_answered
+
+    return is_answered(table_columns(start.line))
+
+
+def _begins_with_a_row(text: bytes) -> bool:
+    """Tell whether a list of records begins with a row of a table of answers."""
+    import json
+
+    from rageval.files.synonyms import is_answered
+
+    try:
+        record, _ = json.JSONDecoder().raw_decode(text.decode("utf-8", "replace").lstrip()[1:].lstrip())
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and is_answered(list(record))
+
+
 _DIGIT = re.compile(rb"\d")
 _FRACTION = re.compile(rb"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _ASKED_BY_RUN = re.compile(rb"[^\t]+\t[^\t]+\t[^\t]+\t\d+\t[^\t]+$")
@@ -149,6 +172,7 @@ LINES = (
     Kind("topics", QUESTIONS, "topics", _is_topic, "--questions"),
     Kind("run", RUNS, "a run", _has_width(RUN.width)),
     Kind("qrels", JUDGED_DOCUMENTS, "judgements of documents", _has_width(QRELS.width)),
+    Kind("answer rows", ROWS, "a table of answers", _is_answer_table, "rageval judge or compare"),
     Kind("table", OTHER, "a table", _is_table, "rageval import"),
 )
 _NAMED = {kind.name: kind for kind in LINES}
@@ -174,11 +198,21 @@ def _told(source: Source, reading: Reading) -> Kind | None:
     else:
         kind = told_by(start_of_file(source, reading))
     # A log may look like a table, or like nothing that is known here; its readers know better.
-    if (kind is None or kind.name == "table") and is_local_file(source):
+    if (kind is None or kind.name in ("table", "answer rows")) and is_local_file(source):
         tool = above("log")(source)
         if tool is not None:
-            return Kind("log", OTHER, f"a log of {tool}", lambda _: False, "rageval import")
+            return Kind("log", ROWS, f"a log of {tool}", lambda _: False, "rageval import")
+    if kind is None and not is_columnar(source):
+        text = start_of_file(source, reading).text
+        if _LIST.match(text) and _begins_with_a_row(text):
+            return _NAMED["answer rows"]
     return kind
+
+
+def is_table(source: Source, reading: Reading = PLAIN) -> bool:
+    """Tell whether a file is a table of answers, or a log, which is read as one."""
+    kind = told(source, reading)
+    return kind is not None and kind.holds == ROWS
 
 
 def start_of_file(source: Source, reading: Reading = PLAIN) -> Start:

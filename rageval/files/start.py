@@ -11,6 +11,7 @@ from rageval.files.opening import BOM
 # What kinds hold: what they can be used as.
 RUNS, JUDGED_DOCUMENTS, EITHER, JUDGED_ANSWERS = "runs", "judged documents", "either", "judged answers"
 ANSWERS, QUESTIONS, NUGGETS, PASSAGES, OTHER = "answers", "questions", "nuggets", "passages", "other"
+ROWS = "rows"  # of a table of answers, whose columns are called as people call them
 
 
 class Start:

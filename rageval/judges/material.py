@@ -22,7 +22,7 @@ from rageval.errors import InputError, UsageError
 from rageval.files import retrieved
 from rageval.files.answers import NO_ANSWER, read_answers, read_claims
 from rageval.files.jsonl import read_records
-from rageval.files.kinds import told
+from rageval.files.kinds import is_table, told
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Limits, Source, name_of, start_of, with_limits
 from rageval.files.questions import read_questions
@@ -671,8 +671,18 @@ def gathered(
         kind = told(source) if isinstance(source, str | os.PathLike) else None
         if kind is not None and not kind.is_json and kind.holds in (RUNS, JUDGED_DOCUMENTS, QUESTIONS):
             raise InputError(f"{name_of(source)}:1: holds {kind.said}; expected answers")
-    given = [answer for source in answers for answer in read_answers(source)]
-    known = {question.query_id: question for question in read_questions(questions)} if questions else {}
+    remarks: list[str] = []
+    tables = [source for source in answers if is_table(source)]
+    given = [answer for source in answers if source not in tables for answer in read_answers(source)]
+    known = _asked_in(questions, remarks) if questions is not None else {}
+    if tables:
+        from rageval.logs.tables import read_tables
+
+        found = read_tables(tables)
+        given += found.answers
+        remarks += found.remarks
+        # What a file of questions says goes before what stands beside the answers.
+        known = found.questions | known
     for answer in given:  # some files of answers hold the question, too
         # A file of questions goes before what answers repeat of it.
         if answer.query_id not in known and answer.question:
@@ -692,7 +702,6 @@ def gathered(
     banks: dict[str, list[Nugget]] = {}
     for nugget in read_nuggets(nuggets) if nuggets else ():
         banks.setdefault(nugget.query_id, []).append(nugget)
-    remarks: list[str] = []
     if questions is not None and every_question:
         # Where answers are judged by nuggets, only of questions that have some.
         asked = [query for query in known if query in banks or not banks]
@@ -701,6 +710,17 @@ def gathered(
             remarks += _remark(answers_of_run, len({answer.query_id for answer in lacking}), asked)
             given += lacking
     return Material(given, known, banks, texts, pools, permutations, balanced, seed, split, remarks)
+
+
+def _asked_in(questions: Source, remarks: list[str]) -> dict[str, Question]:
+    """Return the questions of a file; of a table, whose answers are the right ones here."""
+    if isinstance(questions, str | os.PathLike) and is_table(questions):
+        from rageval.logs.tables import read_table
+
+        log, said = read_table(questions, gold_alone=True)
+        remarks += said
+        return {question.query_id: question for question in log.questions}
+    return {question.query_id: question for question in read_questions(questions)}
 
 
 def _unanswered(answers: Sequence[Answer], asked: Iterable[str]) -> Iterator[Answer]:

@@ -111,6 +111,7 @@ _ENGLISH = frozenset(
         "your",
     ]
 )
+_FEWEST_WORDS = 4
 _FEWEST_ENGLISH = 0.15  # of the words of a question; English ones have two in five
 
 
@@ -457,8 +458,10 @@ def _loss(chances: Sequence[float], right: Sequence[bool]) -> float:
 def looks_english(question: str) -> bool:
     """Tell whether a question has the words that English ones have.
 
-    >>> looks_english("Who wrote Hamlet?"), looks_english("Wer schrieb Hamlet?")
+    >>> looks_english("Who wrote Hamlet in 1600?"), looks_english("Wer schrieb Hamlet um 1600?")
     (True, False)
     """
     words = _WORDS.findall(folded(question))
+    if len(words) < _FEWEST_WORDS:  # too few to tell, but for another script
+        return question.isascii()
     return sum(word in _ENGLISH for word in words) >= _FEWEST_ENGLISH * len(words)

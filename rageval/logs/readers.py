@@ -108,11 +108,15 @@ def read(
     if content.form == "lines" and reader.tool != GENERIC:
         content = replace(content, records=lambda of=content: _of_one_tool(of, reader))  # type: ignore[misc]
     # Two tables of two systems have nothing else by which they are told apart.
-    otherwise = ""
-    if reader.tool == GENERIC and isinstance(path, str | os.PathLike) and path != STDIN:
-        # The name of its file, without what is said of its form.
-        otherwise = mended(_ENDING.sub("", re.split(r"[/\\]", os.fspath(path))[-1]))
+    otherwise = stem_of(path) if reader.tool == GENERIC else ""
     return parted(reader.tool, reader.rows(content, reading), mapping, reading, run, otherwise)
+
+
+def stem_of(path: Source) -> str:
+    """Return the name of a file without what is said of its form; nothing for a stream."""
+    if not isinstance(path, str | os.PathLike) or path == STDIN:
+        return ""
+    return mended(_ENDING.sub("", re.split(r"[/\\]", os.fspath(path))[-1]))
 
 
 def tool_of(path: Source) -> str | None:
@@ -163,7 +167,11 @@ def _reader(
             return fitting[0]
     if not mapping.keys() & _ASKED:
         kind = told(path) if can_read_again(path) else None
-        ours = f"holds {kind.noun}, and as a log " if kind is not None and kind.name != "table" else ""
+        ours = (
+            f"holds {kind.noun}, and as a log "
+            if kind is not None and kind.name not in ("table", "answer rows")
+            else ""
+        )
         raise InputError(f"{content.name}: {ours}no reader knows this. {_listing(content, records)}")
 
     # Without a question, id or answer named there is nothing to import, so a map of other fields does not

@@ -64,7 +64,7 @@ KINDS = {
     ".nugget": "qrels",
     "leaderboards/judge.txt": "leaderboard",
     "leaderboards/people.txt": "leaderboard",
-    ".csv": "table",
+    ".csv": "answer rows",
 }
 FOLDERS = {
     "answers": "answers",
@@ -177,7 +177,9 @@ def test_doctor_knows_every_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", one_of_each(lambda kind: kind not in ("table", "log")), ids=lambda path: SAMPLES[path]
+    "path",
+    one_of_each(lambda kind: kind not in ("table", "answer rows", "log")),
+    ids=lambda path: SAMPLES[path],
 )
 def test_import_says_what_a_file_is_that_is_no_log(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / f"copy{path.suffix}"

@@ -1,0 +1,101 @@
+"""What people call the columns of a table of answers: one list, for every command and for Python.
+
+Case, blanks, hyphens and underscores do not matter. Of several columns for one field the one that is called
+as the field wins, then the first in the table; the others are kept as fields of the question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+SYNONYMS = {
+    "query_id": ("id", "qid", "query_id", "question_id", "topic_id", "narrative_id", "test_id", "example_id"),
+    "question": ("question", "query", "prompt", "input", "user_input", "topic"),
+    "answer": (
+        *("answer", "response", "output", "actual_output", "prediction", "completion", "generated_answer"),
+    ),
+    "gold": (
+        *("gold", "reference", "ground_truth", "ground_truths", "expected", "expected_output"),
+        *("expected_answer", "ideal", "target", "gold_answer"),
+    ),
+    "contexts": (
+        *("contexts", "retrieved_contexts", "context", "documents", "passages", "retrieval_context"),
+    ),
+    "run_id": ("run_id", "system", "model", "run", "variant", "experiment"),
+}
+_APART = re.compile(r"[\s_\-]+")
+
+
+def _plain(name: str) -> str:
+    return _APART.sub("", name).casefold()
+
+
+_FIELDS = {_plain(name): field for field, names in SYNONYMS.items() for name in names}
+
+
+def field_of(name: str) -> str | None:
+    """Return the field that a column of this name is taken for, if any.
+
+    >>> field_of("User Input"), field_of("ground-truth"), field_of("latency")
+    ('question', 'gold', None)
+    """
+    return _FIELDS.get(_plain(name))
+
+
+class ColumnsRead(NamedTuple):
+    """Which column each field is read from, and the others: kept as fields of the question."""
+
+    fields: dict[str, str]
+    others: tuple[str, ...]
+
+    def __str__(self) -> str:
+        read = ", ".join(f"{field} = {column}" for field, column in self.fields.items())
+        return read + (f"; kept as fields: {', '.join(self.others)}" if self.others else "")
+
+
+def columns_of(names: Sequence[str], gold_alone: bool = False) -> ColumnsRead:
+    """Return what the columns of a table are taken for; `gold_alone`, where a table has no system's answers.
+
+    >>> print(columns_of(["id", "Question", "output", "response", "reference", "domain"]))
+    query_id = id, question = Question, answer = output, gold = reference; kept as fields: response, domain
+    >>> print(columns_of(["question", "answer"], gold_alone=True))
+    question = question, gold = answer
+    """
+    taken: dict[str, str] = {}
+    for field in SYNONYMS:
+        fitting = [name for name in names if field_of(name) == field]
+        own = [name for name in fitting if _plain(name) == _plain(field)]
+        if fitting:
+            taken[field] = (own or fitting)[0]
+    if gold_alone and "answer" in taken:
+        answer = taken.pop("answer")
+        taken.setdefault("gold", answer)
+    return ColumnsRead(taken, tuple(name for name in names if name not in taken.values()))
+
+
+def are_rows(names: Sequence[str]) -> bool:
+    """Tell whether a record of these keys is a row of answers, and none of another format's.
+
+    A question and an answer alone may be of any: a third of these columns, or a name of people's own, tells.
+
+    >>> [are_rows(names.split()) for names in ("question answer gold", "input output", "question answer")]
+    [True, True, False]
+    """
+    found = columns_of(names).fields
+    if not {"question", "answer"} <= found.keys():
+        return False
+    # Formats of tracks have passages and documents, too, as objects.
+    has_contexts = found.get("contexts", "") not in ("", "passages", "documents")
+    return "gold" in found or has_contexts or found["answer"] != "answer"
+
+
+def is_answered(names: Sequence[str]) -> bool:
+    """Tell whether these are columns of a table of answers, or of right ones.
+
+    >>> is_answered(["Question", "Expected Output"]), is_answered(["qid", "docid", "score"])
+    (True, False)
+    """
+    found = columns_of(names).fields.keys()
+    return bool(found & {"question", "query_id"}) and bool(found & {"answer", "gold"})
