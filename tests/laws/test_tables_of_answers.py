@@ -114,6 +114,7 @@ def _with(mark: str) -> Callable[[str], str]:
 NAMES = [(field, name) for field, names in SYNONYMS.items() for name in names]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize(("field", "name"), NAMES)
 @pytest.mark.parametrize("spelling", [str, str.title, _with(" "), _with("-")])
 def test_every_name_is_taken(field: str, name: str, spelling: Callable[[str], str]) -> None:
