@@ -41,6 +41,7 @@ class Inputs:
         self.answers: list[Any] = []
         self.measures: list[str] = []
         self.tables: list[Any] = []  # of answers that nobody judged yet
+        self.remarks: list[str] = []  # how these were read and judged
 
     @property
     def datasets(self) -> list[Any]:

@@ -212,6 +212,7 @@ def _answers(inputs: Inputs, measures: list[Any], options: Scoring) -> Answers:
     rules = Rules(on_missing=on_missing, compat=options.compat, intersection=options.intersection)
     beside = {"answers": options.answers, "nuggets": options.nuggets}
     table = read_judgements(inputs.answers, **beside, questions=options.questions)
+    table.remarks[:0] = inputs.remarks
     return Answers(measures_of_answers(measures), table, rules, beside)
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rageval.cli._output import say
 from rageval.errors import InputError
 from rageval.files.opening import File, limits_of, name_of
 from rageval.files.synonyms import SYNONYMS
@@ -55,7 +54,8 @@ def judged(
             f" rageval import {names} -o DIR"
         )
     settings, remarks = prepared(judges, found, material, settings or Settings())
-    say(*material.remarks, f"judged by {', '.join(judges)}, rubric {found.name}", *remarks)
+    # Said with what should be known of the scores, so that it stands on pages and in JSON, too.
+    inputs.remarks = [*material.remarks, f"judged by {', '.join(judges)}, rubric {found.name}", *remarks]
     rows = said_by_all(judges, found, material, settings)
     folder = _kept_until_the_end()
     answers = _written(folder, "answers.jsonl", write_answers(material.answers, "plain"), inputs)
