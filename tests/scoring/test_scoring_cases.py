@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import pytest
 
+import rageval
 from rageval.measures.base import POOL
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Share
@@ -32,3 +34,42 @@ def test_of_a_pooled_share_that_is_missing_one_part_is_missing() -> None:
     assert isinstance(best, Share)
     assert isinstance(worst, Share)
     assert (best.part, best.whole, worst.part, worst.whole) == (1.0, 1.0, 0.0, 1.0)
+
+
+def test_an_answer_as_a_whole_may_be_called_otherwise_by_people() -> None:
+    judged = [{"query_id": f"q{at}", "run_id": "r", "label": "perfect", "judge": "m:x"} for at in range(30)]
+    people = [
+        {**row, "aspect": "the answer", "judge": "person:kim", "label": "incorrect" if at % 2 else "perfect"}
+        for at, row in enumerate(judged)
+    ]
+    score = rageval.evaluate_answers("crag_score", judged, gold=people, gold_chosen="uniform")["r"][
+        "crag_score"
+    ]
+    assert score.people is not None
+    assert (len(score.people.values), score.people.partly) == (30, frozenset())
+
+
+@pytest.mark.parametrize(("labels", "is_said"), [(("perfect", "perfect"), False), (("perfect", None), True)])
+def test_groups_without_a_value_are_named_and_only_these(
+    labels: tuple[str | None, ...], is_said: bool
+) -> None:
+    rows = [
+        {"query_id": f"q{at}", "run_id": "r", **({"label": label} if label else {"status": "error"})}
+        for at, label in enumerate(labels)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = rageval.evaluate_answers(
+            "crag_score", rows, on_missing="skip", groups={"q0": "a", "q1": "b"}
+        )["r"]
+    said = [remark for remark in scores.remarks if "groups have no value" in remark]
+    assert (
+        said == ["r: crag_score: 1 of 2 groups have no value (b), so the mean is over the others"][:is_said]
+    )
+
+
+def test_a_topic_of_gains_of_which_all_are_0_has_nothing_relevant() -> None:
+    qrels = {"q1": {"d1": 0.5}, "q2": {"d1": 0.0}}
+    run = {query: {"d1": 1.0} for query in qrels}
+    scores = rageval.evaluate("ndcg", run, qrels, zero_rel="skip")
+    assert scores["ndcg"].by_query == {"q1": 1.0}
