@@ -69,6 +69,7 @@ subprocess.Popen.__exit__ = _ended_for_good  # type: ignore[method-assign, assig
 SCORING = {
     *(
         "test_bad_input",
+        "test_scoring_cases",
         "test_beir",
         "test_columns",
         "test_float_grades",

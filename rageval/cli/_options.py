@@ -145,11 +145,40 @@ def _click_type(field: OptionField) -> Any:
     return get_args(field.type) or field.type  # a pair is two words
 
 
+_ALL = "rageval.help_all"
+
+
+def _help_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
 _MANY = 12  # options: with fewer a list is read sooner than sections
 
 
 class Command(click.Command):
-    """A command that lists many options in sections, and knows a short option when it sees one."""
+    """A command that lists many options in sections, and knows a short option when it sees one.
+
+    Of many options `--help` lists those that are used `first`, by the names of their parameters, and
+    `--help-all` lists all.
+    """
+
+    def __init__(self, *args: Any, first: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.first = first.split()
+        if self.first:
+            self.params.append(
+                click.Option(
+                    ["--help-all"],
+                    is_flag=True,
+                    is_eager=True,
+                    expose_value=False,
+                    callback=_help_all,
+                    help="Show all options, and exit.",
+                )
+            )
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call the command, once it is known what of it acts and how much is read."""
@@ -183,6 +212,10 @@ class Command(click.Command):
         shown = {name or "": record for name, record in records.items() if record is not None}
         if len(shown) < _MANY:
             super().format_options(ctx, formatter)
+            return
+        if self.first and not ctx.meta.get(_ALL):
+            with formatter.section("Options that are used first"):
+                formatter.write_dl([*map(shown.__getitem__, self.first), *list(shown.values())[-2:]])
             return
         section_of = {param.name: getattr(param, "section", "") for param in self.get_params(ctx)}
         for title in ("", *SECTIONS):

@@ -34,7 +34,7 @@ _FORMATS = (*FORMATS, "cite")
 class Options(Comparing):
     """The options of `rageval compare`."""
 
-    gold: Annotated[opt.Gold, "People's judgements of a part, which correct the values of --by."] = ()
+    gold: Annotated[opt.Gold, "People's judgements of a part, by which means and claims are corrected."] = ()
     sensitivity: Annotated[
         bool,
         opt.claimed(
@@ -68,19 +68,22 @@ class Options(Comparing):
     size: opt.Size | None = None
 
 
-@click.command(cls=Command)
+@click.command(
+    cls=Command, first="measures baseline all_pairs by_query gold gold_chosen cluster questions style plot"
+)
 @click.argument(
     "words", nargs=-1, metavar="RUN RUN... QRELS [MEASURE...]", shell_complete=completing("scored")
 )
 @takes_options
 def compare(words: tuple[str, ...], options: Options) -> None:
-    """Compare runs, or judged answers of several systems.
+    """Compare runs, judged answers of several systems, or tables of answers.
 
     Prints each run's mean with its bootstrap interval, the paired difference to the baseline with interval, p
     and effect size, wins, ties and losses, the smallest difference these queries could show and how many
     queries the observed one needs. A run that failed is not called worse, and equal runs are called equal.
 
     \b
+    rageval compare v1.csv v2.csv
     rageval compare a.run b.run c.run qrels -m alpha_ndcg@10
     rageval compare a.run b.run qrels -m 'nDCG@10 AP' --baseline a.run --format latex
     rageval compare a.run b.run qrels -m nDCG@10 --baseline a.run -q

@@ -189,7 +189,9 @@ class Options(Scoring):
     seed: opt.Seed = 20130
 
 
-@click.command(cls=_GateCommand)
+@click.command(
+    cls=_GateCommand, first="measures baseline margin judge save_baseline by fail_under gold policy md"
+)
 @click.argument(
     "words", nargs=-1, metavar="CANDIDATE [QRELS] [MEASURE...]", shell_complete=completing("scored")
 )
@@ -207,6 +209,7 @@ def gate(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> Non
     \b
     rageval gate run.trec qrels.nugget -m alpha_ndcg@10 --save-baseline gold/baseline.jsonl
     rageval gate run.trec qrels.nugget -m alpha_ndcg@10 --baseline gold/baseline.jsonl --margin 0.03
+    rageval gate v2.csv --baseline v1.csv --margin 0.05 --judge short
     rageval gate judged.jsonl -m crag_score --baseline gold/baseline.jsonl --margin 0.05 --by domain
     """
     if options.show_policy:

@@ -164,7 +164,9 @@ class Options(Claiming, Asking):
     ] = None
 
 
-@click.command(cls=Command)
+@click.command(
+    cls=Command, first="judges questions output measures nuggets passages then ask max_cost dry_run"
+)
 @click.argument(
     "words", nargs=-1, metavar="RUBRIC [ANSWERS.jsonl|ID...]", shell_complete=completing("rubrics")
 )
@@ -177,6 +179,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     before is in the store and costs nothing; a job that was stopped goes on where it was.
 
     \b
+    rageval judge crag answers.csv --judge openai:MODEL -o judged.jsonl
     rageval judge crag answers.jsonl --questions crag.jsonl --judge openai:MODEL -o judged.jsonl
     rageval judge crag answers.jsonl --questions crag.jsonl --judge short -o judged.jsonl -m crag_score
     rageval judge crag answers.jsonl --questions crag.jsonl --judge short --then openai:MODEL --ask 0.1 …

@@ -93,7 +93,9 @@ class Options(Comparing):
     output: opt.Page | None = None
 
 
-@click.command(cls=_Remembering)
+@click.command(
+    cls=_Remembering, first="measures output baseline by gold answers questions passages store title"
+)
 @click.argument("words", nargs=-1, metavar="RUN... QRELS | JUDGED.jsonl | EARLIER.json... | show PAGE.html")
 @takes_options
 @click.pass_context
@@ -107,6 +109,7 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
     beside gold, passages, prompt and reply. The other options are those of rageval compare.
 
     \b
+    rageval report v1.csv v2.csv -o report.html
     rageval report a.run b.run qrels.nugget -m alpha_ndcg@10,recall@50 -o report.html
     rageval report judged.jsonl -m crag_score --answers a.jsonl --questions q.jsonl -o report.html
     rageval report judged.jsonl -m crag_score --by domain --gold human.jsonl -o report.html

@@ -95,7 +95,9 @@ class Options(Scoring):
     ] = None
 
 
-@click.command(cls=Command)
+@click.command(
+    cls=Command, first="measures by_query by questions answers on_missing gold require style output"
+)
 @click.argument("words", nargs=-1, metavar="RUN... QRELS [MEASURE...]", shell_complete=completing("scored"))
 @takes_options
 @click.pass_context

@@ -96,7 +96,7 @@ class Options(Asking):
     seed: Annotated[opt.Seed, "Of that draw."] = 0
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, first="track output measures topics rubrics judges qrels judgements label stage")
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
 @takes_options
 def track(folder: Path, options: Options) -> None:

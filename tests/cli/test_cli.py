@@ -66,7 +66,7 @@ def rounded(text: str) -> str:
 
 
 def test_help_names_every_option_people_know() -> None:
-    done = run("score", "--help")
+    done = run("score", "--help-all")
     options = "-m -q -n -l -M -J -p -j --rel --depth --judged-only --places --ties --intersection --zero-rel"
     options += " --dedup --group-by --provider --compat --fail-under --jobs --comments --limit --format"
     assert set(options.split()) <= set(re.findall(r"--?[a-z-]+|-[A-Z]", done.stdout))

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rageval.cli import COMMANDS, GROUPS, main
+from rageval.cli._options import Command
 
 # What is called the same in two commands and holds something else.
 DIFFERENT = {
@@ -92,13 +93,26 @@ def test_commands_stand_in_four_groups() -> None:
 @pytest.mark.parametrize("path", [path for path, _ in commands(main)])
 def test_every_option_is_listed_once_in_help(path: str) -> None:
     command = dict(commands(main))[path]
-    shown = run(*path.split(), "--help").stdout
+    has_first = isinstance(command, Command) and bool(command.first)
+    shown = run(*path.split(), "--help-all" if has_first else "--help").stdout
     for option in command.params:
         if isinstance(option, click.Option):
             name = max(option.opts, key=len)
             lines = re.findall(rf"^  (?:-\w, )?{name}(?= |$)", shown, re.MULTILINE)
             assert len(lines) == (not option.hidden), name
     assert "-h, --help" in shown
+
+
+@pytest.mark.parametrize("path", [path for path, found in commands(main) if getattr(found, "first", ())])
+def test_help_of_many_options_lists_the_first_ten(path: str) -> None:
+    command = dict(commands(main))[path]
+    assert isinstance(command, Command)
+    shown = run(*path.split(), "--help").stdout
+    listed = re.findall(r"^  (?:-\w, )?(--[\w-]+)", shown, re.MULTILINE)
+    called = {param.name: max(param.opts, key=len) for param in command.params}
+    assert listed == [*(called[name] for name in command.first), "--help-all", "--help"]
+    assert len(command.first) <= 10
+    assert len(shown.splitlines()) <= 55
 
 
 @pytest.mark.parametrize(
