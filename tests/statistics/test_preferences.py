@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from rageval.errors import TooFewLabels
 from rageval.statistics.correction import Corrected, corrected
-from rageval.statistics.preferences import bias_in_lists, bias_in_pairs, corrected_strengths
+from rageval.statistics.preferences import (
+    _likelihood,
+    _Outcomes,
+    bias_in_lists,
+    bias_in_pairs,
+    corrected_strengths,
+)
 
 ROOT = Path(__file__).parents[2]
 Pairs = dict[tuple[int, int], Corrected]
@@ -217,3 +223,17 @@ def test_a_balanced_design_makes_plain_means_twice_as_sharp_for_a_judge_that_see
     drawn, balanced = (worlds.held_in_lists(6, 20, 1.0, design, 100, sees=1.0) for design in (False, True))
     assert drawn.plain > 1.7 * balanced.plain
     assert balanced.spread <= drawn.spread < 1.35 * balanced.spread
+
+
+def test_gradient_and_hessian_are_those_of_the_likelihood() -> None:
+    """Beside ties and a lead of whoever is shown first, by differences."""
+    rng = np.random.default_rng(3)
+    i, j = np.divmod(np.arange(9), 3)
+    seen = rng.integers(1, 9, (3, 9)).astype(float) * (i != j)  # nobody meets himself
+    games = _Outcomes(3, i, j, seen, has_order=True)
+    point, step = np.array([0.3, -0.2, 0.1, -0.4, 0.25]), 1e-6
+    _, gradient, hessian = _likelihood(point, games)
+    for at in range(5):
+        ahead, behind = (_likelihood(point + sign * step * np.eye(5)[at], games) for sign in (1, -1))
+        assert (ahead[0] - behind[0]) / (2 * step) == pytest.approx(gradient[at], abs=1e-4)
+        assert (ahead[1] - behind[1]) / (2 * step) == pytest.approx(hessian[at], abs=1e-4)

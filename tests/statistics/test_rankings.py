@@ -191,3 +191,9 @@ def slowly_settled(values: np.ndarray) -> list[float]:
         first = first if value - before <= near else value
         said[value], before = (0.0 if abs(first) <= near else first), value
     return [said.get(value, value) for value in values.tolist()]
+
+
+def test_two_columns_that_are_clearly_apart_have_a_rank_each() -> None:
+    values = np.array([[0.9, 0.1], [0.8, 0.2], [0.9, 0.2], [0.8, 0.1]] * 5)
+    low, high = rank_intervals(Sample(tuple(map(str, range(20))), values, np.arange(20)))
+    assert (low.tolist(), high.tolist()) == ([1, 2], [1, 2])

@@ -374,3 +374,7 @@ def test_a_comparison_is_the_same_every_time() -> None:
     first, second = (compare(scored(columns), Settings(adjust="max_t", resamples=100)) for _ in range(2))
     assert isinstance(first, Comparison)
     assert first == second
+
+
+def test_chernoffs_bound_of_a_sum_of_1_is_no_exception() -> None:
+    assert _chernoff(np.full((50, 1), 0.02))[0] == pytest.approx(2 / 2**50, rel=1e-6)

@@ -203,3 +203,9 @@ def test_a_replay_ends_where_stopping_does(rule: Rule) -> None:
             assert word == stop.word
     assert {*sides.tolist()} >= {-1, 1}
     assert len({*ends.tolist()}) > 2
+
+
+@pytest.mark.parametrize("rule", [Rule(30), Rule(20, within=0.1)])
+def test_what_is_no_replay_of_the_rule_is_refused(rule: Rule) -> None:
+    with pytest.raises(UsageError, match="replays are of a claim without a margin"):
+        replayed(np.zeros((3, 20)), rule)
