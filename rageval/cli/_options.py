@@ -391,11 +391,12 @@ YES_OR_NO: Mapping[str | None, bool | None] = {None: None, "yes": True, "no": Fa
 
 
 def checked_plot(plot: Path | None, size: str | None) -> Path | None:
-    """Return where --plot shall be, before an hour of scoring; refuse names and sizes no figure can have."""
+    """Return where --plot shall be; refuse before an hour of scoring what could not be drawn after it."""
     if plot is None:
         return None
-    from rageval.comparison.plots import checked_path, checked_size
+    from rageval.comparison.plots import checked_path, checked_size, require_matplotlib
 
+    require_matplotlib()
     checked_size(size)
     return checked_path(plot)
 

@@ -42,11 +42,12 @@ class _GateCommand(Command):
         typed = _typed_policy(args)
         policy = find_policy() if typed is None else policy_in(typed)
         settled = self._settled(policy, info_name or "")
+        words = _words_before_equals(args)  # before click takes them out of the list
         try:
             context = super().make_context(info_name, args, parent, default_map=settled, **extra)
         except click.BadParameter as error:
             param = error.param
-            if param is None or param.name not in settled or _words_before_equals(args) & set(param.opts):
+            if param is None or param.name not in settled or words & {*param.opts, *param.secondary_opts}:
                 raise
             # What the policy says wrong is said with its place there, as nobody typed it.
             title = f"{visible(policy.path)}: {policy.title(info_name or '')}"
@@ -351,6 +352,24 @@ def _save(side: GateSide, path: Path) -> None:
     say(f"{visible(str(path))}: {len(baseline.lines):,} questions saved")
 
 
+def _refuse_no_baseline(path: str) -> None:
+    """Refuse judgements or a run in place of a baseline, and say what takes them."""
+    from rageval.files.kinds import told
+    from rageval.files.opening import File, limits_of
+    from rageval.files.start import JUDGED_ANSWERS, RUNS
+
+    kind = told(File(path, limits_of(path)))
+    if kind is None or kind.holds not in (JUDGED_ANSWERS, RUNS):
+        return
+    name = visible(path)
+    others = "" if kind.holds == JUDGED_ANSWERS else " QRELS"
+    raise InputError(
+        f"{name}: holds {kind.noun}, and no baseline; to compare the two: rageval compare {name}"
+        f" CANDIDATE{others}; to gate by it, save it first: rageval gate {name}{others} -m MEASURES"
+        " --save-baseline FILE"
+    )
+
+
 def _report(candidate: _Gated, options: Options) -> GateReport:
     from pathlib import Path
 
@@ -359,6 +378,7 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
     from rageval.comparison.gate import gate as decided
     from rageval.files.scores import read_baseline
 
+    _refuse_no_baseline(options.baseline or "")
     side = baseline_side(read_baseline(options.baseline or ""), candidate.side)
     floors = {str(each.measure): each.limit for each in map(_gate_at_least, options.fail_under)}
     by = Path(options.cluster or "").name

@@ -72,16 +72,22 @@ def _by_our_rules(draw: Callable[_Given, Figure]) -> Callable[_Given, Figure]:
 
     @wraps(draw)
     def drawn(*args: _Given.args, **options: _Given.kwargs) -> Figure:
-        try:
-            from matplotlib import rc_context
-            from matplotlib.figure import Figure  # noqa: F401
-        except ImportError:
-            raise MissingPackage("matplotlib", "--plot", extra="plots") from None
+        require_matplotlib()
+        from matplotlib import rc_context
+
         # What text is, is decided where it is made; fonts, where it is saved.
         with rc_context(_DRAWN):
             return draw(*args, **options)
 
     return drawn
+
+
+def require_matplotlib() -> None:
+    """Raise `MissingPackage` where figures cannot be drawn; without importing what draws them."""
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise MissingPackage("matplotlib", "--plot", extra="plots")
 
 
 class Size(NamedTuple):

@@ -56,8 +56,11 @@ class Material:
     def question(self, query: str) -> Question:
         """Return the question; `InputError` names what is missing."""
         if query not in self.questions:
+            name = visible(query)
+            if not self.questions:
+                raise InputError(f"query {name!r}: its question is not known; give --questions FILE")
             raise InputError(
-                f"query {visible(query)!r}: there is no such question; expected it in --questions FILE"
+                f"query {name!r}: there is no such question; expected it in --questions FILE"
                 f" ({len(self.questions):,} questions there)"
             )
         return self.questions[query]
@@ -201,7 +204,8 @@ def gold_of(question: Question) -> list[str]:
     """Return the gold answers; `InputError` if there is none."""
     if not question.gold:
         raise InputError(
-            f"query {visible(question.query_id)!r}: has no gold answer, which this rubric judges by"
+            f"query {visible(question.query_id)!r}: has no gold answer, which this rubric judges by; give the"
+            " questions with their gold answers: --questions FILE"
         )
     return list(question.gold)
 
