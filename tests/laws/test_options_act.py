@@ -459,7 +459,10 @@ ELSEWHERE: dict[str, set[str]] = {
     "import": {
         *("--output", "--map", "--tool", "--records", "--run", "--only", "--hop", "--split"),
         *("--dry-run", "--limit"),
+        "--overwrite",  # tests/files/test_folders.py
     },
+    "demo": {"--overwrite"},  # tests/cli/test_demo.py
+    "init": {"--overwrite"},  # tests/cli/test_init.py
 }
 _BUILT = {*ASKING, "--judge", "--output"} - {"--shard", "--canaries", "--claims", "--passages"}
 _BUILT -= {"--run", "--depth", "--qrels", "--rel", "--examples", "--compat", "--permutations", "--balanced"}
