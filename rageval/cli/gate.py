@@ -352,34 +352,14 @@ def _save(side: GateSide, path: Path) -> None:
     say(f"{visible(str(path))}: {len(baseline.lines):,} questions saved")
 
 
-def _refuse_no_baseline(path: str) -> None:
-    """Refuse judgements or a run in place of a baseline, and say what takes them."""
-    from rageval.files.kinds import told
-    from rageval.files.opening import File, limits_of
-    from rageval.files.start import JUDGED_ANSWERS, RUNS
-
-    kind = told(File(path, limits_of(path)))
-    if kind is None or kind.holds not in (JUDGED_ANSWERS, RUNS):
-        return
-    name = visible(path)
-    others = "" if kind.holds == JUDGED_ANSWERS else " QRELS"
-    raise InputError(
-        f"{name}: holds {kind.noun}, and no baseline; to compare the two: rageval compare {name}"
-        f" CANDIDATE{others}; to gate by it, save it first: rageval gate {name}{others} -m MEASURES"
-        " --save-baseline FILE"
-    )
-
-
 def _report(candidate: _Gated, options: Options) -> GateReport:
     from pathlib import Path
 
     from rageval.cli.score import _gate_at_least
-    from rageval.comparison.gate import GateSettings, baseline_side
+    from rageval.comparison.gate import GateSettings, baseline_in, baseline_side
     from rageval.comparison.gate import gate as decided
-    from rageval.files.scores import read_baseline
 
-    _refuse_no_baseline(options.baseline or "")
-    side = baseline_side(read_baseline(options.baseline or ""), candidate.side)
+    side = baseline_side(baseline_in(options.baseline or ""), candidate.side)
     floors = {str(each.measure): each.limit for each in map(_gate_at_least, options.fail_under)}
     by = Path(options.cluster or "").name
     settings = settings_from(

@@ -72,9 +72,11 @@ def _by_our_rules(draw: Callable[_Given, Figure]) -> Callable[_Given, Figure]:
 
     @wraps(draw)
     def drawn(*args: _Given.args, **options: _Given.kwargs) -> Figure:
-        require_matplotlib()
-        from matplotlib import rc_context
-
+        try:
+            from matplotlib import rc_context
+            from matplotlib.figure import Figure  # noqa: F401
+        except ImportError:
+            raise _missing() from None
         # What text is, is decided where it is made; fonts, where it is saved.
         with rc_context(_DRAWN):
             return draw(*args, **options)
@@ -87,7 +89,11 @@ def require_matplotlib() -> None:
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
-        raise MissingPackage("matplotlib", "--plot", extra="plots")
+        raise _missing()
+
+
+def _missing() -> MissingPackage:
+    return MissingPackage("matplotlib", "--plot", extra="plots")
 
 
 class Size(NamedTuple):

@@ -56,11 +56,8 @@ class Material:
     def question(self, query: str) -> Question:
         """Return the question; `InputError` names what is missing."""
         if query not in self.questions:
-            name = visible(query)
-            if not self.questions:
-                raise InputError(f"query {name!r}: its question is not known; give --questions FILE")
             raise InputError(
-                f"query {name!r}: there is no such question; expected it in --questions FILE"
+                f"query {visible(query)!r}: there is no such question; expected it in --questions FILE"
                 f" ({len(self.questions):,} questions there)"
             )
         return self.questions[query]

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import rageval
 from rageval.cli import COMMANDS
+from rageval.errors import InputError
 from test_bad_input import command
 
 ANSWERS = ("query_id", "run_id", "answer")
@@ -92,7 +94,10 @@ def test_the_measure_of_runs_is_one_of_runs() -> None:
 
 @pytest.mark.parametrize("judge", ["contains", "exact", "short"])
 def test_a_judge_by_gold_answers_asks_for_the_questions(judge: str) -> None:
-    for file, lacking in (("answers.jsonl", "has no gold answer"), ("unasked.jsonl", "is not known")):
+    for file, lacking in (
+        ("answers.jsonl", "has no gold answer"),
+        ("unasked.jsonl", "there is no such question"),
+    ):
         said = refused("judge", "crag", file, "--judge", judge)
         assert lacking in said
         assert "--questions FILE" in said
@@ -116,6 +121,8 @@ def test_judgements_and_runs_are_no_baseline() -> None:
     said = refused(*gate, "support.jsonl")
     assert "support.jsonl: holds judgements, and no baseline" in said
     assert "rageval compare support.jsonl CANDIDATE" in said
+    with pytest.raises(InputError, match=r"support\.jsonl: holds judgements, and no baseline"):
+        rageval.gate("judged.jsonl", measures="crag_score", baseline="support.jsonl", margin=0.1)
     assert "rageval gate support.jsonl -m MEASURES --save-baseline FILE" in said
     said = refused("gate", "run", "qrels", "-m", "recall@5", "--margin", "0.1", "--baseline", "run")
     assert "run: holds a run, and no baseline" in said
