@@ -426,6 +426,9 @@ Store: TypeAlias = Annotated[
     str, asked("Where replies are kept (default: the user's cache).", metavar="FILE")
 ]
 
+# What is there already
+Overwrite: TypeAlias = Annotated[bool, Option("Replace what is there.")]
+
 # What it may cost
 DryRun: TypeAlias = Annotated[bool, costs("Say what it would cost, and ask nobody.")]
 MaxCost: TypeAlias = Annotated[float, costs("Stop before spending more (exit 4).", metavar="USD", least=0)]

@@ -102,11 +102,18 @@ class Rageval:
 
         `GateBlocked` where it blocks; inconclusive is what `rageval_inconclusive` says.
         """
+        from rageval.errors import RagevalError
         from rageval.verbs import gate
 
         __tracebackhide__ = True
         config = self._request.config
-        report = gate(candidate, qrels, **_with_policy(config, measures, options))
+        try:
+            settled = _with_policy(config, measures, options)
+            _require_baseline(settled["baseline"])
+            report = gate(candidate, qrels, **settled)
+        except (RagevalError, pytest.UsageError) as error:
+            # What is wrong with files and settings is said in a line: a traceback leads into rageval.
+            pytest.fail(str(error), pytrace=False)
         config.stash[_SESSION].told.append([self._request.node.nodeid, report.verdict, str(report)])
         table = "\n".join([str(report), *report.floors])
         if report.verdict == "block":
@@ -175,6 +182,18 @@ def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> 
                 f"rageval.gate: expected {name}, in the test or in rageval.toml under [gate]"
             )
     return options
+
+
+def _require_baseline(baseline: Any) -> None:
+    """Refuse a baseline that nobody saved yet, and say how it is saved."""
+    from rageval.errors import InputError
+
+    if isinstance(baseline, str | os.PathLike) and not os.path.isfile(baseline):
+        name = os.fspath(baseline)
+        raise InputError(
+            f"{name}: there is no baseline yet; save one: rageval gate CANDIDATE [QRELS] -m MEASURES"
+            f" --save-baseline {name}"
+        )
 
 
 def _inconclusive(config: pytest.Config, table: str) -> None:

@@ -169,11 +169,10 @@ def gate(
     ('ship', [0.0])
     """
     from rageval.comparison import GateSettings
-    from rageval.comparison.gate import baseline_side, chosen_system, side_of
+    from rageval.comparison.gate import baseline_in, baseline_side, chosen_system, side_of
     from rageval.comparison.gate import gate as decided
     from rageval.files.opening import name_of
     from rageval.files.questions import read_groups
-    from rageval.files.scores import read_baseline
     from rageval.measures.parsing import parse_measure
     from rageval.scoring.gold import drawn
     from rageval.scoring.rules import ANSWERS, NAMES, RUNS
@@ -198,7 +197,7 @@ def gate(
         chosen["clusters"] = clusters if is_known else read_groups(clusters)
         where = "clusters=" if is_known else name_of(clusters)
         require_groups(chosen["clusters"], side.scores.scores[0].query_ids, where)
-    other = baseline_side(read_baseline(baseline), side)
+    other = baseline_side(baseline_in(baseline), side)
     found = decided(side, other, GateSettings(margin=margin, **chosen), slices)
     return replace(found, remarks=[*scored.remarks, *found.remarks])
 

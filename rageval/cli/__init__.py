@@ -25,6 +25,10 @@ from rageval.version import __version__
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 GROUPS = {
+    "Begin": {
+        "demo": "Write small example files, and print commands to try.",
+        "init": "Write a rageval.toml for the files in this folder.",
+    },
     "Score": {
         "score": "Score runs against judgements (the default command).",
         "compare": "Compare runs: intervals, tests, and what may be claimed.",
@@ -60,6 +64,13 @@ GROUPS = {
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 _DEFAULT_COMMAND = "score"
+# First words that other tools have, and what is typed here instead.
+_ELSEWHERE = {
+    "evaluate": "rageval score",
+    "eval": "rageval score",
+    "help": "rageval --help",
+    "version": "rageval --version",
+}
 
 
 class _Commands(Group):
@@ -90,6 +101,9 @@ class _Commands(Group):
             if hint:
                 raise UsageError(f"{args[0]}: no such command, no file and no measure{hint}")
             args = [_DEFAULT_COMMAND, *args]
+        elif not ctx.resilient_parsing and len(args) > 1 and all(map(os.path.isfile, args[:2])):
+            # Whoever has a file of a command's name may have meant it.
+            _say(f"{args[0]}: taken for the command; for the file of this name, type ./{args[0]}")
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
@@ -121,6 +135,8 @@ def _meant(word: str) -> str:
     """Return a hint at the command that the first word was meant as; measures and files are none."""
     if not word.isalpha() or os.path.exists(word):
         return ""
+    if word.lower() in _ELSEWHERE:
+        return f"; say {_ELSEWHERE[word.lower()]}"
     from rageval.errors import MeasureError
     from rageval.measures.parsing import spelled
 

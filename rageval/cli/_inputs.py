@@ -322,18 +322,28 @@ def named_measures(options: Measuring, inputs: Inputs, also: Sequence[Any] = ())
         say(f"no measure named, so {usual}, the rubric's own")
         measures = dict.fromkeys(parse_measures(usual))
     if not measures:
-        raise UsageError(
-            "no measure named; say -m ndcg@10, with nuggets -m alpha_ndcg@10 (see: rageval measures)"
-        )
+        raise UsageError(f"no measure named; say {_measures_to_say(inputs)} (see: rageval measures)")
     return list(measures)
 
 
-def _usual_measure(answers: Sequence[Any]) -> str | None:
-    """Return the measure of the rubric by which answers were judged, if that is one and has one."""
-    from rageval.measures.official import usual_measure
+def _usual_measure(answers: Sequence[Any]) -> str:
+    """Return the measure of the one rubric by which answers were judged, nothing where there is none."""
+    from rageval.measures.scales import usual_measure
 
     rubrics = {str(start_of_file(source).record.get("rubric", "")) for source in answers}
-    return usual_measure(rubrics.pop()) if len(rubrics) == 1 else None
+    return usual_measure(rubrics.pop()) if len(rubrics) == 1 else ""
+
+
+def _measures_to_say(inputs: Inputs) -> str:
+    """Return what -m could say of these files; of judged answers, what their rubric is scored by."""
+    if not inputs.answers:
+        return "-m ndcg@10, with nuggets -m alpha_ndcg@10"
+    from rageval.measures.scales import usual_measure
+
+    record = start_of_file(inputs.answers[0]).record
+    usual = usual_measure(str(record.get("rubric", "")))
+    aspect = visible(str(record.get("aspect", "NAME")))[:80]
+    return f"-m {usual}" if usual else f"-m 'grade(aspect={aspect})'"
 
 
 def pools_of(runs: Sequence[str], depth: int) -> Pools:

@@ -424,11 +424,12 @@ YES_OR_NO: Mapping[str | None, bool | None] = {None: None, "yes": True, "no": Fa
 
 
 def checked_plot(plot: Path | None, size: str | None) -> Path | None:
-    """Return where --plot shall be, before an hour of scoring; refuse names and sizes no figure can have."""
+    """Return where --plot shall be; refuse before an hour of scoring what could not be drawn after it."""
     if plot is None:
         return None
-    from rageval.comparison.plots import checked_path, checked_size
+    from rageval.comparison.plots import checked_path, checked_size, require_matplotlib
 
+    require_matplotlib()
     checked_size(size)
     return checked_path(plot)
 
@@ -452,8 +453,8 @@ def _put_limits(ctx: click.Context) -> None:
     for param in ctx.command.params:
         name = param.name or ""
         is_text = not isinstance(param, OutputOption | LimitOption) and name not in _TEXTS
-        if is_text and not isinstance(param.type, click.Choice):
-            ctx.params[name] = _limited(ctx.params.get(name), limits)
+        if is_text and name in ctx.params and not isinstance(param.type, click.Choice):
+            ctx.params[name] = _limited(ctx.params[name], limits)
 
 
 def _limited(value: Any, limits: Limits) -> Any:

@@ -42,11 +42,12 @@ class _GateCommand(Command):
         typed = _typed_policy(args)
         policy = find_policy() if typed is None else policy_in(typed)
         settled = self._settled(policy, info_name or "")
+        words = _words_before_equals(args)  # before click takes them out of the list
         try:
             context = super().make_context(info_name, args, parent, default_map=settled, **extra)
         except click.BadParameter as error:
             param = error.param
-            if param is None or param.name not in settled or _words_before_equals(args) & set(param.opts):
+            if param is None or param.name not in settled or words & {*param.opts, *param.secondary_opts}:
                 raise
             # What the policy says wrong is said with its place there, as nobody typed it.
             title = f"{visible(policy.path)}: {policy.title(info_name or '')}"
@@ -396,11 +397,10 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
     from pathlib import Path
 
     from rageval.cli.score import _gate_at_least
-    from rageval.comparison.gate import GateSettings, baseline_side
+    from rageval.comparison.gate import GateSettings, baseline_in, baseline_side
     from rageval.comparison.gate import gate as decided
-    from rageval.files.scores import read_baseline
 
-    side = candidate.other or baseline_side(read_baseline(options.baseline or ""), candidate.side)
+    side = candidate.other or baseline_side(baseline_in(options.baseline or ""), candidate.side)
     floors = {str(each.measure): each.limit for each in map(_gate_at_least, options.fail_under)}
     by = Path(options.cluster or "").name
     settings = settings_from(

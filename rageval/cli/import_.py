@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rageval.logs import Log
 
 _STDOUT = "-"
+_MANIFEST = "manifest.json"
 _TO_JUDGE = ("answers.jsonl", "questions.jsonl")
 _SETTINGS = ("tool", "records", "run", "hop", "split")  # of a policy's [logs.NAME], beside fields
 
@@ -68,6 +69,9 @@ class Options(opt.Options):
         tuple[str, ...],
         opt.Option("What parts passages that are joined in one text: 'contexts=|'.", metavar="FIELD=TEXT"),
     ] = ()
+    overwrite: Annotated[
+        opt.Overwrite, "Write to a folder that holds other files, over those with these names."
+    ] = False
     dry_run: Annotated[opt.DryRun, "Say what is in the log, and write nothing."] = False
     limits: opt.Limits = ()
 
@@ -89,7 +93,7 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
     rageval import traces.jsonl --only run -o - | rageval - qrels -m recall@10
     """
     from rageval.logs import read
-    from rageval.logs.log import counts_of, manifest, outputs, together
+    from rageval.logs.log import counts_of, together
 
     settings = _settings(options)
     given = settings.get("run", ())
@@ -116,9 +120,7 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
     elif options.only:
         _write_one(log, options.only, options.output or _STDOUT, logs)
     else:
-        files = outputs(log)
-        files["manifest.json"] = lambda: manifest(log, logs, settings)
-        _write_all(files, options.output, logs)
+        _write_all(log, logs, settings, options)
         click.echo("\n".join(_summary(log, counts_of(log))), err=True)
     say(*map(visible, log.remarks))
     # How answers that nobody judged become a number, where there are right answers for it.
@@ -217,19 +219,46 @@ def _write_one(log: Log, kind: str, output: str, logs: tuple[str, ...]) -> None:
     write_lines(Path(output), lines())
 
 
-def _write_all(
-    files: Mapping[str, Callable[[], Iterator[str]]], output: str | None, logs: tuple[str, ...]
-) -> None:
+def _write_all(log: Log, logs: tuple[str, ...], settings: Mapping[str, Any], options: Options) -> None:
+    """Write every file of a log, the manifest last; first remove what only an earlier import wrote.
+
+    What is left of an earlier import would be taken for a part of this one: a run beside answers that were
+    made from other passages.
+    """
     from pathlib import Path
 
+    from rageval.files.folders import digests, refuse_others, remove, require_folder
     from rageval.files.writing import refuse_place, write_lines
+    from rageval.logs.log import manifest, outputs
 
-    if not output or output == _STDOUT:
+    if not options.output or options.output == _STDOUT:
         raise UsageError("expected -o DIR, a folder for the files; or --only KIND, or --dry-run")
-    folder: Path = Path(output)
-    if os.path.exists(output) and not os.path.isdir(output):
-        raise UsageError(f"{visible(output)}: is a file, expected a folder to write to")
-    for name in files:
+    folder: Path = Path(options.output)
+    require_folder(folder)
+    files = outputs(log)
+    own = _own_files(folder)
+    for name in (*files, _MANIFEST, *own):
         refuse_place(folder / name, *logs)
+    if not options.overwrite:
+        refuse_others(folder, own, "a new folder, or that of an earlier import, or --overwrite")
+    remove(folder, set(own) - {*files, _MANIFEST})
     for name, lines in files.items():
         write_lines(folder / name, lines())
+    write_lines(folder / _MANIFEST, manifest(log, logs, settings, digests(folder, files)))
+
+
+def _own_files(folder: Path) -> list[str]:
+    """Return the files that an earlier import wrote and nobody changed, and its manifest."""
+    import json
+    from contextlib import suppress
+
+    from rageval.errors import InputError
+    from rageval.files.folders import unchanged
+    from rageval.files.whole import read_whole
+
+    found = None
+    with suppress(InputError, ValueError, RecursionError):
+        found = json.loads(read_whole(folder / _MANIFEST, "a manifest"))
+    if not isinstance(found, dict) or "imported_by" not in found:
+        return []
+    return [*unchanged(folder, found.get("files")), _MANIFEST]

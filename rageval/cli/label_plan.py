@@ -29,7 +29,7 @@ _DEPTH = 10
 class Options(opt.Options):
     """The options of `rageval label-plan`."""
 
-    overwrite: Annotated[bool, opt.Option("Replace a plan that is there.")] = False
+    overwrite: Annotated[opt.Overwrite, "Replace a plan that is there."] = False
     number: Annotated[
         int | None, opt.Option("How many queries to label.", ("-n", "--number"), metavar="N", least=1)
     ] = None

@@ -31,8 +31,11 @@ from rageval.comparison.pairs import (
 from rageval.comparison.results import Pair, Settings
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.judgements import STOPPED
+from rageval.files.kinds import told
+from rageval.files.opening import Source, name_of, noted
 from rageval.files.plans import Look
-from rageval.files.scores import Baseline, BaselineHeader, BaselineLine
+from rageval.files.scores import Baseline, BaselineHeader, BaselineLine, read_baseline
+from rageval.files.start import JUDGED_ANSWERS, RUNS
 from rageval.measures.base import LOWER, NEITHER, Measure
 from rageval.options import Block, Interval, JudgeChanged, Population, refuse_other_words
 from rageval.scoring.answers import without_value
@@ -1059,6 +1062,21 @@ def saved(side: GateSide, date: str) -> Baseline:
         )
         lines.append(line)
     return Baseline(side.header, lines)
+
+
+def baseline_in(source: Source) -> Baseline:
+    """Read a baseline; `InputError` for judgements and runs in its place says what takes them."""
+    source = noted(source)
+    kind = told(source)
+    if kind is not None and kind.holds in (JUDGED_ANSWERS, RUNS):
+        name = visible(name_of(source))
+        others = "" if kind.holds == JUDGED_ANSWERS else " QRELS"
+        raise InputError(
+            f"{name}: holds {kind.noun}, and no baseline; to compare the two: rageval compare {name}"
+            f" CANDIDATE{others}; to gate by it, save it first: rageval gate {name}{others} -m MEASURES"
+            " --save-baseline FILE"
+        )
+    return read_baseline(source)
 
 
 def baseline_side(baseline: Baseline, candidate: GateSide) -> GateSide:

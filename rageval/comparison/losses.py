@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
+from rageval.files.kinds import tag_of
 from rageval.files.questions import read_questions
 from rageval.judges.material import passages_in
 from rageval.judges.offline import holding_gold
@@ -538,7 +539,9 @@ def diagnose(
     if depth is not None and (type(depth) is not int or depth < 1):
         raise UsageError(f"depth={depth!r}: expected a whole number from 1")
     table = read_judgements(judgements, nuggets=nuggets, questions=questions)
-    retrieved = run_source(run).run()
+    source = run_source(run)
+    tag = tag_of(source.path, source.reading) if source.path is not None else ""
+    retrieved = source.run()
     if qrels is None:
         by_gold = by_right_answers(table, retrieved, questions, passages)
         judged, known, said_first = by_gold.qrels, by_gold.nuggets, by_gold.remarks
@@ -547,7 +550,7 @@ def diagnose(
         judged, known, said_first, answers = as_qrels(qrels), _bank(nuggets), [], table
     evidence = Evidence(retrieved, judged, depth, rel)
     answered = Answered(answers, system, {(n.query_id, n.text): n.nugget_id for n in known})
-    remarks = [*said_first, *_left_out(answered, evidence, judged.name)]
+    remarks = [*said_first, *_of_another(tag, answered.run), *_left_out(answered, evidence, judged.name)]
     of_query: dict[str, list[list[NuggetFate]]] = {
         query: [_fates(answered, evidence, query, repeat) for repeat in repeats]
         for query, repeats in answered.queries.items()
@@ -591,6 +594,15 @@ def _fates(answered: Answered, evidence: Evidence, query: str, repeat: str) -> l
         NuggetFate(nugget, weight, BOTH if said is None else (said,), *evidence.of(query, nugget), status)
         for nugget, (said, weight, status) in answered.of(query, repeat, evidence.nuggets(query)).items()
     ]
+
+
+def _of_another(tag: str, system: str) -> Iterator[str]:
+    """Yield that the run may be of another system than the answers, where each says whose it is."""
+    if tag and system and tag != system:
+        yield (
+            f"the run is tagged {visible(tag)!r}, and the answers are of {visible(system)!r}: check that"
+            f" {visible(system)} answered from this run"
+        )
 
 
 def _left_out(answered: Answered, evidence: Evidence, qrels: str) -> Iterator[str]:

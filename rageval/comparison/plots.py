@@ -76,12 +76,24 @@ def _by_our_rules(draw: Callable[_Given, Figure]) -> Callable[_Given, Figure]:
             from matplotlib import rc_context
             from matplotlib.figure import Figure  # noqa: F401
         except ImportError:
-            raise MissingPackage("matplotlib", "--plot", extra="plots") from None
+            raise _missing() from None
         # What text is, is decided where it is made; fonts, where it is saved.
         with rc_context(_DRAWN):
             return draw(*args, **options)
 
     return drawn
+
+
+def require_matplotlib() -> None:
+    """Raise `MissingPackage` where figures cannot be drawn; without importing what draws them."""
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        raise _missing()
+
+
+def _missing() -> MissingPackage:
+    return MissingPackage("matplotlib", "--plot", extra="plots")
 
 
 class Size(NamedTuple):

@@ -125,12 +125,17 @@ def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
                 part.unlink()
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those it is to lie in."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{visible(str(folder))}: cannot be made: {error.strerror}") from error
+
+
 def write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write lines to a file, whole or not at all; make the folders it is to lie in."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{path.parent}: cannot be made: {error.strerror}") from error
+    make_folder(path.parent)
     with whole_file(path) as stream:
         for line in lines:
             stream.write(line.encode() + b"\n")

@@ -201,7 +201,8 @@ def gold_of(question: Question) -> list[str]:
     """Return the gold answers; `InputError` if there is none."""
     if not question.gold:
         raise InputError(
-            f"query {visible(question.query_id)!r}: has no gold answer, which this rubric judges by"
+            f"query {visible(question.query_id)!r}: has no gold answer, which this rubric judges by; give the"
+            " questions with their gold answers: --questions FILE"
         )
     return list(question.gold)
 

@@ -620,8 +620,10 @@ def counts_of(log: Log) -> dict[str, int]:
     return {name: number for name, number in counts.items() if number or name in always}
 
 
-def manifest(log: Log, paths: Sequence[str], settings: Mapping[str, Any]) -> Iterator[str]:
-    """Return what was read, how, and what was left out, as JSON."""
+def manifest(
+    log: Log, paths: Sequence[str], settings: Mapping[str, Any], files: Mapping[str, str]
+) -> Iterator[str]:
+    """Return what was read, how, what was left out, and the sha256 of the files written, as JSON."""
     logs: list[dict[str, Any]] = []
     for path in paths:
         read: dict[str, Any] = {"name": os.path.basename(path)}
@@ -635,6 +637,7 @@ def manifest(log: Log, paths: Sequence[str], settings: Mapping[str, Any]) -> Ite
         "settings": {name: value for name, value in settings.items() if value},
         "logs": logs,
         "counts": counts_of(log),
+        "files": files,
         "left_out": log.left_out,
         "remarks": log.remarks,
     }

@@ -200,21 +200,3 @@ SAID_OF = {
     "rag26": _AFTER + "; win rates are those of `rageval arena`",
     "rag26-retrieval": _AFTER,
 }
-
-
-# What answers that were judged by a rubric are usually scored by, where nobody says it.
-_USUAL = {
-    **dict.fromkeys(("crag", "crag-auto"), "crag_score"),
-    "nugget-assignment": "v_strict",
-    "liverag": "correctness",
-    "citation-support": "weighted_precision",
-}
-
-
-def usual_measure(rubric: str) -> str | None:
-    """Return what answers that were judged by a rubric are usually scored by.
-
-    >>> usual_measure("crag@1a2b3c4d"), usual_measure("relevance")
-    ('crag_score', None)
-    """
-    return _USUAL.get(rubric.partition("@")[0])

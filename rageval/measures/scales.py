@@ -19,7 +19,7 @@ class Scale:
     `counts_faults`. `by_all` where a system that was not judged lacks what others were judged on; `nothing`
     is the label of what an answer lacks that is not there. With `of_citations` the rows are of what sentences
     cite, so that an answer that cites nothing has none. With `own_grades` a row may give any grade beside its
-    label, which alone counts.
+    label, which alone counts. `measure` is what usually scores such rows.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Scale:
     of_citations: bool = False
     of_whole: bool = False
     nothing: str | None = None
+    measure: str = ""
 
     def taken_for(self, end: str | float) -> tuple[str | None, float]:
         """Label and grade of a judgement taken for the `worst`, the `best`, or any other label or grade.
@@ -69,6 +70,7 @@ SUPPORT = Scale(
     worst="not_support",
     best="support",
     nothing="not_support",
+    measure="nugget_recall",
 )
 CITATION = Scale(
     "citation support",
@@ -77,6 +79,7 @@ CITATION = Scale(
     worst="no_support",
     best="full_support",
     of_citations=True,
+    measure="citation_precision",
 )
 CRAG = Scale(
     "CRAG",
@@ -87,12 +90,27 @@ CRAG = Scale(
     best="perfect",
     nothing="missing",
     of_whole=True,
+    measure="crag_score",
 )
 REFUSED = "missing"
 ABSTENTION = replace(CRAG, name="abstention", worst=REFUSED)  # the same labels: was it refused at all?
-CORRECTNESS = Scale("correctness", ("liverag",), aspects=("correctness",), low=-1.0, high=2.0, of_whole=True)
+CORRECTNESS = Scale(
+    "correctness",
+    ("liverag",),
+    aspects=("correctness",),
+    low=-1.0,
+    high=2.0,
+    of_whole=True,
+    measure="correctness",
+)
 FAITHFULNESS = Scale(
-    "faithfulness", ("liverag",), aspects=("faithfulness",), low=-1.0, high=1.0, of_whole=True
+    "faithfulness",
+    ("liverag",),
+    aspects=("faithfulness",),
+    low=-1.0,
+    high=1.0,
+    of_whole=True,
+    measure="faithfulness",
 )
 POSITION = Scale("positions", ("listwise",), low=1.0, high=math.inf, whole=True)
 OUTCOME = Scale(
@@ -226,7 +244,19 @@ ALL = (
 )
 FAULTS = frozenset(aspect for scale in ALL if scale.counts_faults for aspect in scale.aspects)
 ASPECTS = frozenset(aspect for scale in ALL for aspect in scale.aspects)
+# What usually scores a run, by whether documents are judged by nuggets.
+OF_RUNS = {False: "ndcg@10", True: "alpha_ndcg@10"}
 RUBRICS = frozenset(rubric for scale in ALL for rubric in scale.rubrics)
+
+
+def usual_measure(rubric: str) -> str:
+    """Return the measure that usually scores judgements by a rubric; "" where none does.
+
+    >>> usual_measure("crag"), usual_measure("crag@9f2c41aa"), usual_measure("ragas/faithfulness")
+    ('crag_score', 'crag_score', '')
+    """
+    name = rubric.partition("@")[0]
+    return next((scale.measure for scale in ALL if name in scale.rubrics), "")
 
 
 def _scale_named(name: str) -> Scale:

@@ -11,6 +11,7 @@ from typing import Any
 from rageval.checking.tracks import track_named
 from rageval.comparison.leaderboards import Standing
 from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.files.folders import refuse_others, require_folder
 from rageval.files.jsonl import first_record
 from rageval.files.judgements import GRADED, judgement_line
 from rageval.files.opening import BOM, DEFAULT, chunks
@@ -305,10 +306,10 @@ def _check(plan: TrackPlan) -> None:
         for path in [path for path in paths if path.is_file()]:
             if out in path.resolve().parents:
                 raise UsageError(f"{visible(str(path))}: is read from, expected another folder to write to")
-        if plan.out.exists() and not plan.out.is_dir():
-            raise UsageError(f"{shown}: is a file, expected a folder to write to")
-        if plan.out.is_dir() and any(plan.out.iterdir()) and not (plan.out / NAME).is_file():
-            raise UsageError(f"{shown}: holds other files; expected a new folder, or this track's")
+        require_folder(plan.out)
+        # With its ledger a folder is the track's, whatever else lies there.
+        if not (plan.out / NAME).is_file():
+            refuse_others(plan.out, (), "a new folder, or this track's")
     except (OSError, RuntimeError, ValueError) as error:  # a name too long, links in a circle, a NUL
         if isinstance(error, UsageError):
             raise

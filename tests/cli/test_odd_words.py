@@ -208,6 +208,8 @@ LINES: dict[str, tuple[str, ...]] = {
         *("--records", "[]", "--split", "contexts=|", "-o", "out/imported"),
     ),
     "conformance": ("conformance", "--peer", "pyndeval"),
+    "demo": ("demo", "out/demo"),
+    "init": ("init",),
 }
 SLOW = {"conformance"}  # asks other tools
 OUTPUTS = ("-o", "--plot", "--fix", "--disagreements", "--save-baseline", "--md", "--junit", "--json")

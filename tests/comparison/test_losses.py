@@ -415,3 +415,19 @@ class TestRightAnswers:
             words = ["diagnose", str(judged), "--run", str(run), option, str(tmp_path)]
             done = CliRunner().invoke(main, words)
             assert (done.exit_code, option in done.stderr) == (2, True), done.output
+
+
+def test_a_run_with_another_tag_than_the_answers_is_said(tmp_path: Path) -> None:
+    judged, run, qrels = by_hand()
+    for tag in ("ours", "theirs"):
+        file = tmp_path / f"{tag}.trec"
+        lines = [f"q Q0 {doc} {at} {9 - at} {tag}\n" for at, doc in enumerate(run["q"])]
+        file.write_text("".join(lines), encoding="utf-8")
+        remarks = diagnose(judged, file, qrels, depth=1).remarks
+        said = [remark for remark in remarks if "tagged" in remark]
+        assert said == [
+            "the run is tagged 'theirs', and the answers are of 'ours': check that ours answered"
+            " from this run"
+        ] * (tag == "theirs")
+    # In memory a run says nothing.
+    assert not any("tagged" in remark for remark in diagnose(judged, run, qrels, depth=1).remarks)

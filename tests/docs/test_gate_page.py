@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -26,10 +27,23 @@ FOLDER = ROOT / "examples/data/gate"
 
 def test_what_is_blocked_prints_what_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    (block,) = blocks("text", PAGE)
+    (block,) = (block for block in blocks("text", PAGE) if block.startswith("$ rageval gate"))
     command, _, expected = block.partition("\n")
     done = CliRunner().invoke(main, shlex.split(command.removeprefix("$ rageval ")))
     assert (done.exit_code, done.stdout) == (1, expected)
+
+
+def test_init_prints_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    judged = {"run_id": "r", "label": "perfect", "rubric": "crag"}
+    text = "".join(f"{json.dumps({'query_id': f'q{at}', **judged})}\n" for at in range(30))
+    for name in ("v1.jsonl", "v2.jsonl"):
+        Path(name).write_text(text, encoding="utf-8")
+    (block,) = (block for block in blocks("text", PAGE) if block.startswith("$ rageval init"))
+    done = CliRunner().invoke(main, ["init"])
+    assert (done.exit_code, done.stdout) == (0, block.partition("\n")[2])
+    for line in done.stdout.splitlines()[1:]:
+        assert CliRunner().invoke(main, shlex.split(line.partition("rageval ")[2])).exit_code == 0
 
 
 def test_code_runs(monkeypatch: pytest.MonkeyPatch) -> None:

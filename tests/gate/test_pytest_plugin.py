@@ -234,3 +234,22 @@ def test_a_gate_in_a_test_does_not_pass_with_questions_gone(suite: Suite) -> Non
     Path("short.jsonl").write_text("".join(json.dumps(row | {"label": "perfect"}) + "\n" for row in rows))
     test = "def test_it(rageval):\n    rageval.gate('short.jsonl', judge_changed='allow')"
     assert "judgements are missing in 1 of 40 questions, more than 2%: 1 are gone" in suite(test, code=1)
+
+
+@pytest.mark.parametrize("baseline", ['"gold/none.jsonl"', '"broken"', "None"])
+def test_what_is_wrong_with_a_file_is_said_in_a_line(suite: Suite, baseline: str) -> None:
+    Path("broken").write_text("{}\n")
+    Path("rageval.toml").write_text("[gate]\nmargin = 0.1\n")
+    given = "" if baseline == "None" else f", baseline={baseline}"
+    said = suite(
+        f"def test_it(rageval):\n    rageval.gate('x.jsonl', measures='crag_score'{given})\n", code=1
+    )
+    assert "verbs.py" not in said
+    assert "Error" not in said
+    assert len(said.splitlines()) < 12
+    expected = {
+        '"gold/none.jsonl"': "gold/none.jsonl: there is no baseline yet; save one: rageval gate",
+        '"broken"': "x.jsonl",
+        "None": "expected baseline, in the test or in rageval.toml under [gate]",
+    }[baseline]
+    assert expected in said

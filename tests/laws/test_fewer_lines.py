@@ -39,7 +39,7 @@ OTHERS = {
     "doctor",
     "validate",
 }
-OTHERS |= {"import"}
+OTHERS |= {"import", "demo", "init"}
 GROUPS = {"rubrics", "replies", "build", "pool", "datasets"}
 QUERIES = [f"q{at:03}" for at in range(100)]
 DRAWS = 4

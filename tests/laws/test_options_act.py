@@ -459,7 +459,10 @@ ELSEWHERE: dict[str, set[str]] = {
     "import": {
         *("--output", "--map", "--tool", "--records", "--run", "--only", "--hop", "--split"),
         *("--dry-run", "--limit"),
+        "--overwrite",  # tests/files/test_folders.py
     },
+    "demo": {"--overwrite"},  # tests/cli/test_demo.py
+    "init": {"--overwrite"},  # tests/cli/test_init.py
 }
 _BUILT = {*ASKING, "--judge", "--output"} - {"--shard", "--canaries", "--claims", "--passages"}
 _BUILT -= {"--run", "--depth", "--qrels", "--rel", "--examples", "--compat", "--permutations", "--balanced"}
@@ -478,7 +481,7 @@ ELSEWHERE |= {
 
 def options(command: click.Command, context: click.Context, path: str = "") -> Iterator[tuple[str, str]]:
     for param in command.params:
-        if isinstance(param, click.Option):
+        if isinstance(param, click.Option) and param.name != "help_all":
             yield path, max(param.opts, key=len)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

@@ -299,6 +299,8 @@ GROWS: dict[str, list[Growing]] = {
 }
 # What has no data of the user's to grow in, or is held elsewhere.
 OTHERS = {
+    "demo": "writes a few files that are always the same",
+    "init": "looks at the first lines of each file of a folder, and at a baseline",
     "measures": "lists what there is",
     "rubrics": "lists what there is",
     "rubrics show": "prints one file",

@@ -1,0 +1,80 @@
+"""`rageval demo`: small example files, and commands to try on them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from rageval import options as opt
+from rageval.cli._options import Command, takes_options
+from rageval.cli._output import print_lines
+from rageval.text import visible
+
+_FILES = (
+    *("run.trec", "baseline.trec", "qrels.nugget"),
+    *("answers.jsonl", "questions.jsonl", "v1.csv", "v2.csv"),
+)
+_CONTENTS = Path(__file__).parents[1] / "demo"
+
+
+class Options(opt.Options):
+    """The options of `rageval demo`."""
+
+    overwrite: Annotated[
+        opt.Overwrite, "Write to a folder that holds other files, over those with these names."
+    ] = False
+
+
+@click.command(cls=Command)
+@click.argument("folder", metavar="[DIR]", default="rageval-demo", type=click.Path(path_type=Path))
+@takes_options
+def demo(folder: Path, options: Options) -> None:
+    """Write example files to DIR (default: rageval-demo), and print commands to try.
+
+    The files: a run and a baseline with judgements by nuggets, and the answers of two versions of a system to
+    28 made-up questions, as JSON lines and as tables. No network and no model is used.
+
+    \b
+    rageval demo
+    rageval demo examples
+    """
+    from rageval.files.folders import refuse_others, require_folder
+    from rageval.files.writing import make_folder, refuse_place, whole_file
+
+    require_folder(folder)
+    contents = {name: (_CONTENTS / name).read_bytes() for name in _FILES}
+    if not options.overwrite:
+        own = [name for name, content in contents.items() if _holds(folder / name, content)]
+        refuse_others(folder, own, "a new folder, or --overwrite")
+    for name in contents:
+        refuse_place(folder / name)
+    for name, content in contents.items():
+        if not _holds(folder / name, content):
+            make_folder(folder)
+            with whole_file(folder / name) as stream:
+                stream.write(content)
+    print_lines(_commands(folder))
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    """Return whether a file holds just this; what somebody changed is theirs."""
+    return os.path.isfile(path) and path.stat().st_size == len(content) and path.read_bytes() == content
+
+
+def _commands(folder: Path) -> Iterator[str]:
+    """Yield the lines that say what to type."""
+
+    def named(name: str) -> str:
+        return shlex.quote(visible(str(folder / name)))
+
+    run, baseline, qrels = map(named, ("run.trec", "baseline.trec", "qrels.nugget"))
+    answers, questions, judged = map(named, ("answers.jsonl", "questions.jsonl", "judged.jsonl"))
+    yield f"{len(_FILES)} files are in {visible(str(folder))}. Try:"
+    yield f"rageval {run} {qrels} -m alpha_ndcg@5"
+    yield f"rageval compare {run} {baseline} {qrels} -m alpha_ndcg@5"
+    yield (f"rageval judge crag {answers} --questions {questions} --judge short -m crag_score -o {judged}")

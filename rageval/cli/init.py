@@ -1,0 +1,258 @@
+"""`rageval init`: a policy for the files of a folder, which says what `rageval gate` need not be told."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import click
+
+from rageval import options as opt
+from rageval.cli._options import Command, takes_options
+from rageval.cli._output import print_lines
+from rageval.errors import RagevalError, UsageError
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.files.start import Start
+
+_POLICY = "rageval.toml"
+_NEW_BASELINES = ("baseline.jsonl", "gate-baseline.jsonl")  # the first one that is free
+_MARGIN = 0.05
+_OF_ANSWERS = "crag"  # the rubric of answers that nobody judged yet
+_JUDGE = "short"
+_JUDGED = "judged.jsonl"  # where their judgements will be
+
+
+class Options(opt.Options):
+    """The options of `rageval init`."""
+
+    overwrite: Annotated[opt.Overwrite, "Replace a rageval.toml that is there."] = False
+
+
+class _FilesHere(NamedTuple):
+    """The names of the files in a folder, by what they hold, each with what it begins with."""
+
+    runs: dict[str, Start]
+    qrels: dict[str, Start]
+    judged: dict[str, Start]
+    answers: dict[str, Start]
+    questions: dict[str, Start]
+    baselines: dict[str, Start]
+
+
+@click.command(cls=Command)
+@takes_options
+def init(options: Options) -> None:
+    """Write a rageval.toml for the files in this folder.
+
+    It holds what rageval gate needs: measures, margin, baseline, and who judges. Files are known by their
+    content. Every line has a comment; change what does not suit you, and keep the file in your repository.
+
+    \b
+    rageval init
+    rageval gate judged.jsonl
+    """
+    from pathlib import Path
+
+    from rageval.files.writing import write_lines
+    from rageval.policy import read_policy
+
+    if os.path.lexists(_POLICY) and not options.overwrite:
+        raise UsageError(f"{_POLICY}: is there already; expected another folder, or --overwrite")
+    if read_policy(os.path.abspath("pyproject.toml")) is not None:
+        raise UsageError("pyproject.toml: holds [tool.rageval], which is the policy here; change it there")
+    found = _files()
+    settings = _Settings(found)
+    write_lines(Path(_POLICY), settings.lines())
+    print_lines([f"wrote {_POLICY}", *settings.next_lines()])
+
+
+def _files() -> _FilesHere:
+    """Tell the files of this folder by their content; what cannot be read, or named in TOML, is left out."""
+    from rageval.files.kinds import start_of_file, told
+    from rageval.files.opening import File
+    from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, QUESTIONS, RUNS
+
+    found = _FilesHere({}, {}, {}, {}, {}, {})
+    places = {
+        **{RUNS: found.runs, EITHER: found.runs, JUDGED_DOCUMENTS: found.qrels},
+        **{JUDGED_ANSWERS: found.judged, ANSWERS: found.answers, QUESTIONS: found.questions},
+    }
+    for name in sorted(os.listdir()):
+        if name.startswith(".") or visible(name) != name or not os.path.isfile(name):
+            continue
+        with suppress(RagevalError, OSError):
+            source = File(name)
+            kind = told(source)
+            if kind is None:
+                continue
+            place = found.baselines if kind.name == "baseline" else places.get(kind.holds)
+            if place is not None:
+                place[name] = start_of_file(source)
+    return found
+
+
+class _Settings:
+    """What the policy says of the files, line by line."""
+
+    def __init__(self, found: _FilesHere) -> None:
+        self.found = found
+        self.baseline, self.measures = self._known_baseline()
+        self.is_saved = bool(self.baseline)
+        self.rubric, self.judge = self._judged_by()
+        self.before, self.candidate = self._candidates()
+        if not self.measures:
+            self.measures = self._usual_measures()
+        if not self.baseline:
+            self.baseline = next((name for name in _NEW_BASELINES if not os.path.lexists(name)), "")
+
+    def _known_baseline(self) -> tuple[str, list[str]]:
+        """Return the baseline that is there, and what it was measured by."""
+        from rageval.files.scores import read_baseline
+        from rageval.files.whole import NamedInFile, beside
+
+        for name in self.found.baselines:
+            with suppress(RagevalError):
+                # One that a policy may not name would be refused by every gate.
+                beside(NamedInFile(name, os.path.abspath(_POLICY)))
+                measures = read_baseline(name).header.measures
+                return name, [measure for measure in measures if visible(measure) == measure]
+        return "", []
+
+    def _judged_by(self) -> tuple[str, str]:
+        """Return the rubric and the judge of judged answers; what suits those that nobody judged yet."""
+        for start in self.found.judged.values():
+            rubric, judge = (str(start.record.get(key, "")) for key in ("rubric", "judge"))
+            return rubric.partition("@")[0], judge.partition("@")[0]
+        return (_OF_ANSWERS, _JUDGE) if self.found.answers else ("", "")
+
+    def _candidates(self) -> tuple[str, str]:
+        """Return what is saved as the baseline, and what is held against it, as they are typed.
+
+        Of several files, or systems in one file, the first is what there was before, and the last is new.
+        """
+        if self.found.judged:
+            files = [*map(_typed, self.found.judged)]
+            systems = _systems(next(iter(self.found.judged))) if len(files) == 1 else []
+            if len(systems) > 1:
+                files = [f"{files[0]} --system {_typed(visible(system))}" for system in systems]
+        elif self.found.answers:
+            files = [_JUDGED]
+        elif self.found.runs and self.found.qrels:
+            qrels = _typed(next(iter(self.found.qrels)))
+            files = [f"{_typed(run)} {qrels}" for run in self.found.runs]
+        else:
+            files = ["CANDIDATE"]
+        return files[0], files[-1]
+
+    def _usual_measures(self) -> list[str]:
+        """Return the measure of the rubric, or of runs by their judgements; none where there are neither."""
+        from rageval.measures.scales import OF_RUNS, usual_measure
+
+        if self.found.judged or self.found.answers:
+            usual = usual_measure(self.rubric)
+            return [usual] if usual else []
+        return [OF_RUNS[any(map(_has_nuggets, self.found.qrels.values()))]] if self.found.qrels else []
+
+    def lines(self) -> Iterator[str]:
+        """Yield the lines of the policy."""
+        yield from (
+            "# The policy of this project: what `rageval gate` and pytest need not be told each time.",
+            "# What is typed wins. `rageval gate --show-policy` prints what counts, and from where.",
+            "",
+            "[gate]",
+            "# What is measured; all of them must hold. `rageval measures` lists them.",
+            _setting("measures", self.measures or ["NAME"], is_set=bool(self.measures)),
+            "",
+            "# How much worse than the baseline is good enough, in the measures' units.",
+            _setting("margin", _MARGIN),
+            "",
+        )
+        if self.is_saved:
+            yield "# What a candidate is held against."
+        else:
+            yield "# What a candidate is held against. It is not there yet; save what you have now:"
+            yield f"#   {self._saving()}"
+        yield _setting("baseline", self.baseline or "NAME", is_set=bool(self.baseline))
+        yield from self._lines_of_judge()
+        if self.found.questions:
+            yield from (
+                "",
+                "# The questions that were asked: with it, one without a judged answer is missing.",
+                _setting("questions", next(iter(self.found.questions)), is_set=False),
+            )
+
+    def _lines_of_judge(self) -> Iterator[str]:
+        """Yield the lines about the judge, where answers are judged."""
+        from rageval.judges.offline import NAMES
+        from rageval.judges.rubric import rubric_names
+
+        if self.rubric in rubric_names():
+            yield from ("", "# By which rubric pytest has answers judged.", _setting("rubric", self.rubric))
+        if self.judge in NAMES:
+            yield from (
+                "",
+                "# Whose judgements the gate accepts, and who judges what pytest records.",
+                _setting("judge", self.judge),
+            )
+        elif self.judge and visible(self.judge) == self.judge:
+            yield from (
+                "",
+                "# Whose judgements the gate accepts. It also judges what pytest records, and its calls may",
+                "# cost money: take the mark away if that is what you want.",
+                _setting("judge", self.judge, is_set=False),
+            )
+
+    def _saving(self) -> str:
+        return f"rageval gate {self.before} --save-baseline {_typed(self.baseline or 'FILE')}"
+
+    def next_lines(self) -> Iterator[str]:
+        """Yield what to type next."""
+        if self.found.answers and not self.found.judged:
+            answers = _typed(next(iter(self.found.answers)))
+            questions = _typed(next(iter(self.found.questions), "FILE"))
+            yield (
+                f"next: rageval judge {_OF_ANSWERS} {answers} --questions {questions} --judge {_JUDGE}"
+                f" -o {_JUDGED}"
+            )
+        if not self.is_saved:
+            yield f"next: {self._saving()}"
+        yield f"then: rageval gate {self.candidate}"
+
+
+def _setting(key: str, value: Any, is_set: bool = True) -> str:
+    """Return a line of TOML; one that is a comment where nothing is set."""
+    # Texts, numbers and lists of texts are written in TOML as in JSON.
+    return f"{'' if is_set else '# '}{key} = {json.dumps(value, ensure_ascii=False)}"
+
+
+def _systems(path: str) -> list[str]:
+    """Return the systems that were judged in a file, in its order; as far as it can be read."""
+    from rageval.files.jsonl import read_records
+
+    systems: dict[str, None] = {}
+    with suppress(RagevalError):
+        for _, record in read_records(path, dict[str, Any], "judgements"):
+            systems.setdefault(str(record.get("run_id", "")))
+    return list(systems)
+
+
+def _typed(name: str) -> str:
+    """Return a name as a shell takes it."""
+    from shlex import quote
+
+    return quote(name)
+
+
+def _has_nuggets(start: Start) -> bool:
+    """Return whether the first judgements name several nuggets of a query."""
+    rows: Iterable[list[bytes]] = (line.split() for line in start.lines)
+    nuggets: dict[bytes, set[bytes]] = {}
+    for row in rows:
+        if len(row) == 4:
+            nuggets.setdefault(row[0], set()).add(row[1])
+    return any(len(named) > 1 for named in nuggets.values())

@@ -1,0 +1,146 @@
+"""`rageval init`: a policy that `rageval gate` takes, of whatever files lie in the folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rageval.policy import EFFECTS, find_policy
+from test_bad_input import command
+
+RUN = "".join(f"q{q} Q0 d{d} {d} {9 - d} r\n" for q in range(30) for d in range(3))
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def written(name: str, runs: tuple[str, ...] = ("ours",), **said: object) -> None:
+    rows = ({"query_id": f"q{at}", "run_id": run, **said} for run in runs for at in range(30))
+    Path(name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def settled(*words: str) -> tuple[dict[str, Any], list[list[str]]]:
+    """The section [gate], and the commands that are printed."""
+    outcome = command("init", *words)
+    assert (outcome.code, outcome.err) == (0, ""), outcome
+    first, *lines = outcome.out.splitlines()
+    assert first == "wrote rageval.toml"
+    gate = tomllib.loads(Path("rageval.toml").read_text(encoding="utf-8"))["gate"]
+    assert find_policy().gate_settings().keys() == gate.keys()
+    assert not gate.keys() & EFFECTS.keys()
+    return gate, [shlex.split(line.partition("rageval ")[2]) for line in lines]
+
+
+def test_runs() -> None:
+    for name in ("new.trec", "a.trec"):
+        Path(name).write_text(RUN)
+    Path("qrels").write_text("".join(f"q{q} n{n} d{n} 1\n" for q in range(30) for n in (0, 1)))
+    gate, lines = settled()
+    assert gate == {"measures": ["alpha_ndcg@10"], "margin": 0.05, "baseline": "baseline.jsonl"}
+    save, then = lines
+    assert save == ["gate", "a.trec", "qrels", "--save-baseline", "baseline.jsonl"]
+    assert then == ["gate", "new.trec", "qrels"]
+    for line in lines:
+        assert command(*line).code == 0
+    # By the baseline that is there now, the gate needs nothing else.
+    gate, lines = settled("--overwrite")
+    assert gate["measures"] == ["alpha_ndcg@10"]
+    assert lines == [then]
+    Path("qrels").write_text("".join(f"q{q} 0 d1 1\n" for q in range(30)))
+    Path("baseline.jsonl").unlink()
+    assert settled("--overwrite")[0]["measures"] == ["ndcg@10"]
+
+
+@pytest.mark.parametrize("judge", ["short@9f2c41aa", "openai:m@1234", "person:kim"])
+def test_judged_answers(judge: str) -> None:
+    said = {"label": "perfect", "rubric": "crag@9f2c41aa", "judge": judge}
+    written("v1.jsonl", **said)
+    written("v2.jsonl", **said)
+    gate, lines = settled()
+    assert (gate["measures"], gate["rubric"]) == (["crag_score"], "crag")
+    # A judge that costs is for a person to name.
+    assert gate.get("judge") == ("short" if judge.startswith("short") else None)
+    assert lines[-1] == ["gate", "v2.jsonl"]
+    for line in lines:
+        assert command(*line).code == 0
+
+
+def test_two_systems_in_one_file() -> None:
+    written("judged.jsonl", ("old", "my new"), label="perfect", rubric="crag", judge="short")
+    _, lines = settled()
+    assert lines[-1] == ["gate", "judged.jsonl", "--system", "my new"]
+    for line in lines:
+        assert command(*line).code == 0
+
+
+def test_answers_that_nobody_judged() -> None:
+    written("answers.jsonl", answer="Oslo")
+    rows = ({"query_id": f"q{at}", "question": "Where?", "answer": "Oslo"} for at in range(30))
+    Path("questions.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    gate, lines = settled()
+    assert gate == {
+        "measures": ["crag_score"],
+        "margin": 0.05,
+        "baseline": "baseline.jsonl",
+        "rubric": "crag",
+        "judge": "short",
+    }
+    for line in lines:
+        assert command(*line).code == 0
+    assert '# questions = "questions.jsonl"' in Path("rageval.toml").read_text()
+
+
+def test_an_empty_folder_and_odd_files() -> None:
+    assert settled()[0] == {"margin": 0.05, "baseline": "baseline.jsonl"}
+    Path("noise").write_bytes(bytes(range(256)))
+    Path("empty").write_bytes(b"")
+    Path("x.parquet").write_bytes(b"PAR1" + bytes(40) + b"PAR1")
+    Path("\x1b[31m").write_text(RUN)
+    Path("a\nb = 1").write_text(RUN)
+    Path('"quoted".trec').write_text(RUN)
+    Path("qrels 'of' me").write_text("q0 0 d1 1\n")
+    Path("folder.trec").mkdir()
+    Path("broken.jsonl").write_text('{"baseline": 1, "measures": {}}\n')
+    os.mkfifo("pipe")
+    gate, lines = settled("--overwrite")
+    assert gate["measures"] == ["ndcg@10"]
+    assert lines[-1] == ["gate", '"quoted".trec', "qrels 'of' me"]
+
+
+def test_names_that_data_say_are_text_and_no_settings() -> None:
+    evil = '"\nmd = "../x'
+    written("judged.jsonl", label="perfect", rubric=evil, judge=evil)
+    assert settled()[0].keys() == {"margin", "baseline"}
+    written("judged.jsonl", label="perfect", rubric="evil.py", judge="openai:m@http://127.0.0.1/")
+    assert settled("--overwrite")[0].keys() == {"margin", "baseline"}
+
+
+def test_a_policy_that_is_there_stays() -> None:
+    Path("rageval.toml").write_text("mine")
+    outcome = command("init")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "rageval.toml: is there already" in outcome.err
+    assert Path("rageval.toml").read_text() == "mine"
+    settled("--overwrite")
+    Path("rageval.toml").unlink()
+    Path("pyproject.toml").write_text("[tool.rageval.gate]\nmargin = 0.1\n")
+    outcome = command("init")
+    assert outcome.code == 2
+    assert "pyproject.toml: holds [tool.rageval]" in outcome.err
+    assert not Path("rageval.toml").exists()
+
+
+def test_a_name_that_is_taken_is_no_baseline_to_be() -> None:
+    written("baseline.jsonl", label="perfect", rubric="crag", judge="short")
+    gate, lines = settled()
+    assert gate["baseline"] == "gate-baseline.jsonl"
+    for line in lines:
+        assert command(*line).code == 0

@@ -1,0 +1,145 @@
+"""Messages that once pointed the wrong way: each says what is wrong, and what to type instead."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import rageval
+from rageval.cli import COMMANDS
+from rageval.errors import InputError
+from test_bad_input import command
+
+ANSWERS = ("query_id", "run_id", "answer")
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("run").write_text("".join(f"q{q} Q0 d{d} {d} {9 - d} r\n" for q in range(3) for d in range(3)))
+    Path("qrels").write_text("".join(f"q{q} 0 d1 1\n" for q in range(3)))
+    written("judged.jsonl", {"label": "perfect", "rubric": "crag@9f2c41aa", "judge": "contains"})
+    written("support.jsonl", {"aspect": "n1", "label": "support", "rubric": "nugget-assignment"})
+    written("theirs.jsonl", {"aspect": "tone", "grade": 0.5, "rubric": "tool/tone"})
+    written("answers.jsonl", {"question": "Who?", "answer": "Me."})
+    written("unasked.jsonl", {"answer": "Me."})
+    assert command("gate", "run", "qrels", "-m", "recall@5", "--save-baseline", "base.jsonl").code == 0
+
+
+def written(name: str, said: dict[str, object]) -> None:
+    rows = ({"query_id": f"q{at}", "run_id": "ours", **said} for at in range(3))
+    Path(name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def refused(*words: str) -> str:
+    outcome = command(*words)
+    assert (outcome.code, outcome.out) == (2, ""), outcome
+    return outcome.err
+
+
+@pytest.mark.parametrize("typed", [("--margin", "five"), ("--margin=five",)])
+def test_what_is_typed_wrong_is_not_the_policy_s_fault(typed: tuple[str, ...]) -> None:
+    Path("rageval.toml").write_text("[gate]\nmargin = 0.03\n")
+    said = refused("gate", "judged.jsonl", "--baseline", "base.jsonl", *typed)
+    assert "--margin" in said
+    assert "rageval.toml" not in said
+
+
+def test_what_the_policy_says_wrong_is_its_fault() -> None:
+    Path("rageval.toml").write_text('[gate]\nmargin = "five"\n')
+    assert "rageval.toml: [gate]: margin" in refused("gate", "judged.jsonl", "--baseline", "base.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("word", "instead"),
+    [
+        ("evaluate", "rageval score"),
+        ("eval", "rageval score"),
+        ("help", "rageval --help"),
+        ("version", "rageval --version"),
+    ],
+)
+def test_words_of_other_tools_are_answered_with_ours(word: str, instead: str) -> None:
+    for more in ((), ("run", "qrels"), ("score",)):
+        assert (
+            refused(word, *more)
+            == f"rageval: {word}: no such command, no file and no measure; say {instead}\n"
+        )
+    Path(word).write_text(Path("run").read_text())
+    assert command(word, "qrels", "-m", "recall@5").code == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "measure"), [("judged.jsonl", "crag_score"), ("support.jsonl", "nugget_recall")]
+)
+def test_the_measure_of_judged_answers_is_their_rubric_s(file: str, measure: str) -> None:
+    done = command(file)
+    assert f"no measure named, so {measure}, the rubric's own" in done.err
+    assert (done.code, done.out) == (0, command(file, "-m", measure).out)
+    assert "the baseline knows nothing" in refused(
+        "gate", file, "--baseline", "base.jsonl", "--margin", "0.1"
+    )
+
+
+def test_of_judgements_of_another_tool_a_measure_is_said_that_can_be_typed() -> None:
+    for line in (("theirs.jsonl",), ("compare", "theirs.jsonl")):
+        assert "no measure named; say -m 'grade(aspect=tone)' (see: rageval measures)" in refused(*line)
+    assert command("theirs.jsonl", "-m", "grade(aspect=tone)").code == 0
+
+
+def test_the_measure_of_runs_is_one_of_runs() -> None:
+    assert "say -m ndcg@10, with nuggets -m alpha_ndcg@10" in refused("run", "qrels")
+
+
+@pytest.mark.parametrize("judge", ["contains", "exact", "short"])
+def test_a_judge_by_gold_answers_asks_for_the_questions(judge: str) -> None:
+    for file, lacking in (
+        ("answers.jsonl", "has no gold answer"),
+        ("unasked.jsonl", "there is no such question"),
+    ):
+        said = refused("judge", "crag", file, "--judge", judge)
+        assert lacking in said
+        assert "--questions FILE" in said
+
+
+@pytest.mark.parametrize("line", [("run", "qrels"), ("compare", "run", "run2", "qrels")])
+def test_a_figure_that_cannot_be_drawn_is_refused_first(
+    line: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("run2").write_text(Path("run").read_text())
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    # Nothing was read yet, or the judgements would be refused.
+    Path("qrels").write_text("q0 0 d1 1\nbroken\n")
+    said = refused(*line, "-m", "recall@5", "--plot", "x.pdf")
+    assert "matplotlib" in said
+    assert "rageval[plots]" in said
+
+
+def test_judgements_and_runs_are_no_baseline() -> None:
+    gate = ("gate", "judged.jsonl", "-m", "crag_score", "--margin", "0.1", "--baseline")
+    said = refused(*gate, "support.jsonl")
+    assert "support.jsonl: holds judgements, and no baseline" in said
+    assert "rageval compare support.jsonl CANDIDATE" in said
+    with pytest.raises(InputError, match=r"support\.jsonl: holds judgements, and no baseline"):
+        rageval.gate("judged.jsonl", measures="crag_score", baseline="support.jsonl", margin=0.1)
+    assert "rageval gate support.jsonl -m MEASURES --save-baseline FILE" in said
+    said = refused("gate", "run", "qrels", "-m", "recall@5", "--margin", "0.1", "--baseline", "run")
+    assert "run: holds a run, and no baseline" in said
+
+
+@pytest.mark.parametrize("name", ["score", "compare", "import", "demo", "init"])
+def test_a_file_of_a_command_s_name_is_told_from_it(name: str) -> None:
+    assert name in COMMANDS
+    Path(name).write_text(Path("run").read_text())
+    said = f"rageval: {name}: taken for the command; for the file of this name, type ./{name}\n"
+    assert command(name, "qrels", "-m", "recall@5").err.startswith(said)
+    assert said not in command(f"./{name}", "qrels", "-m", "recall@5").err
+    # Where no file follows there is no doubt.
+    assert said not in command(name, "--help").err
+
+
+def test_names_that_people_give_to_files_are_no_commands() -> None:
+    assert not {"run", "qrels", "topics", "run.trec", "answers", "questions"} & set(COMMANDS)
