@@ -35,8 +35,14 @@ COMMANDS = {
 OURS = Path(rageval.__file__).parent
 # What is read at once elsewhere: our own files, those of the package, and what was looked at before.
 READ_AT_ONCE = {
-    *("building/collection.py", "cli/demo.py", "conformance/_vectors.py", "measures/papers.py", "pages/_parts.py"),
-    *("datasets/home.py", "datasets/_reader.py", "datasets/catalogue.py", "datasets/download.py"),
+    *("building/collection.py", "cli/demo.py", "conformance/_vectors.py", "measures/papers.py"),
+    *(
+        "pages/_parts.py",
+        "datasets/home.py",
+        "datasets/_reader.py",
+        "datasets/catalogue.py",
+        "datasets/download.py",
+    ),
     *(
         "datasets/dataset.py",
         "files/trec.py",
