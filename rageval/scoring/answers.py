@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import math
 import os
-import re
 import warnings
 from array import array
 from collections import Counter
@@ -28,6 +27,7 @@ from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Blend, Share, pooled
 from rageval.measures.scales import ALL, CRAG, OUTCOME, POSITION, PROXIES, SUPPORT, Scale
 from rageval.plugins import above
+from rageval.scoring.arguments import as_source, in_order
 from rageval.scoring.assessments import (
     ABSENT,
     JudgeOfRun,
@@ -47,8 +47,10 @@ from rageval.scoring.scores import (
     Score,
     Scored,
     Scores,
+    ScoresTable,
     checked_weights,
     combined,
+    remarks_by_system,
     require_groups,
     says_something,
     short_digest,
@@ -92,7 +94,7 @@ def evaluate_answers(
     gold: JudgementsLike | None = None,
     gold_chosen: ChosenLike | None = None,
     **rules: Unpack[AnswerOptions],
-) -> dict[str, Scores]:
+) -> ScoresTable:
     """Score judged answers.
 
     Parameters
@@ -119,8 +121,8 @@ def evaluate_answers(
 
     Returns
     -------
-    dict
-        `{run_id: Scores}`.
+    ScoresTable
+        `{run_id: Scores}`, which is shown as a table.
 
     Raises
     ------
@@ -136,8 +138,9 @@ def evaluate_answers(
     """
     beside: dict[str, Any] = {"answers": answers, "nuggets": nuggets, "questions": questions}
     labels = {"gold": gold, "gold_chosen": gold_chosen}
-    # The third frame from where it is said is the caller's.
-    return scored(measures, judgements, partial(warnings.warn, stacklevel=3), **beside, **labels, **rules)
+    with in_order("evaluate_answers(measures, judgements)", measures=measures, judgements=judgements):
+        # The third frame from where it is said is the caller's.
+        return scored(measures, judgements, partial(warnings.warn, stacklevel=3), **beside, **labels, **rules)
 
 
 def scored(
@@ -151,7 +154,7 @@ def scored(
     gold: Any = None,
     gold_chosen: Any = None,
     **rules: Any,
-) -> dict[str, Scores]:
+) -> ScoresTable:
     """Return what `evaluate_answers` returns; what that warns of is said to `say` alone."""
     checked = rules_of(ANSWERS, rules)
     known = {"answers": _kept(answers), "nuggets": _kept(nuggets)}
@@ -168,7 +171,7 @@ def scored(
     for remark in scored.unsaid:
         if remark not in table.remarks:
             say(remark)
-    return {scores.run: scores for scores in scored.results}
+    return scored.table
 
 
 class Answers:
@@ -227,7 +230,7 @@ class Answers:
         results = evaluate_all(self.measures, table, rules)
         remarks = list(_said_of_table(results, table))
         own = [each for each in remarks if each not in table.remarks]
-        about = _by_system(results, own)
+        about = remarks_by_system({f"{visible(scores.run)}: ": scores.run for scores in results}, own)
         results = [replace(scores, remarks=tuple(about[scores.run])) for scores in results]
         scored = Scored(results, [*remarks, *_answered(results, table, rules)])
         if self.gold is None:
@@ -315,25 +318,12 @@ def _kept(given: Any) -> Any:
     return list(given) if hasattr(given, "__next__") and not hasattr(given, "read") else given
 
 
-def _by_system(results: Sequence[Scores], remarks: Iterable[str]) -> dict[str, list[str]]:
-    """Return the remarks on each system: its own, and those on no system."""
-    heads = {f"{visible(scores.run)}: ": scores.run for scores in results}
-    found: dict[str, list[str]] = {scores.run: [] for scores in results}
-    for remark in remarks:
-        # A name may hold the mark that stands behind it: the longest counts.
-        begins = (remark[: mark.end()] for mark in re.finditer(": ", remark))
-        own = [heads[begin] for begin in begins if begin in heads][-1:]
-        for run in own or found:
-            found[run].append(remark)
-    return found
-
-
 def evaluate_judged(
     measures: MeasuresLike,
     judgements: Sequence[Mapping[str, Any]],
     answers: Iterable[Answer],
     **rules: Unpack[AnswerOptions],
-) -> dict[str, Scores]:
+) -> ScoresTable:
     """Score judgements as they come from a judge, beside the answers that were judged.
 
     Parameters
@@ -347,8 +337,8 @@ def evaluate_judged(
 
     Returns
     -------
-    dict
-        `{run_id: Scores}`.
+    ScoresTable
+        `{run_id: Scores}`, which is shown as a table.
     """
     return evaluate_answers(measures, judgements, answers=as_records(answers), **rules)
 
@@ -392,9 +382,8 @@ def read_judgements(
     JudgementTable
         What `evaluate_answers` takes, as often as you like.
     """
-    if isinstance(questions, list | tuple):
-        questions = in_memory(questions, "questions")  # records go the way of a file
-    nuggets, questions = with_limits(nuggets, limits), with_limits(questions, limits)
+    nuggets = with_limits(as_source(nuggets, "nuggets"), limits)
+    questions = with_limits(as_source(questions, "questions"), limits)
     # Reading a table takes longer than scoring it, so that callers keep one and hand it in again.
     if isinstance(judgements, JudgementTable):
         return _asked(_weighed(judgements, nuggets), questions)
@@ -411,11 +400,7 @@ def read_judgements(
         grades.add_answers(with_limits(in_memory(records, "answers"), limits))
     else:
         grades.add_dicts(records)
-    found = with_limits(_listed(answers), limits)
-    # Records go the way of a file, so that the same checks and messages hold for them.
-    if any(isinstance(item, Mapping) for item in found):
-        found = [with_limits(in_memory(found, "answers"), limits)]
-    for path in found:
+    for path in with_limits(_listed(as_source(answers, "answers")), limits):
         grades.add_answers(path)
     if not grades.runs.words:
         raise InputError(f"{grades.name}: holds no judgements and no answers")
