@@ -111,7 +111,8 @@ if TYPE_CHECKING:
     RecordsLike: TypeAlias = FileLike | Iterable[AnyRecord] | Frame
     NuggetsLike: TypeAlias = FileLike | Dataset | Iterable[Nugget]
     QuestionsLike: TypeAlias = RecordsLike | Dataset
-    JudgementsLike: TypeAlias = RecordsLike | JudgementTable | Frame | Iterable[FileLike]
+    SystemsLike: TypeAlias = Mapping[str, Frame | Sequence[AnyRecord]]
+    JudgementsLike: TypeAlias = RecordsLike | SystemsLike | JudgementTable | Iterable[FileLike]
     RunLike: TypeAlias = (
         FileLike
         | Run

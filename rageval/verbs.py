@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         QuestionsLike,
         RecordsLike,
         RunLike,
+        SystemsLike,
     )
 
 OnMissing: TypeAlias = Literal["error", "skip", "worst", "best"]
@@ -422,7 +423,7 @@ class Judged(Displayed, list[dict[str, Any]]):
 
 def judge(
     rubric: str | Rubric,
-    answers: RecordsLike | Iterable[FileLike] | Iterable[Answer] | None,
+    answers: RecordsLike | SystemsLike | Iterable[FileLike] | Iterable[Answer] | None,
     judges: str | Model | Iterable[str | Model] = "short",
     measures: MeasuresLike = (),
     *,
@@ -449,7 +450,8 @@ def judge(
     rubric
         The name of one that `rageval rubrics` lists, a file, or a `Rubric`.
     answers
-        Files, ids of data sets, DataFrames, or dicts with the keys of the files.
+        Files, ids of data sets, DataFrames, or dicts with the keys of the files; or {name: DataFrame or
+        dicts}, each of the system of that name.
     judges
         Models, such as `openai:MODEL`, or what needs none (`short`, `lexical`); one or several.
     measures

@@ -26,7 +26,6 @@ from rageval.errors import UsageError
 from rageval.files.answers import read_answers
 from rageval.files.judgements import JudgementTable
 from rageval.files.nuggets import read_nuggets
-from rageval.files.objects import records_of_frame
 from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.questions import read_questions
 from rageval.measures.base import LOWER, Measure
@@ -54,6 +53,7 @@ from rageval.pages.evidence import (
 from rageval.pages.page import ranked
 from rageval.records import Question
 from rageval.scoring.answers import Answers, read_judgements
+from rageval.scoring.arguments import items_of
 from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import Draw, gold_of_documents
 from rageval.scoring.rules import Rules
@@ -255,13 +255,9 @@ def _as_files(given: Any, place: Path) -> list[Source]:
     """Return files as they are, and records as a file at this place, so that all are read alike."""
     if given is None or isinstance(given, JudgementTable):
         return []
-    if isinstance(given, str | os.PathLike) or hasattr(given, "read"):
-        return [given]
-    if hasattr(given, "columns"):
-        given = records_of_frame(given)
-    listed = [given] if isinstance(given, Mapping) else list(given)
-    files: list[Source] = [each for each in listed if not isinstance(each, Mapping)]
-    records = [each for each in listed if isinstance(each, Mapping)]
+    found = items_of(given)
+    files: list[Source] = [each for each in found if not isinstance(each, Mapping)]
+    records = [each for each in found if isinstance(each, Mapping)]
     if records:
         place.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in records))
         files.append(place)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import os
 import warnings
 from array import array
 from collections import Counter
@@ -17,7 +16,6 @@ from rageval.errors import InputError, MeasureError, MissingJudgements, UsageErr
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
 from rageval.files.kinds import told_of_records
-from rageval.files.objects import records_of_frame
 from rageval.files.opening import Limits, with_limits
 from rageval.files.start import ANSWERS as OF_ANSWERS
 from rageval.measures import known
@@ -27,7 +25,7 @@ from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Blend, Share, pooled
 from rageval.measures.scales import ALL, CRAG, OUTCOME, POSITION, PROXIES, SUPPORT, Scale
 from rageval.plugins import above
-from rageval.scoring.arguments import as_source, in_order
+from rageval.scoring.arguments import as_source, in_order, items_of
 from rageval.scoring.assessments import (
     ABSENT,
     JudgeOfRun,
@@ -102,7 +100,8 @@ def evaluate_answers(
     measures
         A measure of answers, its name, several names in one text, or a list of these.
     judgements
-        Paths, a table made by `read_judgements`, or dicts with the keys of the files.
+        Paths, a table made by `read_judgements`, a DataFrame, or dicts with the keys of the files; or {name:
+        DataFrame or dicts}, each of the system of that name.
     answers
         The answers themselves, in the same forms, for measures that need their texts or citations.
     nuggets
@@ -163,7 +162,7 @@ def scored(
     if gold is not None:
         from rageval.scoring.gold import drawn
 
-        subject = subject.beside(subject.read_gold(_listed(gold), drawn(gold_chosen)))
+        subject = subject.beside(subject.read_gold(items_of(gold), drawn(gold_chosen)))
     # Before anything is computed: what is then refused may have its reason there.
     for remark in table.remarks:
         say(remark)
@@ -387,7 +386,7 @@ def read_judgements(
     # Reading a table takes longer than scoring it, so that callers keep one and hand it in again.
     if isinstance(judgements, JudgementTable):
         return _asked(_weighed(judgements, nuggets), questions)
-    found = with_limits(_listed(judgements), limits)
+    found = with_limits(items_of(judgements), limits)
     paths = [item for item in found if not isinstance(item, Mapping)]
     # The name is what errors call the judgements by: the files, or just what they are.
     grades = JudgementTable(", ".join(map(str, paths)) or "judgements")
@@ -400,7 +399,7 @@ def read_judgements(
         grades.add_answers(with_limits(in_memory(records, "answers"), limits))
     else:
         grades.add_dicts(records)
-    for path in with_limits(_listed(as_source(answers, "answers")), limits):
+    for path in with_limits(items_of(as_source(answers, "answers")), limits):
         grades.add_answers(path)
     if not grades.runs.words:
         raise InputError(f"{grades.name}: holds no judgements and no answers")
@@ -678,15 +677,6 @@ def _signature(measure: Measure, rules: Rules, judges: list[str], is_stopped: bo
     if named:
         context["judge"] = "+".join(named)
     return measure.signature(**context, v=__version__)
-
-
-def _listed(given: Any) -> list[Any]:
-    if given is None:
-        return []
-    if hasattr(given, "columns"):
-        return records_of_frame(given)
-    single = isinstance(given, str | os.PathLike | Mapping) or hasattr(given, "read")
-    return [given] if single else list(given)
 
 
 def _said_of_table(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:

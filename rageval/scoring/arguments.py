@@ -35,18 +35,9 @@ def as_source(source: Any, what: str) -> Any:
 
     if isinstance(source, str | os.PathLike):
         return dataset_or_file(source, what.replace("passages", "documents"))
-    # A DataFrame of pandas', told without importing pandas.
-    if hasattr(source, "columns"):
-        from rageval.files.objects import records_of_frame
-
-        records = records_of_frame(source)
-        # A gap (NaN) among answers is null: the system failed to give one.
-        if what == "answers" and any("answer" in record for record in records):
-            records = [{"answer": None} | record for record in records]
-        return in_memory(records, what)
     if source is None or not isinstance(source, Iterable) or hasattr(source, "read"):
         return source
-    found = [source] if isinstance(source, Mapping) else list(source)
+    found = items_of(source, what)
     # Records go the way of a file, with the same checks and messages.
     if any(isinstance(item, Mapping) for item in found):
         return in_memory(found, what)
@@ -62,3 +53,35 @@ def as_source(source: Any, what: str) -> Any:
         return in_memory([json.loads(line) for line in (*answers, *questions)], what)
     # Other records of ours, such as nuggets, are taken as they are.
     return [item if hasattr(item, "_fields") else as_source(item, what) for item in found]
+
+
+def items_of(given: Any, what: str = "") -> list[Any]:
+    """Return the records, files and other items of what is given: of frames the rows.
+
+    Of {name: frame or records} they are the records of all, each of the system of that name.
+    """
+    if given is None:
+        return []
+    if _is_frame(given):
+        from rageval.files.objects import records_of_frame
+
+        records = records_of_frame(given)
+        # A gap (NaN) among answers is null: the system failed to give one.
+        if what == "answers" and any("answer" in record for record in records):
+            records = [{"answer": None} | record for record in records]
+        return records
+    if isinstance(given, Mapping) and given and all(map(_holds_records, given.values())):
+        return [
+            {**record, "run_id": str(name)} for name, rows in given.items() for record in items_of(rows, what)
+        ]
+    if isinstance(given, str | os.PathLike | Mapping) or hasattr(given, "read"):
+        return [given]
+    return [each for item in given for each in (items_of(item, what) if _is_frame(item) else [item])]
+
+
+def _is_frame(given: Any) -> bool:
+    return hasattr(given, "columns")  # of pandas, told without importing it
+
+
+def _holds_records(given: Any) -> bool:
+    return _is_frame(given) or (isinstance(given, list) and all(isinstance(each, Mapping) for each in given))

@@ -115,6 +115,23 @@ def test_what_stands_beside_answers_is_taken_in_every_form(tmp_path: Path) -> No
         assert rageval.evaluate_answers("sentence_count", answers=answers)["ours"]["sentence_count"] == 1
 
 
+def test_answers_of_several_systems_are_named_as_runs_are(tmp_path: Path) -> None:
+    gold = [{"query_id": "q", "question": "Where?", "answer": "Oslo"}]
+    answers = {
+        "v1": [{"query_id": "q", "answer": "Oslo"}],
+        "v2": pandas.DataFrame([{"qid": "q", "answer": "Rome"}]),
+    }
+    judged = rageval.judge("crag", answers, "contains", "crag_score", questions=gold)
+    assert {run: found["crag_score"].value for run, found in judged.scores.items()} == {"v1": 1, "v2": -1}
+    # What names another system is of the one that it is given for.
+    said = {"new": JUDGED, "old": pandas.DataFrame([{"query_id": "q", "run_id": "x", "label": "missing"}])}
+    scores = rageval.evaluate_answers("crag_score", said)
+    assert {run: found["crag_score"].value for run, found in scores.items()} == {"new": 1, "old": 0}
+    assert rageval.report(scores, tmp_path / "p.html", judgements=said).exists()
+    lengths = rageval.evaluate_answers("sentence_count", answers=answers)
+    assert list(lengths) == ["v1", "v2"]
+
+
 GATE = {"baseline": DATA / "gate" / "baseline.jsonl", "margin": 0.03}
 READ = rageval.read_run(RUN), rageval.read_qrels(QRELS)
 FRAMES = FORMS["frame"], pandas.DataFrame(READ[1])
