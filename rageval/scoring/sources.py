@@ -643,13 +643,13 @@ def ranking_of(run: Run, qrels: Qrels, view: View, scored: bool = False) -> dict
     return ranking
 
 
-def run_source(run: Any) -> RunSource:
-    """Return a run in any form that `evaluate` takes as what can be scored."""
+def run_source(run: Any, name: str = "run") -> RunSource:
+    """Return a run in any form that `evaluate` takes as what can be scored; one without a name gets this."""
     if isinstance(run, RunSource):
         return run
     if isinstance(run, str | os.PathLike):
         return source_of_run(run_name(run), run)
-    table = _run_table(run)
+    table = _run_table(run, name)
     return RunSource(table.name, table)
 
 
@@ -667,7 +667,7 @@ def runs_of(given: Any) -> tuple[list[RunSource], bool]:
     found: dict[str, RunSource] = {}
     for name, run in zip(names, runs, strict=False):
         # A copy, so that the name given here stays here.
-        source = replace(run_source(run))
+        source = replace(run_source(run, "run" if name is None else name))
         source.name = source.name if name is None else name
         # A stream can be read once, and scoring is not all that reads it.
         if source.is_stream:
@@ -736,20 +736,22 @@ def source_of_run(name: str, path: Source, reading: Reading = PLAIN, dedup: str 
     return source.in_memory() if kind is not None and kind.is_json else source
 
 
-def _run_table(run: Any) -> Run:
+def _run_table(run: Any, name: str) -> Run:
     if isinstance(run, Run):
         return run
     if isinstance(run, Mapping):
-        return Run.from_dict(run)
+        return Run.from_dict(run, name)
     if hasattr(run, "columns"):
-        return Run.from_pandas(run)
+        return Run.from_pandas(run, name)
     if callable(getattr(run, "read", None)):
         return read_run(run)
     if hasattr(run, "scoreddocs_iter"):  # an ir_datasets object
-        return Run.from_records(run.scoreddocs_iter())
+        return Run.from_records(run.scoreddocs_iter(), name)
     if hasattr(run, "__iter__"):
-        return Run.from_records(run)
-    raise InputError(f"expected a run (a path, dict, DataFrame or records), found {run!r:.80}")
+        return Run.from_records(run, name)
+    raise InputError(
+        f"{visible(name)}: expected a run (a path, dict, DataFrame or records), found {run!r:.80}"
+    )
 
 
 def dataset_or_file(word: str | os.PathLike[str], what: str) -> Any:

@@ -81,6 +81,16 @@ def test_one_run_is_expected_where_several_make_no_sense() -> None:
         rageval.evaluate("rr", [frame, frame], QRELS)
 
 
+def test_what_is_wrong_with_a_run_is_said_with_its_name() -> None:
+    for run, said in (
+        (pandas.DataFrame({"x": [1]}), "b: expected the columns"),
+        ({"q": {"a": "high"}}, "b:1: expected a finite number as score"),
+        (7, "b: expected a run"),
+    ):
+        with pytest.raises(rageval.RagevalError, match=said):
+            rageval.evaluate("rr", {"a": RUN, "b": run}, QRELS)
+
+
 def test_the_id_of_a_data_set_stands_for_judgements(monkeypatch: pytest.MonkeyPatch) -> None:
     from rageval.datasets import ids
 
