@@ -108,10 +108,11 @@ if TYPE_CHECKING:
     MeasuresLike: TypeAlias = MeasureLike | Iterable[MeasureLike]
     FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
     ChosenLike: TypeAlias = str | os.PathLike[str] | Mapping[str, float]
-    RecordsLike: TypeAlias = FileLike | Iterable[AnyRecord]
+    RecordsLike: TypeAlias = FileLike | Iterable[AnyRecord] | Frame
     NuggetsLike: TypeAlias = FileLike | Dataset | Iterable[Nugget]
     QuestionsLike: TypeAlias = RecordsLike | Dataset
-    JudgementsLike: TypeAlias = RecordsLike | JudgementTable | Frame | Iterable[FileLike]
+    SystemsLike: TypeAlias = Mapping[str, Frame | Sequence[AnyRecord]]
+    JudgementsLike: TypeAlias = RecordsLike | SystemsLike | JudgementTable | Iterable[FileLike]
     RunLike: TypeAlias = (
         FileLike
         | Run
@@ -121,7 +122,7 @@ if TYPE_CHECKING:
         | HasRun
         | Iterable[RetrievedRecord | AnyRecord]
     )
-    RunsLike: TypeAlias = Sequence[str | os.PathLike[str] | Run] | Mapping[str, str | os.PathLike[str] | Run]
+    RunsLike: TypeAlias = Mapping[str, RunLike] | Sequence[RunLike]
     QrelsLike: TypeAlias = (
         FileLike
         | Qrels

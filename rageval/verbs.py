@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 from rageval.errors import UsageError
 from rageval.names import suggestion
 from rageval.records import Answer, Question
-from rageval.scoring.scores import Scores
-from rageval.table import NUMBER, Column, Displayed, Table
+from rageval.scoring.scores import Scores, ScoresTable
+from rageval.table import Displayed, Table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         CompareOptions,
         ComparisonOptions,
         FileLike,
-        Frame,
         GateOptions,
         JudgementsLike,
         JudgeOptions,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
         QuestionsLike,
         RecordsLike,
         RunLike,
+        SystemsLike,
     )
 
 OnMissing: TypeAlias = Literal["error", "skip", "worst", "best"]
@@ -66,7 +66,7 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
         A measure, its name, several names in one text, or a list of these. Or, alone, scores that are there
         already, such as those of `evaluate_answers`: `compare(scores)`.
     runs
-        `{name: run}`, or runs that have names, such as paths.
+        `{name: run}`, or a list of runs that have names, each in any form that `evaluate` takes.
     qrels
         The judgements, as for `evaluate`.
     **options
@@ -88,25 +88,27 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
     'lower'
     """
     from rageval import comparison
+    from rageval.scoring.arguments import in_order
 
     fields = comparison.Settings.__dataclass_fields__
     # Options of both come in one bag; what is left belongs to scoring.
     settings = comparison.Settings(**{name: options.pop(name) for name in list(options) if name in fields})
-    # Runs to be scored, or scores that are there already: told by whether anything is given beside.
-    if runs is not None or qrels is not None:
-        from rageval.scoring.rules import NAMES, RUNS
+    with in_order("compare(measures, runs, qrels)", measures=measures, runs=runs, qrels=qrels):
+        # Runs to be scored, or scores that are there already: told by whether anything is given beside.
+        if runs is not None or qrels is not None:
+            from rageval.scoring.rules import NAMES, RUNS
 
-        if qrels is None:
-            raise UsageError(
-                "compare: expected judgements of documents (qrels) behind the runs; judged answers are"
-                " compared by their scores: compare(evaluate_answers(measures, judgements))"
-            )
-        _refuse(options, [*NAMES[RUNS], *fields, "gold", "gold_chosen"])
-        return comparison.compare_runs(measures, runs, qrels, settings, **options)
-    _refuse(options, fields)
-    if isinstance(measures, str):
-        raise UsageError("compare: expected measures, runs and judgements, or several Scores")
-    return comparison.compare(_several(measures), settings)
+            if qrels is None:
+                raise UsageError(
+                    "compare: expected judgements of documents (qrels) behind the runs; judged answers are"
+                    " compared by their scores: compare(evaluate_answers(measures, judgements))"
+                )
+            _refuse(options, [*NAMES[RUNS], *fields, "gold", "gold_chosen"])
+            return comparison.compare_runs(measures, runs, qrels, settings, **options)
+        _refuse(options, fields)
+        if isinstance(measures, str):
+            raise UsageError("compare: expected measures, runs and judgements, or several Scores")
+        return comparison.compare(_several(measures), settings)
 
 
 def gate(
@@ -174,6 +176,7 @@ def gate(
     from rageval.files.opening import name_of
     from rageval.files.questions import read_groups
     from rageval.measures.parsing import parse_measure
+    from rageval.scoring.arguments import in_order
     from rageval.scoring.gold import drawn
     from rageval.scoring.rules import ANSWERS, NAMES, RUNS
     from rageval.scoring.scores import require_groups
@@ -185,7 +188,9 @@ def gate(
         chosen["fail_under"] = {str(parse_measure(name)): limit for name, limit in floors}
     rules: dict[str, Any] = {name: value for name, value in options.items() if name not in own}
     _refuse(rules, [*NAMES[ANSWERS if qrels is None else RUNS], *own])
-    subject = _gated(candidate, qrels, measures, rules, answers, nuggets, questions)
+    order = "gate(candidate, qrels, measures, baseline=…, margin=…)"
+    with in_order(order, candidate=candidate, qrels=qrels, measures=measures):
+        subject = _gated(candidate, qrels, measures, rules, answers, nuggets, questions)
     if gold is not None:
         labels = gold if isinstance(gold, list) else [gold]
         subject = subject.beside(subject.read_gold(labels, drawn(gold_chosen)))
@@ -215,7 +220,7 @@ def _gated(
     from rageval.scoring.answers import Answers, measures_of_answers, read_judgements
     from rageval.scoring.evaluation import Evaluator, Runs
     from rageval.scoring.rules import ANSWERS, rules_of
-    from rageval.scoring.sources import run_source
+    from rageval.scoring.sources import one_run
 
     if qrels is None:
         known = {"answers": answers, "nuggets": nuggets}
@@ -227,20 +232,20 @@ def _gated(
         raise UsageError("questions=: are of judged answers; of a run the judged queries count")
     evaluator = Evaluator(measures, qrels, **{**rules, "nothing_judged": "error"})
     evaluator.refuse_without_nuggets()
-    return Runs(evaluator, [run_source(candidate).in_memory()])
+    return Runs(evaluator, [one_run(candidate).in_memory()])
 
 
 def report(
-    scores: Scores | Mapping[str, Scores] | Iterable[Scores],
+    scores: Scores | Mapping[str, Scores] | Iterable[Scores] | Comparison,
     path: str | os.PathLike[str],
     *,
     title: str = "Evaluation report",
-    questions: FileLike | None = None,
+    questions: RecordsLike | None = None,
     groups: Mapping[str, Mapping[str, str]] | None = None,
     judgements: JudgementsLike | None = None,
     answers: RecordsLike | Iterable[FileLike] | None = None,
-    nuggets: FileLike | None = None,
-    passages: FileLike | None = None,
+    nuggets: RecordsLike | None = None,
+    passages: RecordsLike | None = None,
     store: str | os.PathLike[str] | None = None,
     texts: int | Literal["all"] = 50,
     runs: Mapping[str, RunLike] | Iterable[RunLike] | None = None,
@@ -256,13 +261,13 @@ def report(
     Parameters
     ----------
     scores
-        The scores of one run, or of several.
+        The scores of one run, or of several, or a `Comparison`.
     path
         Where the page is to lie.
     title
         The heading.
     questions
-        A file with the texts of the queries.
+        The texts of the queries: a file, the id of a data set, records or a DataFrame.
     groups
         Slices: `{field: {query: value}}`.
     judgements
@@ -270,15 +275,15 @@ def report(
     answers
         The answers that were judged, in the same forms.
     nuggets
-        A file with the nuggets, for their texts.
+        The nuggets, for their texts, in the same forms.
     passages
-        A file with the texts of what answers cite: JSON lines with an id and a text.
+        The texts of what answers cite, in the same forms: an id and a text each.
     store
         The store of replies, for the prompts; the usual one by default, if it is there.
     texts
         Of how many queries the texts are shown in full, the worst first; `"all"` for all.
     runs, qrels
-        What `evaluate` made the scores from, with no other rules: `{name: run}`, or runs that have names.
+        What `evaluate` made the scores from, with no other rules.
     **options
         Those of `rageval.comparison.Settings`.
 
@@ -296,32 +301,42 @@ def report(
     """
     from pathlib import Path
 
-    from rageval.comparison import Settings
+    from rageval.comparison import Comparison, Settings
+    from rageval.files.opening import kept
     from rageval.files.writing import whole_file
     from rageval.pages.page import page
     from rageval.pages.report import Beside, provenance, report_of_scores
+    from rageval.scoring.arguments import as_source, in_order
 
     _refuse(options, Settings.__dataclass_fields__)
+    compared = scores if isinstance(scores, Comparison) else None
+    if compared is not None and options:
+        raise UsageError(f"report: the comparison is made; give {', '.join(options)} to compare instead")
     if judgements is None and any(each is not None for each in (answers, passages, store)):
         raise UsageError("report: answers, passages and store go with judgements; expected these, too")
     if (runs is None) != (qrels is None) or (runs is not None and judgements is not None):
         raise UsageError("report: expected runs and qrels together, or judgements of answers")
     if texts != "all" and (not isinstance(texts, int) or texts < 0):
         raise UsageError(f"report: texts={texts!r}: expected a whole number from 0, or 'all'")
+    beside = {"questions": questions, "nuggets": nuggets, "passages": passages}
+    # What is in memory is read more than once, too.
+    files: Any = {
+        name: None if given is None else kept(as_source(given, name)) for name, given in beside.items()
+    }
     extra = Beside(
         title=title,
-        questions=questions,
         groups=groups or {},
-        nuggets=nuggets,
-        passages=passages,
         store=None if store is None else os.fspath(store),
         texts=None if texts == "all" else texts,
+        **files,
     )
-    results, settings = _several(scores), Settings(**options)
-    found = report_of_scores(results, settings, extra, judgements, answers, runs, qrels)
-    found["provenance"] = provenance(["rageval.report(…)"], ())
-    with whole_file(Path(path)) as stream:
-        stream.write(page(found).encode())
+    with in_order("report(scores, path)", scores=scores, path=path):
+        results = _several(scores)
+        settings = Settings(**options) if compared is None else compared.settings
+        found = report_of_scores(results, settings, extra, judgements, answers, runs, qrels, compared)
+        found["provenance"] = provenance(["rageval.report(…)"], ())
+        with whole_file(Path(path)) as stream:
+            stream.write(page(found).encode())
     return Path(path)
 
 
@@ -329,6 +344,8 @@ def _several(scores: Any) -> list[Scores]:
     """Return the scores of all runs in any of the forms that they are handed over in."""
     if isinstance(scores, Scores):
         return [scores]
+    if hasattr(scores, "pairs"):  # a comparison
+        scores = scores.scores
     found = list(scores.values() if isinstance(scores, Mapping) else scores)
     if not all(isinstance(each, Scores) for each in found):
         raise UsageError("expected Scores, such as evaluate returns, or several of them")
@@ -364,14 +381,14 @@ class Judged(Displayed, list[dict[str, Any]]):
         return [judgement for judgement in self if judgement.get("status", "ok") not in GRADED]
 
     @cached_property
-    def scores(self) -> dict[str, Scores]:
-        """The scores of every system by the measures that were named; {} if none was.
+    def scores(self) -> ScoresTable:
+        """The scores of every system by the measures that were named; empty if none was.
 
         `MissingJudgements` if some that they need failed, and `on_missing` says nothing else.
         """
-        return self.score(self._measures) if self._measures else {}
+        return self.score(self._measures) if self._measures else ScoresTable()
 
-    def score(self, measures: MeasuresLike, **options: Unpack[AnswerOptions]) -> dict[str, Scores]:
+    def score(self, measures: MeasuresLike, **options: Unpack[AnswerOptions]) -> ScoresTable:
         """Return the scores of every system by other measures; options are those of `evaluate_answers`."""
         from rageval.scoring.answers import evaluate_judged
 
@@ -393,12 +410,11 @@ class Judged(Displayed, list[dict[str, Any]]):
     def _table(self) -> Table:
         systems = len({said["run_id"] for said in self})
         lost = f", {len(self.failed):,} of them failed" if self.failed else ""
-        names = dict.fromkeys(str(name) for found in self.scores.values() for name in found)
-        return Table(
-            [Column("system"), *(Column(name, NUMBER) for name in names)],
-            [[run, *(score.value for score in found.values())] for run, found in self.scores.items()],
-            title=f"{len(self):,} judgements of {systems:,} systems{lost}",
-        )
+        title = f"{len(self):,} judgements of {systems:,} systems{lost}"
+        return self.scores.tables()[0]._replace(title=title)
+
+    def _beneath(self) -> Iterable[str]:
+        return self.scores.remarks
 
     def _records(self) -> Iterable[dict[str, Any]]:
         return self
@@ -406,14 +422,14 @@ class Judged(Displayed, list[dict[str, Any]]):
 
 def judge(
     rubric: str | Rubric,
-    answers: RecordsLike | Frame | Iterable[FileLike] | Iterable[Answer] | None,
+    answers: RecordsLike | SystemsLike | Iterable[FileLike] | Iterable[Answer] | None,
     judges: str | Model | Iterable[str | Model] = "short",
     measures: MeasuresLike = (),
     *,
-    questions: RecordsLike | Frame | Iterable[Question] | None = None,
-    nuggets: RecordsLike | Frame | None = None,
-    passages: RecordsLike | Frame | None = None,
-    claims: RecordsLike | Frame | None = None,
+    questions: RecordsLike | Iterable[Question] | None = None,
+    nuggets: RecordsLike | None = None,
+    passages: RecordsLike | None = None,
+    claims: RecordsLike | None = None,
     run: RunLike | None = None,
     depth: int = 20,
     permutations: int = 10,
@@ -433,7 +449,8 @@ def judge(
     rubric
         The name of one that `rageval rubrics` lists, a file, or a `Rubric`.
     answers
-        Files, ids of data sets, DataFrames, or dicts with the keys of the files.
+        Files, ids of data sets, DataFrames, or dicts with the keys of the files; or {name: DataFrame or
+        dicts}, each of the system of that name.
     judges
         Models, such as `openai:MODEL`, or what needs none (`short`, `lexical`); one or several.
     measures
@@ -473,31 +490,33 @@ def judge(
     from rageval import judges as room
     from rageval.judges.panel import prepared
     from rageval.scoring.answers import measures_of_answers
+    from rageval.scoring.arguments import as_source, in_order
     from rageval.scoring.runs import documents_of
-    from rageval.scoring.sources import run_source
+    from rageval.scoring.sources import one_run
 
     # Everything that can be wrong is said before anybody is asked, and paid.
     _refuse(options, room.Settings.__dataclass_fields__)
-    chosen = measures_of_answers(measures) if measures else ()
-    known = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
-    several = judges if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
-    given = _file(answers, "answers")
-    top: list[tuple[str, str]] = []
-    if run is not None:
-        top = run_source(run).each(
-            lambda ranked: [(query, doc) for query, docs in documents_of(ranked) for doc in docs[:depth]]
+    several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
+    places: dict[str, Any] = {"rubric": rubric, "answers": answers, "judges": judges, "measures": measures}
+    with in_order("judge(rubric, answers, judges, measures)", **places):
+        chosen = measures_of_answers(measures) if measures else ()
+        known = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
+        given = as_source(answers, "answers")
+        top: list[tuple[str, str]] = []
+        if run is not None:
+            top = one_run(run).each(
+                lambda ranked: [(query, doc) for query, docs in documents_of(ranked) for doc in docs[:depth]]
+            )
+        beside = {"questions": questions, "nuggets": nuggets, "passages": passages, "claims": claims}
+        material = room.gathered(
+            given if isinstance(given, list) else [] if given is None else [given],
+            **{name: as_source(source, name) for name, source in beside.items()},
+            candidates=top,
+            permutations=permutations,
+            balanced=balanced,
+            seed=seed,
         )
-    beside = {"questions": questions, "nuggets": nuggets, "passages": passages, "claims": claims}
-    material = room.gathered(
-        given if isinstance(given, list) else [] if given is None else [given],
-        **{name: _file(source, name) for name, source in beside.items()},
-        candidates=top,
-        permutations=permutations,
-        balanced=balanced,
-        seed=seed,
-    )
-    several = list(several)
-    settings, remarks = prepared(several, known, material, room.Settings(**options))
+        settings, remarks = prepared(several, known, material, room.Settings(**options))
     for remark in [*material.remarks, *remarks]:
         warnings.warn(remark, stacklevel=2)
     if until is None:
@@ -509,41 +528,6 @@ def judge(
     wanted = until_of(until, chosen, claim, None if looks is None else str(looks), alpha, seed)
     rows, ledger, _ = judged_until(wanted, several, known, material, settings)
     return Judged(rows, chosen, material.answers, on_missing, ledger.sentence())
-
-
-def _file(source: Any, what: str) -> Any:
-    """Return records and frames as a file, the id of a data set as the data set, anything else as it is."""
-    from rageval.datasets.ids import standing_for
-    from rageval.files.jsonl import in_memory
-
-    if isinstance(source, str | os.PathLike):
-        return standing_for(source, what.replace("passages", "documents"))
-    # A DataFrame of pandas', told without importing pandas.
-    if hasattr(source, "columns"):
-        from rageval.files.objects import records_of_frame
-
-        records = records_of_frame(source)
-        # A gap (NaN) among answers is null: the system failed to give one.
-        if what == "answers" and any("answer" in record for record in records):
-            records = [{"answer": None} | record for record in records]
-        return in_memory(records, what)
-    if source is None or not isinstance(source, Iterable) or hasattr(source, "read"):
-        return source
-    found = list(source)
-    # Records go the way of a file, with the same checks and messages.
-    if any(isinstance(item, Mapping) for item in found):
-        return in_memory(found, what)
-    # Answers and questions, such as a log's, as what their lines hold.
-    if found and all(isinstance(item, Answer | Question) for item in found):
-        import json
-
-        from rageval.files.answers import write_answers
-        from rageval.files.questions import write_questions
-
-        answers = write_answers((each for each in found if isinstance(each, Answer)), "plain")
-        questions = write_questions(each for each in found if isinstance(each, Question))
-        return in_memory([json.loads(line) for line in (*answers, *questions)], what)
-    return [_file(item, what) for item in found]
 
 
 def _refuse(options: Mapping[str, Any], known: Iterable[str]) -> None:

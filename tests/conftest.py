@@ -106,7 +106,7 @@ SCORING = {
     ),
     *("test_uncertainty_ties", "test_validate_run", "test_wrong_claims"),
     *("test_gate_command", "test_gate_verb"),
-    "test_doctests",
+    *("test_doctests", "test_every_form", "test_scores_table"),
 }
 
 

@@ -97,7 +97,7 @@ def next_batch(
         raise UsageError(f"expected two runs or more, found {len(sources)}")
     names = [source.name for source in sources]
     rankings = {source.name: evaluator.rankings(source) for source in sources}
-    values = {source.name: evaluator.evaluate(source)[measure].by_query for source in sources}
+    values = {source.name: evaluator.score(source)[measure].by_query for source in sources}
     pairs = [
         apart(
             measure,

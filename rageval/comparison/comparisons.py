@@ -55,7 +55,7 @@ from rageval.scoring.gold import drawn
 from rageval.scoring.likeness import Alike
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.rules import EXPECTED, Rules
-from rageval.scoring.scores import Score, Scored, Scores
+from rageval.scoring.scores import Score, Scored, Scores, ScoresTable
 from rageval.scoring.sources import named_sources
 from rageval.scoring.subject import Subject
 from rageval.statistics.agreement import components
@@ -365,16 +365,11 @@ def _compared(
         for pair in pairs
     ]
     better = {name: measure.better for name, measure in measures.items()}
-    # What is known of the scores is known of what they are compared by; of a run, with its name.
-    heads = {scores.run: f"{visible(scores.run)}: " for scores in results}
-    known = [
-        each if each.startswith(tuple(heads.values())) else heads[scores.run] + each
-        for scores in results
-        for each in scores.remarks
-    ]
-    remarks = list(dict.fromkeys([*remarks, *known]))
+    # What is known of the scores is known of what they are compared by.
+    remarks = list(dict.fromkeys([*remarks, *(each for scores in results for each in scores.remarks)]))
     runs = [scores.run for scores in results]
-    return Comparison(runs, list(better), cells, pairs, remarks, settings, better, gold, measures)
+    shown = cells, pairs, remarks, settings, better, gold, measures
+    return Comparison(runs, list(better), *shown, ScoresTable(results))
 
 
 def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> None:
@@ -636,4 +631,5 @@ def compared(subject: Subject, scored: Scored, settings: Settings | None = None)
     found = compare(results, settings, alike=subject.alike(results))
     if isinstance(subject, Runs) and subject.rules.bounds:
         found = under_every_completion(found, subject, results)
-    return replace(found, remarks=list(dict.fromkeys([*found.remarks, *scored.remarks])))
+    remarks = list(dict.fromkeys([*found.remarks, *scored.remarks]))
+    return replace(found, remarks=remarks, scores=scored.table)

@@ -12,6 +12,7 @@ from rageval.measures.base import NEITHER
 from rageval.options import Adjust, Interval, Population, Test, refuse_other_words
 from rageval.scoring.basis import WORDS, by_whom
 from rageval.scoring.likeness import IDENTICAL
+from rageval.scoring.scores import ScoresTable
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import RESAMPLES
 from rageval.statistics.power import POWER
@@ -239,8 +240,8 @@ class Comparison(Displayed):
     """All runs by all measures, and the pairs that were compared.
 
     `better` says of each measure which values are good: `higher`, `lower` or `neither`; `definitions` are the
-    measures by their names. Printed (and in a notebook) it is a table of the pairs, and a DataFrame by
-    `to_pandas`; in LaTeX a table of the runs.
+    measures by their names, and `scores` what was compared. Printed (and in a notebook) it is a table of the
+    pairs, and a DataFrame by `to_pandas`; in LaTeX a table of the runs.
     """
 
     runs: Sequence[str]
@@ -252,6 +253,7 @@ class Comparison(Displayed):
     better: Mapping[str, str] = field(default_factory=dict, hash=False)
     gold: str = ""
     definitions: Mapping[str, AnyMeasure] = field(default_factory=dict, hash=False, compare=False)
+    scores: ScoresTable = field(default_factory=ScoresTable, hash=False, compare=False)
     # What is asked of every cell or pair, found once for all: else work would grow with their square.
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False, hash=False, compare=False)
 

@@ -114,7 +114,8 @@ def parse_measures(measures: object) -> list[AnyMeasure]:
         return [measures]
     if isinstance(measures, str):
         return [measure for _, measure in spelled(measures)]
-    if isinstance(measures, Iterable):
+    # A run or judgements in the place of measures could be gone through as well, and are none.
+    if isinstance(measures, Iterable) and not (isinstance(measures, Mapping) or hasattr(measures, "columns")):
         return list(dict.fromkeys(found for item in measures for found in parse_measures(item)))
     foreign = _foreign_measure(measures)
     if foreign is None:

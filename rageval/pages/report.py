@@ -26,7 +26,6 @@ from rageval.errors import UsageError
 from rageval.files.answers import read_answers
 from rageval.files.judgements import JudgementTable
 from rageval.files.nuggets import read_nuggets
-from rageval.files.objects import records_of_frame
 from rageval.files.opening import Source, can_read_again, name_of
 from rageval.files.questions import read_questions
 from rageval.measures.base import LOWER, Measure
@@ -54,6 +53,7 @@ from rageval.pages.evidence import (
 from rageval.pages.page import ranked
 from rageval.records import Question
 from rageval.scoring.answers import Answers, read_judgements
+from rageval.scoring.arguments import items_of
 from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import Draw, gold_of_documents
 from rageval.scoring.rules import Rules
@@ -101,12 +101,14 @@ def report_of(
     extra: Beside,
     subject: Subject | None = None,
     files: Sequence[Source] = (),
+    known: Comparison | None = None,
 ) -> Report:
     """Return the report on scores, and on what they were made of where that is at hand.
 
-    `files` are those of judged answers, which hold quotes and the keys of replies.
+    `files` are those of judged answers, which hold quotes and the keys of replies. What is `known` already is
+    not compared again.
     """
-    report = measured(results, settings, subject)
+    report = measured(results, settings, subject, known)
     if isinstance(subject, Runs):
         return _with_documents(report, results, extra, subject)
     if isinstance(subject, Answers):
@@ -210,12 +212,13 @@ def report_of_scores(
     answers: Any = None,
     runs: Any = None,
     qrels: Any = None,
+    compared: Comparison | None = None,
 ) -> Report:
     """Return the report on scores that were made before, of judged answers, or of runs and qrels."""
     if runs is not None:
-        return report_of(results, settings, extra, _same_runs(results, runs, qrels))
+        return report_of(results, settings, extra, _same_runs(results, runs, qrels), known=compared)
     if judgements is None:
-        return report_of(results, settings, extra)
+        return report_of(results, settings, extra, known=compared)
     with TemporaryDirectory() as folder:
         files = _as_files(judgements, Path(folder) / "judgements.jsonl")
         extra = replace(extra, answers=_as_files(answers, Path(folder) / "answers.jsonl"))
@@ -225,7 +228,8 @@ def report_of_scores(
         unknown = [scores.run for scores in results if scores.run not in table.runs.words]
         if unknown:
             raise UsageError(f"report: the judgements know no run {', '.join(map(visible, unknown))!s:.200}")
-        return report_of(results, settings, extra, Answers([], table, Rules()), files)
+        subject = Answers([], table, Rules())
+        return report_of(results, settings, extra, subject, files, compared)
 
 
 def _same_runs(results: Sequence[Scores], given: Any, qrels: Any) -> Runs:
@@ -251,13 +255,9 @@ def _as_files(given: Any, place: Path) -> list[Source]:
     """Return files as they are, and records as a file at this place, so that all are read alike."""
     if given is None or isinstance(given, JudgementTable):
         return []
-    if isinstance(given, str | os.PathLike) or hasattr(given, "read"):
-        return [given]
-    if hasattr(given, "columns"):
-        given = records_of_frame(given)
-    listed = [given] if isinstance(given, Mapping) else list(given)
-    files: list[Source] = [each for each in listed if not isinstance(each, Mapping)]
-    records = [each for each in listed if isinstance(each, Mapping)]
+    found = items_of(given)
+    files: list[Source] = [each for each in found if not isinstance(each, Mapping)]
+    records = [each for each in found if isinstance(each, Mapping)]
     if records:
         place.write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in records))
         files.append(place)
@@ -327,8 +327,13 @@ def _bank(extra: Beside) -> dict[tuple[str, str], Any]:
 _Record = dict[str, Any]
 
 
-def measured(results: Sequence[Scores], settings: Settings, subject: Subject | None = None) -> _Record:
-    """Return runs, measures, cells, the comparison and the columns of values."""
+def measured(
+    results: Sequence[Scores],
+    settings: Settings,
+    subject: Subject | None = None,
+    found: Comparison | None = None,
+) -> _Record:
+    """Return runs, measures, cells, the comparison (`found` before, or made here) and columns of values."""
     # Runs are compared by measures that are averaged over queries, and scored for each: earlier files may
     # hold other measures for other runs.
     names = [{str(score.measure) for score in scores.scores if not why_not(score)} for scores in results]
@@ -337,8 +342,7 @@ def measured(results: Sequence[Scores], settings: Settings, subject: Subject | N
         replace(scores, scores=tuple(score for score in scores.scores if str(score.measure) in shared))
         for scores in (results if shared else ())
     ]
-    found = None
-    if len(known) > 1:
+    if found is None and len(known) > 1:
         found = (
             compare(known, settings) if subject is None else compared(subject, Scored(known, []), settings)
         )

@@ -156,7 +156,7 @@ def scored(evaluator: Evaluator, runs: Iterable[RunLike], engine: Engine) -> Ite
     )
     if len(sources) < engine.width or not can_travel:
         for source in sources:
-            yield evaluator.evaluate(Divided.of(source, engine))
+            yield evaluator.score(Divided.of(source, engine))
     else:
         yield from _elsewhere(evaluator, sources, engine)
 
@@ -171,7 +171,7 @@ def _elsewhere(evaluator: Evaluator, sources: list[RunSource], engine: Engine) -
             yield outcome
             continue
         reason = _why_not(_BY_WORKERS, outcome)
-        scores = evaluator.evaluate(source)
+        scores = evaluator.score(source)
         if scores.notes is not None:
             scores.notes.read_here = reason
         yield scores
@@ -190,6 +190,6 @@ def _is_known(measure: AnyMeasure) -> bool:
 
 def _scores_or_error(evaluator: Evaluator, source: RunSource) -> Scores | InputError:
     try:
-        return evaluator.evaluate(source)
+        return evaluator.score(source)
     except InputError as error:
         return error

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import os
-import re
 import warnings
 from array import array
 from collections import Counter
@@ -18,7 +16,6 @@ from rageval.errors import InputError, MeasureError, MissingJudgements, UsageErr
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
 from rageval.files.kinds import told_of_records
-from rageval.files.objects import records_of_frame
 from rageval.files.opening import Limits, with_limits
 from rageval.files.start import ANSWERS as OF_ANSWERS
 from rageval.measures import known
@@ -28,6 +25,7 @@ from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Blend, Share, pooled
 from rageval.measures.scales import ALL, CRAG, OUTCOME, POSITION, PROXIES, SUPPORT, Scale
 from rageval.plugins import above
+from rageval.scoring.arguments import as_source, in_order, items_of
 from rageval.scoring.assessments import (
     ABSENT,
     JudgeOfRun,
@@ -47,8 +45,10 @@ from rageval.scoring.scores import (
     Score,
     Scored,
     Scores,
+    ScoresTable,
     checked_weights,
     combined,
+    remarks_by_system,
     require_groups,
     says_something,
     short_digest,
@@ -92,7 +92,7 @@ def evaluate_answers(
     gold: JudgementsLike | None = None,
     gold_chosen: ChosenLike | None = None,
     **rules: Unpack[AnswerOptions],
-) -> dict[str, Scores]:
+) -> ScoresTable:
     """Score judged answers.
 
     Parameters
@@ -100,7 +100,8 @@ def evaluate_answers(
     measures
         A measure of answers, its name, several names in one text, or a list of these.
     judgements
-        Paths, a table made by `read_judgements`, or dicts with the keys of the files.
+        Paths, a table made by `read_judgements`, a DataFrame, or dicts with the keys of the files; or {name:
+        DataFrame or dicts}, each of the system of that name.
     answers
         The answers themselves, in the same forms, for measures that need their texts or citations.
     nuggets
@@ -119,8 +120,8 @@ def evaluate_answers(
 
     Returns
     -------
-    dict
-        `{run_id: Scores}`.
+    ScoresTable
+        `{run_id: Scores}`, which is shown as a table.
 
     Raises
     ------
@@ -136,8 +137,9 @@ def evaluate_answers(
     """
     beside: dict[str, Any] = {"answers": answers, "nuggets": nuggets, "questions": questions}
     labels = {"gold": gold, "gold_chosen": gold_chosen}
-    # The third frame from where it is said is the caller's.
-    return scored(measures, judgements, partial(warnings.warn, stacklevel=3), **beside, **labels, **rules)
+    with in_order("evaluate_answers(measures, judgements)", measures=measures, judgements=judgements):
+        # The third frame from where it is said is the caller's.
+        return scored(measures, judgements, partial(warnings.warn, stacklevel=3), **beside, **labels, **rules)
 
 
 def scored(
@@ -151,7 +153,7 @@ def scored(
     gold: Any = None,
     gold_chosen: Any = None,
     **rules: Any,
-) -> dict[str, Scores]:
+) -> ScoresTable:
     """Return what `evaluate_answers` returns; what that warns of is said to `say` alone."""
     checked = rules_of(ANSWERS, rules)
     known = {"answers": _kept(answers), "nuggets": _kept(nuggets)}
@@ -160,7 +162,7 @@ def scored(
     if gold is not None:
         from rageval.scoring.gold import drawn
 
-        subject = subject.beside(subject.read_gold(_listed(gold), drawn(gold_chosen)))
+        subject = subject.beside(subject.read_gold(items_of(gold), drawn(gold_chosen)))
     # Before anything is computed: what is then refused may have its reason there.
     for remark in table.remarks:
         say(remark)
@@ -168,7 +170,7 @@ def scored(
     for remark in scored.unsaid:
         if remark not in table.remarks:
             say(remark)
-    return {scores.run: scores for scores in scored.results}
+    return scored.table
 
 
 class Answers:
@@ -227,7 +229,7 @@ class Answers:
         results = evaluate_all(self.measures, table, rules)
         remarks = list(_said_of_table(results, table))
         own = [each for each in remarks if each not in table.remarks]
-        about = _by_system(results, own)
+        about = remarks_by_system({f"{visible(scores.run)}: ": scores.run for scores in results}, own)
         results = [replace(scores, remarks=tuple(about[scores.run])) for scores in results]
         scored = Scored(results, [*remarks, *_answered(results, table, rules)])
         if self.gold is None:
@@ -315,25 +317,12 @@ def _kept(given: Any) -> Any:
     return list(given) if hasattr(given, "__next__") and not hasattr(given, "read") else given
 
 
-def _by_system(results: Sequence[Scores], remarks: Iterable[str]) -> dict[str, list[str]]:
-    """Return the remarks on each system: its own, and those on no system."""
-    heads = {f"{visible(scores.run)}: ": scores.run for scores in results}
-    found: dict[str, list[str]] = {scores.run: [] for scores in results}
-    for remark in remarks:
-        # A name may hold the mark that stands behind it: the longest counts.
-        begins = (remark[: mark.end()] for mark in re.finditer(": ", remark))
-        own = [heads[begin] for begin in begins if begin in heads][-1:]
-        for run in own or found:
-            found[run].append(remark)
-    return found
-
-
 def evaluate_judged(
     measures: MeasuresLike,
     judgements: Sequence[Mapping[str, Any]],
     answers: Iterable[Answer],
     **rules: Unpack[AnswerOptions],
-) -> dict[str, Scores]:
+) -> ScoresTable:
     """Score judgements as they come from a judge, beside the answers that were judged.
 
     Parameters
@@ -347,8 +336,8 @@ def evaluate_judged(
 
     Returns
     -------
-    dict
-        `{run_id: Scores}`.
+    ScoresTable
+        `{run_id: Scores}`, which is shown as a table.
     """
     return evaluate_answers(measures, judgements, answers=as_records(answers), **rules)
 
@@ -392,13 +381,12 @@ def read_judgements(
     JudgementTable
         What `evaluate_answers` takes, as often as you like.
     """
-    if isinstance(questions, list | tuple):
-        questions = in_memory(questions, "questions")  # records go the way of a file
-    nuggets, questions = with_limits(nuggets, limits), with_limits(questions, limits)
+    nuggets = with_limits(as_source(nuggets, "nuggets"), limits)
+    questions = with_limits(as_source(questions, "questions"), limits)
     # Reading a table takes longer than scoring it, so that callers keep one and hand it in again.
     if isinstance(judgements, JudgementTable):
         return _asked(_weighed(judgements, nuggets), questions)
-    found = with_limits(_listed(judgements), limits)
+    found = with_limits(items_of(judgements), limits)
     paths = [item for item in found if not isinstance(item, Mapping)]
     # The name is what errors call the judgements by: the files, or just what they are.
     grades = JudgementTable(", ".join(map(str, paths)) or "judgements")
@@ -411,11 +399,7 @@ def read_judgements(
         grades.add_answers(with_limits(in_memory(records, "answers"), limits))
     else:
         grades.add_dicts(records)
-    found = with_limits(_listed(answers), limits)
-    # Records go the way of a file, so that the same checks and messages hold for them.
-    if any(isinstance(item, Mapping) for item in found):
-        found = [with_limits(in_memory(found, "answers"), limits)]
-    for path in found:
+    for path in with_limits(items_of(as_source(answers, "answers")), limits):
         grades.add_answers(path)
     if not grades.runs.words:
         raise InputError(f"{grades.name}: holds no judgements and no answers")
@@ -693,15 +677,6 @@ def _signature(measure: Measure, rules: Rules, judges: list[str], is_stopped: bo
     if named:
         context["judge"] = "+".join(named)
     return measure.signature(**context, v=__version__)
-
-
-def _listed(given: Any) -> list[Any]:
-    if given is None:
-        return []
-    if hasattr(given, "columns"):
-        return records_of_frame(given)
-    single = isinstance(given, str | os.PathLike | Mapping) or hasattr(given, "read")
-    return [given] if single else list(given)
 
 
 def _said_of_table(results: Sequence[Scores], grades: JudgementTable) -> Iterator[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import math
-import os
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ from rageval.scoring.rules import (
     order_of,
     rules_of,
 )
-from rageval.scoring.runs import EVERYTHING, Documents, Order, Run, View
+from rageval.scoring.runs import EVERYTHING, Documents, Order, View
 from rageval.scoring.scores import (
     ADAPTIVELY,
     Held,
@@ -45,6 +44,7 @@ from rageval.scoring.scores import (
     Score,
     Scored,
     Scores,
+    ScoresTable,
     digest,
     require_groups,
     short_digest,
@@ -56,9 +56,10 @@ from rageval.scoring.sources import (
     Notes,
     RunSource,
     as_qrels,
+    one_run,
     portable,
     ranking_of,
-    run_source,
+    runs_of,
     whole_qrels,
 )
 from rageval.text import visible
@@ -215,15 +216,22 @@ class Evaluator:
         Returns
         -------
         Scores
-            A mapping from measures to their scores.
+            A mapping from measures to their scores, with what the command would say of them as `remarks`.
         """
+        from rageval.scoring.arguments import in_order
+
+        with in_order("Evaluator.evaluate(run)", run=run):
+            (scores,) = Runs(self, [one_run(run)]).score(_with(executor)).table.values()
+            return scores
+
+    def score(self, source: RunSource, executor: Executor | None = None) -> Scores:
+        """Score one run, without remarks."""
         # Scoring makes many small objects and no cycles: the collector would only look through them again and
         # again.
         with _no_collecting():
-            return self._evaluate(run, executor)
+            return self._score(source, executor)
 
-    def _evaluate(self, run: Any, executor: Any) -> Scores:
-        source = run_source(run)
+    def _score(self, source: RunSource, executor: Any) -> Scores:
         if executor is not None:
             # Found by name: the room of workers stands above this one.
             source = above("parts")(source, executor)
@@ -607,15 +615,15 @@ class Runs:
         """Score every run; `each` takes what scores one, and all runs, as `map` does."""
         remarks, results, refused = list(self.evaluator.remarks), [], []
         of_all = tuple(said_of_rules(self.evaluator))
-        for source, scores in zip(self.runs, each(self.evaluator.evaluate, self.runs), strict=True):
+        for source, scores in zip(self.runs, each(self.evaluator.score, self.runs), strict=True):
             # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
             is_strange = not scores.judged and self.evaluator.qrels.spans is None
             if self.refuses and is_strange and scores.notes is not None:
                 refused.append(self.evaluator.why_nothing_judged(source, scores.notes))
                 continue
-            own = tuple(said_of_run(scores, self.evaluator))
-            results.append(replace(scores, remarks=own + of_all))
-            remarks += [f"{visible(scores.run)}: {remark}" for remark in own]
+            own = [f"{visible(scores.run)}: {said}" for said in said_of_run(scores, self.evaluator)]
+            results.append(replace(scores, remarks=(*own, *of_all)))
+            remarks += own
         scored = Scored(results, [*remarks, *of_all], refused)
         if self.gold is None or not results:
             return scored
@@ -658,7 +666,7 @@ class Runs:
         said = self.rules
         if not able or said.ties == EXPECTED or said.judged_only or said.compat or said.provider:
             return {}
-        found = self.evaluator.by(whole_qrels(self.evaluator.qrels), able, bounds=True).evaluate(source)
+        found = self.evaluator.by(whole_qrels(self.evaluator.qrels), able, bounds=True).score(source)
         return {str(each.measure): (each.bounds[0], each.bounds[-1]) for each in found.scores if each.bounds}
 
     def refuse_gold(self, gold: Gold) -> None:
@@ -693,7 +701,7 @@ class Runs:
             ]
         source, ours = self.sources[scores.run], self._judged
         ranked = self.evaluator.rankings(source)
-        theirs = [(name, judged, by.evaluate(source)) for name, judged, by in self._labellers]
+        theirs = [(name, judged, by.score(source)) for name, judged, by in self._labellers]
         for at, score in enumerate(scores.scores):
 
             def seen(query: str, k: int | None = score.measure.k) -> frozenset[str]:
@@ -869,7 +877,7 @@ def evaluate(
     gold: QrelsLike | None = None,
     gold_chosen: ChosenLike | None = None,
     **rules: Unpack[RunOptions],
-) -> dict[str, Scores]: ...
+) -> ScoresTable: ...
 
 
 def evaluate(
@@ -881,7 +889,7 @@ def evaluate(
     gold: QrelsLike | None = None,
     gold_chosen: ChosenLike | None = None,
     **rules: Unpack[RunOptions],
-) -> Scores | dict[str, Scores]:
+) -> Scores | ScoresTable:
     """Score a run, or several, against judgements.
 
     Parameters
@@ -889,10 +897,11 @@ def evaluate(
     measures
         A measure, its name, several names in one text, or a list of these.
     run
-        A path, a `Run`, `{query: {document: score}}`, a DataFrame or records. A list of runs that have names
-        (paths, or `Run`), or `{name: run}` of these, is several runs.
+        A path, a `Run`, `{query: {document: score}}`, a DataFrame or records. Several runs are `{name: run}`,
+        or a list of runs that have names (paths, or `Run`).
     qrels
-        The judgements: a path, a `Qrels`, `{query: {nugget: {document: grade}}}`, a DataFrame or records.
+        The judgements: a path, the id of a data set, a `Qrels`, `{query: {nugget: {document: grade}}}`, a
+        DataFrame or records.
     executor
         Read a large file in parts with the workers of this executor (of `concurrent.futures`, or alike).
     gold
@@ -905,8 +914,8 @@ def evaluate(
 
     Returns
     -------
-    Scores or dict
-        The scores of one run; of several runs `{name: Scores}`.
+    Scores or ScoresTable
+        The scores of one run; of several runs a dict from their names to these, which is shown as a table.
 
     Raises
     ------
@@ -920,37 +929,29 @@ def evaluate(
     >>> scores = evaluate("coverage@1", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"n1": {"a": 1}, "n2": {"b": 1}}})
     >>> scores["coverage@1"].value
     0.5
+    >>> runs = {"one": {"q": {"a": 2.0, "b": 1.0}}, "other": {"q": {"b": 2.0, "a": 1.0}}}
+    >>> evaluate("rr", runs, {"q": {"a": 1}})["other"]["rr"].value
+    0.5
     """
-    evaluator = Evaluator(measures, qrels, **rules)
-    several = _several(run)
-    runs = [run_source(run)] if several is None else list(several.values())
-    subject = Runs(evaluator, runs if gold is None else [source.in_memory() for source in runs])
-    if gold is not None:
-        from rageval.scoring.gold import drawn
+    from rageval.scoring.arguments import in_order
 
-        subject = subject.beside(subject.read_gold([gold], drawn(gold_chosen)))
-    scored = subject.score(lambda score, sources: (score(source, executor) for source in sources))
+    with in_order("evaluate(measures, run, qrels)", measures=measures, run=run, qrels=qrels):
+        evaluator = Evaluator(measures, qrels, **rules)
+        sources, are_several = runs_of(run)
+        subject = Runs(evaluator, sources if gold is None else [source.in_memory() for source in sources])
+        if gold is not None:
+            from rageval.scoring.gold import drawn
+
+            subject = subject.beside(subject.read_gold([gold], drawn(gold_chosen)))
+        scored = subject.score(_with(executor))
     for remark in scored.unsaid:
         warnings.warn(remark, stacklevel=2)
-    return scored.results[0] if several is None else {scores.run: scores for scores in scored.results}
+    return scored.table if are_several else next(iter(scored.table.values()))
 
 
-def _several(runs: Any) -> dict[str, RunSource] | None:
-    """Return runs by name where several were handed over, None for one."""
-    if not isinstance(runs, list | tuple | Mapping):
-        return None
-    given = runs if isinstance(runs, Mapping) else dict(enumerate(runs))
-    if not given or not all(isinstance(each, str | os.PathLike | Run) for each in given.values()):
-        return None
-    found: dict[str, RunSource] = {}
-    # A copy of each source, so that giving it a name here does not rename the caller's own.
-    for key, each in given.items():
-        source = replace(run_source(each))
-        source.name = str(key) if isinstance(runs, Mapping) else source.name
-        if source.name in found:
-            raise UsageError(f"two runs are called {visible(source.name)!r}; name them: {{name: run}}")
-        found[source.name] = source
-    return found
+def _with(executor: Executor | None) -> Callable[..., Iterable[Scores]]:
+    """Return what scores all runs, as `map` does, with the workers of an executor."""
+    return lambda score, sources: (score(source, executor) for source in sources)
 
 
 def _frames_of_ours() -> int:

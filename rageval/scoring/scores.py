@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from rageval.errors import InputError, MeasureError
 from rageval.measures.ranking import Blend, pooled
@@ -28,14 +30,92 @@ if TYPE_CHECKING:
     from rageval.scoring.sources import Notes
 
 _Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
+_Number: TypeAlias = "float | _Float"
+_COLUMNS = ["run", "query_id", "measure", "value"]  # of a DataFrame
 HOW_MANY = "answers"  # marks in `judged_by` how many answers there are, where not as many to each query
 ADAPTIVELY = "documents were chosen by what was judged before: nothing is tested, and bounds alone hold"
 
 
-@dataclass(frozen=True)
-class Score:
+class _Float:
+    """Lets an object compute, compare and be formatted as its `value`.
+
+    Two of one kind are equal if all their fields are; a number is equal to one that has its value.
+    """
+
+    value: Any
+
+    @property
+    def mean(self) -> float:
+        """The same as `value`."""
+        return float(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else str(self)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, _Float):
+            return type(self) is type(other) and self._held() == other._held()
+        return float(self) == other if isinstance(other, Real) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # it holds mappings, which have none
+
+    def _held(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
+
+    def __lt__(self, other: _Number) -> bool:
+        return float(self) < float(other) if _is_number(other) else NotImplemented
+
+    def __le__(self, other: _Number) -> bool:
+        return float(self) <= float(other) if _is_number(other) else NotImplemented
+
+    def __gt__(self, other: _Number) -> bool:
+        return float(self) > float(other) if _is_number(other) else NotImplemented
+
+    def __ge__(self, other: _Number) -> bool:
+        return float(self) >= float(other) if _is_number(other) else NotImplemented
+
+    def __add__(self, other: _Number) -> float:
+        return float(self) + float(other) if _is_number(other) else NotImplemented
+
+    def __sub__(self, other: _Number) -> float:
+        return float(self) - float(other) if _is_number(other) else NotImplemented
+
+    def __rsub__(self, other: _Number) -> float:
+        return float(other) - float(self) if _is_number(other) else NotImplemented
+
+    def __mul__(self, other: _Number) -> float:
+        return float(self) * float(other) if _is_number(other) else NotImplemented
+
+    def __truediv__(self, other: _Number) -> float:
+        return float(self) / float(other) if _is_number(other) else NotImplemented
+
+    def __rtruediv__(self, other: _Number) -> float:
+        return float(other) / float(self) if _is_number(other) else NotImplemented
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __neg__(self) -> float:
+        return -float(self)
+
+    def __abs__(self) -> float:
+        return abs(float(self))
+
+    def __round__(self, places: int | None = None) -> float:
+        return round(float(self), places)
+
+
+def _is_number(other: object) -> bool:
+    return isinstance(other, Real | _Float)
+
+
+@dataclass(frozen=True, eq=False)
+class Score(_Float):
     """One measure's value for one run, its values a query, and how many queries it rests on.
 
+    It computes, compares and is formatted as its `value`: `f"{score:.3f}"`, `ours - theirs`, `score > 0.5`.
     `numbers` are the values, each perhaps a `Share`, in the order of `query_ids`; `value` is what they become
     by what the measure declares, mostly their mean. `undefined` counts those that are NaN and left out;
     `missing` counts judged queries that the run lacks (they score 0 unless `intersection` leaves them out).
@@ -48,6 +128,11 @@ class Score:
     judgement of an answer, or nobody says who judged the documents. `people` are people's values of some of
     the queries, where their labels were given beside the judge's. `between` is what the values of answers lie
     between of which judgements are missing. `of_words` are values that are computed from the texts alone.
+
+    >>> import rageval
+    >>> score = rageval.evaluate("recall", {"q": {"a": 1.0}}, {"q": {"a": 1, "b": 1}})["recall"]
+    >>> score, f"{score:.3f}", score + 0.25, score > 0.4
+    (<Score recall = 0.5000, 1 queries>, '0.500', 0.75, True)
     """
 
     measure: AnyMeasure
@@ -127,9 +212,6 @@ class Score:
         pools = self.measure.aggregate == "pool"
         # An `int` also where the numbers are an array of numpy's, whose own integers JSON does not know.
         return int(sum(value != value and not (pools and says_something(value)) for value in self.numbers))
-
-    def __float__(self) -> float:
-        return self.value
 
     def __repr__(self) -> str:
         return f"<Score {self.measure} = {self.value:.4f}, {self.queries:,} queries>"
@@ -264,13 +346,13 @@ class Scores(Displayed, Mapping[Any, Score]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame with a row a query and measure: run, query_id, measure, value."""
-        return frame(self._records(), ["run", "query_id", "measure", "value"])
+        return frame(self._records(), _COLUMNS)
 
     def __str__(self) -> str:
         names = [str(score.measure) for score in self.scores]
         width = max(map(len, names), default=0)
         count = max((score.queries for score in self.scores), default=0)
-        head = f"{visible(self.run)}: {count:,} {'query' if count == 1 else 'queries'}"
+        head = f"{visible(self.run)}: {_counted(count, 'query', 'queries')}"
         rows = [
             f"{name:<{width}}  {score.value:.4f}  {score.signature.rpartition('|v:')[0] or score.signature}"
             for name, score in zip(names, self.scores, strict=True)
@@ -278,6 +360,63 @@ class Scores(Displayed, Mapping[Any, Score]):
         return "\n".join([head, *rows, *map(visible, self.remarks)])
 
     __repr__ = __str__
+
+
+class ScoresTable(Displayed, dict[str, Scores]):
+    """The scores of several systems: a dict from names to `Scores`, which is shown as a table.
+
+    `remarks` are what commands say of all of them; they stand beneath the table.
+
+    >>> import rageval
+    >>> runs = {"one": {"q": {"a": 2.0, "b": 1.0}}, "other": {"q": {"b": 2.0, "a": 1.0}}}
+    >>> table = rageval.evaluate("recall@1,rr", runs, {"q": {"a": 1}})
+    >>> table["other"]["rr"].value
+    0.5
+    >>> print(table)
+    2 runs, 1 query
+    run    recall@1      rr
+    ─────  ────────  ──────
+    one      1.0000  1.0000
+    other    0.0000  0.5000
+    """
+
+    remarks: tuple[str, ...] = ()
+
+    def __init__(self, results: Iterable[Scores] = (), remarks: Iterable[str] = ()) -> None:
+        """Keep the scores of each system by its name."""
+        super().__init__((scores.run, scores) for scores in results)
+        self.remarks = tuple(remarks)
+
+    def plot(self, size: str | tuple[float, float] | None = None) -> Figure:
+        """Return a figure of matplotlib's: means with 95 % intervals, or curves over the cut-offs.
+
+        Its `size` is `column`, `page`, or width and height in inches.
+        """
+        figure: Figure = above("figure")(list(self.values()), size)
+        return figure
+
+    def _table(self) -> Table:
+        measures = {str(each.measure): each.measure for found in self.values() for each in found.scores}
+        columns = [Column(name, NUMBER, typeset=measure.typeset) for name, measure in measures.items()]
+        rows = []
+        for run, scores in self.items():
+            values = {str(score.measure): score.value for score in scores.scores}
+            rows.append([run, *map(values.get, measures)])
+        count = max((len(score.query_ids) for found in self.values() for score in found.scores), default=0)
+        title = f"{_counted(len(self), 'run', 'runs')}, {_counted(count, 'query', 'queries')}"
+        return Table([Column("run"), *columns], rows, title=title)
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        # A system is called what it stands under, which is what people read above.
+        return (row | {"run": run} for run, scores in self.items() for row in scores._records())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return a DataFrame with a row a run, query and measure: run, query_id, measure, value."""
+        return frame(self._records(), _COLUMNS)
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
 
 
 class Scored(NamedTuple):
@@ -290,12 +429,28 @@ class Scored(NamedTuple):
     @property
     def unsaid(self) -> list[str]:
         """The remarks that stand in the scores of no system."""
-        said: set[str] = set()
-        for scores in self.results:
-            said.update(scores.remarks)
-            # Remarks on one of several systems begin with its name.
-            said.update(f"{visible(scores.run)}: {own}" for own in scores.remarks)
+        said = {remark for scores in self.results for remark in scores.remarks}
         return [remark for remark in self.remarks if remark not in said]
+
+    @property
+    def table(self) -> ScoresTable:
+        """The scores with all remarks: of each system those on it, and those on all."""
+        heads = {f"{visible(scores.run)}: ": scores.run for scores in self.results}
+        about = remarks_by_system(heads, self.remarks)
+        results = (replace(scores, remarks=tuple(about[scores.run])) for scores in self.results)
+        return ScoresTable(results, self.remarks)
+
+
+def remarks_by_system(heads: Mapping[str, str], remarks: Iterable[str]) -> dict[str, list[str]]:
+    """Return the remarks on each system, which begin with its head, and with them those on no system."""
+    found: dict[str, list[str]] = {run: [] for run in heads.values()}
+    for remark in remarks:
+        # A name may hold the mark that stands behind it: the longest counts.
+        begins = (remark[: mark.end()] for mark in re.finditer(": ", remark))
+        own = [heads[begin] for begin in begins if begin in heads][-1:]
+        for run in own or found:
+            found[run].append(remark)
+    return found
 
 
 class Labels(NamedTuple):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import compress
+from itertools import compress, repeat
 from typing import Any, NamedTuple, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
@@ -58,6 +58,7 @@ from rageval.files.trec import (
 )
 from rageval.kernel import kernel
 from rageval.measures.ranking import Ranking, Topic
+from rageval.plugins import above
 from rageval.scoring.qrels import (
     NOT_JUDGED,
     SEED,
@@ -78,7 +79,7 @@ from rageval.scoring.runs import (
     _contradicts,
     whole_queries,
 )
-from rageval.text import written_out
+from rageval.text import visible, written_out
 
 _Result = TypeVar("_Result")
 _NOT_ASKED = -1
@@ -642,32 +643,68 @@ def ranking_of(run: Run, qrels: Qrels, view: View, scored: bool = False) -> dict
     return ranking
 
 
-def run_source(run: Any) -> RunSource:
-    """Return a run in any form that `evaluate` takes as what can be scored."""
+def run_source(run: Any, name: str = "run") -> RunSource:
+    """Return a run in any form that `evaluate` takes as what can be scored; one without a name gets this."""
     if isinstance(run, RunSource):
         return run
     if isinstance(run, str | os.PathLike):
         return source_of_run(run_name(run), run)
-    table = _run_table(run)
+    table = _run_table(run, name)
     return RunSource(table.name, table)
 
 
-def named_sources(runs: Mapping[str, Any] | Iterable[Any]) -> list[RunSource]:
-    """Return runs that are read more than once: `{name: run}`, or runs that have names, such as paths."""
-    if isinstance(runs, str | os.PathLike):  # one path, and not a run for each of its characters
-        runs = [runs]
-    named: Iterable[tuple[str | None, Any]]
-    named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
-    sources = []
-    for name, run in named:
+def runs_of(given: Any) -> tuple[list[RunSource], bool]:
+    """Return runs in any form that verbs take, and whether these may be several: {name: run}, or a list."""
+    if isinstance(given, Iterable) and not isinstance(given, Sequence | Mapping) and not _is_run(given):
+        given = list(given)  # an iterator is gone through once
+    names: Iterable[Any]
+    if isinstance(given, Mapping) and not _is_run(given) and any(map(_is_run, given.values())):
+        names, runs = map(str, given), list(given.values())
+    elif isinstance(given, Sequence) and not isinstance(given, str) and any(map(_is_run, given)):
+        names, runs = repeat(None), list(given)
+    else:
+        return [run_source(given)], False
+    found: dict[str, RunSource] = {}
+    for name, run in zip(names, runs, strict=False):
         # A copy, so that the name given here stays here.
-        source = replace(run_source(run))
+        source = replace(run_source(run, "run" if name is None else name))
         source.name = source.name if name is None else name
-        # A stream can be read once, and both scoring and looking for likeness read it.
+        # A stream can be read once, and scoring is not all that reads it.
         if source.is_stream:
             source.run()
-        sources.append(source)
-    return sources
+        if source.name in found:
+            raise UsageError(f"two runs are called {visible(source.name)!r}; name them: {{name: run}}")
+        found[source.name] = source
+    return list(found.values()), True
+
+
+def named_sources(given: Any) -> list[RunSource]:
+    """Return runs in any form that verbs take."""
+    return runs_of(given)[0]
+
+
+def one_run(given: Any) -> RunSource:
+    """Return one run in any form that verbs take, also as the only one of several."""
+    found = named_sources(given)
+    if len(found) != 1:
+        names = ", ".join(visible(source.name) for source in found[:3]) + (", …" if len(found) > 3 else "")
+        raise UsageError(f"expected one run, found {len(found):,}: {names}")
+    return found[0]
+
+
+def _is_run(given: Any) -> bool:
+    """Return whether something is one run, and no record, and no dict or list of runs."""
+    if isinstance(given, str | os.PathLike | Run | RunSource) or _is_frame_or_file(given):
+        return True
+    if isinstance(given, Mapping):
+        # {query: {document: score}}: what holds such dicts, in turn, is {name: run}.
+        filled = next((docs for docs in given.values() if not isinstance(docs, Mapping) or docs), None)
+        return isinstance(filled, Mapping) and not any(isinstance(docs, Mapping) for docs in filled.values())
+    return isinstance(given, list) and bool(given) and not _is_run(given[0])  # of records
+
+
+def _is_frame_or_file(given: Any) -> bool:
+    return any(hasattr(given, name) for name in ("columns", "read", "scoreddocs_iter"))
 
 
 def _kind(source: Any, reading: Reading) -> Kind | None:
@@ -699,26 +736,37 @@ def source_of_run(name: str, path: Source, reading: Reading = PLAIN, dedup: str 
     return source.in_memory() if kind is not None and kind.is_json else source
 
 
-def _run_table(run: Any) -> Run:
+def _run_table(run: Any, name: str) -> Run:
     if isinstance(run, Run):
         return run
     if isinstance(run, Mapping):
-        return Run.from_dict(run)
+        return Run.from_dict(run, name)
     if hasattr(run, "columns"):
-        return Run.from_pandas(run)
+        return Run.from_pandas(run, name)
     if callable(getattr(run, "read", None)):
         return read_run(run)
     if hasattr(run, "scoreddocs_iter"):  # an ir_datasets object
-        return Run.from_records(run.scoreddocs_iter())
+        return Run.from_records(run.scoreddocs_iter(), name)
     if hasattr(run, "__iter__"):
-        return Run.from_records(run)
-    raise InputError(f"expected a run (a path, dict, DataFrame or records), found {run!r:.80}")
+        return Run.from_records(run, name)
+    raise InputError(
+        f"{visible(name)}: expected a run (a path, dict, DataFrame or records), found {run!r:.80}"
+    )
+
+
+def dataset_or_file(word: str | os.PathLike[str], what: str) -> Any:
+    """Return the data set of this id, which must hold `what`, or else the word: it names a file."""
+    # An id has a stroke in it; what knows data sets is imported for nothing else.
+    is_file = "/" not in str(word) or os.path.exists(word)
+    return word if is_file else above("data set")(word, what)
 
 
 def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
     """Return judgements in any form that `evaluate` takes."""
     if isinstance(qrels, Qrels):
         return qrels
+    if isinstance(qrels, str | os.PathLike):
+        qrels = dataset_or_file(qrels, "qrels")
     if isinstance(qrels, str | os.PathLike):
         return read_qrels(qrels, floor=floor)
     if isinstance(qrels, Mapping):

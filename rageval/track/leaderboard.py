@@ -147,7 +147,7 @@ def _of_runs(
     results = []
     for each in submissions:
         try:
-            results.append(evaluator.evaluate(source_of_run(each.run, str(plan.folder / each.file))))
+            results.append(evaluator.score(source_of_run(each.run, str(plan.folder / each.file))))
         except InputError as error:
             # A run that can be read, and of which no judge judged anything: the others have their scores.
             say(f"{visible(each.file)} has no scores and no rank: {visible(str(error))}")

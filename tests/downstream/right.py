@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import rageval
 from rageval import Ranking, Scores, alpha_ndcg, coverage, measures, recall
 from rageval.comparison import Comparison
+from rageval.scoring.scores import ScoresTable
 
 if TYPE_CHECKING:
     from rageval.typing import MeasuresLike, QrelsLike, RunLike
@@ -43,10 +44,19 @@ def every_form(folder: Path) -> Iterator[dict[str, float]]:
 
 
 def many(runs: list[Path]) -> list[float]:
-    by_name: dict[str, Scores] = rageval.evaluate("rr", runs, "qrels.nugget", depth=10)
-    by_name |= rageval.evaluate("rr", {"bm25": "bm25.run"}, "qrels.nugget")
+    table: ScoresTable = rageval.evaluate("rr", runs, "qrels.nugget", depth=10)
+    by_name: dict[str, Scores] = table
+    by_name |= rageval.evaluate("rr", {"bm25": "bm25.run", "dense": {"q": {"a": 1.0}}}, "qrels.nugget")
+    print(table.to_latex(), table.to_pandas())
     evaluator = rageval.Evaluator("alpha_ndcg@10", "qrels.nugget", rel=2, nothing_judged="error")
     return [evaluator.evaluate(run)["alpha_ndcg@10"].value for run in runs]
+
+
+def gained(runs: dict[str, RunLike], qrels: QrelsLike) -> float:
+    table = rageval.evaluate("rr", runs, qrels)
+    old, new = (table[name]["rr"] for name in ("old", "new"))
+    print(f"{old:.3f} -> {new:.3f}", old.mean, new > 0.5, max(table, key=lambda run: table[run]["rr"].value))
+    return (new - old) / old
 
 
 def which_is_better(runs: dict[str, Path]) -> Comparison:
@@ -56,7 +66,9 @@ def which_is_better(runs: dict[str, Path]) -> Comparison:
     rageval.compare(answers, test="t")
     rageval.compare(list(answers.values()), level=0.99)
     rageval.report(answers, "report.html", title="Answers", level=0.9, judgements="judged.jsonl", texts="all")
-    return rageval.compare("recall@10", runs, "qrels.nugget", rel=1, test="t", baseline="bm25")
+    found = rageval.compare("recall@10", runs, "qrels.nugget", rel=1, test="t", baseline="bm25")
+    rageval.report(found, "comparison.html", runs=runs, qrels="qrels.nugget")
+    return found
 
 
 def judged() -> float:

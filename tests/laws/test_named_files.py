@@ -135,7 +135,7 @@ def test_each_option_of_the_gate_is_known_to_read_to_act_or_to_be_a_rule() -> No
         for option in param.opts
         if option.startswith("--")
     }
-    assert options == RULES | READS | READS_OR_WORDS | EFFECTS.keys()
+    assert options == RULES | READS | READS_OR_WORDS | EFFECTS.keys() | {"help-all"}
     written = {
         max(param.opts, key=len)[2:] for param in command.params if type(param).__name__ == "OutputOption"
     }

@@ -315,7 +315,7 @@ def test_parts_count_as_the_whole_does(tmp_path: Path) -> None:
 
 def test_help_names_the_option() -> None:
     for name in ("score", "compare", "report"):
-        assert re.search(r"--nothing-judged \[error\|zero\]", command(name, "--help").stdout)
+        assert re.search(r"--nothing-judged \[error\|zero\]", command(name, "--help-all").stdout)
 
 
 def test_the_doctor_finds_it_and_the_cause(rechunk: str) -> None:

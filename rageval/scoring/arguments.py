@@ -1,0 +1,87 @@
+"""What verbs are handed over: in which forms, and, where a call fails for it, in which order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rageval.errors import RagevalError, UsageError
+from rageval.records import Answer, Question
+from rageval.scoring.sources import dataset_or_file
+
+
+@contextmanager
+def in_order(call: str, **given: Any) -> Iterator[None]:
+    """Turn an error into one that names the order of the arguments, where they stand in another.
+
+    Nothing is looked at before something fails. `call` is how the function is called; `given` are its
+    arguments by name.
+    """
+    try:
+        yield
+    except (AttributeError, RagevalError, TypeError) as error:
+        from rageval.scoring._roles import misplaced
+
+        if said := misplaced(given):
+            raise UsageError(f"{call.partition('(')[0]}: {said}; the order is {call}") from error
+        raise
+
+
+def as_source(source: Any, what: str) -> Any:
+    """Return records and frames as a file, the id of a data set as the data set, anything else as it is."""
+    from rageval.files.jsonl import in_memory
+
+    if isinstance(source, str | os.PathLike):
+        return dataset_or_file(source, what.replace("passages", "documents"))
+    if source is None or not isinstance(source, Iterable) or hasattr(source, "read"):
+        return source
+    found = items_of(source, what)
+    # Records go the way of a file, with the same checks and messages.
+    if any(isinstance(item, Mapping) for item in found):
+        return in_memory(found, what)
+    # Answers and questions, such as a log's, as what their lines hold.
+    if found and all(isinstance(item, Answer | Question) for item in found):
+        import json
+
+        from rageval.files.answers import write_answers
+        from rageval.files.questions import write_questions
+
+        answers = write_answers((each for each in found if isinstance(each, Answer)), "plain")
+        questions = write_questions(each for each in found if isinstance(each, Question))
+        return in_memory([json.loads(line) for line in (*answers, *questions)], what)
+    # Other records of ours, such as nuggets, are taken as they are.
+    return [item if hasattr(item, "_fields") else as_source(item, what) for item in found]
+
+
+def items_of(given: Any, what: str = "") -> list[Any]:
+    """Return the records, files and other items of what is given: of frames the rows.
+
+    Of {name: frame or records} they are the records of all, each of the system of that name.
+    """
+    if given is None:
+        return []
+    if _is_frame(given):
+        from rageval.files.objects import records_of_frame
+
+        records = records_of_frame(given)
+        # A gap (NaN) among answers is null: the system failed to give one.
+        if what == "answers" and any("answer" in record for record in records):
+            records = [{"answer": None} | record for record in records]
+        return records
+    if isinstance(given, Mapping) and given and all(map(_holds_records, given.values())):
+        return [
+            {**record, "run_id": str(name)} for name, rows in given.items() for record in items_of(rows, what)
+        ]
+    if isinstance(given, str | os.PathLike | Mapping) or hasattr(given, "read"):
+        return [given]
+    return [each for item in given for each in (items_of(item, what) if _is_frame(item) else [item])]
+
+
+def _is_frame(given: Any) -> bool:
+    return hasattr(given, "columns")  # of pandas, told without importing it
+
+
+def _holds_records(given: Any) -> bool:
+    return _is_frame(given) or (isinstance(given, list) and all(isinstance(each, Mapping) for each in given))
