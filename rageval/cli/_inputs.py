@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, UsageError
-from rageval.files.kinds import is_table, start_of_file, tag_of, told, unlike
+from rageval.files.kinds import is_answer_table, start_of_file, tag_of, told, unlike
 from rageval.files.opening import (
     STDIN,
     File,
@@ -41,6 +41,7 @@ class Inputs:
         self.answers: list[Any] = []
         self.measures: list[str] = []
         self.tables: list[Any] = []  # of answers that nobody judged yet
+        self.systems: list[Sequence[str]] = []  # those of each table
         self.remarks: list[str] = []  # how these were read and judged
 
     @property
@@ -72,11 +73,11 @@ def sorted_out(words: tuple[str, ...], reading: Reading, tables: bool = False) -
     inputs = Inputs()
     unknown: list[Any] = []
     for word in words:
-        source = _source(word)
+        source = source_named(word)
         if source is None:
             _place_name(word, inputs)
             continue
-        places = ["tables"] if tables and is_table(source, reading) else _placed(source, reading)
+        places = ["tables"] if tables and is_answer_table(source, reading) else _placed(source, reading)
         if len(places) > 1:
             unknown.append(source)
         else:
@@ -205,7 +206,7 @@ class _QrelsOfDataset:
         return found
 
 
-def _source(word: str) -> Any:
+def source_named(word: str) -> Any:
     """Return what can be read under this word: a path, or an open stream; None if nothing can."""
     if word == STDIN:
         return with_limits(sys.stdin.buffer, limits_of(word)) if sys.stdin is not None else None

@@ -17,6 +17,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
     from rageval.cli._options import Scoring
+    from rageval.judges.material import Material
     from rageval.judges.panel import Settings
 
 _RUBRIC, _JUDGE = "crag", "short"
@@ -36,7 +37,6 @@ def judged(
     """
     if not inputs.tables:
         return options
-    from rageval.files.answers import write_answers
     from rageval.files.judgements import judgement_line
     from rageval.files.questions import write_questions
     from rageval.judges.material import gathered
@@ -45,32 +45,35 @@ def judged(
 
     found = rubric_named(rubric or _RUBRIC)
     material = gathered(inputs.tables, options.questions)
+    inputs.systems = list(material.systems)
     asked = {answer.query_id for answer in material.answers}
     if not any(material.questions[query].gold for query in asked if query in material.questions):
-        names = " ".join(visible(name_of(table)) for table in inputs.tables)
         raise InputError(
-            f"{names}: no right answers, by which answers are judged; expected a column of them"
-            f" ({', '.join(SYNONYMS['gold'])}), a file beside (--questions FILE), or a mapping of your own:"
-            f" rageval import {names} -o DIR"
+            f"{_names(inputs.tables)}: no right answers, by which answers are judged; expected a column"
+            f" of them ({', '.join(SYNONYMS['gold'])}), a file beside (--questions FILE), or a mapping of"
+            f" your own: rageval import {visible(name_of(inputs.tables[0]))} -o DIR"
         )
     settings, remarks = prepared(judges, found, material, settings or Settings())
     # Said with what should be known of the scores, so that it stands on pages and in JSON, too.
     inputs.remarks = [*material.remarks, f"judged by {', '.join(judges)}, rubric {found.name}", *remarks]
     rows = said_by_all(judges, found, material, settings)
-    folder = _kept_until_the_end()
-    answers = _written(folder, "answers.jsonl", write_answers(material.answers, "plain"), inputs)
-    questions = _written(folder, "questions.jsonl", write_questions(material.questions.values()), inputs)
-    inputs.answers = [_written(folder, "judged.jsonl", map(judgement_line, rows), inputs)]
-    beside = {"answers": (*options.answers, answers), "questions": options.questions or questions}
-    return options.replaced(**beside)
+    inputs.answers = [_kept("judgements", inputs.tables, map(judgement_line, rows))]
+    questions = _kept("questions", inputs.tables, write_questions(material.questions.values()))
+    # What a file of questions says is in ours, with what the tables say.
+    answers = answers_of(material, inputs.tables)
+    return options.replaced(answers=(*options.answers, answers), questions=questions)
 
 
-def run_of(table: Any) -> str:
+def answers_of(material: Material, tables: Sequence[Any]) -> File:
+    """Return the answers of all that is judged as a file, as others read no tables."""
+    from rageval.files.answers import write_answers
+
+    return _kept("answers", tables, write_answers(material.answers, "plain"))
+
+
+def system_of(table: Any, inputs: Inputs) -> str:
     """Return what the one system of a table is called."""
-    from rageval.logs.tables import read_table
-
-    log, _ = read_table(table)
-    names = list(dict.fromkeys(answer.run_id for answer in log.answers))
+    names = inputs.systems[inputs.tables.index(table)]
     if len(names) != 1:
         raise InputError(
             f"{visible(name_of(table))}: expected the answers of one system, found {len(names)}:"
@@ -79,15 +82,21 @@ def run_of(table: Any) -> str:
     return names[0]
 
 
-def _kept_until_the_end() -> str:
-    """Return a folder that is removed when the command ends."""
+def system_named(name: str, inputs: Inputs) -> str:
+    """Return what the one system of a table is called by whose name it is meant, else the name itself."""
+    table = next((table for table in inputs.tables if str(table) == name), None)
+    return name if table is None else system_of(table, inputs)
+
+
+def _kept(what: str, tables: Sequence[Any], lines: Iterable[str]) -> File:
+    """Return lines as a file that is removed when the command ends."""
     folder = TemporaryDirectory(prefix="rageval-")
     click.get_current_context().call_on_close(folder.cleanup)
-    return folder.name
-
-
-def _written(folder: str, name: str, lines: Iterable[str], inputs: Inputs) -> Any:
-    path = os.path.join(folder, name)
+    path = os.path.join(folder.name, f"{what}.jsonl")
     with open(path, "w", encoding="utf-8", newline="\n") as stream:
         stream.writelines(f"{line}\n" for line in lines)
-    return File(path, limits_of(inputs.tables[0]))
+    return File(path, limits_of(tables[0]), f"{what} of {_names(tables)}")
+
+
+def _names(tables: Sequence[Any]) -> str:
+    return ", ".join(visible(name_of(table)) for table in tables)[:200]

@@ -100,13 +100,14 @@ def compare(words: tuple[str, ...], options: Options) -> None:
         settings_of_claims,
         subject_of,
     )
-    from rageval.cli._tables import judged
+    from rageval.cli._tables import judged, system_named
     from rageval.comparison.citations import cite
     from rageval.comparison.comparisons import compared, sensitivity
     from rageval.comparison.plots import figure_of_comparison, save
 
     inputs = sorted_out(words, reading_of(options.comments), tables=True)
     options = judged(inputs, options)
+    options = options.replaced(baseline=system_named(options.baseline, inputs))
     refuse_idle_for(bool(inputs.answers))
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)

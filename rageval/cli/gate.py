@@ -294,7 +294,7 @@ def _judged(inputs: Inputs, options: Options) -> Options:
     """Judge a table of answers, and that of the baseline beside it, by the judge that is named."""
     if not inputs.tables:
         return options
-    from rageval.cli._tables import judged, run_of
+    from rageval.cli._tables import judged, system_of
     from rageval.files.kinds import is_table
     from rageval.files.opening import File, limits_of
     from rageval.judges.panel import Settings
@@ -311,11 +311,14 @@ def _judged(inputs: Inputs, options: Options) -> Options:
         )
     if not options.save_baseline and is_table(str(options.baseline)):
         inputs.tables.append(File(str(options.baseline), limits_of(inputs.tables[0])))
-        options = options.replaced(baseline_run=run_of(inputs.tables[1]), system=run_of(inputs.tables[0]))
     settings = Settings(
         store=options.store, max_cost=options.max_cost, max_calls=options.max_calls, price=options.price
     )
-    return judged(inputs, options, options.judge, options.rubric, settings)
+    options = judged(inputs, options, options.judge, options.rubric, settings)
+    if len(inputs.tables) == 1:
+        return options
+    candidate, baseline = (system_of(table, inputs) for table in inputs.tables)
+    return options.replaced(system=candidate, baseline_run=baseline)
 
 
 class _Gated(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
@@ -189,6 +189,8 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     rageval judge crag a.jsonl b.jsonl --questions crag.jsonl --judge … -m crag_score --until 'a>b'
     """
     from rageval.cli._inputs import pools_of
+    from rageval.cli._tables import answers_of
+    from rageval.files.kinds import is_answer_table
     from rageval.judges.material import gathered
     from rageval.judges.offline import knows
     from rageval.judges.panel import forecast, prepared
@@ -196,11 +198,13 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
 
     if options.rubric is None and not words:
         raise UsageError("no rubric named; expected one of those that `rageval rubrics` lists, or a file")
-    rubric, answers = (options.rubric, words) if options.rubric is not None else (words[0], words[1:])
+    rubric, words = (options.rubric, words) if options.rubric is not None else (words[0], words[1:])
     found = rubric_named(rubric)
+    answers = _answers(words)
+    tables = list(filter(is_answer_table, answers))
     if not options.judges:
         # Right answers are there, and `short` costs nothing.
-        if not (knows(found) and (options.questions is not None or any(map(_is_table, answers)))):
+        if not (knows(found) and (options.questions is not None or tables)):
             raise UsageError(_WAYS_ON)
         options = options.replaced(judges=("short",))
         say("no judge named, so `short` judges, which needs no model")
@@ -216,7 +220,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         _check_measures(found, options)
     other = None if options.against is None else _other_rubric(options.against, found, options)
     material = gathered(
-        _answers(answers),
+        answers,
         options.questions,
         options.nuggets,
         options.passages,
@@ -246,16 +250,9 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         counts = ", ".join(f"{count:,} {status}" for status, count in failed.most_common())
         say(f"{failed.total():,} judgements failed and are missing ({counts})")
     if options.measures and until is None:
-        _score(ctx, answers, options)
+        _score(ctx, [answers_of(material, tables)] if tables else answers, options)
     if failed:
         raise click.exceptions.Exit(JudgeFailed.exit_code)
-
-
-def _is_table(word: str) -> bool:
-    """Return whether a word names a table of answers, which may hold the right ones, too."""
-    from rageval.files.kinds import is_table
-
-    return os.path.isfile(word) and is_table(word)
 
 
 def _other_rubric(name: str, rubric: Rubric, options: Options) -> Rubric:
@@ -326,14 +323,13 @@ def _check_measures(rubric: Rubric, options: Options) -> None:
         raise UsageError("-m prints scores, and judgements need a place: expected -o FILE, too")
 
 
-def _score(ctx: click.Context, answers: tuple[str, ...], options: Options) -> None:
+def _score(ctx: click.Context, answers: Sequence[Any], options: Options) -> None:
     """Score what was written as `rageval FILE -m MEASURES` does."""
     from rageval.cli.score import score
-    from rageval.files.opening import STDIN
 
     given = {"measures": options.measures, "nuggets": options.nuggets, "on_missing": options.on_missing}
     # Standard input is used up by now.
-    again = tuple(source for source in _answers(answers) if source != STDIN)
+    again = tuple(source for source in answers if not hasattr(source, "read"))
     try:
         ctx.invoke(score, words=(str(options.output),), answers=again, **given)
     except click.exceptions.Exit as done:
@@ -344,7 +340,9 @@ def _score(ctx: click.Context, answers: tuple[str, ...], options: Options) -> No
 
 def _answers(words: tuple[str, ...]) -> tuple[Any, ...]:
     """Return files of answers, or data sets by their ids, whose right answers are those of a run."""
-    return tuple(FileOrId("answers").convert(word, None, None) for word in words)
+    from rageval.cli._inputs import source_named
+
+    return tuple(source_named(word) or FileOrId("answers").convert(word, None, None) for word in words)
 
 
 def _candidates(options: Options) -> Iterator[tuple[str, str]]:

@@ -141,7 +141,7 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
 def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) -> Report:
     """Return the report, with where it comes from."""
     from rageval.cli._inputs import sorted_out
-    from rageval.cli._tables import judged
+    from rageval.cli._tables import judged, system_named
     from rageval.files.kinds import told
     from rageval.pages.page import require_engine
     from rageval.pages.report import provenance
@@ -154,6 +154,7 @@ def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) ->
     inputs = sorted_out(tuple(word for word in words if word not in earlier), reading, tables=True)
     roles = list(_roles(inputs, earlier, options))
     options = judged(inputs, options)
+    options = options.replaced(baseline=system_named(options.baseline, inputs))
     if earlier:
         found = _of_earlier(earlier, inputs, options)
     else:

@@ -131,13 +131,17 @@ def of_answers(
         run, query = str(line.run_id), str(line.query_id)
         if run not in systems or (chosen is not None and line.rubric != chosen):
             continue
-        # Judges beside people must both have said something, so a query with a failure cannot be used.
-        if not line.status.startswith(("ok", "repaired")):
+        # Who decided where the judge was unsure says no chance, and is taken to be sure.
+        chance = judged.chance_in(row)
+        is_known = chance == chance
+        # Judges beside people must both have said something, so a query with a failure cannot be used. Where
+        # a judge says a chance, and no verdict, it is left to people: these come before what is unsure.
+        is_graded = line.status.startswith(("ok", "repaired"))
+        if not is_graded and not is_known:
             failed.add(query)
         if judged.has_chances:
-            # Who decided where the judge was unsure says no chance, and is taken to be sure.
-            chance = judged.chance_in(row)
-            doubts.setdefault(query, []).append(chance * (1 - chance) if chance == chance else 0.0)
+            doubt = chance * (1 - chance) if is_known else 0.0
+            doubts.setdefault(query, []).append(doubt if is_graded else _LEFT_TO_PEOPLE)
         place = str(line.item_id), str(line.aspect)
         ask = Ask(run, *place, importance=line.importance, weight=line.weight)
         # Several judges may have judged the same: people are asked once.
@@ -293,6 +297,7 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
     return sealed(found)
 
 
+_LEFT_TO_PEOPLE = 1e6  # more than all that judges doubt together: these queries are drawn for certain
 _LEAST_DOUBT = 0.01  # p(1 − p): a judge that is surer than that may be so without reason
 
 

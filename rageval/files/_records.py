@@ -93,9 +93,9 @@ def _is_answer(start: Start) -> bool:
 
 
 def _is_row(start: Start) -> bool:
-    """Tell whether a record is a row of a table, and of no format whose keys only a reader of ours knows."""
+    """Tell whether records are rows of a table, and of no format whose keys only a reader of ours knows."""
     record = start.record
-    if not are_rows(list(record)) or "interaction_id" in record or "references" in record:
+    if not are_rows(start.names) or "interaction_id" in record or "references" in record:
         return False
     return not any(form.is_own and form.fits(record) for form in FORMS.values())
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from rageval.errors import InputError, MissingPackage
 from rageval.files.objects import NUGGET_COLUMNS, nugget_column, unread
 from rageval.files.opening import Limits, RowRange, Source, _opened, limits_of, name_of, refuse_bombs, size_of
+from rageval.files.synonyms import is_answered
 from rageval.files.trec import QrelsRows, RunRows
 from rageval.text import AROUND
 
@@ -34,11 +35,12 @@ _CELLS = 2**22  # of a batch
 
 
 def kind_of_columns(source: Source) -> str:
-    """Return `run` or `qrels`, by the columns; `table` if they are others."""
+    """Return `run`, `qrels` or `answer rows`, by the columns; `table` if they are others."""
     with _opened_table(source) as file:
-        names = set(file.schema_arrow.names)
+        names = list(file.schema_arrow.names)
     # Further columns are allowed: tools add their own.
-    return next((kind for kind, columns in _OF_KINDS.items() if names.issuperset(columns)), "table")
+    otherwise = "answer rows" if is_answered(names) else "table"
+    return next((kind for kind, columns in _OF_KINDS.items() if set(names).issuperset(columns)), otherwise)
 
 
 def unlike_ours(source: Source) -> InputError:

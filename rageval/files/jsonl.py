@@ -182,7 +182,19 @@ def _one_by_one(
 
 def in_memory(records: Iterable[Any], name: str) -> IO[bytes]:
     """Return records as a file of this name."""
-    return named(b"\n".join(map(msgspec.json.encode, records)), name)
+
+    def plain(value: Any) -> str:
+        from datetime import date
+
+        if isinstance(value, date):  # also of a class of its own, as pandas'
+            return value.isoformat()
+        raise InputError(
+            f"{name}: a record holds an object of the class {type(value).__name__}; expected texts, numbers,"
+            " and lists and dicts of these; make it text, or leave it out"
+        )
+
+    encode = msgspec.json.Encoder(enc_hook=plain).encode
+    return named(b"\n".join(map(encode, records)), name)
 
 
 def named(content: bytes, name: str) -> IO[bytes]:

@@ -138,17 +138,10 @@ def _is_answer_table(start: Start) -> bool:
     return is_answered(table_columns(start.line))
 
 
-def _begins_with_a_row(text: bytes) -> bool:
-    """Tell whether a list of records begins with a row of a table of answers."""
-    import json
-
+def _is_list_of_rows(start: Start) -> bool:
     from rageval.files.synonyms import is_answered
 
-    try:
-        record, _ = json.JSONDecoder().raw_decode(text.decode("utf-8", "replace").lstrip()[1:].lstrip())
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(record, dict) and is_answered(list(record))
+    return _LIST.match(start.text) is not None and is_answered(start.names)
 
 
 _DIGIT = re.compile(rb"\d")
@@ -169,10 +162,10 @@ LINES = (
         "rageval validate --track dragun25-questions",
     ),
     Kind("leaderboard", OTHER, "a leaderboard", _is_leaderboard, "rageval agree --leaderboards"),
+    Kind("answer rows", ROWS, "a table of answers", _is_answer_table, "rageval judge or compare"),
     Kind("topics", QUESTIONS, "topics", _is_topic, "--questions"),
     Kind("run", RUNS, "a run", _has_width(RUN.width)),
     Kind("qrels", JUDGED_DOCUMENTS, "judgements of documents", _has_width(QRELS.width)),
-    Kind("answer rows", ROWS, "a table of answers", _is_answer_table, "rageval judge or compare"),
     Kind("table", OTHER, "a table", _is_table, "rageval import"),
 )
 _NAMED = {kind.name: kind for kind in LINES}
@@ -202,10 +195,8 @@ def _told(source: Source, reading: Reading) -> Kind | None:
         tool = above("log")(source)
         if tool is not None:
             return Kind("log", ROWS, f"a log of {tool}", lambda _: False, "rageval import")
-    if kind is None and not is_columnar(source):
-        text = start_of_file(source, reading).text
-        if _LIST.match(text) and _begins_with_a_row(text):
-            return _NAMED["answer rows"]
+    if kind is None and not is_columnar(source) and _is_list_of_rows(start_of_file(source, reading)):
+        return _NAMED["answer rows"]
     return kind
 
 
@@ -213,6 +204,31 @@ def is_table(source: Source, reading: Reading = PLAIN) -> bool:
     """Tell whether a file is a table of answers, or a log, which is read as one."""
     kind = told(source, reading)
     return kind is not None and kind.holds == ROWS
+
+
+def is_answer_table(source: Source, reading: Reading = PLAIN) -> bool:
+    """Tell whether a file in the place of answers is a table of them: there no answer is a right one."""
+    if is_table(source, reading):
+        return True
+    kind = told(source, reading)
+    if is_columnar(source) or (kind is not None and kind.holds != QUESTIONS):
+        return False
+    from rageval.files.synonyms import columns_of
+
+    names = start_of_file(source, reading).names
+    # CRAG's questions, whose answers are the right ones wherever they stand.
+    return {"question", "answer"} <= columns_of(names).fields.keys() and "interaction_id" not in names
+
+
+def is_gold_table(source: Source, reading: Reading = PLAIN) -> bool:
+    """Tell whether a file in the place of questions is a table of them, with right answers."""
+    if is_table(source, reading):
+        return True
+    if is_columnar(source) or told(source, reading) is not None:
+        return False
+    from rageval.files.synonyms import is_answered
+
+    return is_answered(start_of_file(source, reading).names)
 
 
 def start_of_file(source: Source, reading: Reading = PLAIN) -> Start:

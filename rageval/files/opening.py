@@ -254,7 +254,8 @@ class File(os.PathLike[str]):
     """A file of this machine that is opened once: it is read on by the stream by which it was looked into.
 
     It stands wherever a path may, and keeps what the file begins with. `kinds` is what it was told to be,
-    by how it is read; `limits` is how much it may ask of us.
+    by how it is read; `limits` is how much it may ask of us. A file that we made ourselves has a `label`, by
+    which messages call it.
 
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/run.trec"
@@ -267,9 +268,10 @@ class File(os.PathLike[str]):
 
     _waiting = 0  # streams of all files that were looked into and not read yet
 
-    def __init__(self, path: str | os.PathLike[str], limits: Limits = DEFAULT) -> None:
+    def __init__(self, path: str | os.PathLike[str], limits: Limits = DEFAULT, label: str = "") -> None:
         """Name the file; it is opened when somebody looks."""
         self._path = str(os.fspath(path))
+        self.label = label
         self.limits = limits
         self._heads: dict[int, bytes] = {}
         self._first: bytes | None = None
@@ -464,7 +466,8 @@ def noted(source: Any) -> Any:
 def name_of(source: Source) -> str:
     """Return what error messages call this source."""
     if isinstance(source, str | os.PathLike):
-        return "<stdin>" if source == STDIN else str(source)
+        label = source.label if isinstance(source, File) else ""
+        return "<stdin>" if source == STDIN else label or str(source)
     name = str(getattr(source, "name", "<stream>"))
     return "<stdin>" if source is getattr(sys.stdin, "buffer", None) else name
 

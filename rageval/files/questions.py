@@ -35,6 +35,7 @@ from rageval.files.opening import (
     quoted,
 )
 from rageval.files.retrieved import QUESTIONS as CANDIDATES
+from rageval.files.synonyms import field_of
 from rageval.records import Question
 from rageval.text import problem_of_id, visible
 
@@ -218,14 +219,20 @@ _LONGEST_FACT = 1024
 _Gold = _Word | list[_Word] | None
 
 
+def _is_gold(key: str) -> bool:
+    return field_of(key) == "gold"
+
+
 def _keyed(name: str, query: str, question: str) -> RecordForm[Question]:
     """Return the form of plain questions, by the names that a track gives to the two main fields."""
 
     def build(fields: _Fields, limits: Limits) -> Question:
         asked = identifier(_value(fields, query, str | int), query, limits)
         text = _value(fields, question, str)
-        gold = words(_value(fields, "answer", _Gold, None))
-        return Question(asked, text, gold, tuple(_facts(fields, {query, question, "answer"})))
+        # As in tables: what people call the right answer, where nothing is called an answer.
+        called = next((key for key in ("answer", *filter(_is_gold, fields)) if key in fields), "answer")
+        gold = words(_value(fields, called, _Gold, None))
+        return Question(asked, text, gold, tuple(_facts(fields, {query, question, called})))
 
     return RecordForm(name, f"{{{query}, {question}, …}}", has(query, question), _Fields, build)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,6 +11,8 @@ from rageval.files.opening import BOM
 # What kinds hold: what they can be used as.
 RUNS, JUDGED_DOCUMENTS, EITHER, JUDGED_ANSWERS = "runs", "judged documents", "either", "judged answers"
 ANSWERS, QUESTIONS, NUGGETS, PASSAGES, OTHER = "answers", "questions", "nuggets", "passages", "other"
+_RECORDS = 20  # of which the keys are looked at
+_BETWEEN = " \t\r\n,"  # records of a list
 ROWS = "rows"  # of a table of answers, whose columns are called as people call them
 
 
@@ -46,6 +48,30 @@ class Start:
         # One object over many lines is none of the records of which answers and judgements are.
         self._is_piece = record is None and self.text.lstrip().startswith(b"{") and self.line.strip() != b"{"
         return record or {}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The keys of the first records, in lines or in a list: what one of them lacks, another may have."""
+        return list(dict.fromkeys(key for record in self._records() for key in record))
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        from rageval.files.jsonl import first_record
+
+        if not self.text.lstrip().startswith(b"["):
+            for line in self.lines[:_RECORDS]:
+                yield first_record(line) or {}
+            return
+        import json
+
+        decoder, rest = json.JSONDecoder(), self.text.decode("utf-8", "replace").lstrip()[1:]
+        for _ in range(_RECORDS):
+            rest = rest.lstrip(_BETWEEN)
+            try:
+                record, end = decoder.raw_decode(rest)
+            except (ValueError, RecursionError):
+                return
+            yield record if isinstance(record, dict) else {}
+            rest = rest[end:]
 
     def has(self, *keys: str) -> bool:
         """Return whether the record has all of these keys."""

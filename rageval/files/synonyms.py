@@ -78,9 +78,10 @@ def columns_of(names: Sequence[str], gold_alone: bool = False) -> ColumnsRead:
 def are_rows(names: Sequence[str]) -> bool:
     """Tell whether a record of these keys is a row of answers, and none of another format's.
 
-    A question and an answer alone may be of any: a third of these columns, or a name of people's own, tells.
+    With an id, a question and an answer may be a question of a data set: a further column, or a name of
+    people's own, tells.
 
-    >>> [are_rows(names.split()) for names in ("question answer gold", "input output", "question answer")]
+    >>> [are_rows(names.split()) for names in ("question answer", "id input output", "id question answer")]
     [True, True, False]
     """
     found = columns_of(names).fields
@@ -88,7 +89,7 @@ def are_rows(names: Sequence[str]) -> bool:
         return False
     # Formats of tracks have passages and documents, too, as objects.
     has_contexts = found.get("contexts", "") not in ("", "passages", "documents")
-    return "gold" in found or has_contexts or found["answer"] != "answer"
+    return "query_id" not in found or "gold" in found or has_contexts or found["answer"] != "answer"
 
 
 def is_answered(names: Sequence[str]) -> bool:

@@ -97,13 +97,17 @@ def handed_on(
         summary |= {"keep_error": error, "labels": labels, "wrong": wrong}
     summary["to_next"] = len(unsure)
     if then is None:
-        found = [_left_to_people(row) if answer_of(row) in unsure else row for row in said]
+        why = "left to people: not sure enough (--keep-error)"
+        found = [_without_verdict(row, why) if answer_of(row) in unsure else row for row in said]
     else:
         decided = {repeated_place(row): row for row in ask_next(unsure)} if unsure else {}
         names = "+".join(sorted({str(row["judge"]) for row in decided.values()})) or then
         found = []
         for row in said:
-            last = decided.get(repeated_place(row), row)
+            last = row
+            if answer_of(row) in unsure:
+                # The unsure verdict is no stand-in for one that the next judge owes.
+                last = decided.get(repeated_place(row)) or _without_verdict(row, f"{then} says nothing of it")
             name = handing(str(row["judge"]), names, share)
             found.append({**last, "judge": name, "decided_by": last["judge"]})
     return [row if at else {**row, "handed_on": summary} for at, row in enumerate(found)]
@@ -132,9 +136,9 @@ def sentence(summary: Mapping[str, Any], then: str | None) -> str:
     return f"{kept:,} of {summary['of']:,} verdicts are kept{shown}; {last}"
 
 
-def _left_to_people(row: _Row) -> _Row:
+def _without_verdict(row: _Row, why: str) -> _Row:
     kept = {key: value for key, value in row.items() if key not in ("label", "grade", "evidence")}
-    return kept | {"status": ERROR, "detail": "left to people: not sure enough (keep_error)"}
+    return kept | {"status": ERROR, "detail": why}
 
 
 def _kept(

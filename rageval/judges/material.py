@@ -22,11 +22,12 @@ from rageval.errors import InputError, UsageError
 from rageval.files import retrieved
 from rageval.files.answers import NO_ANSWER, read_answers, read_claims
 from rageval.files.jsonl import read_records
-from rageval.files.kinds import is_table, told
+from rageval.files.kinds import is_answer_table, is_gold_table, told
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import Limits, Source, name_of, start_of, with_limits
 from rageval.files.questions import read_questions
 from rageval.files.start import JUDGED_DOCUMENTS, QUESTIONS, RUNS
+from rageval.files.synonyms import SYNONYMS
 from rageval.judges.rubric import Rubric
 from rageval.records import Answer, Nugget, Question, Sentence
 from rageval.text import problem_of_id, visible
@@ -52,6 +53,7 @@ class Material:
     seed: int = 0
     claims: Mapping[tuple[str, str], Sequence[str]] | None = None  # by query and run
     remarks: Sequence[str] = ()  # what should be said of it
+    systems: Sequence[Sequence[str]] = ()  # those of each table of answers
 
     def question(self, query: str) -> Question:
         """Return the question; `InputError` names what is missing."""
@@ -61,6 +63,20 @@ class Material:
                 f" ({len(self.questions):,} questions there)"
             )
         return self.questions[query]
+
+    def gold(self, query: str) -> list[str]:
+        """Return the gold answers to a question; `InputError` says of how many there are none."""
+        question = self.question(query)
+        if question.gold:
+            return list(question.gold)
+        asked = dict.fromkeys(answer.query_id for answer in self.answers) or dict.fromkeys(self.questions)
+        lacking = [each for each in asked if each in self.questions and not self.questions[each].gold]
+        text = f" ({visible(question.text)[:60]!r})" if question.text else ""
+        raise InputError(
+            f"query {visible(query)!r}{text}: has no gold answer, which this rubric judges by, as"
+            f" {len(lacking):,} of {len(asked):,} questions; expected one of every question, beside the"
+            f" answers (a column {', '.join(SYNONYMS['gold'][:4])}, …) or in --questions FILE"
+        )
 
     def bank(self, query: str) -> Sequence[Nugget]:
         """Return the nuggets of a query."""
@@ -189,22 +205,12 @@ def _shown(answer: Answer, material: Material, sees: Iterable[str]) -> dict[str,
         # Made when asked for: a rubric that sees no gold answer must not be refused for want of one.
         "request": lambda: (asked := material.question(answer.query_id)).request or asked.text,
         "time": lambda: dict(material.question(answer.query_id).facts).get("query_time", ""),
-        "gold": lambda: gold_of(material.question(answer.query_id)),
+        "gold": lambda: material.gold(answer.query_id),
         "gold_passages": lambda: [text for _, text in material.question(answer.query_id).documents],
         "answer": lambda: answer.text,
         "passages": lambda: [text for _, text in answer.passages],
     }
     return {name: show[name]() for name in sees if name in show}
-
-
-def gold_of(question: Question) -> list[str]:
-    """Return the gold answers; `InputError` if there is none."""
-    if not question.gold:
-        raise InputError(
-            f"query {visible(question.query_id)!r}: has no gold answer, which this rubric judges by; give the"
-            " questions with their gold answers: --questions FILE"
-        )
-    return list(question.gold)
 
 
 @_unit("nuggets")
@@ -467,7 +473,7 @@ def _short_answers(nugget: Nugget) -> list[Nugget]:
 @_unit("question")
 def _questions(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, question in material.questions.items():
-        gold = {"gold": gold_of(question)} if "gold" in rubric.file.sees else {}
+        gold = {"gold": material.gold(query)} if "gold" in rubric.file.sees else {}
         yield Task({"question": question.text, **gold}, {"": (VerdictRow(query, _NUGGETS),)})
 
 
@@ -494,7 +500,7 @@ def _pairs(rubric: Rubric, material: Material) -> Iterator[Task]:
 def _against_gold(rubric: Rubric, material: Material) -> Iterator[Task]:
     for answer in _unrepeated(material.answers):
         query = answer.query_id
-        gold = "" if answer.error else gold_of(material.question(query))[0]
+        gold = "" if answer.error else material.gold(query)[0]
         other = Answer(query, _GOLD, (Sentence(gold),))
         yield from _both_orders(_asked_of(query, material), query, answer, other)
 
@@ -673,17 +679,20 @@ def gathered(
         if kind is not None and not kind.is_json and kind.holds in (RUNS, JUDGED_DOCUMENTS, QUESTIONS):
             raise InputError(f"{name_of(source)}:1: holds {kind.said}; expected answers")
     remarks: list[str] = []
-    tables = [source for source in answers if is_table(source)]
+    tables = [source for source in answers if is_answer_table(source)]
     given = [answer for source in answers if source not in tables for answer in read_answers(source)]
     known = _asked_in(questions, remarks) if questions is not None else {}
+    systems: list[list[str]] = []
     if tables:
         from rageval.logs.tables import read_tables
 
-        found = read_tables(tables)
+        # What a file of questions says goes before what stands beside the answers.
+        found = read_tables(tables, gold=not any(question.gold for question in known.values()))
         given += found.answers
         remarks += found.remarks
-        # What a file of questions says goes before what stands beside the answers.
-        known = found.questions | known
+        systems = found.systems
+        known, said = found.beside(known, questions)
+        remarks += said
     for answer in given:  # some files of answers hold the question, too
         # A file of questions goes before what answers repeat of it.
         if answer.query_id not in known and answer.question:
@@ -710,12 +719,13 @@ def gathered(
             lacking = list(_unanswered(answers_of_run, asked))
             remarks += _remark(answers_of_run, len({answer.query_id for answer in lacking}), asked)
             given += lacking
-    return Material(given, known, banks, texts, pools, permutations, balanced, seed, split, remarks)
+    return Material(given, known, banks, texts, pools, permutations, balanced, seed, split, remarks, systems)
 
 
 def _asked_in(questions: Source, remarks: list[str]) -> dict[str, Question]:
     """Return the questions of a file; of a table, whose answers are the right ones here."""
-    if isinstance(questions, str | os.PathLike) and is_table(questions):
+    is_file = isinstance(questions, str | os.PathLike) or hasattr(questions, "read")
+    if is_file and is_gold_table(questions):
         from rageval.logs.tables import read_table
 
         log, said = read_table(questions, gold_alone=True)

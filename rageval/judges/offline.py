@@ -27,7 +27,7 @@ from rageval.judges import short
 from rageval.judges._exact import contains, exact, first_stage, folded, number, numbers_in, token_f1
 from rageval.judges.base import ERROR, OK, Fatal, Reply, Request
 from rageval.judges.cascade import PeoplesLabels
-from rageval.judges.material import Material, gold_of, repeat_of, tasks, weight_of
+from rageval.judges.material import Material, repeat_of, tasks, weight_of
 from rageval.judges.rubric import Rubric
 from rageval.names import near_misses
 from rageval.records import Answer, Nugget, Question
@@ -74,6 +74,11 @@ class FrozenJudgements:
 
     def __len__(self) -> int:
         return len(self._records)
+
+    @property
+    def answers(self) -> set[tuple[str, str, str]]:
+        """The answers that something is said of, by query, system and repeat."""
+        return {(query, run, repeat) for query, run, _, _, repeat, _ in self._records}
 
     def find(
         self, query_id: str, run_id: str, item_id: str, aspect: str, rubric: str, repeat: str = ""
@@ -297,7 +302,7 @@ def _by_form(spec: str, rubric: Rubric, material: Material) -> Iterator[_Row]:
     """Short answers beside gold ones: what is no match is incorrect, an abstention is missing."""
     right = next(iter(rubric.file.labels))  # perfect, or accurate
     for answer, task in zip(material.answers, tasks(rubric, material), strict=True):
-        gold = [] if answer.error else gold_of(material.question(answer.query_id))
+        gold = [] if answer.error else material.gold(answer.query_id)
         if spec == "token_f1":
             verdict: Mapping[str, Any] = {"grade": token_f1(answer.text, gold), "rubric": _F1_RUBRIC}
         else:
@@ -315,7 +320,7 @@ def _by_chance(curve: short.Curve, rubric: Rubric, material: Material) -> Iterat
         said: dict[str, Any] = {"rubric": rubric.judged_as}
         if not answer.error:
             question = material.question(answer.query_id)
-            gold, text = gold_of(question), answer.text
+            gold, text = material.gold(question.query_id), answer.text
             chance = curve.chance(text, question.text, gold)
             is_silent = first_stage(text, gold, rubric.file.abstentions) == "missing"
             said["label"] = "missing" if is_silent else right if chance >= _EVEN else "incorrect"
@@ -334,7 +339,7 @@ def short_fitted(labels: PeoplesLabels, material: Material) -> short.Fitted:
         place = answer.query_id, answer.run_id, answer.repeat
         if not answer.error and place in labels.right:
             question = material.question(answer.query_id)
-            rows.append(short.features(answer.text, question.text, gold_of(question)))
+            rows.append(short.features(answer.text, question.text, material.gold(question.query_id)))
             right.append(labels.right[place])
             queries.append(answer.query_id)
     if not rows:

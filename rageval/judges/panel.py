@@ -35,6 +35,7 @@ from rageval.text import visible
 # deserves no good verdict; a judge that gives it the best would do so for the same words in anybody's
 # answer, and is not let on.
 
+_MOST_ERROR = 0.5  # of --keep-error
 _RUN = "canary"
 DEFAULT = 6  # one of each attack
 _Rates = dict[str, list[int]]  # by attack: how many verdicts were the best there is, and of how many
@@ -274,19 +275,20 @@ class Settings:
             object.__setattr__(self, "gold", None)  # as the command says that there is none
         if (self.keep_error is None) != (self.gold is None):
             raise UsageError(
-                "keep_error and gold go together: labels by people show how often the judge errs; expected"
-                " both"
+                "--keep-error and --gold (keep_error, gold in Python) go together: labels by people show how"
+                " often the judge errs; expected both"
             )
         if self.then is not None and (self.ask is None) == (self.keep_error is None):
             raise UsageError(
-                f"then {visible(self.then)!r}: expected which part goes to it: ask, a share, or keep_error"
-                " with gold"
+                f"--then {visible(self.then)}: expected one of two ways to say what goes to it: --ask SHARE,"
+                " or --keep-error SHARE with --gold LABELS"
             )
         if self.ask is not None and self.then is None:
-            raise UsageError("ask: expected who is asked, then=JUDGE, too")
-        for name, value, most in (("ask", self.ask, 1), ("keep_error", self.keep_error, 0.5)):
-            if value is not None and not 0 < value < most:
-                raise UsageError(f"{name}={value!r}: expected a share above 0 and below {most}")
+            raise UsageError("--ask: expected who is asked, --then JUDGE (then= in Python), too")
+        if self.ask is not None and not 0 < self.ask <= 1:
+            raise UsageError(f"--ask {self.ask!r}: expected a share above 0, and no more than 1")
+        if self.keep_error is not None and not 0 < self.keep_error < _MOST_ERROR:
+            raise UsageError(f"--keep-error {self.keep_error!r}: expected above 0 and below {_MOST_ERROR}")
         if self.is_cascade and (self.vote != "mean" or self.tiebreak is not None or self.shard is not None):
             raise UsageError(
                 "what one judge hands on to the next has no votes and no shards; leave these out"
@@ -394,10 +396,16 @@ def _handed_on(
     """Return what the judge is sure of, and what the next one says of the rest."""
     if len(judges) != 1:
         raise UsageError(f"what one judge hands on to the next: expected one judge, found {len(judges)}")
+    if settings.then in judges:
+        raise UsageError(f"--then {visible(str(settings.then))}: expected another judge than the first")
 
     def ask_next(places: set[tuple[str, ...]]) -> Iterable[dict[str, Any]]:
+        then = settings.then or ""
+        if then.startswith("frozen:"):
+            # What a file does not say is missing, as where a model fails.
+            places &= FrozenJudgements(then.removeprefix("frozen:")).answers
         some = [each for each in material.answers if (each.query_id, each.run_id, each.repeat) in places]
-        return _said_by(settings.then or "", rubric, replace(material, answers=some), settings, budget)
+        return _said_by(then, rubric, replace(material, answers=some), settings, budget)
 
     how: dict[str, Any] = {"then": settings.then, "share": settings.ask, "error": settings.keep_error}
     gold = settings.gold if isinstance(settings.gold, PeoplesLabels) else None  # read by `prepared`
@@ -424,7 +432,13 @@ def prepared(
             raise UsageError(f"fit: is about the judge {short.NAME!r}, and none of the judges is it")
         return settings, said
     if settings.fit is not None and not isinstance(settings.fit, short.Curve):
-        found = short_fitted(labels_of(settings.fit), material)
+        labels = labels_of(settings.fit)
+        if isinstance(settings.gold, PeoplesLabels) and (twice := labels.right.keys() & settings.gold.right):
+            raise UsageError(
+                f"--fit and --gold: {len(twice):,} answers have a label in both, and what a judge was fitted"
+                " on shows too few errors; expected other answers in --gold"
+            )
+        found = short_fitted(labels, material)
         settings = replace(settings, fit=found.curve)
         said.append(str(found))
     return settings, [*said, *short_remarks(material, settings.fit is None)]

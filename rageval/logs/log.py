@@ -30,6 +30,7 @@ _LISTED = 24  # fields in an error
 _MAPPED = "--map"  # who says where an id stands, among the fields of a log
 _LONGEST_ID = 200  # of those that nobody has asked for
 _QUERY, _DOCUMENT = 12, 16  # digits of an id that is made
+_EXACT = 2**53  # whole numbers below this are what floats say
 _REASON = 200  # characters of why there is no answer
 _CITED = re.compile(r"\s*((?:\[\d+(?:\s*,\s*\d+)*\](?:\s*,\s*(?=\[)|[ \t]*))+)([.;:!?]*)")
 _ASPECT = re.compile(r"[^\w.\-]+")
@@ -176,21 +177,21 @@ def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReadin
 def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> None:
     for name, value in values.items():
         if name == "question":
-            row.question = _one_text(value, name, row.where) or row.question
+            row.question = one_text(value, name, row.where) or row.question
         elif name == "run_id":
-            row.run = _one_text(value, name, row.where)
+            row.run = one_text(value, name, row.where)
         elif name == "repeat":
-            row.repeat = _one_text(value, name, row.where)
+            row.repeat = one_text(value, name, row.where)
         elif name == "trace_id":
-            row.trace = _one_text(value, name, row.where)
+            row.trace = one_text(value, name, row.where)
         elif name == "query_id":
-            row.ids = {_MAPPED: _one_text(value, name, row.where)}
+            row.ids = {_MAPPED: one_text(value, name, row.where)}
         elif name == "answer":
-            row.answer = None if value is None else _one_text(value, name, row.where)
+            row.answer = None if value is None else one_text(value, name, row.where)
         elif name == "gold":
-            row.gold = [_one_text(each, name, row.where) for each in _listed(value) if each is not None]
+            row.gold = [one_text(each, name, row.where) for each in _listed(value) if each is not None]
         elif name.startswith("fact:"):
-            row.facts[name.removeprefix("fact:")] = _one_text(value, name, row.where)
+            row.facts[name.removeprefix("fact:")] = one_text(value, name, row.where)
         elif name.startswith("grade:"):
             row.grades.append(graded(name.removeprefix("grade:"), value, ""))
     if values.keys() & {"contexts", "context_ids", "context_scores"}:
@@ -221,7 +222,7 @@ def _mapped_contexts(row: Row, values: Mapping[str, Any], reading: LogReading) -
             raise InputError(f"{row.where}: expected as many texts as ids and scores, found {counts}")
     return [
         Passage(
-            _one_text(text, "contexts", row.where), _one_text(doc, "context_ids", row.where), number_of(score)
+            one_text(text, "contexts", row.where), one_text(doc, "context_ids", row.where), number_of(score)
         )
         for text, doc, score in zip(*columns.values(), strict=True)
     ]
@@ -231,13 +232,16 @@ def _listed(value: Any) -> list[Any]:
     return [] if value is None else value if isinstance(value, list) else [value]
 
 
-def _one_text(value: Any, name: str, where: str) -> str:
+def one_text(value: Any, name: str, where: str) -> str:
+    """Return a value as text; `InputError` for a list or an object, which is none."""
     if isinstance(value, str):
         return value
     if value is None:
         return ""
     if isinstance(value, int | float):
-        return str(value).lower() if isinstance(value, bool) else str(value)
+        # A gap in a column of whole numbers makes fractions of all of them.
+        is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
+        return str(value).lower() if isinstance(value, bool) else str(int(value) if is_whole else value)
     kind = "a list: end the path in [] or [0]" if isinstance(value, list) else "an object: name a field of it"
     raise InputError(f"{where}: expected a text for {name}, found {kind}")
 
@@ -375,7 +379,7 @@ class _Parting:
                 self.log.gold += [Qrel(query, word(doc), 1, nugget) for doc in documents]
         question["gold"].update(dict.fromkeys(row.gold))
         for name, value in row.facts.items():
-            text = _one_text(value, name, row.where)
+            text = one_text(value, name, row.where)
             if question["facts"].setdefault(name, text) != text:
                 question["facts"][name] = ""  # not a fact of the question
 

@@ -7,22 +7,22 @@ array) the names of the columns say what they hold.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from typing import Any
 
 from rageval.errors import InputError
 from rageval.files.jsonl import named
 from rageval.files.opening import Source, chunks, limits_of, name_of, with_limits
 from rageval.files.synonyms import SYNONYMS, ColumnsRead, columns_of
-from rageval.logs._content import opened
-from rageval.logs.log import Log
-from rageval.logs.paths import fields_of, list_in
-from rageval.logs.readers import read, stem_of, tool_of
-from rageval.logs.rows import folded
+from rageval.logs._content import Content, opened
+from rageval.logs.log import Log, one_text, parted, word
+from rageval.logs.paths import found_at, list_in, path_of
+from rageval.logs.readers import GENERIC, read, stem_of, tool_of
+from rageval.logs.rows import LogReading, Passage, Row, folded
 from rageval.records import Answer, Question
 from rageval.text import visible
 
@@ -32,11 +32,41 @@ _DIGITS = 12  # of an id that is made from a question
 
 @dataclass
 class Tables:
-    """What tables of answers hold together, and what is to be said of how they were read."""
+    """What tables of answers hold together, and what is to be said of how they were read.
+
+    `systems` are the names of those in each table.
+    """
 
     answers: list[Answer] = field(default_factory=list)
     questions: dict[str, Question] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    systems: list[list[str]] = field(default_factory=list)
+
+    def beside(self, known: dict[str, Question], source: Source) -> tuple[dict[str, Question], list[str]]:
+        """Return the questions with those of a file of questions before them, by ids, else by their texts."""
+        clash = _clash([self.questions.values(), known.values()])
+        if not known or (not clash and known.keys() & self.questions):
+            return self._with(known), []
+        ids = {_key(question.text): query for query, question in self.questions.items() if question.text}
+        name = visible(name_of(source))
+        called = {_key(each.text): each for each in known.values()}
+        if not called.keys() & ids.keys():
+            shown = f"{_some_ids(known.values())}; of the answers: {_some_ids(self.questions.values())}"
+            raise InputError(
+                f"{name}: no question in common with the answers, by id or by text; ids there: {shown}"
+            )
+        found = ((ids.get(key) or _id_of(key), question) for key, question in called.items())
+        joined = {query: question._replace(query_id=query) for query, question in found}
+        why = clash or "shares no ids with the answers"
+        return self._with(joined), [f"{name}: {why}, so it is joined by the questions"]
+
+    def _with(self, known: Mapping[str, Question]) -> dict[str, Question]:
+        """Return the questions, as they are known elsewhere; what is said of them nowhere else stays."""
+        gold = {query: question.gold for query, question in self.questions.items()}
+        return self.questions | {
+            query: question if question.gold else question._replace(gold=gold.get(query, ()))
+            for query, question in known.items()
+        }
 
 
 def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[str]]:
@@ -45,40 +75,116 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[s
     InputError where there is no question and no id, or neither an answer nor a right one.
     """
     name = visible(name_of(source))
-    again = _read_again(source)
-    if (tool := tool_of(again())) is not None and not gold_alone:
-        log = read(again(), tool=tool)
+    opened_again = _read_again(source)
+    if (tool := tool_of(opened_again())) is not None and not gold_alone:
+        log = read(opened_again(), tool=tool)
         # A tool that names no run: two files of it are two systems.
         if {answer.run_id for answer in log.answers} == {tool}:
-            log = read(again(), tool=tool, run=stem_of(source) or tool)
+            log = read(opened_again(), tool=tool, run=stem_of(source) or tool)
         return log, [f"{name}: a log of {tool}"]
-    content = opened(again())
-    records = [record.value() for record in islice(content.records(), 200)]
-    known, _ = fields_of(records)
-    names = list(dict.fromkeys(key for record in records if isinstance(record, dict) for key in record))
-    columns = columns_of(names, gold_alone)
+    content = opened(opened_again())
+    columns = _columns(content, gold_alone)
+    rows = list(_rows(content, columns))
+    said = [_tell_apart(rows, columns)]
+    _refuse_other_gold(rows)
+    reading = LogReading(limits_of(source), form=content.form)
+    otherwise = stem_of(source) or ("stdin" if name == "<stdin>" else "")
+    log = parted(GENERIC, rows, {}, reading, otherwise=otherwise)
+    if again := sum(answer.repeat not in ("", "1") for answer in log.answers):
+        said.append(f"{again:,} rows answer a question again, and are repeats")
+    facts = [each for each in columns.others if any(each in row.facts for row in rows)]
+    return log, ["; ".join([f"{name}: {columns._replace(others=tuple(facts))}", *filter(None, said)])]
+
+
+def _columns(content: Content, gold_alone: bool) -> ColumnsRead:
+    """Return what the columns are taken for: all that any row has, as records may lack some."""
+    names = dict.fromkeys(key for record in content.records() for key in record.object())
+    columns = columns_of(list(names), gold_alone)
     wanted = "gold" if gold_alone else "answer"
     if not columns.fields.keys() & {"question", "query_id"} or wanted not in columns.fields:
         what = "a right answer" if gold_alone else "an answer of a system"
+        shown = ", ".join(map(visible, names))[:200]
         raise InputError(
-            f"{name}: of the columns {', '.join(map(visible, names))[:200]} none is called as a question"
+            f"{content.name}: of the columns {shown} none is called as a question"
             f" and as {what} are; expected {', '.join(SYNONYMS['question'])}, and"
-            f" {', '.join(SYNONYMS[wanted])}; or say where they stand: rageval import {name} -o DIR"
+            f" {', '.join(SYNONYMS[wanted])}; or say where they stand: rageval import {content.name} -o DIR"
         )
-    mapping = {}
-    for each, column in columns.fields.items():
-        step = f"[{json.dumps(column, ensure_ascii=False)}]"
-        seen = known.get(column) or known.get(step)
-        way = list_in(seen.example) if each in ("contexts", "gold") and seen is not None else ""
-        mapping[each] = step + way
-    # What is nested is no field of a question.
-    steps = {each: f"[{json.dumps(each, ensure_ascii=False)}]" for each in columns.others}
-    plain = [each for each, step in steps.items() if each in known or step in known]
-    mapping |= {f"fact:{each}": steps[each] for each in plain}
-    log = read(again(), mapping, tool="records")
-    has_ids = "query_id" in columns.fields
-    made = [] if has_ids else ["ids are made from the questions"]
-    return log, ["; ".join([f"{name}: {ColumnsRead(columns.fields, tuple(plain))}", *made])]
+    return columns
+
+
+def _rows(content: Content, columns: ColumnsRead) -> Iterator[Row]:
+    for record in content.records():
+        cells, where = record.value(), record.where
+        values = {name: cells.get(column) for name, column in columns.fields.items()}
+        question, identifier, run = (
+            one_text(values.get(name), name, where) for name in ("question", "query_id", "run_id")
+        )
+        gold, contexts = (_texts(values.get(name), name, where) for name in ("gold", "contexts"))
+        answer = values.get("answer")
+        yield Row(
+            where,
+            question,
+            None if answer is None else one_text(answer, "answer", where),
+            gold,
+            run=run,
+            contexts=list(map(Passage, contexts)),
+            ids={"query_id": word(identifier)} if identifier.strip() else {},
+            key=_key(question),
+            # What is nested is no field of a question.
+            facts={
+                name: cells[name] for name in columns.others if isinstance(cells.get(name), str | int | float)
+            },
+        )
+
+
+def _texts(cell: Any, name: str, where: str) -> list[str]:
+    """Return the texts of a cell: of a list, also one that is written as text, all; else the cell's."""
+    if isinstance(cell, str) and (way := list_in(cell)):
+        cell = found_at({"cell": cell}, path_of(f"cell{way}"), where)
+    elif cell == "[]":
+        cell = []
+    items = cell if isinstance(cell, list) else [cell]
+    return [text for item in items if (text := one_text(item, name, where)).strip()]
+
+
+def _tell_apart(rows: Sequence[Row], columns: ColumnsRead) -> str:
+    """Keep ids only where each row has one, and none has two questions; return what is to be said."""
+    if "query_id" not in columns.fields:
+        return "ids are made from the questions"
+    asked: dict[str, set[str]] = {}
+    for row in rows:
+        for identifier in row.ids.values():
+            asked.setdefault(identifier, set()).add(row.key)
+    several = next((name for name, keys in asked.items() if len(keys - {""}) > 1), None)
+    if several is None and all(row.ids for row in rows):
+        for row in rows:
+            row.key = row.ids["query_id"]
+        return ""
+    lacking = next((row for row in rows if not row.ids), None)
+    why = f"{lacking.where} has none" if lacking else f"{visible(several or '')} stands for several questions"
+    for row in rows:
+        row.ids = {}
+    return f"the ids tell no questions apart ({why}), so they are made from the questions"
+
+
+def _refuse_other_gold(rows: Sequence[Row]) -> None:
+    """Refuse a question with two sets of right answers: which is meant would be a guess."""
+    known: dict[str, Row] = {}
+    for row in rows:
+        if row.gold and _gold(row.gold) != _gold(known.setdefault(row.key, row).gold):
+            raise _other_gold(row.where, row.gold, known[row.key].where, known[row.key].gold)
+
+
+def _gold(texts: Sequence[str]) -> set[str]:
+    return {folded(text) for text in texts}
+
+
+def _other_gold(where: str, gold: Sequence[str], first: str, other: Sequence[str]) -> InputError:
+    shown = " and ".join(visible("; ".join(each))[:80] for each in (other, gold))
+    return InputError(
+        f"{where}: the right answers to this question are others than in {first} ({shown}); expected the"
+        " same in all rows of a question; several right answers are a list in one cell"
+    )
 
 
 def _read_again(source: Source) -> Callable[[], Source]:
@@ -94,31 +200,73 @@ def _read_again(source: Source) -> Callable[[], Source]:
     return copied
 
 
-def read_tables(sources: Sequence[Source]) -> Tables:
+def read_tables(sources: Sequence[Source], gold: bool = True) -> Tables:
     """Return tables of several systems as one: joined by ids, else by questions.
 
-    InputError where two tables have neither in common.
+    InputError where two tables have neither in common, or (with `gold`) not the same right answers.
     """
     found = Tables()
-    logs: list[tuple[str, Log]] = []
+    logs: list[Log] = []
     for source in sources:
         log, said = read_table(source)
-        logs.append((name_of(source), log))
+        logs.append(log)
         found.remarks += said
-    if _are_apart([log for _, log in logs]):
-        joined = [(name, _by_question(log)) for name, log in logs]
-        if _are_apart([log for _, log in joined]):
-            shown = "; ".join(f"{visible(name)}: {_some_ids(log)}" for name, log in logs)
-            raise InputError(f"the tables have no question in common, by id or by text: {shown}")
-        found.remarks.append("the tables share no ids, and are joined by their questions")
-        logs = joined
-    for _, log in logs:
+    names = [visible(name_of(source)) for source in sources]
+    logs, said = _joined(names, logs)
+    found.remarks += said
+    logs, said = _told_apart(sources, logs)
+    found.remarks += said
+    places: dict[str, str] = {}
+    for name, log in zip(names, logs, strict=True):
         found.answers += log.answers
+        found.systems.append(_systems(log))
         for question in log.questions:
             known = found.questions.setdefault(question.query_id, question)
-            if not known.gold and question.gold:
+            if not question.gold:
+                continue
+            first = places.setdefault(question.query_id, name)
+            if not known.gold:
                 found.questions[question.query_id] = question
+            elif gold and _gold(known.gold) != _gold(question.gold):
+                where = f"{name}: question {visible(question.text or question.query_id)[:80]!r}"
+                raise _other_gold(where, question.gold, first, known.gold)
     return found
+
+
+def _joined(names: Sequence[str], logs: list[Log]) -> tuple[list[Log], list[str]]:
+    """Return the tables with ids that mean the same question in all of them, and how that came about."""
+    clash = _clash([log.questions for log in logs])
+    if not clash and not _are_apart(logs):
+        return logs, []
+    joined = list(map(_by_question, logs))
+    if _are_apart(joined):
+        if clash:
+            raise InputError(
+                f"{clash}, and the tables have no question in common by its text: expected ids that mean the"
+                " same question in all tables"
+            )
+        shown = "; ".join(
+            f"{name}: {_some_ids(log.questions)}" for name, log in zip(names, logs, strict=True)
+        )
+        raise InputError(f"the tables have no question in common, by id or by text: {shown}")
+    how = clash or "the tables share no ids"
+    return joined, [f"{how}, so they are joined by their questions"]
+
+
+def _clash(tables: Iterable[Iterable[Question]]) -> str:
+    """Say which id means one question in one table and another one in another; nothing if none does."""
+    known: dict[str, str] = {}
+    for question in chain.from_iterable(tables):
+        first = known.setdefault(question.query_id, question.text)
+        if question.text and first and _key(first) != _key(question.text):
+            shown = f"{visible(first)[:60]!r} in one file and {visible(question.text)[:60]!r} in another"
+            return f"id {visible(question.query_id)} is {shown}"
+    return ""
+
+
+def _key(question: str) -> str:
+    """Return a question as it is compared: neither case nor white space tells two apart."""
+    return folded(question).casefold()
 
 
 def _are_apart(logs: Sequence[Log]) -> bool:
@@ -130,14 +278,8 @@ def _are_apart(logs: Sequence[Log]) -> bool:
 
 
 def _by_question(log: Log) -> Log:
-    """Return the log with ids that are made from the questions."""
-    made = {
-        question.query_id: hashlib.sha256(folded(question.text).encode("utf-8", "surrogatepass")).hexdigest()[
-            :_DIGITS
-        ]
-        for question in log.questions
-        if question.text
-    }
+    """Return the log with ids that are made from the questions; where there is no text the id stays."""
+    made = {question.query_id: _id_of(_key(question.text)) for question in log.questions if question.text}
 
     def called(record: Any) -> Any:
         return record._replace(query_id=made.get(record.query_id, record.query_id))
@@ -149,5 +291,53 @@ def _by_question(log: Log) -> Log:
     )
 
 
-def _some_ids(log: Log) -> str:
-    return ", ".join(visible(question.query_id) for question in log.questions[:_SHOWN])
+def _id_of(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+
+
+def _systems(log: Log) -> list[str]:
+    return list(dict.fromkeys(answer.run_id for answer in log.answers))
+
+
+def _told_apart(sources: Sequence[Source], logs: list[Log]) -> tuple[list[Log], list[str]]:
+    """Return the tables, of which two that call their systems the same are called after their files."""
+    counts = Counter(name for log in logs for name in _systems(log))
+    twice = [name for name, count in counts.items() if count > 1]
+    if not twice:
+        return logs, []
+    files = _file_names(sources)
+    if len(set(files)) < len(files) or not all(files):
+        raise InputError(
+            f"two tables call their system {visible(twice[0])}, and nothing else tells them apart; expected"
+            f" names in a column ({', '.join(SYNONYMS['run_id'])}), or files of different names"
+        )
+    renamed, said = [], []
+    for file, log in zip(files, logs, strict=True):
+        own = _systems(log)
+        names = {
+            name: (file if len(own) == 1 else f"{file}/{name}") if name in twice else name for name in own
+        }
+        answers = [answer._replace(run_id=names[answer.run_id]) for answer in log.answers]
+        renamed.append(replace(log, answers=answers))
+        said += [name for old, name in names.items() if name != old]
+    shown = f"several tables call their system {visible(twice[0])}"
+    return renamed, [f"{shown}: they are {', '.join(map(visible, said))} here"]
+
+
+def _file_names(sources: Sequence[Source]) -> list[str]:
+    """Return names of files without their endings, with as many folders before them as tell them apart."""
+    ways = []
+    for source in sources:
+        path = os.fspath(source) if isinstance(source, str | os.PathLike) else name_of(source)
+        *folders, _ = path.replace("\\", "/").split("/")
+        ways.append([*folders, stem_of(source)])
+    longest = max(map(len, ways))
+    for length in range(1, longest + 1):
+        names = [word("/".join(way[-length:])) for way in ways]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
+def _some_ids(questions: Iterable[Question]) -> str:
+    return ", ".join(visible(question.query_id) for question in islice(questions, _SHOWN))

@@ -16,7 +16,7 @@ from rageval.errors import InputError, MeasureError, MissingJudgements, UsageErr
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
 from rageval.files.kinds import told_of_records
-from rageval.files.opening import Limits, with_limits
+from rageval.files.opening import Limits, name_of, with_limits
 from rageval.files.start import ANSWERS as OF_ANSWERS
 from rageval.measures import known
 from rageval.measures.assessment import Assessment
@@ -389,7 +389,7 @@ def read_judgements(
     found = with_limits(items_of(judgements), limits)
     paths = [item for item in found if not isinstance(item, Mapping)]
     # The name is what errors call the judgements by: the files, or just what they are.
-    grades = JudgementTable(", ".join(map(str, paths)) or "judgements")
+    grades = JudgementTable(", ".join(map(name_of, paths)) or "judgements")
     for path in paths:
         grades.add_file(path)
     records = [item for item in found if isinstance(item, Mapping)]

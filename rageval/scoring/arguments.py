@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -76,7 +76,23 @@ def items_of(given: Any, what: str = "") -> list[Any]:
         ]
     if isinstance(given, str | os.PathLike | Mapping) or hasattr(given, "read"):
         return [given]
-    return [each for item in given for each in (items_of(item, what) if _is_frame(item) else [item])]
+    items = list(given)
+    if what == "answers":
+        _refuse_nameless(items)
+    return [each for item in items for each in (items_of(item, what) if _is_frame(item) else [item])]
+
+
+def _refuse_nameless(items: Sequence[Any]) -> None:
+    """Refuse several frames of which nothing says whose answers they hold: they would be taken for one's."""
+    from rageval.files.synonyms import field_of
+
+    frames = [item for item in items if _is_frame(item)]
+    named = [any(field_of(str(column)) == "run_id" for column in frame.columns) for frame in frames]
+    if len(frames) > 1 and not all(named):
+        raise UsageError(
+            f"answers: found {len(frames)} DataFrames, and nothing in them says of which system; expected"
+            " {name: DataFrame}"
+        )
 
 
 def _is_frame(given: Any) -> bool:

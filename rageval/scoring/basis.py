@@ -127,11 +127,19 @@ def by_whom(basis: str, corrected_from: str = "") -> str:
 
 
 def is_unchecked(basis: str) -> bool:
-    """Return whether only judges said it that compare texts, and that nobody checked.
+    """Return whether only judges said it, or most of it, that compare texts, and that nobody checked.
+
+    Of what is kept with a bound, labels by people showed the bound.
 
     >>> is_unchecked("judge:short"), is_unchecked("judge:short,10%:openai:m"), is_unchecked("people")
-    (True, False, False)
+    (True, True, False)
+    >>> is_unchecked("judge:short,rest:openai:m")
+    False
     """
+    handing = _HANDED_ON.search(basis)
+    if handing is not None:
+        rest = f"{JUDGE}:{basis[handing.end() :]}"
+        return is_unchecked(rest if handing["share"] is None else basis[: handing.start()])
     return is_judge(basis) and all(name in OFFLINE for name in voters_in(judges_in(basis)))
 
 

@@ -120,11 +120,11 @@ def test_one_label_of_each_question_counts() -> None:
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"then": "contains"}, "which part"),
-        ({"then": "contains", "ask": 0.1, "keep_error": 0.1, "gold": [{}]}, "which part"),
+        ({"then": "contains"}, "what goes to it"),
+        ({"then": "contains", "ask": 0.1, "keep_error": 0.1, "gold": [{}]}, "what goes to it"),
         ({"ask": 0.1}, "expected who is asked"),
         ({"ask": 1.5, "then": "contains"}, "a share above 0"),
-        ({"keep_error": 0.6, "gold": [{}]}, "a share above 0"),
+        ({"keep_error": 0.6, "gold": [{}]}, "above 0 and below"),
         ({"keep_error": 0.05}, "go together"),
         ({"gold": [{}]}, "go together"),
         ({"then": "contains", "ask": 0.1, "vote": "majority"}, "no votes"),
@@ -196,7 +196,7 @@ def test_a_claim_says_who_decided_how_much(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("judge", "said"),
     [
-        ("short@12345678,10%:openai:m@12345678", "by short, 10 % by openai:m"),
+        ("short@12345678,10%:openai:m@12345678", "by short, 10 % by openai:m, not checked against people"),
         ("short@12345678,rest:contains", "by short, the rest by contains, not checked against people"),
         ("short,rest:majority:a+b", "by short, the rest by majority:a+b"),
     ],

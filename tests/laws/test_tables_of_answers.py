@@ -168,7 +168,7 @@ def test_tables_without_shared_ids_are_joined_by_questions(tmp_path: Path) -> No
         paths.append(path)
     done = run("score", *paths)
     assert values(done) == pytest.approx(SCORES, abs=1e-4)
-    assert "the tables share no ids, and are joined by their questions" in done.stderr
+    assert "the tables share no ids, so they are joined by their questions" in done.stderr
     paths[1].write_text(as_csv([{**row, "question": row["question"] + " Really?"} for row in rows(20)]))
     done = run("score", *paths)
     assert done.exit_code == 2
