@@ -18,7 +18,7 @@ from rageval.files import columnar, parts, writing
 from rageval.files.jsonl import as_line
 from rageval.files.kinds import told
 from rageval.files.nuggets import NuggetBank, numbered_banks
-from rageval.files.opening import ADAPTIVE, DEFAULT, chunks
+from rageval.files.opening import ADAPTIVE, DEFAULT, chunks, quoted
 from rageval.files.plans import LabelPlan, note_claim, plan_lines, read_asked
 from rageval.files.scores import is_leaderboard, read_leaderboard
 from rageval.scoring.sources import read_qrels
@@ -176,3 +176,9 @@ def test_a_second_judgement_is_told_with_as_much_of_its_names_as_a_person_reads(
     with pytest.raises(InputError) as refused:
         rageval.evaluate_answers("v_strict", [row | {"rubric": "nugget-assignment"}] * 2)
     assert f"item {'y' * 80}, aspect {'x' * 80} was judged before" in str(refused.value)
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "😀"])
+def test_eighty_characters_of_a_line_are_shown_however_many_bytes_they_take(letter: str) -> None:
+    assert quoted((letter * 80).encode()) == repr(letter * 80)
+    assert quoted((letter * 100).encode()) == repr(letter * 80 + "…")
