@@ -793,6 +793,6 @@ def _bad_bytes(content: bytes, limits: Limits) -> str | None:
 
 def quoted(content: bytes) -> str:
     """Return the text as an error message may show it: short, and with nothing a terminal would obey."""
-    # A character has up to four bytes.
-    text = content[: 4 * _LONGEST_SHOWN].decode("utf-8", "backslashreplace")
+    # A character has up to four bytes, and one byte more tells that there is more.
+    text = content[: 4 * _LONGEST_SHOWN + 1].decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…")

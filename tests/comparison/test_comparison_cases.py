@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from rageval.comparison import GateSettings, arena, gate, leaderboards, passport, until
+from rageval.comparison import GateSettings, arena, gate, leaderboards, passport, plots, until
 from rageval.comparison.arena import said_of
 from rageval.comparison.corrections import CorrectedMeasure, remarks
-from rageval.errors import InputError
+from rageval.errors import InputError, MissingJudgements
+from rageval.judges import Settings
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.answers import read_judgements
+from rageval.statistics.rankings import tau_b
 
 
 def test_a_claim_is_known_by_its_text_whatever_the_order_of_its_keys() -> None:
@@ -39,6 +41,45 @@ def test_the_first_rule_of_a_forecast_looks_once_at_the_end() -> None:
     assert until._end(values, until.Rule(60, claim, looks, 0.05), False) == (1.0, True)
     claim, looks = until._RULES["5 looks"]
     assert until._end(values, until.Rule(60, claim, looks, 0.05), False) == (0.4, True)
+
+
+def test_what_is_never_decided_makes_all_calls_and_no_more() -> None:
+    claim, looks = until._RULES["5 looks"]
+    alike = np.array([np.ones(60), np.ones(60)])
+    assert until._end(alike, until.Rule(60, claim, looks, 0.05), False) == (1.0, False)
+    assert until._end(alike, until.Rule(60, claim, None, 0.05), True) == (1.0, False)
+
+
+def test_a_forecast_draws_every_question_of_its_pilot_with_all_that_was_got_there() -> None:
+    (draw,) = until._of_pilot({"a": [0.0, 2.0, 4.0], "b": [2.0, 4.0, 6.0]}, 2.0).values()
+    drawn = draw(np.random.default_rng(0), 99)
+    assert drawn.shape == (2, 99)
+    assert set(map(tuple, drawn.T.tolist())) == {(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)}
+
+
+@pytest.mark.parametrize(("shard", "asked"), [(None, [None]), ("1/2", ["1/2", None])])
+def test_who_has_a_share_asks_it_first_and_then_for_all(
+    shard: str | None, asked: list[str | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str | None] = []
+
+    def said(judges: Any, rubric: Any, part: Any, settings: Settings, budget: Any) -> list[Any]:
+        found.append(settings.shard)
+        return []
+
+    def decide(job: Any, plan: Any, ask: Any, say: Any) -> tuple[Any, list[Any]]:
+        ask("a block")
+        return SimpleNamespace(as_record=dict), []
+
+    plan = SimpleNamespace(key="k", topic="t", rule=lambda: None)
+    monkeypatch.setattr(until, "_Job", lambda *of: SimpleNamespace(plan=lambda judges: plan))
+    monkeypatch.setattr(until, "Ledger", lambda plan: SimpleNamespace(as_record=dict))
+    monkeypatch.setattr(until, "said_by_all", said)
+    monkeypatch.setattr(until, "vote_of", lambda said, rubric, settings: said)
+    monkeypatch.setattr(until, "decide", decide)
+    nothing: Any = None
+    until.judged_until(nothing, [], nothing, nothing, Settings(store=str(tmp_path / "s"), shard=shard))
+    assert found == asked
 
 
 @pytest.mark.parametrize(("measure", "sign"), [("crag_score", 1), ("hallucination", -1)])
@@ -91,6 +132,35 @@ def test_the_error_that_bounds_amount_to_is_that_of_student() -> None:
         assert gate._error(tested, 0.0, 2 * reach, settings) == (units, pytest.approx(0.02, rel=1e-9))
 
 
+@pytest.mark.parametrize(("low", "verdict"), [(-0.1, gate.INCONCLUSIVE), (-0.099, gate.SHIP)])
+def test_a_loss_of_just_the_margin_is_not_ruled_out_by_a_bound_at_it(low: float, verdict: str) -> None:
+    pair: Any = SimpleNamespace(
+        queries=40, labels=None, difference=0.02, low=low, high=0.15, why="", basis="judge"
+    )
+    part: Any = SimpleNamespace(field="", name="")
+    tested = gate._Tested(part, "rr", pair, (0.5, 0.52), 1.0, True, ("judge", ""))
+    assert gate._decision(tested, 0.9, 0.9, GateSettings(margin=0.1)).verdict == verdict
+
+
+@pytest.mark.parametrize("missing", [1, 2])
+def test_a_baseline_may_lack_judgements_of_one_question_in_fifty(missing: int) -> None:
+    queries = [f"q{at}" for at in range(50)]
+    between = dict.fromkeys(queries[:missing], (0.0, 1.0))
+    score = SimpleNamespace(
+        measure="rr", query_ids=queries, between=between, people=None, by_query=dict.fromkeys(queries, 0.5)
+    )
+    scores: Any = SimpleNamespace(scores=(score,))
+    header: Any = SimpleNamespace()
+    if missing == 1:
+        assert [line.between for line in gate.saved(gate.GateSide(scores, header), "today").lines] == [
+            {"rr": (0.0, 1.0)},
+            *[{}] * 49,
+        ]
+    else:
+        with pytest.raises(MissingJudgements, match="missing in 2 of 50 questions, more than 2%"):
+            gate.saved(gate.GateSide(scores, header), "today")
+
+
 def test_settings_of_a_gate_can_be_kept_by_what_they_are() -> None:
     one, other = (GateSettings(margin=0.1, fail_under={"rr": 0.5}, clusters={"q": "c"}) for _ in range(2))
     assert len({one, other}) == 1
@@ -122,6 +192,15 @@ def test_too_few_runs_are_told_by_both_measures(other: str, name: str) -> None:
         leaderboards._compared("ap", {"a": {"q": 1.0}}, other, {"a": {"q": 1.0}}, ())
 
 
+def test_topics_are_drawn_and_not_runs() -> None:
+    """Every topic ranks the four runs alike, so that all samples of topics give the same coefficient."""
+    level = np.linspace(0, 3, 20)[:, None]
+    tables = [level + np.arange(4.0), 3 - level + 2 * np.arange(4.0)]
+    notes: list[str] = []
+    assert leaderboards._intervals(tables, {"tau_b": tau_b}, {"tau_b": 1.0}, notes) == {}
+    assert notes[-1] == "no interval, as all samples of the topics give the same value: tau_b"
+
+
 def test_labels_that_failed_are_told_where_some_did() -> None:
     judged = read_judgements([{"query_id": "q", "run_id": "r", "rubric": "crag", "label": "perfect"}])
     each = CorrectedMeasure("r", "crag_score", "kind", 1.0, 1.0, 0.9, 1.0)
@@ -139,3 +218,26 @@ def test_the_second_column_is_a_nugget_where_a_query_has_several(tmp_path: Path)
     assert aspects(one, True) == ["n1"]
     assert aspects(two) == ["n1", "n2"]
     assert aspects("q 1 d 1\nq 2 e 1\n") == ["0", "0"]  # numbers that say nothing of documents
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("abc", "ab", ["not compared: 1 only in the first file, 0 only in the second"]),
+        ("ab", "abc", ["not compared: 0 only in the first file, 1 only in the second"]),
+        ("ab", "ab", []),
+    ],
+)
+def test_judgements_of_one_file_alone_are_told(
+    first: str, second: str, said: list[str], tmp_path: Path
+) -> None:
+    for name, docs in (("first", first), ("second", second)):
+        (tmp_path / name).write_text("".join(f"q 0 {doc} {doc == 'a':d}\n" for doc in docs))
+    found = passport.passport(*(passport.read(str(tmp_path / name)) for name in ("first", "second")))
+    assert [each for each in passport._sentences(found.facts) if each.startswith("not compared")] == said
+
+
+def test_a_title_has_as_many_letters_in_a_line_as_its_panel_is_wide() -> None:
+    """A letter of 7 points is 4.06 points wide, and an inch has 72: 70.9 letters in four inches."""
+    sheet: Any = SimpleNamespace(panel=4.0)
+    assert plots._Sheet.room.fget(sheet) == 70  # type: ignore[attr-defined]

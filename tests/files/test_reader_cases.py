@@ -9,18 +9,23 @@ import os
 import struct
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
 import rageval
 from rageval.errors import InputError
 from rageval.files import columnar, parts, writing
+from rageval.files.answers import read_answers, write_answers
 from rageval.files.jsonl import as_line
 from rageval.files.kinds import told
 from rageval.files.nuggets import NuggetBank, numbered_banks
-from rageval.files.opening import ADAPTIVE, DEFAULT, chunks
+from rageval.files.opening import ADAPTIVE, DEFAULT, assigned, chunks, quoted
 from rageval.files.plans import LabelPlan, note_claim, plan_lines, read_asked
 from rageval.files.scores import is_leaderboard, read_leaderboard
+from rageval.files.trec import Reading
+from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_qrels
 
 
@@ -176,3 +181,66 @@ def test_a_second_judgement_is_told_with_as_much_of_its_names_as_a_person_reads(
     with pytest.raises(InputError) as refused:
         rageval.evaluate_answers("v_strict", [row | {"rubric": "nugget-assignment"}] * 2)
     assert f"item {'y' * 80}, aspect {'x' * 80} was judged before" in str(refused.value)
+
+
+class Frame(dict[str, np.ndarray]):
+    """What has columns by name, as a DataFrame."""
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self)
+
+
+def test_a_frame_is_read_by_its_columns_and_refused_without_them() -> None:
+    values = {"qid": np.array(["q"]), "docno": np.array(["d"]), "score": np.array([2.5])}
+    run: Any = Frame(values)
+    assert list(Run.from_pandas(run)) == [("q", "d", 2.5)]
+    del run["score"]
+    with pytest.raises(
+        InputError, match=r"run: expected the columns query_id, doc_id, score .*found \['qid'"
+    ):
+        Run.from_pandas(run)
+
+
+@pytest.mark.parametrize(("word", "size"), [("7", 7), ("16M", 16 * 2**20), ("300kiB", 300 * 2**10)])
+def test_a_limit_has_a_unit_behind_as_many_digits_as_it_takes(word: str, size: int) -> None:
+    assert assigned([f"line={word}"], ["line"]) == {"line": size}
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "😀"])
+def test_eighty_characters_of_a_line_are_shown_however_many_bytes_they_take(letter: str) -> None:
+    assert quoted((letter * 80).encode()) == repr(letter * 80)
+    assert quoted((letter * 100).encode()) == repr(letter * 80 + "…")
+
+
+@pytest.mark.parametrize("at", [0, 2**25])
+def test_a_border_is_found_wherever_in_a_file_it_is_looked_for(at: int) -> None:
+    rows = [b"q1 Q0 d 1 2.5 r\n", b"q1 Q0 e 2 1.5 r\n", b"q2 Q0 d 1 2.5 r\n"]
+    # The first line may be half of one, so that the border is behind the second whole line of q1.
+    assert parts._border([b"half\n", *rows], at, Reading(), DEFAULT.line) == at + len(b"half\n") + 32
+
+
+def test_each_frame_is_in_the_part_that_its_content_is_in_and_the_last_in_the_last() -> None:
+    frames = [
+        parts._Frame(at, 1, begin, size) for at, (begin, size) in enumerate(((0, 10), (10, 10), (20, 0)))
+    ]
+    first, second, empty = frames
+    assert parts._around(frames[:2], 0, 10) == (first,)
+    assert parts._around(frames[:2], 10, 20) == (second,)
+    assert parts._around(frames, 5, 15) == (first, second)
+    assert parts._around(frames, 10, 20) == (second, empty)
+
+
+def test_a_report_has_documents_where_their_texts_are_known() -> None:
+    line = {
+        "query_id": "q",
+        "run_id": "r",
+        "answer": [{"text": "Oslo.", "citations": ["d"]}],
+        "references": ["d"],
+    }
+    told_of = {"passages": [{"id": "d", "text": "Oslo is a city."}]}
+    for more, documents in (({}, None), (told_of, {"d": {"id": "d", "text": "Oslo is a city."}})):
+        answers = list(read_answers(io.BytesIO(json.dumps(line | more).encode())))
+        (report,) = write_answers(answers, "report")
+        assert json.loads(report).get("documents") == documents
+        assert [each.passages for each in read_answers(io.BytesIO(report.encode()))] == [answers[0].passages]

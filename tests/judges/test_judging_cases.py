@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
 import sqlite3
 import stat
+import sys
+import tomllib
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -18,14 +22,14 @@ from click.testing import CliRunner
 
 from rageval.cli import main
 from rageval.files.jsonl import in_memory
-from rageval.judges import rubric_named
-from rageval.judges.asking import JobTally, line
+from rageval.judges import rubric, rubric_named
+from rageval.judges.asking import CallGate, JobTally, line
 from rageval.judges.base import FILTERED, OK, TRUNCATED, Reply, Request, Usage
-from rageval.judges.foreign import python_template
-from rageval.judges.judge import _read
+from rageval.judges.foreign import Given, imported, python_template
+from rageval.judges.judge import UnreadableRun, _read
 from rageval.judges.material import gathered, tasks
 from rageval.judges.panel import _wished
-from rageval.judges.store import BEAT, Claims, Store
+from rageval.judges.store import BEAT, Claims, Store, default_path
 from rageval.judges.verdicts import Invalid, _mended
 
 REQUEST = Request("Judge.", "Is it so?", {"type": "object"})
@@ -58,6 +62,110 @@ def test_the_line_of_a_job_says_what_is_left_only_of_a_known_number() -> None:
     assert line(JobTally(total=0, answered=30), 10.0) == "30/? answered, 3.0/s"
     assert line(JobTally(total=40, answered=30), 10.0) == "30/40 answered, 3.0/s, 0:03 left"
     assert line(JobTally(total=40), 0.0) == "0/40 answered"
+
+
+def test_the_line_of_a_job_names_the_three_commonest_troubles() -> None:
+    troubles = Counter({"busy": 4, "timeout": 3, "lost": 2, "odd": 1})
+    tally = JobTally(total=40, answered=30, troubles=troubles)
+    assert line(tally, 0.0) == "30/40 answered, tried again: 4 busy, 3 timeout, 2 lost"
+
+
+def test_a_gate_lets_in_one_more_once_about_as_many_calls_as_it_lets_in_went_well() -> None:
+    """Of 8 calls half are left; 4, 4.25, 4.49, 4.71, 4.92 and 5.12 after a call each."""
+
+    async def widths() -> list[int]:
+        gate = CallGate(8, first_pause=0.0, longest_pause=0.0)
+        gate.complained(0.0, None, throttled=True)
+        found = []
+        for _ in range(5):
+            gate.went_well(sys.float_info.max)
+            found.append(gate.width)
+        return found
+
+    assert asyncio.run(widths()) == [4, 4, 4, 4, 5]
+
+
+def test_who_no_longer_waits_for_a_turn_lets_nobody_in() -> None:
+    async def inside() -> list[str]:
+        gate, entered = CallGate(1), []
+
+        async def call(name: str) -> None:
+            async with gate:
+                entered.append(name)
+                await asyncio.Event().wait()
+
+        calls = []
+        for name in ("first", "second", "third"):
+            calls.append(asyncio.create_task(call(name)))
+            await asyncio.sleep(0)
+        calls[1].cancel()
+        await asyncio.wait([calls[1]])
+        await asyncio.sleep(0)
+        before = list(entered)
+        calls[0].cancel()
+        await asyncio.wait([calls[0]])
+        await asyncio.sleep(0)
+        calls[2].cancel()
+        await asyncio.wait([calls[2]])
+        return [*before, "|", *entered]
+
+    assert asyncio.run(inside()) == ["first", "|", "first", "third"]
+
+
+@pytest.mark.parametrize(
+    ("platform", "folder"),
+    [("win32", "AppData/Local"), ("darwin", "Library/Caches"), ("linux", ".cache")],
+)
+def test_judgements_are_kept_where_a_system_has_its_caches(
+    platform: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("RAGEVAL_STORE", "LOCALAPPDATA", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    with monkeypatch.context() as there:
+        there.setattr(sys, "platform", platform)
+        found = default_path()
+    assert found == tmp_path / folder / "rageval" / "judgements.sqlite"
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_where_nothing_but_what_cannot_be_read_came_back_that_is_all(count: int) -> None:
+    run = UnreadableRun()
+    for number in range(count):
+        run.unreadable(number, f"key {number}", "found no JSON", "well", True)
+    assert run.is_all == (count > 0)
+    run.refused()
+    assert not run.is_all
+
+
+def test_the_text_of_a_rubric_of_a_plug_in_is_its_file_or_made_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = rubric.rubric_text("crag")
+    (tmp_path / "theirs.toml").write_text(text, encoding="utf-8")
+    offered = {"theirs": tmp_path / "theirs.toml", "made": rubric_named("crag")}
+    monkeypatch.setattr(rubric, "plugin", lambda group, name: offered[name])
+    assert rubric.rubric_text("theirs") == text
+    made = tomllib.loads(rubric.rubric_text("made"))
+    assert made["labels"] == tomllib.loads(text)["labels"]
+
+
+def test_a_prompt_of_the_nuggetizer_is_asked_as_its_repository_asks(tmp_path: Path) -> None:
+    path = tmp_path / "step.yaml"
+    path.write_text(
+        "method: nugget_scoring\nsystem_message: Label.\nprefix_user: |-\n  {nuggets}\n  Labels:\n"
+    )
+    found = tomllib.loads(imported("nuggetizer", Given([str(path)])))
+    # Without a fence, and again a little less certain where a reply cannot be read.
+    assert (found["unfenced"], found["again"]) == (True, 0.2)
+    assert found["prompt"] == {"system": "Label.", "template": "{nuggets}\nLabels:"}
+
+
+def test_a_prompt_of_ragtifier_is_asked_once(tmp_path: Path) -> None:
+    path = tmp_path / "figure.txt"
+    path.write_text("System Prompt\nWeigh it.\nQuery Prompt\n{question} {generated_answer}\n")
+    found = tomllib.loads(imported("ragtifier", Given([str(path)])))
+    assert (found["tries"], found["temperature"]) == (1, 0.1)
 
 
 def test_a_canary_asks_for_the_best_verdict_in_the_words_of_its_rubric() -> None:

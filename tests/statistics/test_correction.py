@@ -202,6 +202,21 @@ class TestClusters:
         assert found.error == pytest.approx(one.error, rel=0.05)
         assert found.units == tuple(range(200))
 
+    def test_what_is_alike_in_a_cluster_adds_up_and_what_is_opposite_is_less(self) -> None:
+        """A label above the judge's line lies beside a query that the judge finds good, or a bad one."""
+        above, below = ([at for at in range(40) if at // 2 % 2 == side] for side in (1, 0))
+        good, bad = ([at for at in range(40, 80) if at % 2 == side] for side in (1, 0))
+        judged = [at % 2 for at in range(80)]
+        people = {at: 0.25 + judged[at] / 2 + (0.2 if at in above else -0.2) for at in range(40)}
+
+        def error(*beside: int) -> float:
+            pairs = dict(zip(beside, [*above, *below], strict=True))
+            clusters = [pairs.get(at, at) for at in range(80)]
+            return corrected(judged, people, paired=False, clusters=clusters).error
+
+        alone = corrected(judged, people, paired=False).error
+        assert error(*bad, *good) < alone < error(*good, *bad)
+
     def test_few_clusters_are_refused(self) -> None:
         judged, truth = judged_by(11)
         people = {at: float(truth[at]) for at in range(90)}

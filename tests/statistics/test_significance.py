@@ -205,6 +205,15 @@ def test_a_second_look_never_leads_above_the_p_that_a_first_one_leaves_alone() -
     assert found.p[again].max() <= found.p[~again & ~found.at_floor].min() == 3 / 101
 
 
+def test_a_second_look_has_draws_enough_for_the_p_that_is_small_enough_for_all_pairs() -> None:
+    """20 draws of 160 reach a sum with p 1/8, which a level of 75 % and two pairs ask for."""
+    one, other = np.where(np.arange(64) < 44, 1.0, -1.0), np.tile([1.0, -1.0], 32)
+    columns = np.column_stack((one, other, np.zeros(64)))
+    found = sign_flip(columns, np.array([(0, 2), (1, 2)]), draws=100, level=0.75)
+    assert found.draws.tolist() == [160, 100]
+    assert found.p[0] < 0.01 < found.p[1] == 1
+
+
 class TestWhatPIs:
     @pytest.mark.slow
     @settings(max_examples=150, deadline=None)
