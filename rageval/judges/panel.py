@@ -403,7 +403,7 @@ def _handed_on(
         then = settings.then or ""
         if then.startswith("frozen:"):
             # What a file does not say is missing, as where a model fails.
-            places &= FrozenJudgements(then.removeprefix("frozen:")).answers
+            places = places & FrozenJudgements(then.removeprefix("frozen:")).answers
         some = [each for each in material.answers if (each.query_id, each.run_id, each.repeat) in places]
         return _said_by(then, rubric, replace(material, answers=some), settings, budget)
 

@@ -164,3 +164,26 @@ def test_scores_name_what_to_read_first(tmp_path: Path) -> None:
     done = run(files(tmp_path), "-m", "crag_score")
     assert "160 of 800 verdicts are unsure" in done.stderr
     assert "q000 of a (0.55)" in done.stderr
+
+
+def test_what_is_left_to_people_comes_first(tmp_path: Path) -> None:
+    path = files(tmp_path)
+    rows = [json.loads(each) for each in path.read_text().splitlines()]
+    left = {f"q{at:03}" for at in range(0, 60, 2)}
+    for row in rows:
+        if row["query_id"] in left and row["run_id"] == "a":
+            del row["label"]
+            row["status"] = "error"
+    judged = tmp_path / "kept.jsonl"
+    judged.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "plan.jsonl"
+    done = run("label-plan", judged, "--by", "doubt", "-n", 40, "-o", out)
+    assert done.exit_code == 0, done.output
+    assert "are left out" not in done.stderr
+    assert set(read_plan(str(out)).order[:30]) == left
+    # An answer that failed has no chance, and is left to nobody.
+    del rows[1]["label"], rows[1]["p"]
+    rows[1]["status"] = "error"
+    judged.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = run("label-plan", judged, "--by", "doubt", "-n", 40, "-o", out, "--overwrite")
+    assert "1 queries lack a system, or a verdict, and are left out" in done.stderr

@@ -71,6 +71,21 @@ def test_what_the_next_judge_fails_at_is_missing_and_no_grade() -> None:
     assert not any({"label", "grade", "p"} & row.keys() for row in lost)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_file_does_not_say_is_missing_and_not_the_unsure_verdict() -> None:
+    asked, said, labels = world(20)
+    whole = judged(asked, said, then=_frozen(labels), ask=0.5)
+    decided = [row["query_id"] for row in whole if row["decided_by"] == "person:kim"]
+    some = [row for row in labels if row["query_id"] not in decided[:4]]
+    rows = judged(asked, said, then=_frozen(some), ask=0.5)
+    lost = [row for row in rows if row["status"] == "error"]
+    assert [row["query_id"] for row in lost] == decided[:4]
+    assert not any({"label", "grade"} & row.keys() for row in lost)
+    assert [row["label"] for row in rows if row not in lost] == [
+        row["label"] for row in whole if row["query_id"] not in decided[:4]
+    ]
+
+
 _FILES: list[Path] = []
 
 
@@ -158,6 +173,20 @@ def test_labels_that_are_none_are_refused() -> None:
         judged(asked, said, keep_error=0.05, gold=[row for row in labels if row["query_id"] in chosen])
 
 
+def test_the_judge_itself_comes_not_after_itself() -> None:
+    asked, said, _ = world(5)
+    with pytest.raises(UsageError, match="another judge than the first"):
+        judged(asked, said, then="short", ask=0.5)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_labels_of_the_fit_show_no_errors() -> None:
+    asked, said, labels = world()
+    with pytest.raises(UsageError, match="50 answers have a label in both"):
+        judged(asked, said, keep_error=0.2, gold=labels[50:], fit=labels[:100])
+    assert judged(asked, said, keep_error=0.2, gold=labels[100:], fit=labels[:100])
+
+
 def test_until_and_a_cascade_are_one_too_many() -> None:
     asked, said, _ = world(40, ("a", "b"))
     with pytest.raises(UsageError, match="until"):
@@ -197,6 +226,7 @@ def test_a_claim_says_who_decided_how_much(tmp_path: Path) -> None:
     ("judge", "said"),
     [
         ("short@12345678,10%:openai:m@12345678", "by short, 10 % by openai:m, not checked against people"),
+        ("short,2%:person:ann", "by short, 2 % by person:ann, not checked against people"),
         ("short@12345678,rest:contains", "by short, the rest by contains, not checked against people"),
         ("short,rest:majority:a+b", "by short, the rest by majority:a+b"),
     ],
