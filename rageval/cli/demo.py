@@ -15,10 +15,7 @@ from rageval.cli._options import Command, takes_options
 from rageval.cli._output import print_lines
 from rageval.text import visible
 
-_FILES = (
-    *("run.trec", "baseline.trec", "qrels.nugget"),
-    *("answers.jsonl", "questions.jsonl", "v1.csv", "v2.csv"),
-)
+_FILES = ("run.trec", "baseline.trec", "qrels.nugget", "v1.csv", "v2.csv")
 _CONTENTS = Path(__file__).parents[1] / "demo"
 
 
@@ -37,7 +34,7 @@ def demo(folder: Path, options: Options) -> None:
     """Write example files to DIR (default: rageval-demo), and print commands to try.
 
     The files: a run and a baseline with judgements by nuggets, and the answers of two versions of a system to
-    28 made-up questions, as JSON lines and as tables. No network and no model is used.
+    28 made-up questions, as tables. No network and no model is used.
 
     \b
     rageval demo
@@ -73,8 +70,9 @@ def _commands(folder: Path) -> Iterator[str]:
         return shlex.quote(visible(str(folder / name)))
 
     run, baseline, qrels = map(named, ("run.trec", "baseline.trec", "qrels.nugget"))
-    answers, questions, judged = map(named, ("answers.jsonl", "questions.jsonl", "judged.jsonl"))
+    first, second = map(named, ("v1.csv", "v2.csv"))
     yield f"{len(_FILES)} files are in {visible(str(folder))}. Try:"
     yield f"rageval {run} {qrels} -m alpha_ndcg@5"
     yield f"rageval compare {run} {baseline} {qrels} -m alpha_ndcg@5"
-    yield (f"rageval judge crag {answers} --questions {questions} --judge short -m crag_score -o {judged}")
+    yield f"rageval compare {first} {second}"
+    yield f"rageval gate {second} --baseline {first} --margin 0.05 --judge short"
