@@ -110,6 +110,7 @@ class Rageval:
         try:
             settled = _with_policy(config, measures, options)
             _require_baseline(settled["baseline"])
+            settled = _judging(config, candidate) | settled
             report = gate(candidate, qrels, **settled)
         except (RagevalError, pytest.UsageError) as error:
             # What is wrong with files and settings is said in a line: a traceback leads into rageval.
@@ -158,7 +159,7 @@ def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> 
 
     policy = find_policy(config.rootpath)
     found = {key: value for key, value in policy.gate_settings().items() if key not in _ELSEWHERE}
-    known = {*GateOptions.__annotations__, "baseline", "margin", "system", "measures"}
+    known = {*GateOptions.__annotations__, "baseline", "margin", "system", "measures", "judge", "rubric"}
     settled = {
         "measures" if key == "measure" else key.replace("-", "_"): value for key, value in found.items()
     }
@@ -182,6 +183,17 @@ def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> 
                 f"rageval.gate: expected {name}, in the test or in rageval.toml under [gate]"
             )
     return options
+
+
+def _judging(config: pytest.Config, candidate: Any) -> dict[str, Any]:
+    """Return who judges, and by what, as the policy says, where the candidate is a table of answers."""
+    from rageval.files.kinds import is_answer_table
+    from rageval.policy import find_policy
+
+    if not isinstance(candidate, str | os.PathLike) or not is_answer_table(candidate):
+        return {}
+    said = find_policy(config.rootpath).gate_settings()
+    return {name: said[name] for name in ("judge", "rubric") if name in said}
 
 
 def _require_baseline(baseline: Any) -> None:

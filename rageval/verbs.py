@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, overload
 
 from rageval.errors import UsageError
 from rageval.names import suggestion
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         CompareOptions,
         ComparisonOptions,
         FileLike,
+        Frame,
         GateOptions,
         JudgementsLike,
         JudgeOptions,
@@ -112,12 +113,14 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
 
 
 def gate(
-    candidate: RunLike | JudgementsLike,
+    candidate: RunLike | JudgementsLike | Frame,
     qrels: QrelsLike | None = None,
     measures: MeasuresLike = (),
     *,
-    baseline: FileLike,
+    baseline: FileLike | Frame,
     margin: float,
+    judge: str | Model | Iterable[str | Model] | None = None,
+    rubric: str | Rubric = "crag",
     slices: Mapping[str, Mapping[str, str]] | None = None,
     system: str | None = None,
     answers: RecordsLike | None = None,
@@ -132,15 +135,18 @@ def gate(
     Parameters
     ----------
     candidate
-        A run; or, without `qrels`, judgements of answers: files, a DataFrame, or dicts.
+        A run; or, without `qrels`, judgements of answers: files, a DataFrame, or dicts; or, with `judge`, a
+        table of answers.
     qrels
         The judgements of documents, as for `evaluate`.
     measures
-        What is gated: all must ship, and any may block.
+        What is gated: all must ship, and any may block. Of tables, if none is named, the rubric's own.
     baseline
-        A file that `rageval gate … --save-baseline FILE` wrote.
+        A file that `rageval gate … --save-baseline FILE` wrote, or the table of before.
     margin
         How much worse is still good enough, in the measures' own units.
+    judge, rubric
+        By whom, and by what, the answers of tables are judged: `short` needs no model.
     slices
         Groups of queries, `{field: {query: value}}`, which can only block.
     system
@@ -188,6 +194,15 @@ def gate(
         chosen["fail_under"] = {str(parse_measure(name)): limit for name, limit in floors}
     rules: dict[str, Any] = {name: value for name, value in options.items() if name not in own}
     _refuse(rules, [*NAMES[ANSWERS if qrels is None else RUNS], *own])
+    before, said = "", list[str]()
+    if judge is not None:
+        if qrels is not None:
+            raise UsageError("gate: judge= is about tables of answers; leave qrels out")
+        sides = {"candidate": candidate, "baseline": baseline}
+        found = _judged_tables(sides, judge, rubric, questions)
+        candidate, measures, questions = found.rows, measures or found.measures, None
+        system, said = found.systems[0], found.remarks
+        before = found.systems[1] if len(found.systems) > 1 else ""
     order = "gate(candidate, qrels, measures, baseline=…, margin=…)"
     with in_order(order, candidate=candidate, qrels=qrels, measures=measures):
         subject = _gated(candidate, qrels, measures, rules, answers, nuggets, questions)
@@ -202,9 +217,50 @@ def gate(
         chosen["clusters"] = clusters if is_known else read_groups(clusters)
         where = "clusters=" if is_known else name_of(clusters)
         require_groups(chosen["clusters"], side.scores.scores[0].query_ids, where)
-    other = baseline_side(baseline_in(baseline), side)
-    found = decided(side, other, GateSettings(margin=margin, **chosen), slices)
-    return replace(found, remarks=[*scored.remarks, *found.remarks])
+    if before:
+        other = side_of(subject, chosen_system(scored.results, before))
+    else:
+        other = baseline_side(baseline_in(cast("FileLike", baseline)), side)
+    verdict = decided(side, other, GateSettings(margin=margin, **chosen), slices)
+    return replace(verdict, remarks=[*said, *scored.remarks, *verdict.remarks])
+
+
+class _JudgedTables(NamedTuple):
+    """What was said of the answers of tables, the system of each, what scores it, and remarks."""
+
+    rows: list[dict[str, Any]]
+    systems: list[str]
+    measures: str
+    remarks: list[str]
+
+
+def _judged_tables(
+    sides: Mapping[str, Any],
+    judges: str | Model | Iterable[str | Model],
+    rubric: str | Rubric,
+    questions: Any,
+) -> _JudgedTables:
+    """Judge the candidate, and the baseline if it is a table, too."""
+    from rageval import judges as room
+    from rageval.files.kinds import is_answer_table
+    from rageval.judges.panel import prepared
+    from rageval.logs.tables import only_system
+    from rageval.measures.scales import usual_measure
+    from rageval.scoring.arguments import as_source
+
+    # A frame has no name of its own.
+    named = ({name: each} if hasattr(each, "columns") else each for name, each in sides.items())
+    first, *others = (as_source(each, "answers") for each in named)
+    if not is_answer_table(first):
+        raise UsageError("gate: judge= is about tables of answers, and the candidate is none; leave it out")
+    tables = [first, *filter(is_answer_table, others)]
+    several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
+    known = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
+    material = room.gathered(tables, as_source(questions, "questions"))
+    settings, remarks = prepared(several, known, material, room.Settings())
+    rows = list(room.judged_by(several, known, material, settings))
+    systems = list(map(only_system, tables, material.systems))
+    return _JudgedTables(rows, systems, usual_measure(known.name), [*material.remarks, *remarks])
 
 
 def _gated(

@@ -73,13 +73,9 @@ def answers_of(material: Material, tables: Sequence[Any]) -> File:
 
 def system_of(table: Any, inputs: Inputs) -> str:
     """Return what the one system of a table is called."""
-    names = inputs.systems[inputs.tables.index(table)]
-    if len(names) != 1:
-        raise InputError(
-            f"{visible(name_of(table))}: expected the answers of one system, found {len(names)}:"
-            f" {', '.join(map(visible, names))[:200]}"
-        )
-    return names[0]
+    from rageval.logs.tables import only_system
+
+    return only_system(table, inputs.systems[inputs.tables.index(table)])
 
 
 def system_named(name: str, inputs: Inputs) -> str:

@@ -40,6 +40,7 @@ class _FilesHere(NamedTuple):
     qrels: dict[str, Start]
     judged: dict[str, Start]
     answers: dict[str, Start]
+    tables: dict[str, Start]
     questions: dict[str, Start]
     baselines: dict[str, Start]
 
@@ -75,12 +76,13 @@ def _files() -> _FilesHere:
     """Tell the files of this folder by their content; what cannot be read, or named in TOML, is left out."""
     from rageval.files.kinds import start_of_file, told
     from rageval.files.opening import File
-    from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, QUESTIONS, RUNS
+    from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, QUESTIONS, ROWS, RUNS
 
-    found = _FilesHere({}, {}, {}, {}, {}, {})
+    found = _FilesHere({}, {}, {}, {}, {}, {}, {})
     places = {
         **{RUNS: found.runs, EITHER: found.runs, JUDGED_DOCUMENTS: found.qrels},
-        **{JUDGED_ANSWERS: found.judged, ANSWERS: found.answers, QUESTIONS: found.questions},
+        **{JUDGED_ANSWERS: found.judged, ANSWERS: found.answers, ROWS: found.tables},
+        QUESTIONS: found.questions,
     }
     for name in sorted(os.listdir()):
         if name.startswith(".") or visible(name) != name or not os.path.isfile(name):
@@ -107,8 +109,16 @@ class _Settings:
         self.before, self.candidate = self._candidates()
         if not self.measures:
             self.measures = self._usual_measures()
+        if not self.baseline and len(self.tables) > 1:
+            # A table is judged wherever it stands, so the one before needs not be saved.
+            self.baseline, self.is_saved = self.tables[0], True
         if not self.baseline:
             self.baseline = next((name for name in _NEW_BASELINES if not os.path.lexists(name)), "")
+
+    @property
+    def tables(self) -> list[str]:
+        """The tables of answers that count: where answers stand in files of ours, these do."""
+        return [] if self.found.judged or self.found.answers else list(self.found.tables)
 
     def _known_baseline(self) -> tuple[str, list[str]]:
         """Return the baseline that is there, and what it was measured by."""
@@ -128,7 +138,7 @@ class _Settings:
         for start in self.found.judged.values():
             rubric, judge = (str(start.record.get(key, "")) for key in ("rubric", "judge"))
             return rubric.partition("@")[0], judge.partition("@")[0]
-        return (_OF_ANSWERS, _JUDGE) if self.found.answers else ("", "")
+        return (_OF_ANSWERS, _JUDGE) if self.found.answers or self.tables else ("", "")
 
     def _candidates(self) -> tuple[str, str]:
         """Return what is saved as the baseline, and what is held against it, as they are typed.
@@ -142,6 +152,8 @@ class _Settings:
                 files = [f"{files[0]} --system {_typed(visible(system))}" for system in systems]
         elif self.found.answers:
             files = [_JUDGED]
+        elif self.tables:
+            files = [*map(_typed, self.tables)]
         elif self.found.runs and self.found.qrels:
             qrels = _typed(next(iter(self.found.qrels)))
             files = [f"{_typed(run)} {qrels}" for run in self.found.runs]
@@ -153,7 +165,7 @@ class _Settings:
         """Return the measure of the rubric, or of runs by their judgements; none where there are neither."""
         from rageval.measures.scales import OF_RUNS, usual_measure
 
-        if self.found.judged or self.found.answers:
+        if self.found.judged or self.found.answers or self.tables:
             usual = usual_measure(self.rubric)
             return [usual] if usual else []
         return [OF_RUNS[any(map(_has_nuggets, self.found.qrels.values()))]] if self.found.qrels else []

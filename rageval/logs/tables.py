@@ -233,6 +233,16 @@ def read_tables(sources: Sequence[Source], gold: bool = True) -> Tables:
     return found
 
 
+def only_system(source: Source, names: Sequence[str]) -> str:
+    """Return the one system whose answers a table holds; `InputError` for several."""
+    if len(names) != 1:
+        raise InputError(
+            f"{visible(name_of(source))}: expected the answers of one system, found {len(names)}:"
+            f" {', '.join(map(visible, names))[:200]}"
+        )
+    return names[0]
+
+
 def _joined(names: Sequence[str], logs: list[Log]) -> tuple[list[Log], list[str]]:
     """Return the tables with ids that mean the same question in all of them, and how that came about."""
     clash = _clash([log.questions for log in logs])

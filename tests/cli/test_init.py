@@ -144,3 +144,19 @@ def test_a_name_that_is_taken_is_no_baseline_to_be() -> None:
     assert gate["baseline"] == "gate-baseline.jsonl"
     for line in lines:
         assert command(*line).code == 0
+
+
+def test_of_two_tables_the_first_is_the_baseline_and_nothing_is_saved() -> None:
+    rows = [f"{at},Who was number {at}?,{{}},Name{at}" for at in range(12)]
+    for name, said in (("v1", "Somebody"), ("v2", "Name{}")):
+        lines = [row.format(said.format(at)) for at, row in enumerate(rows)]
+        Path(f"{name}.csv").write_text("\n".join(["id,question,answer,gold", *lines]) + "\n")
+    assert command("init").out == "wrote rageval.toml\nthen: rageval gate v2.csv\n"
+    assert 'baseline = "v1.csv"' in Path("rageval.toml").read_text()
+    outcome = command("gate", "v2.csv")
+    assert (outcome.code, outcome.out.partition(":")[0]) == (0, "ship"), outcome.err
+    # Of one alone there is nothing before it.
+    Path("v1.csv").unlink()
+    assert "next: rageval gate v2.csv --save-baseline baseline.jsonl" in command("init", "--overwrite").out
+    assert command("gate", "v2.csv", "--save-baseline", "baseline.jsonl").code == 0
+    assert command("gate", "v2.csv").code == 0

@@ -29,10 +29,10 @@ def test_step_by_step(tmp_path: Path) -> None:
     walk = Walk(tmp_path, {"SOURCE_DATE_EPOCH": "1767225600"})
     walk.along(PAGE)
     assert "1 passed" in walk.out
-    assert "ship: toy-base" in walk.out
+    assert "ship: v2 against v1" in walk.out
     assert walk.commands < 10
-    assert "### rageval gate: ✅ ship" in (tmp_path / "summary.md").read_text()
-    in_the_action(tmp_path, walk.environment)
+    assert "### rageval gate: ✅ ship" in (walk.folder / "summary.md").read_text()
+    in_the_action(walk.folder, walk.environment)
 
 
 def in_the_action(folder: Path, environment: dict[str, str]) -> None:

@@ -85,6 +85,9 @@ class Walk:
         """Type a line; a command of rageval's alone needs no process."""
         self.commands += 1
         words = shlex.split(line, comments=True)
+        if words[0] == "cd":
+            self.folder /= words[1]
+            return
         if words[0] != "rageval" or self.plugin or {">", "|", "&&"} & set(words):
             self.apart(line)
             return

@@ -239,6 +239,24 @@ def test_frames(tmp_path: Path) -> None:
         scores_of(one.assign(when=[object()] * len(one)))
 
 
+def test_a_gate_of_tables_says_the_same_in_python(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    one, two = written(tmp_path / "v1.csv", rows(10)), written(tmp_path / "v2.csv", rows(20))
+    done = run("gate", two, "--baseline", one, "--judge", "short", "--margin", "0.05")
+    report = rageval.gate(two, baseline=one, judge="short", margin=0.05)
+    assert str(report).splitlines()[:4] == done.stdout.splitlines()[:4]
+    frames = (pandas.DataFrame(rows(20)), pandas.DataFrame(rows(10)))
+    report = rageval.gate(frames[0], baseline=frames[1], judge="short", margin=0.05)
+    assert str(report).startswith("ship: candidate against baseline, by short")
+    with pytest.raises(InputError, match="holds a table of answers"):
+        rageval.gate(two, baseline=one, margin=0.05)
+    run("judge", "crag", one, "-o", tmp_path / "j.jsonl")
+    with pytest.raises(UsageError, match="the candidate is none"):
+        rageval.gate(tmp_path / "j.jsonl", baseline=one, judge="short", margin=0.05)
+    with pytest.raises(InputError, match="expected the answers of one system, found 2"):
+        rageval.gate({"a": frames[0], "b": frames[1]}, baseline=one, judge="short", margin=0.05)
+
+
 def test_several_answers_of_a_row_s_question_are_repeats(tmp_path: Path) -> None:
     path = written(tmp_path / "v1.csv", [*rows(10), *rows(20)])
     found = read_tables([path])
