@@ -38,7 +38,7 @@ def judges(incomplete: str) -> Iterator[CompletionItem]:
     from rageval.judges.offline import NAMES
     from rageval.plugins import plugin_names
 
-    with_more = ("openai:", "anthropic:", "frozen:")  # a model, or a file, follows
+    with_more = ("openai:", "anthropic:", "ollama:", "vllm:", "frozen:")  # a model, or a file, follows
     yield from _beginning(incomplete, [*NAMES, *with_more, *plugin_names("models")])
 
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 _MOST_APART = 20  # things on which two rubrics differ that are listed
 _WAYS_ON = (
-    "no judge named; there are three ways on: a model (--judge openai:MODEL or anthropic:MODEL, or any"
-    " OpenAI-compatible server: openai:MODEL@http://127.0.0.1:8000/v1), a file of judgements"
+    "no judge named; there are three ways on: a model (--judge openai:MODEL, anthropic:MODEL, ollama:MODEL,"
+    " or any OpenAI-compatible server: openai:MODEL@http://127.0.0.1:8000/v1), a file of judgements"
     " (--judge frozen:judged.jsonl), or a judge that needs no model (--judge short, for short answers"
     " beside gold"
     " ones; --judge lexical, for nuggets)"

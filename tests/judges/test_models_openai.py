@@ -15,7 +15,7 @@ import pytest
 from model_checks import OPENAI_KEY, REQUEST, environment, outcome, outcomes
 from rageval.errors import MissingPackage, UsageError
 from rageval.judges.base import ERROR, FILTERED, OK, REFUSED, TRUNCATED, Fatal, Reply, Transient, Usage
-from rageval.judges.models import _remote, model_named
+from rageval.judges.models import _remote, is_remote, model_named
 from rageval.judges.models._openai import OpenAIChat
 from rageval.testing import VERDICT, Asked, LlmServer, Saying, openai_error, openai_reply, usual
 
@@ -533,3 +533,17 @@ def test_without_the_sdk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_remote, "find_spec", lambda name: None)
     with pytest.raises(MissingPackage, match=r"pip install 'rageval\[judges\]'"):
         model_named("openai:m")
+
+
+@pytest.mark.parametrize(
+    ("spec", "name", "address"),
+    [
+        ("ollama:llama3", "ollama:llama3", "http://127.0.0.1:11434/v1"),
+        ("vllm:org/model", "vllm:org/model", "http://127.0.0.1:8000/v1"),
+        ("ollama:llama3:8b@http://box:11434/v1", "ollama:llama3:8b", "http://box:11434/v1"),
+    ],
+)
+def test_servers_of_this_machine_have_short_names(spec: str, name: str, address: str) -> None:
+    model = model_named(spec)
+    assert (model.name, model.endpoint) == (name, address)
+    assert is_remote(spec)

@@ -11,14 +11,18 @@ from rageval.judges.base import Model
 from rageval.names import suggestion
 from rageval.text import visible
 
-_EXPECTED = "openai:MODEL, openai:MODEL@http://HOST/v1, anthropic:MODEL or frozen:FILE"
+_EXPECTED = (
+    "openai:MODEL, openai:MODEL@http://HOST/v1, ollama:MODEL, vllm:MODEL, anthropic:MODEL or frozen:FILE"
+)
 _BUILTIN = {
     "openai": ("models._openai", "OpenAIChat"),
     "openai_decisions": ("models._openai", "OpenAIDecisions"),
+    "ollama": ("models._openai", "Ollama"),
+    "vllm": ("models._openai", "Vllm"),
     "anthropic": ("models._anthropic", "AnthropicMessages"),
     "frozen": ("offline", "FrozenJudgements"),
 }
-_REMOTE = ("openai", "openai_decisions", "anthropic")
+_REMOTE = ("openai", "openai_decisions", "ollama", "vllm", "anthropic")
 _WITH_ADDRESS = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.DOTALL)
 _ADDRESS_ONLY = re.compile(r".+@(?:localhost|[\w.-]+:\d+|\d+(?:\.\d+){3})(?:[:/].*)?|.+@[\w.-]+/v\d+/?")
 _NO_MODELS = {
@@ -29,6 +33,8 @@ _NO_MODELS = {
 
 def model_named(spec: str, **options: object) -> Model:
     """Make the model that a spec names, such as `openai:MODEL` or `openai:MODEL@http://127.0.0.1:8000/v1`.
+
+    `ollama:MODEL` and `vllm:MODEL` are asked where these servers listen on this machine, or at an address.
 
     Packages add providers with an entry point in the group `rageval.models`: what is called with the text
     behind the colon and the options, and returns a `rageval.judges.base.Model`. `openai-decisions:MODEL` is

@@ -266,6 +266,24 @@ class _Choices:
         ]
 
 
+class Ollama(OpenAIChat):
+    """A model of an Ollama server: of this machine, unless an address is said."""
+
+    prefix = "ollama"
+
+    def __init__(self, model: str, base_url: str = "http://127.0.0.1:11434/v1", **options: Any) -> None:
+        super().__init__(model, base_url, **options)
+
+
+class Vllm(OpenAIChat):
+    """A model of a vLLM server: of this machine, unless an address is said."""
+
+    prefix = "vllm"
+
+    def __init__(self, model: str, base_url: str = "http://127.0.0.1:8000/v1", **options: Any) -> None:
+        super().__init__(model, base_url, **options)
+
+
 class OpenAIDecisions(RemoteModel):
     """A model that makes decisions, asked through the openai SDK."""
 
