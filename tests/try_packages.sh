@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the source package and both wheels into a folder, unless something is there, and checks them; installs
-# each in an environment of its own, away from the checkout, and does there what the README begins with.
+# each in an environment of its own, away from the checkout, and does there what the README begins with, and what people type first.
 #   tests/try_packages.sh [dist]
 set -euo pipefail
 source="$(cd "$(dirname "$0")/.." && pwd)"
@@ -47,7 +47,8 @@ try() ( # a package, and a folder for it
         --questions "$examples/answers/crag.jsonl" --judge exact -o judged.jsonl
     rageval '*-0.4000*-0.6000' judged.jsonl -m crag_score
     rageval '*0.3804,0.5283,12,*' compare "$examples/run.trec" "$examples/baseline.trec" \
-        "$examples/qrels.nugget" -m alpha_ndcg@10
+        "$examples/qrels.nugget" -m alpha_ndcg@10 --format csv
+    venv/bin/python "$source/tests/first_commands.py"
     echo "$(basename "$1"): $(venv/bin/rageval --version)"
 )
 

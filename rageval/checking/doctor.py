@@ -62,6 +62,7 @@ ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
 POOL, MANIFEST, LEADERBOARD = "pool", "manifest", "leaderboard"
 RANKED = "questions"  # of a run, as DRAGUN has them
 SPANS, CHUNKS, CLAIMS = "spans", "chunks", "claims"
+TABLE = "table of answers"
 RETRIEVED, GRADED = "retrieved", "graded"  # a run, and judgements of documents, that are no lines of columns
 _NAMES = {
     "candidates": RETRIEVED,
@@ -69,11 +70,13 @@ _NAMES = {
     "judged": JUDGEMENTS,
     "asked": RANKED,
     "questions": TOPICS,
+    "answer rows": TABLE,
+    "log": TABLE,
 }
-_OF_COLUMNS = {"run": RETRIEVED, "qrels": GRADED}  # of a table
+_OF_COLUMNS = {"run": RETRIEVED, "qrels": GRADED, "answer rows": TABLE, "log": TABLE}  # in Parquet
 _KNOWN = (
     *(RUNS, JUDGED, CORPUS, TOPICS, NUGGETS, ANSWERS, JUDGEMENTS, ASSIGNMENTS),
-    *(POOL, MANIFEST, LEADERBOARD, RETRIEVED, GRADED, RANKED, SPANS, CHUNKS, CLAIMS),
+    *(TABLE, POOL, MANIFEST, LEADERBOARD, RETRIEVED, GRADED, RANKED, SPANS, CHUNKS, CLAIMS),
 )
 _CUTOFFS = (10, 20, 50)  # of FreshStack's three measures
 _Line = int
@@ -225,6 +228,8 @@ def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> 
         return diagnose_assignments(path)
     if kind == ANSWERS:
         return diagnose_answers(path)
+    if kind == TABLE:
+        return diagnose_table(path)
     if kind == JUDGEMENTS:
         return diagnose_judgements(path)
     if kind == RANKED:
@@ -344,11 +349,7 @@ def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
     name = None if kind is None else GRADED if is_graded else names.get(kind.name, kind.name)
     if name is None or name not in _KNOWN:
         holds = "cannot tell what this is" if kind is None else f"holds {kind.said}"
-        way = (
-            f"; a table of answers is parted by: rageval import {path} -o DIR"
-            if name in ("table", "answer rows")
-            else ""
-        )
+        way = f"; a table of answers is parted by: rageval import {path} -o DIR" if name == "table" else ""
         raise InputError(
             f"{path}:1: {holds}; expected a run, qrels, spans, nuggets, answers,"
             f" judgements, claims, topics (--topics FILE), chunks or a corpus (--corpus FILE){way}"
@@ -624,6 +625,26 @@ def diagnose_answers(path: str) -> tuple[list[Finding], Known]:
     return findings, known
 
 
+def diagnose_table(path: str) -> tuple[list[Finding], Known]:
+    """Yield the findings of a table of answers, or of a log, which is read as one."""
+    from rageval.logs.tables import read_table
+
+    log, _ = read_table(path)
+    known = Known(path, "answers", queries={answer.query_id: 1 for answer in log.answers})
+    asked = {question.query_id: question for question in log.questions}
+    bare = {query: 1 for query in known.queries if query not in asked or not asked[query].gold}
+    failed = {answer.query_id: 1 for answer in log.answers if answer.error}
+    empty = {each.query_id: 1 for each in log.answers if not each.error and not each.text.strip()}
+    again = {answer.query_id: 1 for answer in log.answers if answer.repeat not in ("", "1")}
+    findings = [
+        *once(path, bare, WARNING, "questions without a right answer: {n}, first {name}", _BARE),
+        *once(path, empty, WARNING, "empty answers: {n}, first to query {name}", _EMPTY),
+        *once(path, failed, WARNING, "answers that failed: {n}, first to query {name}", _FAILED),
+        *once(path, again, WARNING, "questions with several rows of a system: {n}, first {name}", _REPEATS),
+    ]
+    return findings, known
+
+
 def diagnose_questions(path: str) -> tuple[list[Finding], Known]:
     """Return what DRAGUN refuses in the questions that a run asks, and what they are about."""
     known = Known(path, "questions")
@@ -636,6 +657,8 @@ def diagnose_questions(path: str) -> tuple[list[Finding], Known]:
     return [each for each in findings if each.level == ERROR], known
 
 
+_BARE = "what judges by right answers refuses the table; --questions FILE may hold them"
+_REPEATS = "they are repeats, of which the mean counts"
 _NOWHERE = "each such citation is worth none in citation_precision and citation_recall"
 _EMPTY = "nugget_recall is 0 and crag_score `missing` there, and the queries count"
 _FAILED = "`rageval judge` writes failed judgements of them, and scores have bounds"

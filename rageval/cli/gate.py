@@ -310,6 +310,9 @@ def _judged(inputs: Inputs, options: Options) -> Options:
             f"expected one table, the candidate, found {len(inputs.tables)}; name the other --baseline"
         )
     if not options.save_baseline and is_table(str(options.baseline)):
+        if os.path.samefile(str(options.baseline), inputs.tables[0]):
+            name = visible(str(options.baseline))
+            raise UsageError(f"{name}: is the baseline itself; expected another table, the candidate")
         inputs.tables.append(File(str(options.baseline), limits_of(inputs.tables[0])))
     settings = Settings(
         store=options.store, max_cost=options.max_cost, max_calls=options.max_calls, price=options.price

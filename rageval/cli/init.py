@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -24,6 +25,10 @@ _NEW_BASELINES = ("baseline.jsonl", "gate-baseline.jsonl")  # the first one that
 _MARGIN = 0.05
 _OF_ANSWERS = "crag"  # the rubric of answers that nobody judged yet
 _JUDGE = "short"
+# What people call what there was before a change; else the order of names decides.
+_BEFORE = re.compile(
+    r"(?:^|[^a-z])(?:base(?:line)?|before|old|main|prod(?:uction)?|prev(?:ious)?|control)", re.I
+)
 _JUDGED = "judged.jsonl"  # where their judgements will be
 
 
@@ -84,7 +89,7 @@ def _files() -> _FilesHere:
         **{JUDGED_ANSWERS: found.judged, ANSWERS: found.answers, ROWS: found.tables},
         QUESTIONS: found.questions,
     }
-    for name in sorted(os.listdir()):
+    for name in sorted(os.listdir(), key=lambda name: (not _BEFORE.search(name), name)):
         if name.startswith(".") or visible(name) != name or not os.path.isfile(name):
             continue
         with suppress(RagevalError, OSError):

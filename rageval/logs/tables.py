@@ -77,7 +77,9 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[s
     name = visible(name_of(source))
     opened_again = _read_again(source)
     if (tool := tool_of(opened_again())) is not None and not gold_alone:
-        log = read(opened_again(), tool=tool)
+        # A column that people added to what the tool writes, or that we did to a frame.
+        names = opened(opened_again()).first.keys()
+        log = read(opened_again(), {"run_id": "run_id"} if "run_id" in names else None, tool=tool)
         # A tool that names no run: two files of it are two systems.
         if {answer.run_id for answer in log.answers} == {tool}:
             log = read(opened_again(), tool=tool, run=stem_of(source) or tool)

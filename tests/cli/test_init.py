@@ -160,3 +160,10 @@ def test_of_two_tables_the_first_is_the_baseline_and_nothing_is_saved() -> None:
     assert "next: rageval gate v2.csv --save-baseline baseline.jsonl" in command("init", "--overwrite").out
     assert command("gate", "v2.csv", "--save-baseline", "baseline.jsonl").code == 0
     assert command("gate", "v2.csv").code == 0
+
+
+def test_what_was_before_is_told_by_its_name() -> None:
+    for name in ("after", "before"):
+        Path(f"{name}.csv").write_text("id,question,answer,gold\n1,Who?,Me,Me\n")
+    assert command("init").out == "wrote rageval.toml\nthen: rageval gate after.csv\n"
+    assert 'baseline = "before.csv"' in Path("rageval.toml").read_text()

@@ -239,6 +239,38 @@ def test_frames(tmp_path: Path) -> None:
         scores_of(one.assign(when=[object()] * len(one)))
 
 
+def test_frames_by_a_tool_s_names_are_systems_by_theirs() -> None:
+    pandas = pytest.importorskip("pandas")
+    names = {"question": "user_input", "answer": "response", "gold": "reference"}
+    frames = {
+        name: pandas.DataFrame(rows(right))[list(names)].rename(columns=names)
+        for name, right in (("v1", 10), ("v2", 20))
+    }
+    assert scores_of(frames) == pytest.approx(SCORES)
+
+
+def test_a_candidate_that_is_the_baseline_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "v1.csv", rows(10))
+    done = run("gate", path, "--baseline", path, "--judge", "short", "--margin", "0.05")
+    assert (done.exit_code, "is the baseline itself" in done.stderr) == (2, True)
+
+
+def test_the_doctor_reads_tables(tmp_path: Path) -> None:
+    found = [*rows(10), *rows(10)[:2]]
+    found[3]["answer"], found[4]["answer"], found[5]["gold"] = None, "", None
+    done = run("doctor", written(tmp_path / "v1.jsonl", found))
+    assert done.exit_code == 0, done.output
+    for said in (
+        "questions without a right answer: 1",
+        "answers that failed: 1",
+        "empty answers: 1",
+        "questions with several rows of a system: 2",
+    ):
+        assert said in done.stdout
+    done = run("doctor", written(tmp_path / "v2.csv", rows(10)))
+    assert done.stdout == "nothing suspicious in 1 file\n"
+
+
 def test_a_gate_of_tables_says_the_same_in_python(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     one, two = written(tmp_path / "v1.csv", rows(10)), written(tmp_path / "v2.csv", rows(20))

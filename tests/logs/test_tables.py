@@ -132,12 +132,14 @@ def test_every_door_names_the_way(mark: str, tmp_path: Path) -> None:
         (path,),
         ("judge", "crag", path, "--judge", "contains"),
         ("compare", path, "-m", "crag_score"),
-        *([("doctor", path)] if mark != "\t" else []),  # which takes four columns for judgements
     ):
         result = run(*words)
         assert result.exit_code == 2
         assert len(result.stderr.splitlines()) == 1
         assert f"rageval import {path} -o DIR" in result.stderr
+    result = run("doctor", path)
+    assert result.exit_code == 1
+    assert f"rageval import {path} -o DIR" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,311 @@
+"""Seven people's first ten commands, from files of their own: no dead ends, and a number at once.
+
+    python tests/first_commands.py
+
+plays them with the rageval that is installed, each in a folder of its own; tests/docs/test_first_commands.py
+plays them in this process. Who comes with a DataFrame needs pandas, and is left out where it is not there.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+QUERIES = 30
+
+
+class Done(NamedTuple):
+    """What became of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+Runner = Callable[
+    [Path, Sequence[str]], Done
+]  # in a folder, the words of a command: "rageval …" or "python …"
+
+
+class Typed(NamedTuple):
+    """A command, the exit codes that are no dead end, and what must be printed."""
+
+    line: str
+    codes: tuple[int, ...] = (0,)
+    shows: str = ""
+
+
+# --- What they come with
+
+
+def answers(right: int) -> list[dict[str, object]]:
+    """Answers to questions, so many of them right."""
+    return [
+        {
+            "question": f"Who was king number {at} of the land?",
+            "answer": f"It was Name{at} Word{at % 5}." if at < right else "It was somebody else.",
+            "gold": f"Name{at} Word{at % 5}",
+            "contexts": [f"Name{at} Word{at % 5} was a king."],
+            "topic area": "ab"[at % 2],
+        }
+        for at in range(QUERIES)
+    ]
+
+
+def tables(folder: Path) -> None:
+    """Write a table of before and one of after, as a spreadsheet saves them."""
+    for name, right in (("before", 12), ("after", 24)):
+        rows = [{**row, "contexts": json.dumps(row["contexts"])} for row in answers(right)]
+        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def ragas_lines(folder: Path) -> None:
+    """Write JSON lines by the names that ragas has."""
+    names = {
+        "question": "user_input",
+        "answer": "response",
+        "gold": "reference",
+        "contexts": "retrieved_contexts",
+    }
+    for name, right in (("before", 12), ("after", 24)):
+        rows = [{names.get(key, key): value for key, value in row.items()} for row in answers(right)]
+        (folder / f"{name}.jsonl").write_text(
+            "".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8"
+        )
+
+
+def runs(folder: Path) -> None:
+    """Write a run, a baseline and judgements."""
+    for name, first in (("own", 1), ("bm25", 3)):
+        lines = (
+            f"q{query} Q0 d{query}-{doc} {doc} {20 - (doc - first) ** 2} {name}\n"
+            for query in range(QUERIES)
+            for doc in range(1, 9)
+        )
+        (folder / f"{name}.run").write_text("".join(lines))
+    lines = (f"q{query} 0 d{query}-{1 + (query % 3 == 0)} 1\n" for query in range(QUERIES))
+    (folder / "qrels").write_text("".join(lines))
+
+
+def organisers(folder: Path) -> None:
+    """Write twelve tables, and labels of some of the answers by a person."""
+    (folder / "submissions").mkdir()
+    labels = []
+    for team in range(12):
+        rows = [{"id": f"t{at}", **row} for at, row in enumerate(answers(6 + 2 * team))]
+        with (folder / "submissions" / f"team{team}.csv").open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, ["id", "question", "answer", "gold"], extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(rows)
+        for row in rows[:5]:
+            label = "perfect" if str(row["gold"]) in str(row["answer"]) else "incorrect"
+            labels.append({"query_id": row["id"], "run_id": f"team{team}", "label": label})
+    more = {"judge": "person:ann", "rubric": "crag"}
+    (folder / "labels.jsonl").write_text("".join(f"{json.dumps({**row, **more})}\n" for row in labels))
+
+
+def plug_in(folder: Path) -> None:
+    """Write a measure, and what tries it."""
+    runs(folder)
+    (folder / "patience.py").write_text(
+        "import math\nimport rageval\n\n\n"
+        '@rageval.measure(limits=(0, 1), sees="relevant")\n'
+        "def patience(ranking, *, k=None, p: float = 0.8, rel: int = 1):\n"
+        '    """What a reader finds who goes on with chance p."""\n'
+        "    return (1 - p) * math.fsum(p ** (hit.rank - 1) for hit in ranking.hits(k, rel))\n"
+    )
+
+
+# --- What they type
+
+_TABLES = (
+    Typed("rageval compare before.{0} after.{0}", shows="crag_score"),
+    Typed("rageval score before.{0} after.{0}", shows="-0.2"),
+    Typed("rageval gate after.{0} --baseline before.{0}", (2,), "--margin"),
+    Typed("rageval gate after.{0} --baseline before.{0} --margin 0.05 --judge short", shows="ship"),
+    Typed("rageval init", shows="rageval gate after.{0}"),
+    Typed("rageval gate after.{0}", (0, 1, 5), "crag_score"),
+    Typed("rageval judge crag after.{0} -o judged.jsonl", shows=""),
+    Typed("rageval judged.jsonl", shows="crag_score"),
+    Typed("rageval report before.{0} after.{0} -o page.html", (0, 2), "page.html"),
+    Typed("rageval doctor before.{0}", (0, 1)),
+)
+_FRAMES = """
+import rageval, pandas, warnings
+warnings.simplefilter("ignore")
+before, after = (pandas.read_json(f"{name}.jsonl", lines=True) for name in ("before", "after"))
+judged = rageval.judge("crag", {"before": before, "after": after}, measures="crag_score")
+"""
+_RUNS = """
+import rageval
+found = rageval.evaluate("ndcg@5 recall@5", ["own.run", "bm25.run"], "qrels")
+"""
+_OWN = """
+import rageval; from patience import patience
+from rageval.testing import check_measure
+"""
+
+
+def _tables(form: str) -> tuple[Typed, ...]:
+    return tuple(
+        each._replace(line=each.line.format(form), shows=each.shows.format(form)) for each in _TABLES
+    )
+
+
+def _python(before: str, code: str, shows: str = "", codes: tuple[int, ...] = (0,)) -> Typed:
+    return Typed(f"python -c {shlex.quote(before + code)}", codes, shows)
+
+
+PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
+    "researcher with runs": (
+        runs,
+        (
+            Typed("rageval own.run qrels -m ndcg@5", shows="ndcg@5"),
+            Typed("rageval own.run bm25.run qrels", (2,), "-m ndcg@10"),
+            Typed("rageval own.run bm25.run qrels -m ndcg@5,map", shows="bm25.run"),
+            Typed("rageval own.run bm25.run qrels -m nDCG@5,P_5", (0, 2), ""),
+            Typed("rageval compare own.run bm25.run qrels -m ndcg@5 --baseline bm25.run", shows="higher"),
+            Typed("rageval doctor own.run bm25.run qrels", (0, 1), ""),
+            Typed("rageval own.run qrels -m ndcg@5 -q", shows="q7"),
+            Typed("rageval compare own.run bm25.run qrels -m ndcg@5 --format latex", shows="toprule"),
+            Typed("rageval report own.run bm25.run qrels -m ndcg@5 -o page.html", (0, 2), "page.html"),
+            Typed("rageval measures ndcg", shows="ndcg"),
+        ),
+    ),
+    "engineer with a spreadsheet": (tables, _tables("csv")),
+    "engineer with ragas' names": (
+        ragas_lines,
+        _tables("jsonl"),
+    ),
+    "engineer with a DataFrame": (
+        ragas_lines,
+        (
+            _python(_FRAMES, "print(judged.scores)", "-0.2"),
+            _python(_FRAMES, "print(rageval.compare(judged.scores))", "lower"),
+            _python(_FRAMES, "print(judged.to_pandas().shape)", "60"),
+            _python(_FRAMES, "print(judged.failed)", "[]"),
+            _python(_FRAMES, 'judged.save("judged.jsonl")'),
+            Typed("rageval judged.jsonl", shows="crag_score"),
+            Typed("rageval compare judged.jsonl", shows="lower"),
+            _python(_FRAMES, 'print(float(judged.scores["after"]["crag_score"]))', "0.6"),
+            _python(
+                _FRAMES, 'print(rageval.gate(after, baseline=before, judge="short", margin=0.05))', "ship"
+            ),
+            _python(_FRAMES, "print(judged.scores.to_pandas())", "crag_score"),
+        ),
+    ),
+    "author of a plug-in": (
+        plug_in,
+        (
+            _python(_OWN, 'print(rageval.evaluate(patience @ 5, "own.run", "qrels"))', "patience@5"),
+            _python(_OWN, "check_measure(patience @ 5)"),
+            _python(_OWN, 'print(rageval.compare(patience @ 5, ["own.run", "bm25.run"], "qrels"))', "lower"),
+            Typed("rageval measures", shows="alpha_ndcg"),
+            Typed("rageval measures alpha_ndcg", shows="Formula"),
+            Typed("rageval own.run qrels -m patience@5", (2,), "patience"),
+            Typed("rageval own.run qrels -m ndcg@5", shows="ndcg@5"),
+            Typed("rageval doctor own.run qrels", (0, 1)),
+            Typed("rageval datasets", shows="freshstack"),
+            Typed("rageval rubrics", shows="crag"),
+        ),
+    ),
+    "somebody in a notebook": (
+        runs,
+        (
+            _python(_RUNS, "print(found._repr_html_())", "<table"),
+            _python(_RUNS, "print(found)", "ndcg@5"),
+            _python(_RUNS, 'print(found["own.run"]["ndcg@5"].mean)', "0."),
+            _python(_RUNS, 'print(format(found["own.run"]["ndcg@5"], ".3f"))', "0."),
+            _python(_RUNS, "print(rageval.compare(found)._repr_html_())", "lower"),
+            _python(_RUNS, "print(found.to_latex())", "toprule"),
+            _python(_RUNS, "print(found.remarks)", "rank column"),
+            _python(_RUNS, 'rageval.evaluate("own.run", "qrels", "ndcg@5")', "the order is", (1,)),
+            _python(_RUNS, 'print(rageval.report(rageval.compare(found), "page.html"))', "", (0, 1)),
+            _python(_RUNS, 'rageval.gate("own.run", "qrels", "map", baseline="x", margin=0.1)', "x", (1,)),
+        ),
+    ),
+    "somebody with nothing yet": (
+        lambda folder: None,
+        (
+            Typed("rageval demo", shows="rageval-demo/v2.csv"),
+            Typed("rageval rageval-demo/run.trec rageval-demo/qrels.nugget -m alpha_ndcg@5", shows="0."),
+            Typed("rageval compare rageval-demo/v1.csv rageval-demo/v2.csv", shows="lower"),
+            Typed("rageval", (0, 2), "score"),
+            Typed("rageval --help", shows="score"),
+            Typed("rageval evaluate rageval-demo/run.trec", (2,), "rageval score"),
+            Typed("rageval help", (2,), "rageval --help"),
+            Typed("rageval score", (2,), ""),
+            Typed("rageval compare --help", shows="--baseline"),
+            Typed("rageval --version", shows="rageval"),
+        ),
+    ),
+}
+NEEDS_PANDAS = ("engineer with a DataFrame",)
+_WAY_ON = re.compile(r"--\w|rageval|expected|pip install|no such|order is|did you mean", re.IGNORECASE)
+
+
+def wrong_with(typed: Typed, done: Done) -> str:
+    """Return what makes a command a dead end; nothing if it is none."""
+    if "Traceback" in done.err and done.code != 1:
+        return "a traceback"
+    if done.code not in typed.codes:
+        return f"exit code {done.code}, expected {typed.codes}"
+    if typed.shows not in done.out + done.err:
+        return f"does not show {typed.shows!r}"
+    if done.code == 2 and not _WAY_ON.search(done.err):
+        return "an error without a way on"
+    return ""
+
+
+def play(person: str, folder: Path, run: Runner) -> list[str]:
+    """Type a person's commands in a folder; return the dead ends, in lines."""
+    write, commands = PEOPLE[person]
+    write(folder)
+    found = []
+    for number, typed in enumerate(commands):
+        done = run(folder, shlex.split(typed.line))
+        wrong = wrong_with(typed, done)
+        if not wrong and number == 0 and "nothing" not in person and not re.search(r"\d\.\d", done.out):
+            wrong = "the first command says no number"
+        if wrong:
+            found.append(f"{person}: {typed.line}: {wrong}\n{done.out[-1000:]}{done.err[-1000:]}")
+    return found
+
+
+def _installed(folder: Path, words: Sequence[str]) -> Done:
+    programs = {"rageval": [sys.executable, "-m", "rageval"], "python": [sys.executable]}
+    done = subprocess.run(
+        [*programs[words[0]], *words[1:]], cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def main() -> int:
+    """Play all people; print how long each took, and the dead ends."""
+    found = []
+    for person in PEOPLE:
+        if person in NEEDS_PANDAS and find_spec("pandas") is None:
+            continue
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            found += play(person, Path(folder), _installed)
+        print(f"{person}: {len(PEOPLE[person][1])} commands in {time.monotonic() - began:.1f} s")
+    print("\n".join(found))
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
