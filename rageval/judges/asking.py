@@ -255,7 +255,9 @@ class JobProgress:
         self._quiet = quiet
         self._stream = stream or sys.stderr
         self._clock = clock
-        self._moves = not quiet and self._stream.isatty()
+        # A notebook's stream is no terminal, and yet writes over a line that begins with a carriage return.
+        is_notebook = type(self._stream).__module__.startswith("ipykernel.")
+        self._moves = not quiet and (is_notebook or self._stream.isatty())
         self._begun = self._shown = clock()
         self._wrote, self._width = False, 0
 

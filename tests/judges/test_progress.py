@@ -98,3 +98,21 @@ def test_a_job_tells_what_it_comes_to(tmp_path: Path, monkeypatch: pytest.Monkey
         assert last.endswith("tried again: 3 503, 0:00 left")
         list(ask_all(requests[5:], model, store, progress=JobProgress(stream=stream)))
     assert stream.getvalue().splitlines() == [last], "nothing was asked, so there is nothing to say"
+
+
+def test_a_notebook_shows_one_line_that_moves() -> None:
+    class Notebook(io.StringIO):
+        """As ipykernel's stream, which is no terminal."""
+
+    Notebook.__module__ = "ipykernel.iostream"
+    stream, now = Notebook(), [0.0]
+    progress, tally = JobProgress(stream=stream, clock=lambda: now[0]), JobTally(total=3)
+    for tally.answered in (1, 2):
+        now[0] += 5
+        progress.update(tally)
+    progress.close(tally)
+    first, second, last = stream.getvalue().split("\r")[2::2]
+    assert first.startswith("1/3")
+    assert second.startswith("2/3")
+    assert "\n" not in first + second
+    assert last.endswith("\n")
