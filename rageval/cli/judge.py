@@ -293,7 +293,7 @@ def _side_by_side(
     failed: Counter[str],
 ) -> None:
     """Judge by both rubrics within one budget, and print how they agree; -o FILE gets those of the first."""
-    from rageval.cli.agree import passport_lines
+    from rageval.cli.label_agree import passport_lines
     from rageval.comparison.passport import passport
     from rageval.files.judgements import judgement_line
     from rageval.judges.votes import GRADED, place

@@ -103,10 +103,10 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
     """Write a page with everything: one file that needs no network.
 
     Made from runs and judgements, from judged answers, or from what earlier commands printed (score -q,
-    compare, agree, each with --format json). It begins with the verdict, and shows means with intervals and
-    tests, differences by query, slices, what was found where with the evidence, how far judges agree, cost,
-    failures, and where it all comes from. With --answers the worst answers are lit by what the judge quoted,
-    beside gold, passages, prompt and reply. The other options are those of rageval compare.
+    compare, label agree, each with --format json). It begins with the verdict, and shows means with intervals
+    and tests, differences by query, slices, what was found where with the evidence, how far judges agree,
+    cost, failures, and where it all comes from. With --answers the worst answers are lit by what the judge
+    quoted, beside gold, passages, prompt and reply. The other options are those of rageval compare.
 
     \b
     rageval report v1.csv v2.csv -o report.html

@@ -125,7 +125,9 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     if style == "cite" and (options.by or options.by_query or options.no_summary):
         raise UsageError("--format cite is about the means; leave out --by, -q and -n")
     if options.gold and not options.by:
-        raise UsageError("--gold corrects the values of --by; of all queries: rageval correct, or compare")
+        raise UsageError(
+            "--gold corrects the values of --by; of all queries: rageval label correct, or compare"
+        )
     wanted = _gates(options.require, options.fail_under)
     inputs = sorted_out(words, reading_of(options.comments), tables=True)
     if inputs.tables:

@@ -168,7 +168,7 @@ LINES = (
         lambda start: _ASKED_BY_RUN.match(start.line) is not None,
         "rageval validate --track dragun25-questions",
     ),
-    Kind("leaderboard", OTHER, "a leaderboard", _is_leaderboard, "rageval agree --leaderboards"),
+    Kind("leaderboard", OTHER, "a leaderboard", _is_leaderboard, "rageval label agree --leaderboards"),
     Kind("topics", QUESTIONS, "topics", _is_topic, "--questions"),
     Kind("run", RUNS, "a run", _has_width(RUN.width)),
     Kind("qrels", JUDGED_DOCUMENTS, "judgements of documents", _has_width(QRELS.width)),

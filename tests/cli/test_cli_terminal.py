@@ -169,7 +169,7 @@ def test_runs_with_one_tag_are_told_to_be_named(tmp_path: Path) -> None:
         (["judge", "crag", "--questions", "freshstack/langc"], {"freshstack/langchain/oct-2024"}),
         (["run", "freshstack/langc"], {"freshstack/langchain/oct-2024"}),
         (["run", "--zero-rel", "s"], {"skip"}),
-        (["build", "fu"], {"fuse"}),
+        (["collection", "fu"], {"fuse"}),
         (["measures", "jud"], {"judged"}),
     ],
 )

@@ -12,7 +12,8 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from rageval.cli import COMMANDS, main
+from every_command import leaves
+from rageval.cli import main
 from rageval.cli._options import FileOrId
 from rageval.datasets import dataset
 from rageval.datasets._records import Document
@@ -80,17 +81,8 @@ def done(*words: object) -> str:
     return result.stdout
 
 
-def commands() -> Iterator[tuple[str, click.Command]]:
-    for name in COMMANDS:
-        found = main.get_command(click.Context(main), name)
-        assert found is not None
-        yield name, found
-        if isinstance(found, click.Group):
-            yield from ((f"{name} {sub}", command) for sub, command in found.commands.items())
-
-
 def file_options() -> Iterator[tuple[str, click.Option]]:
-    for name, command in commands():
+    for name, command in leaves().items():
         for option in command.params:
             if isinstance(option, click.Option) and "FILE" in (option.metavar or ""):
                 yield name, option
@@ -105,7 +97,7 @@ def test_every_option_that_takes_a_file_takes_an_id_or_says_why_not() -> None:
             taken += 1
         elif (option.metavar or "").startswith("FIELD|"):
             continue  # a field, a file, or an id: rageval.cli._inputs
-        elif not (name == "build all" and known in OF_BUILD):
+        elif not (name == "collection build" and known in OF_BUILD):
             assert known in NO_IDS or known in OUTPUTS, f"{name} --{known}"
     assert taken >= 25
 
@@ -177,7 +169,7 @@ class TestJudging:
 
     def test_support_of_a_pool(self, tmp_path: Path) -> None:
         pool = jsonl(tmp_path / "pool", {"query_id": "q2", "doc_id": "d2", "from": {"r": 1}})
-        words = ["build", "support", pool, "--questions", ID, "--nuggets", ID, "--corpus", ID]
+        words = ["collection", "support", pool, "--questions", ID, "--nuggets", ID, "--corpus", ID]
         assert run(*words, "--judge", "exact").exit_code == 2  # which cannot judge this: everything was read
         assert "pool" not in run(*words, "--judge", "exact").stderr
 

@@ -262,11 +262,11 @@ class TestCommand:
 
     def test_the_passport_has_a_row_a_place(self, tmp_path: Path) -> None:
         paths = written(ranked(5), tmp_path / "five"), written(ranked(0), tmp_path / "zero")
-        said = command("agree", *paths, "--max-bias", "1")
+        said = command("label", "agree", *paths, "--max-bias", "1")
         assert said.code == 1
         assert "| 1 | 120 |" in " ".join(said.out.split())
         assert "is put 3.28 places ahead" in said.out
-        found = json.loads(command("agree", *paths, "--format", "json").out)
+        found = json.loads(command("label", "agree", *paths, "--format", "json").out)
         assert len(found["positions"]["lists"]) == SYSTEMS
         assert found["positions"]["lists"][0]["lead"] > 3
         assert found["order"] is None

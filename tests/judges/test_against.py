@@ -62,7 +62,7 @@ def test_one_table(words: list[str], tmp_path: Path) -> None:
         again = command(*words[:1], "crag", *words[2:], "--judge", model, "-o", str(tmp_path / "theirs"))
         assert (again.code, len(server.requests)) == (0, 16)  # the store has the replies
     found = json.loads(
-        command("agree", output, str(tmp_path / "theirs"), "--parting", "1", "--format", "json").out
+        command("label", "agree", output, str(tmp_path / "theirs"), "--parting", "1", "--format", "json").out
     )
     assert found["differing"] == 2
     assert [(each["query"], each["gap"]) for each in found["parting"]] == [("q1", 1.5)]

@@ -79,8 +79,8 @@ WORDS = {
         "{}/games.jsonl --gold {}/people.jsonl",
     ],
     "diagnose": ["{}/support.jsonl --run {}/run.trec --qrels {}/qrels"],
-    "agree": ["{}/j.jsonl {}/g.jsonl"],
-    "correct": ["{}/j.jsonl --gold {}/g.jsonl -m crag_score"],
+    "label agree": ["{}/j.jsonl {}/g.jsonl"],
+    "label correct": ["{}/j.jsonl --gold {}/g.jsonl -m crag_score"],
 }
 NAMES = {"id", "item", "aspect", "query", "query_id", "run", "run_id", "name", "signature", "sha256", "made"}
 

@@ -146,7 +146,7 @@ def test_gold_brings_agreement_confusion_and_disagreements_with_both_reasons(tmp
     files = lines(tmp_path, "mine.jsonl", mine), lines(tmp_path, "gold.jsonl", people)
     found = reported(tmp_path, files[0], "-m", "crag_score", "--gold", files[1])
     (pair,) = found["judging"]
-    agreed = json.loads(rageval_("agree", *files, "--parting", "5", "--format", "json").stdout)
+    agreed = json.loads(rageval_("label", "agree", *files, "--parting", "5", "--format", "json").stdout)
     assert [each["query"] for each in agreed["parting"]] == ["q0"]
     assert pair["coefficients"] == agreed["coefficients"]
     assert (pair["confusion"], pair["labels"]) == (agreed["confusion"], agreed["labels"])

@@ -1,4 +1,4 @@
-"""`rageval correct`: a judge's scores, corrected by what people said of some of the answers."""
+"""`rageval label correct`: a judge's scores, corrected by what people said of some of the answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Options(opt.Options):
-    """The options of `rageval correct`."""
+    """The options of `rageval label correct`."""
 
     gold: Annotated[opt.Gold, "What people said of some of the answers."]
     gold_chosen: opt.GoldChosen | None = None
@@ -32,10 +32,10 @@ class Options(opt.Options):
     style: TableFormat | None = None
 
 
-@click.command(cls=Command)
+@click.command("correct", cls=Command)
 @click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...")
 @takes_options
-def correct(judged: tuple[str, ...], options: Options) -> None:
+def label_correct(judged: tuple[str, ...], options: Options) -> None:
     """Correct a judge's scores by what people said of some of the same answers.
 
     People need to have judged a random part of the answers, or of their nuggets. Prints the judge's mean,
@@ -44,8 +44,8 @@ def correct(judged: tuple[str, ...], options: Options) -> None:
     judge (gain). A useless judge changes nothing; fewer than 20 queries are not enough.
 
     \b
-    rageval correct judged.jsonl --gold human.jsonl -m crag_score,hallucination
-    rageval correct judged.jsonl --gold human.jsonl -m v_strict --format md
+    rageval label correct judged.jsonl --gold human.jsonl -m crag_score,hallucination
+    rageval label correct judged.jsonl --gold human.jsonl -m v_strict --format md
     """
     from rageval.comparison.corrections import correct as corrected
     from rageval.comparison.corrections import remarks

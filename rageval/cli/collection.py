@@ -1,4 +1,4 @@
-"""`rageval build`: a test collection from questions, answers and a corpus, at once or step by step."""
+"""`rageval collection`: a test collection, built at once or step by step, and what a new run would take."""
 
 from __future__ import annotations
 
@@ -11,15 +11,29 @@ import click
 from rageval import options as opt
 from rageval.cli._options import (
     Asking,
-    Command,
     Group,
-    nearest_command,
     settings_of,
     takes_options,
 )
 from rageval.cli._output import end_if_failed, print_lines, say
 from rageval.errors import UsageError
 from rageval.options import settings_from
+
+
+@click.group(
+    cls=Group,
+    in_files={"next": "Show which unjudged documents can still change which run is better."},
+)
+def collection() -> None:
+    """Build a test collection from questions, answers and a corpus, at once or step by step, and extend it.
+
+    \b
+    rageval collection build questions.jsonl --corpus corpus.jsonl --judge openai:MODEL -o mine --dry-run
+    rageval collection build questions.jsonl --corpus corpus.jsonl --judge openai:MODEL -o mine
+    rageval collection fuse bm25.trec dense.trec -o fused.trec
+    rageval collection audit mine --sample 60 --corpus corpus.jsonl -o audit.jsonl
+    rageval collection check new.run --against mine
+    """
 
 
 class Fusing(opt.Options):
@@ -45,17 +59,62 @@ class Filtering(opt.Options):
     ] = "strict"
 
 
-@click.command("fuse", cls=Command)
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+class Options(Fusing, Filtering, Asking):
+    """The options of `rageval collection build`."""
+
+    unfused: Annotated[bool, opt.Option("Also pool each run, besides the fusion of each setting.")] = False
+    nuggets: Annotated[str | None, opt.read("Nuggets that are there already.", metavar="FILE")] = None
+    corpus: Annotated[str, opt.read("JSON lines with an id and a text.", metavar="FILE")]
+    runs: Annotated[
+        tuple[str, ...],
+        opt.read(
+            "A run to pool (default: what BM25 finds for the question, its variants, the answer,"
+            " the nuggets).",
+            ("--run",),
+            metavar="[SETTING=]FILE",
+        ),
+    ] = ()
+    depth: Annotated[opt.Depth, "How many documents of each run are pooled."] = 20
+    judge: Annotated[opt.Judge | None, "Who writes nuggets and query variants, and judges support."] = None
+    support_judges: Annotated[
+        tuple[str, ...],
+        opt.asked(
+            "Who judges support in place of --judge; of several, the majority decides.",
+            ("--support-judge",),
+            metavar="JUDGE",
+        ),
+    ] = ()
+    dry_run: Annotated[opt.DryRun, "Show the pool by depth and breadth, and what judging costs."] = False
+    output: Annotated[
+        opt.File,
+        opt.printed("The new collection.", ("-o", "--output"), kind="path"),
+    ]
+
+
+@collection.command("build")
+@click.argument("questions", metavar="QUESTIONS")
 @takes_options
-def _fuse(runs: tuple[str, ...], fusing: Fusing, output: opt.Output | None = None) -> None:
-    """Fuse runs into one. Sums are exact and written in full, so only equal ones tie."""
-    from rageval.building.collection import fuse
+def _build(questions: str, options: Options) -> None:
+    """Do all steps: nuggets, query variants, fusion, pool, support and filter.
 
-    _deliver(fuse(runs, fusing.method, fusing.fuse_depth, fusing.k), output)
+    If it is stopped, run the same command again: it continues, and no reply is paid for twice.
+    """
+    from rageval.building.collection import Plan, forecast, setting_of
+    from rageval.building.collection import build as built_from
+
+    runs, settings = tuple(map(setting_of, options.runs)), settings_of(options)
+    plan = settings_from(
+        Plan, options, questions=questions, folder=options.output, runs=runs, settings=settings
+    )
+    if options.dry_run:
+        print_lines(forecast(plan))
+        return
+    built = built_from(plan, _say)
+    print_lines(built.lines(plan))
+    end_if_failed(built.failed)
 
 
-@click.command("nuggetize", cls=Command)
+@collection.command("nuggetize")
 @click.argument("questions", metavar="QUESTIONS")
 @takes_options
 def _nuggetize(questions: str, judge: opt.Judge, asking: Asking, output: opt.Output | None = None) -> None:
@@ -67,7 +126,7 @@ def _nuggetize(questions: str, judge: opt.Judge, asking: Asking, output: opt.Out
     end_if_failed(failed, "lists of nuggets")
 
 
-@click.command("variants", cls=Command)
+@collection.command("variants")
 @click.argument("questions", metavar="QUESTIONS")
 @takes_options
 def _variants(
@@ -84,8 +143,18 @@ def _variants(
     end_if_failed(lost, "query variants")
 
 
+@collection.command("fuse")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@takes_options
+def _fuse(runs: tuple[str, ...], fusing: Fusing, output: opt.Output | None = None) -> None:
+    """Fuse runs into one. Sums are exact and written in full, so only equal ones tie."""
+    from rageval.building.collection import fuse
+
+    _deliver(fuse(runs, fusing.method, fusing.fuse_depth, fusing.k), output)
+
+
 class PoolOptions(opt.Options):
-    """The options of `rageval build pool`."""
+    """The options of `rageval collection pool`."""
 
     depth: Annotated[opt.Depth, "How many documents of each run are pooled."] = 20
     questions: Annotated[opt.Questions, "For --dry-run: the questions."] = None
@@ -96,7 +165,7 @@ class PoolOptions(opt.Options):
     output: opt.Output | None = None
 
 
-@click.command("pool", cls=Command)
+@collection.command("pool")
 @click.argument("runs", nargs=-1, required=True, metavar="[SETTING=]RUN...")
 @takes_options
 def _pool(runs: tuple[str, ...], options: PoolOptions) -> None:
@@ -110,7 +179,7 @@ def _pool(runs: tuple[str, ...], options: PoolOptions) -> None:
         _deliver(pool_files(runs, options.depth), options.output)
 
 
-@click.command("support", cls=Command)
+@collection.command("support")
 @click.argument("pooled", metavar="POOL")
 @takes_options
 def _support(
@@ -130,7 +199,7 @@ def _support(
     end_if_failed(failed)
 
 
-@click.command(name="filter", cls=Command)
+@collection.command("filter")
 @click.argument("judgements", metavar="SUPPORT.jsonl")
 @takes_options
 def _filter(
@@ -147,7 +216,7 @@ def _filter(
     print_lines(filter_questions(judgements, questions, nuggets, output, threshold, rule))
 
 
-@click.command("qrels", cls=Command)
+@collection.command("qrels")
 @click.argument("judgements", metavar="JUDGED.jsonl")
 @takes_options
 def _qrels(
@@ -181,7 +250,7 @@ def _qrels(
         note_asked(output, asked, "; ".join(found.stopped))
 
 
-@click.command("audit", cls=Command)
+@collection.command("audit")
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
 @takes_options
 def _audit(
@@ -208,7 +277,29 @@ def _audit(
     _deliver(sample_lines(folder, corpus, sample, seed), output)
 
 
-_STEPS = (_fuse, _nuggetize, _variants, _pool, _support, _filter, _qrels, _audit)
+@collection.command("check")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@takes_options
+def _check(
+    runs: tuple[str, ...],
+    against: Annotated[
+        opt.File,
+        opt.Option(
+            "Judgements, a pool, or the folder of a collection (default: this folder).",
+            kind="path",
+            shows=False,
+        ),
+    ] = Path(),
+    depth: Annotated[opt.Depth, "How many documents of each run are in the new pool."] = 20,
+    output: Annotated[opt.Output | None, "The new pool."] = None,
+) -> None:
+    """Show what RUN would leave unjudged at several depths, and what judging it would take.
+
+    With -o the unjudged documents are written as a pool that `rageval collection support` judges.
+    """
+    from rageval.building.collection import check_runs
+
+    print_lines(check_runs(runs, against, depth, output))
 
 
 def _say(message: str) -> None:
@@ -223,88 +314,3 @@ def _deliver(lines: Iterable[str], output: opt.File | None) -> None:
         from rageval.files.writing import write_lines
 
         write_lines(output, lines)
-
-
-_ALL = "all"
-
-
-class _Steps(Group):
-    """Sub-commands; what names none of them is the whole way."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
-            if hint := nearest_command(args[0], self.commands):
-                raise UsageError(f"{args[0]}: no such step and no file{hint}")
-            args = [_ALL, *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_Steps, no_args_is_help=True)
-def build() -> None:
-    """Build a test collection: `rageval build QUESTIONS`, or step by step.
-
-    \b
-    rageval build questions.jsonl --corpus corpus.jsonl --judge openai:MODEL -o collection
-    rageval build questions.jsonl --corpus corpus.jsonl --judge openai:MODEL -o collection --dry-run
-    rageval build fuse bm25.trec dense.trec -o fused.trec
-    rageval build audit collection --sample 60 --corpus corpus.jsonl -o audit.jsonl
-    """
-
-
-class Options(Fusing, Filtering, Asking):
-    """The options of `rageval build all`."""
-
-    unfused: Annotated[bool, opt.Option("Also pool each run, besides the fusion of each setting.")] = False
-    nuggets: Annotated[str | None, opt.read("Nuggets that are there already.", metavar="FILE")] = None
-    corpus: Annotated[str, opt.read("JSON lines with an id and a text.", metavar="FILE")]
-    runs: Annotated[
-        tuple[str, ...],
-        opt.read(
-            "A run to pool (default: what BM25 finds for the question, its variants, the answer,"
-            " the nuggets).",
-            ("--run",),
-            metavar="[SETTING=]FILE",
-        ),
-    ] = ()
-    depth: Annotated[opt.Depth, "How many documents of each run are pooled."] = 20
-    judge: Annotated[opt.Judge | None, "Who writes nuggets and query variants, and judges support."] = None
-    support_judges: Annotated[
-        tuple[str, ...],
-        opt.asked(
-            "Who judges support in place of --judge; of several, the majority decides.",
-            ("--support-judge",),
-            metavar="JUDGE",
-        ),
-    ] = ()
-    dry_run: Annotated[opt.DryRun, "Show the pool by depth and breadth, and what judging costs."] = False
-    output: Annotated[
-        opt.File,
-        opt.printed("The new collection.", ("-o", "--output"), kind="path"),
-    ]
-
-
-@build.command(name=_ALL)
-@click.argument("questions", metavar="QUESTIONS")
-@takes_options
-def _everything(questions: str, options: Options) -> None:
-    """Do all steps: nuggets, query variants, fusion, pool, support and filter.
-
-    If it is stopped, run the same command again: it continues, and no reply is paid for twice.
-    """
-    from rageval.building.collection import Plan, forecast, setting_of
-    from rageval.building.collection import build as build_all
-
-    runs, settings = tuple(map(setting_of, options.runs)), settings_of(options)
-    plan = settings_from(
-        Plan, options, questions=questions, folder=options.output, runs=runs, settings=settings
-    )
-    if options.dry_run:
-        print_lines(forecast(plan))
-        return
-    built = build_all(plan, _say)
-    print_lines(built.lines(plan))
-    end_if_failed(built.failed)
-
-
-for step in _STEPS:
-    build.add_command(step)

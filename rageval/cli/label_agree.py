@@ -1,4 +1,4 @@
-"""`rageval agree`: a judge beside people, or beside another judge."""
+"""`rageval label agree`: a judge beside people, or beside another judge."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _LONGEST = 120  # characters of reasons in a table
 
 
-@click.command(cls=Command)
+@click.command("agree", cls=Command)
 @click.argument("judged", type=FileOrId("qrels"), required=False)
 @click.argument("gold", type=FileOrId("qrels"), required=False)
 @takes_options
 @click.pass_context
-def agree(
+def label_agree(
     ctx: click.Context,
     /,
     judged: Any,
@@ -90,11 +90,11 @@ def agree(
     order, its own family of models), how many judgements failed, what they cost.
 
     \b
-    rageval agree judged.jsonl human.jsonl --near-misses quadratic
-    rageval agree umbrela.qrels nist.qrels --near-misses quadratic
-    rageval agree ours.jsonl originals.jsonl --parting 20
-    rageval agree judged.jsonl human.jsonl -m v_strict --answers answers.jsonl --format json
-    rageval agree --leaderboards truth.txt judge.txt
+    rageval label agree judged.jsonl human.jsonl --near-misses quadratic
+    rageval label agree umbrela.qrels nist.qrels --near-misses quadratic
+    rageval label agree ours.jsonl originals.jsonl --parting 20
+    rageval label agree judged.jsonl human.jsonl -m v_strict --answers answers.jsonl --format json
+    rageval label agree --leaderboards truth.txt judge.txt
     """
     if leaderboards:
         way_out = "of leaderboards expected --leaderboards TRUTH JUDGE, -m, --form, --at and --format only"
