@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,7 +14,7 @@ from rageval.cli._options import (
     settings_of,
     takes_options,
 )
-from rageval.cli._output import end_if_failed, print_lines, say
+from rageval.cli._output import deliver, end_if_failed, print_lines, say
 from rageval.errors import UsageError
 from rageval.options import settings_from
 
@@ -122,7 +121,7 @@ def _nuggetize(questions: str, judge: opt.Judge, asking: Asking, output: opt.Out
     from rageval.building.collection import nuggetize
 
     lines, failed = nuggetize(questions, judge, settings_of(asking), _say)
-    _deliver(lines, output)
+    deliver(lines, output)
     end_if_failed(failed, "lists of nuggets")
 
 
@@ -150,7 +149,7 @@ def _fuse(runs: tuple[str, ...], fusing: Fusing, output: opt.Output | None = Non
     """Fuse runs into one. Sums are exact and written in full, so only equal ones tie."""
     from rageval.building.collection import fuse
 
-    _deliver(fuse(runs, fusing.method, fusing.fuse_depth, fusing.k), output)
+    deliver(fuse(runs, fusing.method, fusing.fuse_depth, fusing.k), output)
 
 
 class PoolOptions(opt.Options):
@@ -176,7 +175,7 @@ def _pool(runs: tuple[str, ...], options: PoolOptions) -> None:
         texts = {"questions": options.questions, "nuggets": options.nuggets, "corpus": options.corpus}
         print_lines(forecast_pool(runs, options.depth, **texts, judges=options.judges))
     else:
-        _deliver(pool_files(runs, options.depth), options.output)
+        deliver(pool_files(runs, options.depth), options.output)
 
 
 @collection.command("support")
@@ -195,7 +194,7 @@ def _support(
     from rageval.building.collection import judge_support
 
     lines, failed = judge_support(pooled, questions, nuggets, corpus, judges, settings_of(asking))
-    _deliver(lines, output)
+    deliver(lines, output)
     end_if_failed(failed)
 
 
@@ -242,7 +241,7 @@ def _qrels(
         raise UsageError(
             f"{judgements}: judging stopped at a claim, which is noted beside the qrels; expected -o FILE"
         )
-    _deliver(qrel_lines(found.qrels), output)
+    deliver(qrel_lines(found.qrels), output)
     if found.stopped and output is not None:
         from rageval.files.plans import note_asked
 
@@ -274,7 +273,7 @@ def _audit(
         return
     if folder is None or corpus is None:
         raise UsageError("expected the folder of a collection and --corpus FILE, or --read LABELLED.jsonl")
-    _deliver(sample_lines(folder, corpus, sample, seed), output)
+    deliver(sample_lines(folder, corpus, sample, seed), output)
 
 
 @collection.command("check")
@@ -304,13 +303,3 @@ def _check(
 
 def _say(message: str) -> None:
     say(message)
-
-
-def _deliver(lines: Iterable[str], output: opt.File | None) -> None:
-    """Print the lines, or write them to a file."""
-    if output is None:
-        print_lines(lines)
-    else:
-        from rageval.files.writing import write_lines
-
-        write_lines(output, lines)

@@ -308,7 +308,7 @@ def _side_by_side(
         if options.output is not None and rubric is rubrics[0]:
             deliver(map(judgement_line, rows), options.output)
     one, other = said
-    print_lines(passport_lines(passport(one, other), (one, other), _MOST_APART, None))
+    print_lines(passport_lines(passport(one, other), (one, other), _MOST_APART, "table"))
 
 
 def _check_measures(rubric: Rubric, options: Options) -> None:

@@ -10,7 +10,7 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
-from rageval.cli._output import TableFormat, print_lines, say, style_of
+from rageval.cli._output import TableFormat, deliver, say
 from rageval.table import NUMBER, Column, Table, finite, lines
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ class Options(opt.Options):
     on_missing: Annotated[opt.OnMissing, "The judge's judgements that failed or are not there."] = "error"
     level: Annotated[opt.Level, "The confidence level of the intervals."] = 0.95
     places: opt.Places = 4
-    style: TableFormat | None = None
+    style: TableFormat = "table"
+    output: opt.Output | None = None
 
 
 @click.command("correct", cls=Command)
@@ -64,10 +65,12 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     found = corrected(measures, judgements, gold, rules, options.level, options.population, labels.draw)
     bases = said_of_corrected({each.measure: (each.basis, each.corrected_from) for each in found})
     say(*judgements.remarks, *said_of_labels(labels), *bases, *remarks(found, judgements))
-    style = style_of(options.style, "csv")
     table = _table(found, options.places)
     records = [finite(each._asdict()) for each in found]
-    print_lines(lines(style, lambda: [table], lambda: table, lambda: records, lambda: {"results": records}))
+    found_as = lines(
+        options.style, lambda: [table], lambda: table, lambda: records, lambda: {"results": records}
+    )
+    deliver(found_as, options.output)
 
 
 def _table(found: Sequence[CorrectedMeasure], places: int) -> Table:

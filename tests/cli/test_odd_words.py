@@ -230,7 +230,17 @@ LINES: dict[str, tuple[str, ...]] = {
     "init": ("init",),
 }
 SLOW = {"conformance"}  # asks other tools
-OUTPUTS = ("-o", "--plot", "--fix", "--disagreements", "--save-baseline", "--md", "--junit", "--json")
+OUTPUTS = (
+    "-o",
+    "--values",
+    "--plot",
+    "--fix",
+    "--disagreements",
+    "--save-baseline",
+    "--md",
+    "--junit",
+    "--json",
+)
 LIST_OF_MEASURES = ",".join(["alpha_ndcg@10"] * 40)
 ODD_WORDS = (
     "",

@@ -47,7 +47,20 @@ PLAN = (
 )
 # Every output option: the command, with OUT for the file, and what its name ends in.
 JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
-    ("score", "--output"): ((*RUNS, *MEASURE, "-o", "OUT"), ".parquet"),
+    ("score", "--output"): ((*RUNS, *MEASURE, "-o", "OUT"), ""),
+    ("score", "--values"): ((*RUNS, *MEASURE, "--values", "OUT"), ".parquet"),
+    ("compare", "--output"): (("compare", *RUNS, *MEASURE, "-o", "OUT"), ""),
+    ("arena", "--output"): (("arena", "pairs", "-o", "OUT"), ""),
+    ("diagnose", "--output"): (
+        ("diagnose", "supported", "--run", "runs/one", "--qrels", "qrels", "--system", "ours", "-o", "OUT"),
+        "",
+    ),
+    ("conformance", "--output"): (("conformance", "--vectors", "runs", "-o", "OUT"), ""),
+    ("label agree", "--output"): (("label", "agree", "many", "people", "-o", "OUT"), ""),
+    ("label correct", "--output"): (
+        ("label", "correct", "many", "--gold", "people", "-m", "crag_score", "-o", "OUT"),
+        "",
+    ),
     ("score", "--plot"): ((*RUNS, *MEASURE, "--plot", "OUT"), ".png"),
     ("compare", "--plot"): (("compare", *RUNS, *MEASURE, "--plot", "OUT"), ".pdf"),
     **{
@@ -205,6 +218,16 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -
     Path("answers").write_text(json.dumps(answer) + "\n")
     verdict = {"query_id": "q0", "run_id": "ours", "label": "incorrect", "rubric": "crag", "judge": "other"}
     Path("other").write_text(json.dumps(verdict) + "\n")
+    for name, judge in (("many", "other"), ("people", "person:kim")):
+        labels = (("perfect", "incorrect")[at % 3 == 0] for at in range(30))
+        said = [verdict | {"query_id": f"q{at}", "label": label} for at, label in enumerate(labels)]
+        Path(name).write_text("".join(json.dumps(each | {"judge": judge}) + "\n" for each in said))
+    won = [
+        {"query_id": f"q{at}", "run_id": run, "aspect": "ab", "label": label}
+        for at in range(4)
+        for run, label in zip("ab", ("win", "loss") if at else ("loss", "win"), strict=True)
+    ]
+    Path("pairs").write_text("".join(json.dumps(each) + "\n" for each in won))
     support = {"query_id": "q0", "run_id": "ours", "aspect": "n1", "label": "support", "rubric": "rubric"}
     Path("supported").write_text(json.dumps(support))
     graded = {"query_id": "q0", "run_id": "documents", "item_id": "docs/d1.md", "aspect": "n1", "grade": 4}
@@ -369,7 +392,7 @@ def assert_refused_whole(which: tuple[str, str], out: Path | str, *expected: str
 @EVERY
 def test_no_input_is_written_over(which: tuple[str, str]) -> None:
     found = inputs(which)
-    assert found or which[0] == "store export"
+    assert found or which[0] in ("store export", "conformance")
     for at, path in enumerate([*found, Path("store.sqlite")]):
         if "store" in path.name and which[0] not in ("judge", "store export", "collection nuggetize"):
             continue

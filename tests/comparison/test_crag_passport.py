@@ -46,7 +46,7 @@ def test_figures_by_hand(files: tuple[str, str]) -> None:
 
 
 def test_the_passport_shows_them(files: tuple[str, str]) -> None:
-    said = command("label", "agree", *files)
+    said = command("label", "agree", *files, "--format", "md")
     assert said.code == 0
     assert "| system | compared | accuracy | precision | recall | f1 |" in said.out
     assert "| ours | 5 | 0.800 | 0.889 | 0.833 | 0.822 |" in said.out

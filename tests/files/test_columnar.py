@@ -158,7 +158,9 @@ def test_the_command_tells_runs_from_judgements_and_writes_values(
     saved(run_table(), tmp_path / "r.parquet")
     saved(qrels_table(), tmp_path / "j.parquet")
     expected = command(tmp_path, "run", "qrels", "-m", MEASURES, "-q")
-    found = command(tmp_path, "j.parquet", "r.parquet", "-m", MEASURES, "-q", "-j", "2", "-o", "v.parquet")
+    found = command(
+        tmp_path, "j.parquet", "r.parquet", "-m", MEASURES, "-q", "-j", "2", "--values", "v.parquet"
+    )
     assert (found.stdout, found.returncode) == (expected.stdout, 0)
     written = parquet.read_table(tmp_path / "v.parquet")
     scores = rageval.evaluate(MEASURES, *text)

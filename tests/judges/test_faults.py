@@ -61,7 +61,7 @@ JOBS: dict[str, tuple[str, ...]] = {
     "merge": ("store", "merge", "filled.sqlite", "-o", "all.sqlite"),
     "import": ("store", "import", "replies", "--store", "all.sqlite"),
     "report": ("report", "run", "qrels", "-m", "recall@5", "-o", "output"),
-    "score": ("run", "qrels", "-m", "recall@5", "-o", "output.parquet"),
+    "score": ("run", "qrels", "-m", "recall@5", "--values", "output.parquet"),
     "fuse": ("collection", "fuse", "run", "run", "-o", "output"),
 }
 ASKING = {"judge", "batch"}

@@ -182,7 +182,7 @@ def test_show_prints_the_means_as_a_table_or_everything(tmp_path: Path) -> None:
     reported(tmp_path, *RUNS, "-m", MEASURES, "--title", "Mine")
     page_ = str(tmp_path / "report.html")
     assert "run.trec" in rageval_("report", "show", page_, "--format", "table").stdout
-    assert json.loads(rageval_("report", "show", page_).stdout)["title"] == "Mine"
+    assert json.loads(rageval_("report", "show", page_, "--format", "json").stdout)["title"] == "Mine"
 
 
 def test_provenance_has_hashes_the_command_and_a_time_that_can_be_fixed(
