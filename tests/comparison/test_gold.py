@@ -273,29 +273,27 @@ def test_stated_chances_are_weights(tmp_path: Path) -> None:
 
 
 @pytest.mark.some(3)
-@pytest.mark.parametrize(
-    "head", [["compare"], ["label", "correct"], ["report", "-o", "page.html"]], ids=" ".join
-)
+@pytest.mark.parametrize("head", ["compare", "label correct", "report -o page.html"])
 def test_chances_that_the_labels_contradict_are_refused_or_doubted(
-    head: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    head: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said, people = judged()
     path, labelled = tmp_path / "chances", drawn(60)
     judged_in, labels = write(tmp_path / "j", said), write(tmp_path / "g", first(people, labelled))
-    words = (judged_in, "--gold", labels, "--gold-chosen", path, "-m", "crag_score", *head[1:])
+    words = (judged_in, "--gold", labels, "--gold-chosen", path, "-m", "crag_score")
 
     def stated(queries: Iterable[str], chance: float) -> None:
         path.write_text("".join(f"{query} {chance}\n" for query in queries))
 
     stated(QUERIES, 1.0)
-    assert "60 queries with a chance of 1 have no label" in command(head[0], *words, code=2).stderr
+    assert "60 queries with a chance of 1 have no label" in command(*head.split(), *words, code=2).stderr
     stated(QUERIES, 0.01)
-    assert "the chances are doubtful" in command(head[0], *words).stderr
+    assert "the chances are doubtful" in command(*head.split(), *words).stderr
     # The right ones, and those of labelled queries alone, which need not add up.
     for queries, chance in ((QUERIES, 0.5), (labelled, 0.2), (labelled, 1.0)):
         stated(queries, chance)
-        assert "doubtful" not in command(head[0], *words).stderr
+        assert "doubtful" not in command(*head.split(), *words).stderr
 
 
 # --- what is refused, and what is said

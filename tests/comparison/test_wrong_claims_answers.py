@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
+from test_wrong_claims import in_format
 
 Line = dict[str, Any]
 Lines = list[Line]
@@ -857,7 +858,7 @@ def test_attempt(attempt: Attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for name, content in attempt.files.items():
         text = content if isinstance(content, str) else "".join(json.dumps(each) + "\n" for each in content)
         Path(name).write_text(text, encoding="utf-8")
-    done = command(*attempt.words.split())
+    done = command(*in_format(attempt.words))
     assert done.exit_code == attempt.code, done.output
     assert done.exception is None or isinstance(done.exception, SystemExit)
     for text in attempt.said:

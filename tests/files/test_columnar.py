@@ -167,7 +167,7 @@ def test_the_command_tells_runs_from_judgements_and_writes_values(
     assert written.column_names == ["run", "query_id", "measure", "value", "signature"]
     assert written["value"].to_pylist() == [value for score in scores.scores for value in score.values]
     assert set(written["run"].to_pylist()) == {"r.parquet"}
-    refused = command(tmp_path, "run", "qrels", "-m", "rr", "-o", "v.csv")
+    refused = command(tmp_path, "run", "qrels", "-m", "rr", "--values", "v.csv")
     assert (refused.returncode, "expected a name that ends in .parquet" in refused.stderr) == (2, True)
     saved(pyarrow.table({"qid": ["q"]}), tmp_path / "odd")
     refused = command(tmp_path, "odd", "qrels", "-m", "rr")

@@ -630,7 +630,7 @@ def test_of_correct_compare_score_and_report_human_labels_that_failed_are_told(t
         assert "labels failed" in done.stderr
         results = json.loads(done.stdout).get("results", [])
         assert [(each.get("slices") or [each])[0]["low"] is None for each in results[1:]] == [True] * (
-            command != "compare"
+            command != ["compare"]
         )
     # One in sixty is a remark.
     gold = of_two(truth, "person:x", 60, lambda at, run: run == "B" and at == 59)
