@@ -15,16 +15,16 @@ import shutil
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-import click
 import pytest
 from click.testing import CliRunner
 
 import rageval
+from every_command import walked
 from rageval.cli import main
 
 RATIO, SLACK = 2.3, 400  # lines that a command may run beyond
@@ -354,14 +354,6 @@ def ranked_queries(number: int) -> None:
     )
 
 
-def commands(group: click.Group = main, path: str = "") -> Iterator[str]:
-    for name in group.list_commands(click.Context(group)):
-        command = group.get_command(click.Context(group), name)
-        yield path + name
-        if isinstance(command, click.Group):
-            yield from commands(command, f"{path}{name} ")
-
-
 def done(words: str, codes: tuple[int, ...] = (0,)) -> None:
     words = words.replace("{runs}", names_of_runs()) if "{runs}" in words else words
     found = CliRunner().invoke(main, shlex.split(words), prog_name="rageval")
@@ -416,7 +408,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_command_is_in_a_table() -> None:
-    assert sorted(commands()) == sorted({*GROWS, *OTHERS})
+    assert sorted(path for path, _ in walked() if path) == sorted({*GROWS, *OTHERS})
     assert not GROWS.keys() & OTHERS.keys()
 
 

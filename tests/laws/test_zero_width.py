@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner
 
+from every_command import leaves
 from rageval.cli import main
 
 Worlds = dict[str, list[float]]
@@ -33,22 +33,11 @@ WORLDS: Worlds = {
 WITHOUT = {"conformance", "datasets export"}
 
 
-def commands(group: click.Command = main, name: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
-    if not isinstance(group, click.Group):
-        yield " ".join(name), group
-        return
-    context = click.Context(group)
-    for each in group.list_commands(context):
-        found = group.get_command(context, each)
-        assert found is not None
-        yield from commands(found, (*name, each))
-
-
 def with_json() -> set[str]:
     """The commands that print JSON if they are asked to."""
     return {
         name
-        for name, command in commands()
+        for name, command in leaves().items()
         for option in command.params
         if "--format" in option.opts and {"json", "jsonl"} & set(getattr(option.type, "choices", ()))
     }
