@@ -242,7 +242,7 @@ def correct(contest: Contest, with_gold: bool) -> Asked:
     if not with_gold:
         return Asked(0, 0, True)  # there is no such door
     words = [*contest.files, *contest.gold, "-m", contest.measure, "--format", "json"]
-    rows = json.loads(command("correct", *words))["results"]
+    rows = json.loads(command("label", "correct", *words))["results"]
     return _of_ends(rows, contest.truth, PEOPLE)
 
 
@@ -253,12 +253,17 @@ def arena(contest: Contest, with_gold: bool) -> Asked:
 
 
 Door = Callable[[Contest, bool], Asked]
-_ANSWERS: dict[str, Door] = {"compare": compare, "report": report, "score --by": score, "correct": correct}
+_ANSWERS: dict[str, Door] = {
+    "compare": compare,
+    "report": report,
+    "score --by": score,
+    "label correct": correct,
+}
 DOORS: dict[str, dict[str, Door]] = {
     "labels": _ANSWERS,
-    "labels of 5": {"compare": compare, "report": report, "correct": correct},
+    "labels of 5": {"compare": compare, "report": report, "label correct": correct},
     "labels on pages": {"compare": compare, "report": report},
-    "labels by chances": {"compare": compare, "report": report, "correct": correct},
+    "labels by chances": {"compare": compare, "report": report, "label correct": correct},
     "rare": _ANSWERS,
     "nuggets": _ANSWERS,
     "runs": {"compare": compare, "report": report},

@@ -144,8 +144,8 @@ def of_others(tools: Tools) -> Iterator[Contest]:
         loop = {"a loop of msgspec": ([tools.python, "-c", LOOP, path], 4)}
         ours = [rageval, path, "-m", "v_strict,w"]
         yield Contest(f"10⁶ judgements, {name}", "v_strict,w", ours, loop, memory)
-    pair = [rageval, "agree", str(answers / "judge.jsonl"), str(answers / "gold.jsonl")]
-    yield Contest("10⁵ pairs", "agree (aim: 1 s)", pair, {"1 s": (["sleep", "1"], 1)}, clock=seconds)
+    pair = [rageval, "label", "agree", str(answers / "judge.jsonl"), str(answers / "gold.jsonl")]
+    yield Contest("10⁵ pairs", "label agree (aim: 1 s)", pair, {"1 s": (["sleep", "1"], 1)}, clock=seconds)
 
 
 def allowing(code: int, *command: str) -> list[str]:

@@ -45,7 +45,8 @@ def pages(folder: Path) -> tuple[Path, Path]:
     judged, plan = folder / "judged.jsonl", folder / "ask.jsonl"
     run("judge", "crag", DATA / "answers.jsonl", *read, "--judge", "contains", "-o", judged)
     words = (
-        "label-plan",
+        "label",
+        "plan",
         judged,
         "--compare",
         "plain",
@@ -58,7 +59,7 @@ def pages(folder: Path) -> tuple[Path, Path]:
     for name, more in (("label", ()), ("pair", ("--rubric", "pairwise"))):
         run(*words, *more, "-n", 60, "--overwrite", "-o", plan)
         found.append(folder / f"{name}.html")
-        run("annotate", plan, "--annotator", "kim", "-o", found[-1])
+        run("label", "page", plan, "--annotator", "kim", "-o", found[-1])
     return found[0], found[1]
 
 
@@ -66,7 +67,7 @@ def report_of(folder: Path) -> Path:
     """Let the script that plays a person label, and make the report."""
     judged, plan, labels = (folder / name for name in ("judged.jsonl", "ask.jsonl", "kim.jsonl"))
     words = ("--answers", DATA / "answers.jsonl", "--questions", DATA / "questions.jsonl")
-    run("label-plan", judged, "--compare", "plain", "hedging", *words, "-n", 60, "--overwrite", "-o", plan)
+    run("label", "plan", judged, "--compare", "plain", "hedging", *words, "-n", 60, "--overwrite", "-o", plan)
     person = [sys.executable, str(DATA / "person.py"), str(plan), "kim"]
     labels.write_text(subprocess.run(person, capture_output=True, text=True, check=True).stdout)
     gold = ("--gold", labels, "--gold-chosen", plan, *words)

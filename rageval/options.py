@@ -307,7 +307,7 @@ Sources: TypeAlias = Annotated[
 GoldChosen: TypeAlias = Annotated[
     str,
     read(
-        "How the part that people judged was chosen: at random, by a plan (label-plan), or"
+        "How the part that people judged was chosen: at random, by a plan (label plan), or"
         " with chances: lines 'query_id chance'.",
         metavar="uniform|PLAN|FILE",
     ),

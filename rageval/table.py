@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -350,15 +351,29 @@ _SHORTEST_TOGETHER = 6  # and where that keeps a table in one piece
 _NARROWEST = 40  # columns: a terminal that says it has fewer is not believed
 
 
+_is_into_file = False
+
+
+@contextmanager
+def into_file() -> Iterator[None]:
+    """Within, write tables as into a file, also where somebody is looking at the terminal."""
+    global _is_into_file
+    before, _is_into_file = _is_into_file, True
+    try:
+        yield
+    finally:
+        _is_into_file = before
+
+
 def on_terminal() -> bool:
     """Return whether somebody is looking."""
-    return sys.stdout is not None and sys.stdout.isatty()
+    return not _is_into_file and sys.stdout is not None and sys.stdout.isatty()
 
 
 def terminal_width() -> int | None:
     """Return how many characters fit on a line, where somebody is looking or COLUMNS says it."""
     # In a pipe or a file no line is cut: whoever reads it there may search for whole names.
-    if not os.environ.get("COLUMNS") and not on_terminal():
+    if _is_into_file or (not os.environ.get("COLUMNS") and not on_terminal()):
         return None
     import shutil
 

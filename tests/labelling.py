@@ -57,7 +57,7 @@ def made(
     lines(folder / "judged.jsonl", ({**place, **said} for place in places))
     words = ["--answers", "answers.jsonl", "--questions", "questions.jsonl", "--nuggets", "nuggets.jsonl"]
     words += ["--rubric", rubric, "-n", str(len(queries)), "--overwrite", "-o", "ask.jsonl"]
-    return written(folder, "label-plan", "judged.jsonl", "--compare", *NAMES, *words)
+    return written(folder, "label", "plan", "judged.jsonl", "--compare", *NAMES, *words)
 
 
 def written(folder: Path, *words: str) -> Path:

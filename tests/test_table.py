@@ -6,17 +6,15 @@ import json
 import math
 from collections.abc import Iterator
 
-import click
 import pytest
 
-from rageval.cli import main
+from every_command import leaves
 from rageval.table import (
     BRIEF,
     COUNT,
     FORMATS,
     INTERVAL,
     NUMBER,
-    PEOPLE_READ,
     PRINTERS,
     TALLY,
     Code,
@@ -162,9 +160,8 @@ def test_latex_stands_as_it_is() -> None:
 
 def offered() -> Iterator[tuple[str, tuple[str, ...]]]:
     """The formats that each command has."""
-    context = click.Context(main)
-    for name in main.list_commands(context):
-        for param in getattr(main.get_command(context, name), "params", ()):
+    for name, command in leaves().items():
+        for param in command.params:
             if "--format" in param.opts:
                 yield name, tuple(param.type.choices)
 
@@ -172,8 +169,7 @@ def offered() -> Iterator[tuple[str, tuple[str, ...]]]:
 def test_formats_are_from_one_list() -> None:
     found = dict(offered())
     assert {name for name, formats in found.items() if set(FORMATS) <= set(formats)} == {
-        *("score", "compare", "arena", "correct", "report")
+        *("score", "compare", "arena", "label agree", "label correct", "diagnose", "report", "conformance")
     }
-    assert {name for name, formats in found.items() if set(formats) == {*PEOPLE_READ, "json"}} == {
-        *("agree", "diagnose")
-    }
+    # Qrels and questions, which other programs read, are no table.
+    assert [name for name in found if not set(FORMATS) <= set(found[name])] == ["datasets export"]

@@ -160,8 +160,8 @@ def test_odd_text_in_a_reply_is_written_and_read_again(server: LlmServer, said: 
         assert row["label"] == "incorrect"
         row["reason"].encode()
     assert command("judged", "-m", "crag_score").code == 0
-    assert command("replies", "export", "-o", "replies").code == 0
-    assert command("replies", "import", "replies", "--store", "other").code == 0
+    assert command("store", "export", "-o", "replies").code == 0
+    assert command("store", "import", "replies", "--store", "other").code == 0
 
 
 def test_a_store_that_holds_half_a_character_is_read(server: LlmServer) -> None:
@@ -182,7 +182,7 @@ def test_a_store_that_holds_half_a_character_is_read(server: LlmServer) -> None:
     outcome = command(*CRAG, "--judge", "openai:m", "--quiet", "-o", "judged")
     assert (outcome.code, outcome.err) == (0, "")
     assert len(server.requests) == calls
-    assert command("replies", "export", "-o", "replies").code == 0
+    assert command("store", "export", "-o", "replies").code == 0
 
 
 @pytest.mark.parametrize("rubric", ["nuggetize", "nuggetize-iterative"])

@@ -99,9 +99,9 @@ def _read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
     """(judgements, lines left out): those of questions of which each line of a part is labelled."""
     rows: list[dict[str, Any]] = []
     open_: set[tuple[str, str]] = set()
-    for line, record in read_records(source, dict, "lines of `rageval build audit`"):
+    for line, record in read_records(source, dict, "lines of `rageval collection audit`"):
         if not {"query_id", "item_id", "aspect", "rubric"} <= set(record):
-            raise InputError(f"{name_of(source)}:{line}: expected a line of `rageval build audit`")
+            raise InputError(f"{name_of(source)}:{line}: expected a line of `rageval collection audit`")
         row = {name: record[name] for name in _KEPT if record.get(name) is not None}
         if row["rubric"] == PAIRS and "label" in row:
             row["label"] = str(row["label"]).strip().lower().replace(" ", "_").replace("-", "_")

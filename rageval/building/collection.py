@@ -2,7 +2,7 @@
 
 Nothing is remembered between two goes but what judges replied, which is in the store: whoever runs a plan
 again asks only for what is not there yet, and gets the same files. Each step can be taken alone, too, between
-files, as `rageval build STEP` does.
+files, as `rageval collection STEP` does.
 """
 
 from __future__ import annotations
@@ -861,7 +861,7 @@ def forecast(plan: Plan) -> Iterator[str]:
         yield f"{plan.depth} documents to the pool of a question"
 
 
-# One step alone, between files: what `rageval build STEP` does.
+# One step alone, between files: what `rageval collection STEP` does.
 
 
 def setting_of(word: str) -> tuple[str, str]:

@@ -124,7 +124,7 @@ def pool_lines(pool: Pool) -> Iterator[str]:
 
 
 def read_pool(source: Source, limits: Limits | None = None) -> Pool:
-    """Read a pool from lines such as `rageval build pool` writes.
+    """Read a pool from lines such as `rageval collection pool` writes.
 
     Parameters
     ----------

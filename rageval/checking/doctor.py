@@ -289,7 +289,7 @@ def _leaderboard(path: str) -> list[Finding]:
     try:
         read_leaderboard(path)
     except UntoldForm:
-        effect = "rageval agree --leaderboards takes it only with --form"
+        effect = "rageval label agree --leaderboards takes it only with --form"
         message = (
             f"nothing says which of the four columns holds the topics: {OVERALL!r} is in none, or in both"
         )

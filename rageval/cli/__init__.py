@@ -9,14 +9,13 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from keyword import iskeyword
 from types import FrameType
 from typing import Any, NoReturn
 
 import click
 
-from rageval.cli._options import Group, nearest_command
+from rageval.cli._options import Group, help_all_option, nearest_command, wants_all
 from rageval.errors import EXIT_CODES, INTERRUPTED, WRONG, RagevalError, UsageError
 from rageval.text import visible
 from rageval.version import __version__
@@ -24,79 +23,102 @@ from rageval.version import __version__
 # Linear algebra threads cost start-up and bring nothing here; must be said before numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# All commands, as `--help-all` and the pages list them; `--help` lists those of the first part.
 GROUPS = {
-    "Begin": {
-        "demo": "Write small example files, and print commands to try.",
-        "init": "Write a rageval.toml for the files in this folder.",
-    },
-    "Score": {
+    "Used first": {
         "score": "Score runs against judgements (the default command).",
         "compare": "Compare runs: intervals, tests, and what may be claimed.",
+        "report": "Write one page with everything: runs, queries, slices, judges.",
         "gate": "Hold a candidate against a baseline: ship, block or inconclusive.",
-        "report": "Write one page with everything: runs, queries, slices, judges; no network.",
-        "arena": "Rank systems by judgements that compare their answers.",
-        "track": "Run a track: validate runs, pool, judge, score, pages, an archive.",
-        "measures": "List the measures, or show the page of one.",
-    },
-    "Judge": {
-        "judge": "Judge answers or documents by a rubric: with a model, a file, a matcher.",
-        "rubrics": "List what judges can be asked, or print one rubric.",
-        "replies": "Look into the store of what models replied: export, import, merge, show.",
-        "build": "Build a test collection from questions, answers and a corpus.",
-        "pool": "Show what a new run would leave unjudged, and what to judge next.",
-    },
-    "Trust": {
-        "diagnose": "Say where what answers lack was lost: retriever or generator.",
-        "agree": "Show how far a judge agrees with people, or two leaderboards do.",
-        "correct": "Correct a judge's scores by what people said of some of the same answers.",
-        "label-plan": "Draw what people shall label, before anybody labels.",
-        "annotate": "Make a page on which a person labels what was drawn; one file, no network.",
-        "conformance": "Compare with the tools that are installed, on golden vectors.",
-    },
-    "Files": {
-        "anchor": "Turn judgements of chunks into spans, which outlive a new chunking.",
-        "project": "Turn spans into judgements of the chunks there are now.",
+        "judge": "Judge answers or documents: by a model, a file, a matcher.",
+        "import": "Part another tool's log into answers, questions, judgements.",
+        "label": "Let people label a part, and hold the judge against them.",
         "doctor": "Report what is suspicious in files, and which measures it affects.",
-        "validate": "Check a file against the rules of its track, and repair it.",
+        "track": "Run a track: validate runs, pool, judge, score, pages, an archive.",
+        "demo": "Write small example files, and print commands to try.",
+    },
+    "Groups": {
+        "spans": "Keep judgements of chunks as spans, which outlive a new chunking.",
+        "collection": "Build a test collection, at once or step by step, and extend it.",
+        "store": "Look into the store of what models replied, copy and merge it.",
+    },
+    "Look-ups": {
         "datasets": "List data sets; show, fetch, import, export or check one.",
-        "import": "Part another tool's log into answers, questions, run and judgements.",
+        "measures": "List the measures, or show the page of one.",
+        "rubrics": "List what judges can be asked, or print one rubric.",
+    },
+    "More": {
+        "init": "Write a rageval.toml for the files in this folder.",
+        "arena": "Rank systems by judgements that compare their answers.",
+        "diagnose": "Say where what answers lack was lost: retriever or generator.",
+        "validate": "Check a file against the rules of its track, and repair it.",
+        "conformance": "Compare with the tools that are installed, on golden vectors.",
     },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+_FIRST, *_OTHERS = GROUPS
 _DEFAULT_COMMAND = "score"
-# First words that other tools have, and what is typed here instead.
+_OPTIONS = ("--help", "-h", "--help-all", "--version")  # what stands before any command
+# First words that are no commands, though other tools or a person may expect them, and what is typed instead.
 _ELSEWHERE = {
     "evaluate": "rageval score",
     "eval": "rageval score",
     "help": "rageval --help",
     "version": "rageval --version",
+    "label-plan": "rageval label plan",
+    "annotate": "rageval label page",
+    "correct": "rageval label correct",
+    "agree": "rageval label agree",
+    "anchor": "rageval spans anchor",
+    "project": "rageval spans project",
+    "build": "rageval collection build, or a step of it such as rageval collection fuse",
+    "pool": "rageval collection check, or rageval collection next",
+    "replies": "rageval store",
 }
 
 
 class _Commands(Group):
     """Finds commands by name without importing the others; without a name it is `score`."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
-        return list(COMMANDS)
+    def file_of(self, name: str) -> str:
+        """Return the file of a command, which is called as its function is."""
+        return name + "_" * iskeyword(name)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command of this name, and no other."""
-        if cmd_name not in COMMANDS:
-            return None
-        name = cmd_name.replace("-", "_") + "_" * iskeyword(cmd_name)
-        command: click.Command = getattr(import_module(f"rageval.cli.{name}"), name)
-        return command
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Print the options where everything is asked for, and the commands."""
+        if wants_all(ctx):
+            super().format_options(ctx, formatter)
+        else:
+            self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Print the commands in their groups."""
+        """Print the commands that are used first, or all of them with those that they consist of."""
+        if not wants_all(ctx):
+            with formatter.section("Commands that are used first"):
+                formatter.write_dl(list(GROUPS[_FIRST].items()))
+            return
         for title, commands in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl(list(commands.items()))
+                formatter.write_dl([row for each in commands.items() for row in self._with_parts(ctx, *each)])
+
+    def _with_parts(self, ctx: click.Context, name: str, summary: str) -> Iterator[tuple[str, str]]:
+        yield name, summary
+        command = self.get_command(ctx, name)
+        if isinstance(command, Group):
+            yield from ((f"{name} {part}", what) for part, what in command.summaries())
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Print the exit codes, or what else there is."""
+        if wants_all(ctx):
+            super().format_epilog(ctx, formatter)
+            return
+        others = "; ".join(f"{title.lower()}: {' '.join(GROUPS[title])}" for title in _OTHERS)
+        text = click.wrap_text(f"{others[0].upper()}{others[1:]}.", formatter.width)
+        formatter.write(f"\n{text}\nrageval --help-all: every command, the options, the exit codes.\n")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default command before words that begin with none."""
-        if args and args[0] not in COMMANDS and args[0] not in ("--help", "-h", "--version"):
+        if args and args[0] not in COMMANDS and args[0] not in _OPTIONS:
             hint = "" if ctx.resilient_parsing else _meant(args[0])
             if hint:
                 raise UsageError(f"{args[0]}: no such command, no file and no measure{hint}")
@@ -133,10 +155,12 @@ class _Commands(Group):
 
 def _meant(word: str) -> str:
     """Return a hint at the command that the first word was meant as; measures and files are none."""
-    if not word.isalpha() or os.path.exists(word):
+    if os.path.exists(word):
         return ""
     if word.lower() in _ELSEWHERE:
         return f"; say {_ELSEWHERE[word.lower()]}"
+    if not word.isalpha():
+        return ""
     from rageval.errors import MeasureError
     from rageval.measures.parsing import spelled
 
@@ -178,6 +202,8 @@ def _say_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
 
 @click.command(
     cls=_Commands,
+    in_files=COMMANDS,
+    params=[help_all_option("Show all commands, the options and the exit codes, and exit.")],
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()) + ".",
@@ -196,9 +222,7 @@ def main() -> None:
     \b
     rageval run.trec qrels.nugget -m alpha_ndcg@10
     rageval a.run b.run qrels -m coverage@20,recall@50
-    rageval judged.jsonl -m crag_score --by domain
-    rageval judge crag answers.jsonl --questions crag.jsonl --judge openai:MODEL -o judged.jsonl
-    rageval validate answers.jsonl --track rag25
+    rageval compare judged.jsonl -m crag_score
     """
 
 

@@ -63,6 +63,11 @@ _NEEDS: Mapping[str, _Clauses] = {
     # That none are planted is so of a judge that is not asked, too.
     "judge canaries": (((_JUDGES_ASK, "canaries=0"), _ASKED[0][1]),),
     "conformance seed": ((("fuzz",), "is about drawn cases; expected --fuzz N, too"),),
+    "conformance output": ((("!fuzz",), "changes nothing beside --fuzz, which prints as it finds"),),
+    "conformance style": (
+        (("!fuzz",), "changes nothing beside --fuzz, which prints inputs as JSON lines"),
+        (("!vectors",), "changes nothing beside --vectors, which are JSON lines"),
+    ),
 }
 _OF_RUNS, _OF_ANSWERS = "runs", "judged answers"
 # By parameter, or by command and parameter: of which of the two, unless another option is there.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
+from importlib import import_module
 from inspect import signature
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 
 import click
@@ -155,6 +157,19 @@ def _help_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
         ctx.exit()
 
 
+def wants_all(ctx: click.Context) -> bool:
+    """Return whether the help is that of --help-all."""
+    return bool(ctx.meta.get(_ALL))
+
+
+def help_all_option(text: str) -> click.Option:
+    """Return an option --help-all, which shows more than --help."""
+    return click.Option(
+        ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_help_all, help=text
+    )
+
+
+_WIDE = 200  # characters: a summary is cut by nothing but its line
 _MANY = 12  # options: with fewer a list is read sooner than sections
 
 
@@ -169,16 +184,7 @@ class Command(click.Command):
         super().__init__(*args, **kwargs)
         self.first = first.split()
         if self.first:
-            self.params.append(
-                click.Option(
-                    ["--help-all"],
-                    is_flag=True,
-                    is_eager=True,
-                    expose_value=False,
-                    callback=_help_all,
-                    help="Show all options, and exit.",
-                )
-            )
+            self.params.append(help_all_option("Show all options, and exit."))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Call the command, once it is known what of it acts and how much is read."""
@@ -213,7 +219,7 @@ class Command(click.Command):
         if len(shown) < _MANY:
             super().format_options(ctx, formatter)
             return
-        if self.first and not ctx.meta.get(_ALL):
+        if self.first and not wants_all(ctx):
             with formatter.section("Options that are used first"):
                 formatter.write_dl([*map(shown.__getitem__, self.first), *list(shown.values())[-2:]])
             return
@@ -226,9 +232,43 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """Commands of which the nearest is named when none is called so."""
+    """Commands of which the nearest is named when none is called so.
+
+    Those `in_files`, by name and with what each does, are imported when they are called: the command `plan`
+    of the group `label` is `label_plan` in `rageval.cli.label_plan`.
+    """
 
     command_class = Command
+
+    def __init__(self, *args: Any, in_files: Mapping[str, str] = MappingProxyType({}), **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.in_files = in_files
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, in the order in which they are used."""
+        return [*self.commands, *self.in_files]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of this name; of those in files import this one, and no other."""
+        if cmd_name not in self.in_files:
+            return super().get_command(ctx, cmd_name)
+        name = self.file_of(cmd_name)
+        command: click.Command = getattr(import_module(f"rageval.cli.{name}"), name)
+        return command
+
+    def file_of(self, name: str) -> str:
+        """Return the file of a command, which is called as its function is."""
+        return f"{self.name}_{name}"
+
+    def summaries(self) -> list[tuple[str, str]]:
+        """Return the commands, and what each does."""
+        here = ((name, command.get_short_help_str(_WIDE)) for name, command in self.commands.items())
+        return [*here, *self.in_files.items()]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Print the commands, none of which needs to be imported for it."""
+        with formatter.section("Commands"):
+            formatter.write_dl(self.summaries())
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -28,10 +28,10 @@ from rageval.table import (
     Table,
     as_json,
     finite,
+    into_file,
     label_of,
     latex_table,
     lines,
-    on_terminal,
     or_none,
 )
 from rageval.text import visible
@@ -64,15 +64,10 @@ def say(*lines: str) -> None:
         click.echo(f"rageval: {line}", err=True)
 
 
-# The format of tables, of which `style_of(style, "csv")` is the default.
+# The format of what a command prints; the same on a terminal and off it.
 TableFormat: TypeAlias = Annotated[
-    str, opt.printed("Default: table on a terminal, else csv.", ("--format",), choices=FORMATS)
+    str, opt.printed("How the result is written; table is for reading.", ("--format",), choices=FORMATS)
 ]
-
-
-def style_of(typed: str | None, otherwise: str) -> str:
-    """Return the format that was typed; else a table on a terminal, and `otherwise` into a pipe or a file."""
-    return typed or ("table" if on_terminal() else otherwise)
 
 
 def places_of(typed: int | None, usual: int = 4) -> int:
@@ -81,15 +76,14 @@ def places_of(typed: int | None, usual: int = 4) -> int:
 
 
 def deliver(lines: Iterable[str], output: Path | None) -> None:
-    """Print lines, or write them to a file."""
+    """Print the lines of a result, or write them to a file."""
     if output is None:
         print_lines(lines)
         return
-    from rageval.files.writing import whole_file
+    from rageval.files.writing import write_lines
 
-    with whole_file(output) as stream:
-        for line in lines:
-            stream.write(line.encode() + b"\n")
+    with into_file():
+        write_lines(output, lines)
 
 
 def write_page(text: str, output: Path, remarks: Iterable[str] = (), more: str = "") -> None:
@@ -601,11 +595,12 @@ def _lines_of_slices(found: _Sliced, layout: Layout, with_run: bool) -> Iterator
         yield f"{head}{shown['measure']:<22}\t{visible(shown['slice'])}\t{numbers}"
 
 
-def checked_output(path: Path) -> Path:
+def checked_values(path: Path) -> Path:
     """Return the path, if its name says a format that can be written."""
     if path.suffix != ".parquet":
         raise UsageError(
-            f"--output {visible(str(path))}: expected a name that ends in .parquet; other formats: --format"
+            f"--values {visible(str(path))}: expected a name that ends in .parquet; other formats are written"
+            " by --format and -o FILE"
         )
     return path
 

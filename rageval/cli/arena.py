@@ -11,7 +11,7 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, OfLabels, takes_options
-from rageval.cli._output import TableFormat, end_if_biased, print_lines, say, style_of
+from rageval.cli._output import TableFormat, deliver, end_if_biased, say
 from rageval.errors import InputError, UsageError
 from rageval.scoring.basis import basis_of, basis_of_gold, in_words, said_of_bases
 from rageval.table import NUMBER, TALLY, Column, Table, lines
@@ -28,7 +28,8 @@ _PAIRS = 5  # named in remarks
 class Options(OfLabels):
     """The options of `rageval arena`."""
 
-    style: TableFormat | None = None
+    style: TableFormat = "table"
+    output: opt.Output | None = None
     compat: Annotated[
         Literal["ragnarok"] | None, opt.measured("Elo ratings as Ragnarök's arena keeps them.")
     ] = None
@@ -85,7 +86,7 @@ def arena(files: tuple[str, ...], options: Options) -> None:
     else:
         table = _standing(grades, positions, options.invalid)
     table = _with_basis(table, basis, source)
-    print_lines(lines(style_of(options.style, "csv"), lambda: [table], lambda: table))
+    deliver(lines(options.style, lambda: [table], lambda: table), options.output)
     for each in positions:
         for text in said_of(each.as_dict()):
             say(f"{visible(each.judge) + ': ' if each.judge else ''}{text}")

@@ -19,7 +19,7 @@ from rageval.cli._options import (
     reading_of,
     takes_options,
 )
-from rageval.cli._output import places_of, print_lines, say, style_of
+from rageval.cli._output import deliver, places_of, say
 from rageval.errors import UsageError
 from rageval.table import FORMATS, lines, records_of
 
@@ -48,14 +48,14 @@ class Options(Comparing):
     ] = False
     sort: opt.Sort | None = None
     style: Annotated[
-        str | None,
+        str,
         opt.printed(
-            "Default: table on a terminal, else csv; latex is a table for a paper, cite says how to cite the"
-            " numbers.",
+            "How the result is written; latex is a table for a paper, cite says how to cite the numbers.",
             ("--format",),
             choices=_FORMATS,
         ),
-    ] = None
+    ] = "table"
+    output: opt.Output | None = None
     show: Annotated[
         Literal["interval", "p"] | None,
         opt.printed(
@@ -69,7 +69,7 @@ class Options(Comparing):
 
 
 @click.command(
-    cls=Command, first="measures baseline all_pairs by_query gold gold_chosen cluster questions style plot"
+    cls=Command, first="measures baseline all_pairs by_query gold gold_chosen cluster questions style output"
 )
 @click.argument(
     "words", nargs=-1, metavar="RUN RUN... QRELS [MEASURE...]", shell_complete=completing("scored")
@@ -111,7 +111,7 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     refuse_idle_for(bool(inputs.answers))
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
-    style = style_of(options.style, "csv")
+    style = options.style
     if options.by_query and style in ("latex", "cite"):
         others = ", ".join(each for each in FORMATS if each != "latex")
         raise UsageError(f"--by-query is no part of --format {style}; expected one of {others}")
@@ -138,9 +138,9 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     if plot is not None:
         save(figure_of_comparison(found, results, options.size), plot)
     if style == "cite":
-        print_lines([str(cite(found, ids_of_datasets(inputs, options)))])
+        deliver([str(cite(found, ids_of_datasets(inputs, options)))], options.output)
     else:
-        print_lines(_shown(found, results, style, options))
+        deliver(_shown(found, results, style, options), options.output)
     refuse(refused)
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
-from rageval.cli._output import print_lines, say
+from rageval.cli._output import TableFormat, deliver, print_lines, say
 from rageval.errors import FAULTS, UsageError
 from rageval.names import suggestion
-from rageval.table import PRINTERS
+from rageval.table import Column, Table, finite, lines
 
 if TYPE_CHECKING:
     from rageval.conformance.verdicts import ToolVerdict, Vector
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 _LEGEND = (
     "How many inputs a tool scores as rageval does; then, by letter, how often it differs or fails, and why:"
 )
+_COLUMNS = ("tool", "measure", "vector", "verdict", "why")
 
 
 @click.command(cls=Command)
@@ -31,10 +31,10 @@ def conformance(
         tuple[str, ...],
         opt.Option("Compare with this tool only; may be repeated.", ("--peer",), metavar="TOOL"),
     ] = (),
-    form: Annotated[
-        Literal["table", "md", "jsonl"],
-        opt.Option("For people, for a page, or every comparison as a line.", ("--format",)),
+    style: Annotated[
+        TableFormat, "How the result is written; CSV, TSV and JSON have every comparison."
     ] = "table",
+    output: opt.Output | None = None,
     vectors: Annotated[
         Literal["runs", "answers"] | None, opt.Option("Print the golden vectors instead.")
     ] = None,
@@ -56,10 +56,10 @@ def conformance(
     if vectors:
         from rageval.conformance import text_of
 
-        print_lines(text_of(vectors).splitlines())
+        deliver(text_of(vectors).splitlines(), output)
         return
     versions = _chosen(peers)
-    faults = _fuzzed(versions, fuzz, seed) if fuzz is not None else _compared(versions, form)
+    faults = _fuzzed(versions, fuzz, seed) if fuzz is not None else _compared(versions, style, output)
     if faults:
         raise click.exceptions.Exit(FAULTS)
 
@@ -77,10 +77,9 @@ def _chosen(names: tuple[str, ...]) -> dict[str, str]:
     return {name: version for name, version in found.items() if not names or name in names}
 
 
-def _compared(versions: dict[str, str], form: str) -> int:
-    """Print how all did; the number of what nobody can explain."""
+def _compared(versions: dict[str, str], style: str, output: opt.File | None) -> int:
+    """Print or write how all did; the number of what nobody can explain."""
     from rageval.conformance import answer_vectors, run_vectors
-    from rageval.conformance.peers import PEERS
     from rageval.conformance.verdicts import WRONG, of_peer, of_rageval
 
     every: list[Vector] = [*run_vectors(), *answer_vectors()]
@@ -89,31 +88,35 @@ def _compared(versions: dict[str, str], form: str) -> int:
         say(f"asking {name} …")
         found += of_peer(name, every)
     faults = [verdict for verdict in found if verdict.verdict == WRONG]
-    if form == "jsonl":
-        records = (
-            verdict._asdict() | {"values": verdict.values and dict(verdict.values)} for verdict in found
-        )
-        print_lines(json.dumps(record, ensure_ascii=False) for record in records)
-    else:
-        print_lines(_report(found, versions, form))
-        others = [name for name in PEERS if name not in versions]
-        if others:
-            print_lines([f"Not asked, or not installed: {', '.join(others)}."])
+
+    def records() -> Iterator[dict[str, Any]]:
+        for verdict in found:
+            yield verdict._asdict() | {"values": verdict.values and finite(verdict.values)}
+
+    def data() -> Table:
+        return Table([*map(Column, _COLUMNS)], [[getattr(each, name) for name in _COLUMNS] for each in found])
+
+    deliver(lines(style, lambda: _report(found, versions), data, records), output)
     return len(faults)
 
 
-def _report(found: list[ToolVerdict], versions: dict[str, str], form: str) -> Iterator[str]:
+def _report(found: list[ToolVerdict], versions: dict[str, str]) -> Iterator[Table | str]:
+    """Yield what people read: how rageval did, the table of tools, reasons, faults, who was not asked."""
+    from rageval.conformance.peers import PEERS
     from rageval.conformance.verdicts import VerdictsTable
 
     comparison = VerdictsTable(found, versions)
     yield comparison.own()
     if versions:
         yield from ["", _LEGEND, ""]
-        yield from PRINTERS[form].table(comparison.table())
+        yield comparison.table()
         yield from comparison.reasons()
         yield ""
     yield from comparison.alone()
     yield from comparison.faults()
+    others = [name for name in PEERS if name not in versions]
+    if others:
+        yield f"Not asked, or not installed: {', '.join(others)}."
 
 
 def _fuzzed(versions: dict[str, str], seconds: float, seed: int) -> int:

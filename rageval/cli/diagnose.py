@@ -9,9 +9,9 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, FileOrId, OfSpans, reading_of, takes_options
-from rageval.cli._output import print_lines, say, style_of
+from rageval.cli._output import TableFormat, deliver, say
 from rageval.errors import UsageError
-from rageval.table import PEOPLE_READ, Code, Prose, Table, lines
+from rageval.table import NUMBER, Code, Column, Prose, Table, lines
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -48,11 +48,10 @@ class Options(OfSpans):
     system: Annotated[str | None, opt.gated("Which of several judged systems.", metavar="RUN_ID")] = None
     by: Annotated[opt.By | None, "A row for each value of a field, such as domain,question_type."] = None
     style: Annotated[
-        str | None,
-        opt.printed(
-            "Default: table on a terminal, else json.", ("--format",), choices=(*PEOPLE_READ, "json")
-        ),
-    ] = None
+        TableFormat,
+        "How the result is written; CSV, TSV and JSON lines are the shares alone, or those of --by.",
+    ] = "table"
+    output: opt.Output | None = None
     seed: opt.Seed = 20130
 
 
@@ -96,8 +95,10 @@ def diagnose(judged: tuple[str, ...], options: Options) -> None:
         seed=options.seed,
     )
     say(*map(visible, found.remarks))
-    style = style_of(options.style, "json")
-    print_lines(lines(style, lambda: _parts(found, style), record=found.as_dict))
+    style = options.style
+    deliver(
+        lines(style, lambda: _parts(found, style), lambda: _data(found), record=found.as_dict), options.output
+    )
 
 
 def _read(options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
@@ -122,6 +123,21 @@ def _read(options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
     gold = judgements(inputs, reading, EVERYTHING, options)
     (source,) = run_sources(inputs.runs, reading, None)
     return source, gold
+
+
+def _data(found: Diagnosis) -> Table:
+    """Return the shares, or with --by those of every slice."""
+    shares, *_ = found.tables()
+    if not found.by:
+        return shares
+    kinds = list(found.shares)
+    columns = [Column("field"), Column("slice"), Column("questions", NUMBER, 0)]
+    rows = [
+        [field, name, of["questions"], *map(of.__getitem__, kinds)]
+        for field, slices in found.by.items()
+        for name, of in slices.items()
+    ]
+    return Table([*columns, *(Column(kind, NUMBER) for kind in kinds)], rows, 2)
 
 
 def _parts(found: Diagnosis, style: str) -> Iterator[Table | str]:

@@ -290,7 +290,7 @@ def _side_by_side(
     failed: Counter[str],
 ) -> None:
     """Judge by both rubrics within one budget, and print how they agree; -o FILE gets those of the first."""
-    from rageval.cli.agree import passport_lines
+    from rageval.cli.label_agree import passport_lines
     from rageval.comparison.passport import passport
     from rageval.files.judgements import judgement_line
     from rageval.judges.votes import GRADED, place
@@ -305,7 +305,7 @@ def _side_by_side(
         if options.output is not None and rubric is rubrics[0]:
             deliver(map(judgement_line, rows), options.output)
     one, other = said
-    print_lines(passport_lines(passport(one, other), (one, other), _MOST_APART, None))
+    print_lines(passport_lines(passport(one, other), (one, other), _MOST_APART, "table"))
 
 
 def _check_measures(rubric: Rubric, options: Options) -> None:

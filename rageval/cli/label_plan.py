@@ -1,4 +1,4 @@
-"""`rageval label-plan`: what people shall label, drawn before anybody labels."""
+"""`rageval label plan`: what people shall label, drawn before anybody labels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DEPTH = 10
 
 
 class Options(opt.Options):
-    """The options of `rageval label-plan`."""
+    """The options of `rageval label plan`."""
 
     overwrite: Annotated[opt.Overwrite, "Replace a plan that is there."] = False
     number: Annotated[
@@ -88,25 +88,25 @@ class Options(opt.Options):
     seed: opt.Seed = 0
 
 
-@click.command("label-plan", cls=Command)
+@click.command("plan", cls=Command)
 @click.argument("words", nargs=-1, required=True, metavar="JUDGED.jsonl... | QRELS [RUN...]")
 @takes_options
 def label_plan(words: tuple[str, ...], options: Options) -> None:
     """Draw what people shall label, and in which order, before anybody labels.
 
     From judged answers, or from judgements of documents and runs. The plan is a file that cannot be changed
-    without being noticed: rageval annotate makes a page of it for those who label, and labels count as a
+    without being noticed: rageval label page makes a page of it for those who label, and labels count as a
     random draw only if they are the beginning of its order. With --answers (and whatever else rageval judge
     took) it holds the texts, too.
 
     \b
-    rageval label-plan judged.jsonl -n 100 --answers answers.jsonl --questions crag.jsonl -o ask.jsonl
-    rageval label-plan judged.jsonl --by doubt -n 100 --answers answers.jsonl --questions crag.jsonl -o
+    rageval label plan judged.jsonl -n 100 --answers answers.jsonl --questions crag.jsonl -o ask.jsonl
+    rageval label plan judged.jsonl --by doubt -n 100 --answers answers.jsonl --questions crag.jsonl -o
     ask.jsonl
-    rageval label-plan judged.jsonl --compare ours theirs -n 100 --answers answers.jsonl -o ask.jsonl
-    rageval label-plan judged.jsonl --width 0.05 --pilot labels.jsonl -m crag_score -o more.jsonl
-    rageval label-plan judged.jsonl --until-labelled 'ours>theirs' -m crag_score -n 200 -o ask.jsonl
-    rageval label-plan umbrela.qrels a.run b.run --passages corpus.jsonl --questions topics.jsonl -n 50 …
+    rageval label plan judged.jsonl --compare ours theirs -n 100 --answers answers.jsonl -o ask.jsonl
+    rageval label plan judged.jsonl --width 0.05 --pilot labels.jsonl -m crag_score -o more.jsonl
+    rageval label plan judged.jsonl --until-labelled 'ours>theirs' -m crag_score -n 200 -o ask.jsonl
+    rageval label plan umbrela.qrels a.run b.run --passages corpus.jsonl --questions topics.jsonl -n 50 …
     """
     from rageval.files.plans import plan_lines
 
@@ -312,4 +312,4 @@ def _said(found: LabelPlan, population: Population) -> Iterable[str]:
     if found.looks:
         yield f"looks at {', '.join(map(str, found.looks))} labelled queries"
     if not any(query.contexts for query in found.asked):
-        yield "the plan holds no texts: rageval annotate needs it made with the files that were judged"
+        yield "the plan holds no texts: rageval label page needs it made with the files that were judged"

@@ -10,8 +10,8 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, Comparing, reading_of, takes_options
+from rageval.cli._output import TableFormat
 from rageval.errors import NothingJudged, UsageError
-from rageval.table import FORMATS
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -87,10 +87,8 @@ class Options(Comparing):
             parses=_NumberOrAll(),
         ),
     ] = None
-    style: Annotated[
-        str | None, opt.printed("Of show: the means, or everything.", ("--format",), choices=FORMATS)
-    ] = None
-    output: opt.Page | None = None
+    style: Annotated[TableFormat | None, "Of show: the means (table, …), or everything (json)."] = None
+    output: Annotated[opt.Page | None, "The page; of show, what it prints."] = None
 
 
 @click.command(
@@ -103,10 +101,10 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
     """Write a page with everything: one file that needs no network.
 
     Made from runs and judgements, from judged answers, or from what earlier commands printed (score -q,
-    compare, agree, each with --format json). It begins with the verdict, and shows means with intervals and
-    tests, differences by query, slices, what was found where with the evidence, how far judges agree, cost,
-    failures, and where it all comes from. With --answers the worst answers are lit by what the judge quoted,
-    beside gold, passages, prompt and reply. The other options are those of rageval compare.
+    compare, label agree, each with --format json). It begins with the verdict, and shows means with intervals
+    and tests, differences by query, slices, what was found where with the evidence, how far judges agree,
+    cost, failures, and where it all comes from. With --answers the worst answers are lit by what the judge
+    quoted, beside gold, passages, prompt and reply. The other options are those of rageval compare.
 
     \b
     rageval report v1.csv v2.csv -o report.html
@@ -259,7 +257,7 @@ def _roles(inputs: Inputs, earlier: list[str], options: Options) -> Iterator[tup
 
 
 def _show(words: tuple[str, ...], options: Options) -> None:
-    from rageval.cli._output import places_of, print_lines, style_of
+    from rageval.cli._output import deliver, places_of
     from rageval.pages.page import read_report
     from rageval.table import NUMBER, Column, Table, lines
 
@@ -271,5 +269,5 @@ def _show(words: tuple[str, ...], options: Options) -> None:
     columns = [Column("run"), *(Column(name, NUMBER, places, none="-") for name in found["measures"])]
     rows = [[run, *(cells.get((run, name)) for name in found["measures"])] for run in found["runs"]]
     table = Table(columns, rows, title=found["title"])
-    style = style_of(options.style, "json")
-    print_lines(lines(style, lambda: [table], lambda: table, record=lambda: found))
+    style = options.style or "table"
+    deliver(lines(style, lambda: [table], lambda: table, record=lambda: found), options.output)

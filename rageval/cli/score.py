@@ -24,7 +24,7 @@ from rageval.cli._options import (
 from rageval.errors import FAULTS, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
 from rageval.scoring.basis import said_of_bases
-from rageval.table import FORMATS
+from rageval.table import FORMATS, on_terminal
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -79,7 +79,11 @@ class Options(Scoring):
     caption: opt.Caption | None = None
     label: opt.LatexLabel | None = None
     places: opt.Places | None = None
-    output: Annotated[opt.Output | None, "Also write the value of every query, as .parquet."] = None
+    output: opt.Output | None = None
+    values: Annotated[
+        opt.File | None,
+        opt.printed("Also write the value of every query.", metavar="FILE.parquet", kind="output"),
+    ] = None
     plot: opt.Plot | None = None
     size: opt.Size | None = None
     jobs: Annotated[
@@ -117,15 +121,21 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     from rageval.cli._inputs import ids_of_datasets, named_measures, slices_of, sorted_out
     from rageval.cli._scoring import best_first, on_workers, refuse, said_of_sets, subject_of
 
-    style = _output.style_of(options.style, "trec")
+    style = options.style or ("table" if options.output is None and on_terminal() else "trec")
     # Before anything is read: names of files that say no format that can be written.
     plot = checked_plot(options.plot, options.size)
-    if options.output:
-        _output.checked_output(options.output)
+    if options.values:
+        _output.checked_values(options.values)
+    if options.output and options.output.suffix == ".parquet":
+        raise UsageError(
+            f"-o {visible(str(options.output))}: Parquet holds the values of queries; expected --values FILE"
+        )
     if style == "cite" and (options.by or options.by_query or options.no_summary):
         raise UsageError("--format cite is about the means; leave out --by, -q and -n")
     if options.gold and not options.by:
-        raise UsageError("--gold corrects the values of --by; of all queries: rageval correct, or compare")
+        raise UsageError(
+            "--gold corrects the values of --by; of all queries: rageval label correct, or compare"
+        )
     wanted = _gates(options.require, options.fail_under)
     inputs = sorted_out(words, reading_of(options.comments), tables=True)
     if inputs.tables:
@@ -145,8 +155,8 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         from rageval.comparison.plots import figure_of_scores, save
 
         save(figure_of_scores(results, options.size), plot)
-    if options.output:
-        _output.write_scores(results, options.output)
+    if options.values:
+        _output.write_scores(results, options.values)
     passed = not wanted or _passed(results, wanted, len(queries))
     places = _output.places_of(options.places, 6 if style == "ndeval" else 4)
     shown = options.by_query, not options.no_summary
@@ -166,7 +176,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         lines = _output.slice_lines(results, groups, layout, style, settings)
     else:
         lines = _output.lines_of(results, layout, style)
-    _output.print_lines(lines)
+    _output.deliver(lines, options.output)
     refuse(refused)
     ctx.exit(0 if passed else FAULTS)
 

@@ -16,7 +16,7 @@ from rageval.cli._options import (
     settings_of,
     takes_options,
 )
-from rageval.cli._output import print_lines, say, style_of
+from rageval.cli._output import print_lines, say
 from rageval.options import settings_from
 from rageval.scoring.basis import in_words
 from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table
@@ -134,7 +134,7 @@ def track(folder: Path, options: Options) -> None:
 
 
 def _drawn(table: Table) -> Iterator[str]:
-    return PRINTERS[style_of(None, "md")].table(table)
+    return PRINTERS["table"].table(table)
 
 
 def _table_of_files(found: Sequence[Submission]) -> Iterator[str]:

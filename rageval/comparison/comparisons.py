@@ -600,7 +600,7 @@ def compare_runs(
     gold
         People's judgements of some of the queries, by which what `qrels` say is corrected.
     gold_chosen
-        How these queries were chosen: `"uniform"`, a plan (a file of `rageval label-plan`), or each query's
+        How these queries were chosen: `"uniform"`, a plan (a file of `rageval label plan`), or each query's
         chance, as {query: chance} or a file.
     **rules
         The options of `rageval.evaluate`.

@@ -296,7 +296,7 @@ def selection(
         return "", f"{said}, which a uniform draw hardly ever gives" if p < DOUBT else ""
     if not p < _APART / tests:
         return "", ""
-    way = "say how they were chosen (--gold-chosen), or draw them by rageval label-plan"
+    way = "say how they were chosen (--gold-chosen), or draw them by rageval label plan"
     return f"{said}, so the labels are no random draw; {way}", ""
 
 

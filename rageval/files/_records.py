@@ -136,7 +136,7 @@ _KINDS = (
         ),
         "rageval doctor",
     ),
-    Kind("leaderboard", OTHER, "a leaderboard", _is_board, "rageval agree --leaderboards"),
+    Kind("leaderboard", OTHER, "a leaderboard", _is_board, "rageval label agree --leaderboards"),
     Kind(
         "plan",
         OTHER,

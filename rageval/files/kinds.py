@@ -161,7 +161,7 @@ LINES = (
         lambda start: _ASKED_BY_RUN.match(start.line) is not None,
         "rageval validate --track dragun25-questions",
     ),
-    Kind("leaderboard", OTHER, "a leaderboard", _is_leaderboard, "rageval agree --leaderboards"),
+    Kind("leaderboard", OTHER, "a leaderboard", _is_leaderboard, "rageval label agree --leaderboards"),
     Kind("answer rows", ROWS, "a table of answers", _is_answer_table, "rageval judge or compare"),
     Kind("topics", QUESTIONS, "topics", _is_topic, "--questions"),
     Kind("run", RUNS, "a run", _has_width(RUN.width)),

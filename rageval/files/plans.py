@@ -26,7 +26,7 @@ from rageval.files.writing import write_lines
 from rageval.text import problem_of_id, visible
 
 FORMAT = "rageval-plan/1"
-_EXPECTED = "a plan, as rageval label-plan writes it"
+_EXPECTED = "a plan, as rageval label plan writes it"
 _SHOWN = 5  # queries named in an error
 
 
@@ -251,17 +251,17 @@ def read_plan(source: Source) -> LabelPlan:
     if _sha(*_parts(plan)) != sha:
         raise InputError(
             f"{name}: was changed after it was drawn (its content does not have the sha {visible(sha[:12])}"
-            " of its head); expected the file as rageval label-plan wrote it, or a new plan"
+            " of its head); expected the file as rageval label plan wrote it, or a new plan"
         )
     return plan
 
 
 # Which documents were asked for because of what was judged before: a file beside the judgements.
 #
-# `rageval pool next --judged qrels.txt` notes in `qrels.txt.adaptive.jsonl` what it asks for, by document:
-# `{"query_id": …, "doc_id": …, "from": {run: rank}, "for": "ap of a.trec, b.trec"}`. Judgements of which any
-# document stands there were chosen by what others said, so that means over them are no estimates. Nothing is
-# written into the judgements: every tool reads these as before.
+# `rageval collection next --judged qrels.txt` notes in `qrels.txt.adaptive.jsonl` what it asks for, by
+# document: `{"query_id": …, "doc_id": …, "from": {run: rank}, "for": "ap of a.trec, b.trec"}`. Judgements of
+# which any document stands there were chosen by what others said, so that means over them are no estimates.
+# Nothing is written into the judgements: every tool reads these as before.
 
 _ASKED = "a document that was asked for {query_id, doc_id, from, for}"
 Place = tuple[str, str]  # query, document

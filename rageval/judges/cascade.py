@@ -161,7 +161,7 @@ def _kept(
         raise UsageError(
             f"{visible(gold.name)}: the judge is surer, or less sure, of what is labelled than of the"
             " rest, so the"
-            " labels are no random draw, and cannot bound an error; draw them by rageval label-plan"
+            " labels are no random draw, and cannot bound an error; draw them by rageval label plan"
         )
     wrong = {}
     seen: set[str] = set()

@@ -1,4 +1,4 @@
-"""The JSON that earlier commands printed (`score`, `compare`, `agree`, `diagnose`, …), as a report."""
+"""The JSON that earlier commands printed (`score`, `compare`, `label agree`, `diagnose`, …), as a report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rageval.scoring.scores import Score, Scores
 from rageval.text import visible
 
 _SAID = ("value", "missing", "bounds", "lost", "judges", "basis")
-_EXPECTED = "the output of rageval score, compare, agree, diagnose or report show with --format json"
+_EXPECTED = "the output of rageval score, compare, label agree, diagnose or report show with --format json"
 _NOT_HERE = "for what is not known here"
 _LEVEL = re.compile(r"\|level:(0\.\d+)\|")
 _ONLY_MEANS = (
@@ -75,7 +75,7 @@ def _taken(found: dict[str, Any], report: Report, name: str, settings: Settings)
         _take_comparison(found, report)
     elif "coefficients" in found:
         record = {key: found[key] for key in OF_PASSPORT}
-        # What `agree` prints has no list of what the two disagree on.
+        # What `label agree` prints has no list of what the two disagree on.
         record = {"judge": name, "other": "gold", **record, "disagreements": None, "listed": []}
         report.setdefault("judging", []).append(record)
         if found.get("positions"):

@@ -77,7 +77,7 @@ def _to_label(plan: LabelPlan, annotator: str) -> _Record:
     if not all(ask.context is not None for query in plan.asked for ask in query.asks):
         raise InputError(
             "the plan holds no texts to label; expected one made with the files that were judged: rageval"
-            " label-plan … --answers FILE (--questions, --nuggets, --passages)"
+            " label plan … --answers FILE (--questions, --nuggets, --passages)"
         )
     # The same person gets the same order each time, another person another one.
     rng = random.Random(f"{plan.sha}/{annotator}")
@@ -369,7 +369,7 @@ class LabelFile:
             if not lock(held.fileno(), wait=False):
                 raise UsageError(
                     f"{visible(str(self.path))}: these labels are being served already; use the page that"
-                    " is open, or end the other rageval annotate first"
+                    " is open, or end the other rageval label page first"
                 )
         except (UsageError, OutputError):
             held.close()
@@ -508,13 +508,13 @@ class LabelFile:
             gone.add((query, run, item, aspect))
         with self._lock:
             if self._held.closed:
-                raise OutputError("rageval annotate is ending")
+                raise OutputError("rageval label page is ending")
             # Two programs, or an editor: the later would write over the labels of the other.
             if _stamp(self.path) != self._stamp:
                 raise OutputError(
                     # Shown in the page, where the names of folders could name systems.
                     f"{visible(self.path.name)} was changed by another program since it was read; end rageval"
-                    " annotate and start it again"
+                    " label page and start it again"
                 )
             self._write({place: label for place, label in self._labels.items() if place not in gone} | given)
 
@@ -602,9 +602,9 @@ class LabelServer(ThreadingHTTPServer):
         except OSError as error:
             raise OutputError(
                 f"port {port}: cannot be listened at ({error.strerror or error}). Perhaps another rageval"
-                " annotate serves the same plan for the same annotator: end it. If it is another program, end"
-                " that, or choose another port with --port. A page that is open at the old port does not find"
-                " the new one: export its labels, and import them there"
+                " label page serves the same plan for the same annotator: end it. If it is another program,"
+                " end that, or choose another port with --port. A page that is open at the old port does not"
+                " find the new one: export its labels, and import them there"
             ) from None
         labels.keep_port(self.server_port)
 

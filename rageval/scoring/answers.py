@@ -112,7 +112,7 @@ def evaluate_answers(
     gold
         What people said of some of the same answers, by which `compare` and `report` correct the judge.
     gold_chosen
-        How these were chosen: `"uniform"`, a plan (a file of `rageval label-plan`), or each query's chance,
+        How these were chosen: `"uniform"`, a plan (a file of `rageval label plan`), or each query's chance,
         as {query: chance} or a file.
     **rules
         The options of `rageval.scoring.rules.Rules` that are of answers: `on_missing`, `groups`, `weights`,
@@ -708,7 +708,7 @@ def _said_of_doubts(table: JudgementTable) -> Iterator[str]:
         yield (
             f"{len(unsure):,} of {len(doubts):,} verdicts are unsure (a chance from {_UNSURE:g} to"
             f" {1 - _UNSURE:g} that the answer is right); most: {named}. Read these first, or draw what"
-            " people label by rageval label-plan --by doubt"
+            " people label by rageval label plan --by doubt"
         )
 
 

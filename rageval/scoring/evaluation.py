@@ -907,7 +907,7 @@ def evaluate(
     gold
         People's judgements of some of the queries, by which `compare` corrects a model's `qrels`.
     gold_chosen
-        How these queries were chosen: `"uniform"`, a plan (a file of `rageval label-plan`), or each query's
+        How these queries were chosen: `"uniform"`, a plan (a file of `rageval label plan`), or each query's
         chance, as {query: chance} or a file.
     **rules
         The options of `rageval.scoring.rules.Rules`: `ties`, `depth`, `compat`, `bounds`, …

@@ -266,10 +266,10 @@ class Scores(Displayed, Mapping[Any, Score]):
     `judged_by_query` is how many of the documents retrieved for a query are judged, at any rank and with any
     grade, for the judged queries that the run has; `judged` is their sum. Both are of runs only. `stopped`
     are the claims at which judging was to stop (`rageval judge --until`): nothing else can be tested, nor
-    where documents were chosen by what was judged before; `adaptive` says what for (`rageval pool next`).
-    `absent` are the judged queries that the run says nothing of; None where nobody knows which. `made_by`
-    tells the judgements of documents from others. `remarks` are what should be known of them, as commands say
-    it; they stand beneath what is printed.
+    where documents were chosen by what was judged before; `adaptive` says what for (`rageval collection
+    next`). `absent` are the judged queries that the run says nothing of; None where nobody knows which.
+    `made_by` tells the judgements of documents from others. `remarks` are what should be known of them, as
+    commands say it; they stand beneath what is printed.
 
     >>> import rageval
     >>> scores = rageval.evaluate("recall@1,rr", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})

@@ -316,7 +316,8 @@ def project(
     Parameters
     ----------
     spans
-        A file of spans, such as `rageval anchor` writes, or one of LegalBench-RAG; or dicts, or a DataFrame.
+        A file of spans, such as `rageval spans anchor` writes, or one of LegalBench-RAG; or dicts, or a
+        DataFrame.
     chunks
         A file of chunks: lines {id, doc_id, start, end}, or {id, doc_id, text}; or dicts, or a DataFrame.
     sources

@@ -52,7 +52,7 @@ class TrackPlan:
     depth
         How many documents of each run are pooled.
     label
-        For how many topics a plan of labels is drawn, which `rageval annotate` takes.
+        For how many topics a plan of labels is drawn, which `rageval label page` takes.
     seed
         Of what is drawn.
     teams

@@ -1,4 +1,4 @@
-"""`rageval build` from the command line to a server on this machine: twelve questions, 300 documents."""
+"""`rageval collection build` from the command line to a server: twelve questions, 300 documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 FILES_AND_MANIFEST = (*_FILES, "manifest.json", "steps/support.jsonl", "steps/nuggets.jsonl")
 JUDGE = ("--judge", "openai:m", "--quiet")
-BUILD = ("build", "questions.jsonl", "--corpus", "corpus.jsonl", *JUDGE)
+BUILD = ("collection", "build", "questions.jsonl", "--corpus", "corpus.jsonl", *JUDGE)
 WRITING = 3 * 12  # nuggets, sub-questions, closed-book answers
 SUPPORT = 34  # calls for the pool of 12 questions, 20 documents each
 REPORT = """12 questions
@@ -178,8 +178,8 @@ def test_step_by_step_it_is_the_same_collection(server: LlmServer) -> None:
     built()
     calls = len(server.requests)
     common = ("--questions", "questions.jsonl", "--nuggets", "n.jsonl")
-    assert command("build", "nuggetize", "questions.jsonl", *JUDGE, "-o", "n.jsonl").code == 0
-    words = ("build", "variants", "questions.jsonl", "--nuggets", "n.jsonl", *JUDGE, "-o", "topics")
+    assert command("collection", "nuggetize", "questions.jsonl", *JUDGE, "-o", "n.jsonl").code == 0
+    words = ("collection", "variants", "questions.jsonl", "--nuggets", "n.jsonl", *JUDGE, "-o", "topics")
     assert command(*words).code == 0
     index = Index((str(doc["_id"]), str(doc["text"])) for doc in corpus())
     for setting in SETTINGS:
@@ -188,12 +188,12 @@ def test_step_by_step_it_is_the_same_collection(server: LlmServer) -> None:
         )
         run = index.run(read_topics(f"topics/{setting}.tsv"), setting)
         Path(f"{setting}.bm25").write_text("\n".join(run_lines(run)) + "\n")
-        assert command("build", "fuse", f"{setting}.bm25", "-o", setting).code == 0
-    assert command("build", "pool", *SETTINGS, "-o", "pool.jsonl").code == 0
+        assert command("collection", "fuse", f"{setting}.bm25", "-o", setting).code == 0
+    assert command("collection", "pool", *SETTINGS, "-o", "pool.jsonl").code == 0
     assert Path("pool.jsonl").read_bytes() == Path("c/pool.jsonl").read_bytes()
-    words = ("build", "support", "pool.jsonl", *common, "--corpus", "corpus.jsonl", *JUDGE)
+    words = ("collection", "support", "pool.jsonl", *common, "--corpus", "corpus.jsonl", *JUDGE)
     assert command(*words, "-o", "support.jsonl").code == 0
-    assert command("build", "filter", "support.jsonl", *common, "-o", "steps").out == "".join(
+    assert command("collection", "filter", "support.jsonl", *common, "-o", "steps").out == "".join(
         REPORT.splitlines(keepends=True)[:-1]
     )
     for name in _FILES:
@@ -244,7 +244,15 @@ def test_runs_nuggets_and_judgements_of_ones_own(server: LlmServer) -> None:
     calls = len(server.requests)
     for name in ("answer", "nuggets"):
         Path(f"{name}.trec").write_bytes(Path(f"c/steps/fused/{name}.trec").read_bytes())
-    words = ("build", "questions.jsonl", "--corpus", "corpus.jsonl", "--nuggets", "c/steps/nuggets.jsonl")
+    words = (
+        "collection",
+        "build",
+        "questions.jsonl",
+        "--corpus",
+        "corpus.jsonl",
+        "--nuggets",
+        "c/steps/nuggets.jsonl",
+    )
     runs = ("--run", "answer=answer.trec", "--run", "answer=nuggets.trec", "--unfused", "--method", "rrf")
     outcome = command(*words, *runs, "--judge", "frozen:c/steps/support.jsonl", "-o", "d")
     assert (outcome.code, outcome.err) == (0, "")
@@ -302,7 +310,7 @@ def test_a_dry_run_shows_depth_and_breadth_against_cost_and_asks_nobody(server: 
         "--corpus",
         "corpus.jsonl",
     )
-    outcome = command("build", "pool", *settings, "--dry-run", *words, "--judge", "openai:gpt-4o-mini")
+    outcome = command("collection", "pool", *settings, "--dry-run", *words, "--judge", "openai:gpt-4o-mini")
     row = next(line.split("\t") for line in outcome.out.splitlines() if line.startswith("20*"))
     pool = lines("c/pool.jsonl")
     assert row[1:4] == [str(len(pool)), f"{len(pool) / 12:.1f}", str(SUPPORT)]
@@ -315,7 +323,7 @@ def test_a_dry_run_shows_depth_and_breadth_against_cost_and_asks_nobody(server: 
     assert int(row[4].replace(",", "")) == pytest.approx(sent / 4, rel=0.05)
     assert "USD" in row[5]
     assert (
-        command("build", "pool", *settings, "--dry-run").out.splitlines()[0]
+        command("collection", "pool", *settings, "--dry-run").out.splitlines()[0]
         == "depth\tdocuments\ta query\tcalls"
     )
 
@@ -326,7 +334,7 @@ def test_what_a_new_run_would_leave_unjudged(server: LlmServer, monkeypatch: pyt
     Path("new.trec").write_text(run + "q11 Q0 docs/d0.md 1 1 new\n")
     judged = {row.doc_id for row in rageval.read_qrels("c/qrels.nugget") if row.query_id == "q0"}
     for against in ("c", "c/qrels.nugget"):
-        outcome = command("pool", "check", "new.trec", "--against", against, "-o", "more.jsonl")
+        outcome = command("collection", "check", "new.trec", "--against", against, "-o", "more.jsonl")
         rows = {line.split("\t")[0]: line.split("\t")[1:] for line in outcome.out.splitlines()}
         left = [at for at in range(100) if f"docs/d{at}.md" not in judged]
         assert rows["100"] == [str(len(left)), "100", f"{len(left)}.0 %", "1", str(-(-len(left) // 20))]
@@ -334,37 +342,38 @@ def test_what_a_new_run_would_leave_unjudged(server: LlmServer, monkeypatch: pyt
         assert [line["doc_id"] for line in lines("more.jsonl")] == top
         assert f"most at depth 20: q0 ({len(top)})" in outcome.out
     words = ("--questions", "questions.jsonl", "--nuggets", "c/nuggets.jsonl", "--corpus", "corpus.jsonl")
-    assert command("build", "support", "more.jsonl", *words, *JUDGE, "-o", "more").code == 0
+    assert command("collection", "support", "more.jsonl", *words, *JUDGE, "-o", "more").code == 0
     assert len(lines("more")) == 3 * len(top)
-    pooled = command("pool", "check", "new.trec", "new.trec", "--against", "c/pool.jsonl")
+    pooled = command("collection", "check", "new.trec", "new.trec", "--against", "c/pool.jsonl")
     assert "new.trec\t100" in pooled.out
-    assert_refused(command("pool", "check", "new.trec"), "no collection")
+    assert_refused(command("collection", "check", "new.trec"), "no collection")
     Path("other.trec").write_text("Q0 Q0 docs/d0.md 1 1 r\n")
-    refused = command("pool", "check", "other.trec", "--against", "c")
+    refused = command("collection", "check", "other.trec", "--against", "c")
     assert_refused(refused, "no query in common", "'Q0' would be 'q0'")
     monkeypatch.chdir("c")
     assert (
-        command("pool", "check", "steps/fused/question.trec").out.splitlines()[1] == "5\t0\t35\t0.0 %\t0\t0"
+        command("collection", "check", "steps/fused/question.trec").out.splitlines()[1]
+        == "5\t0\t35\t0.0 %\t0\t0"
     )
 
 
 def test_what_cannot_be_built_is_refused(server: LlmServer) -> None:
-    words = ("build", "questions.jsonl", "--corpus", "corpus.jsonl", "-o", "c")
+    words = ("collection", "build", "questions.jsonl", "--corpus", "corpus.jsonl", "-o", "c")
     assert_refused(command(*words), "nuggetize: no judge named")
     assert_refused(command(*words, "--judge", "lexical"), "writes no nuggets")
     assert_refused(command(*BUILD, "-o", "."), "questions.jsonl: is read from, expected another place")
     Path("bare.jsonl").write_text('{"query_id": "q0", "question": "Why?"}\n')
-    assert_refused(command("build", "bare.jsonl", *BUILD[2:], "-o", "c"), "have no answers")
-    assert_refused(command("build", "nuggetize", "bare.jsonl", *JUDGE), "have no answers")
+    assert_refused(command("collection", "build", "bare.jsonl", *BUILD[3:], "-o", "c"), "have no answers")
+    assert_refused(command("collection", "nuggetize", "bare.jsonl", *JUDGE), "have no answers")
     Path("run").write_text("q0 Q0 nowhere 1 1 r\n")
     assert_refused(built("--run", "run"), "1 of 1 pooled documents are not there, such as 'nowhere'")
     assert_refused(built("--run", "run", "--run", "run"), "named twice")
     Path("run").write_text("q99 Q0 docs/d0.md 1 1 r\n")
-    assert_refused(command("build", "fuse", "run", "-o", "run"), "run: is read from")
+    assert_refused(command("collection", "fuse", "run", "-o", "run"), "run: is read from")
     assert_refused(built("--run", "run"), "nothing is pooled for any question that has nuggets")
     Path("corpus.jsonl").write_text('{"_id": "d", "text": "a"}\n' * 2)
     assert_refused(built(), "holds document 'd' twice")
     for line in ("{}", '{"query_id": "q", "doc_id": "d"}\n' * 2):
         Path("pool").write_text(line)
-        assert_refused(command("pool", "check", "run", "--against", "pool"), "pool:")
-    assert_refused(command("build", "audit"), "expected the folder of a collection")
+        assert_refused(command("collection", "check", "run", "--against", "pool"), "pool:")
+    assert_refused(command("collection", "audit"), "expected the folder of a collection")

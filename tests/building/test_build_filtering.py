@@ -191,7 +191,7 @@ def test_table_5_from_what_people_said(tmp_path: Path) -> None:
     assert all(
         figure.questions == 60 and figure.low < figure.value < figure.high for figure in found.values()
     )
-    printed = command("build", "audit", "--read", path)
+    printed = command("collection", "audit", "--read", path)
     assert printed.code == 0
     assert printed.out.splitlines()[3] == "relevant             71.7 %  [59.2, 81.5]  n=60"
 
@@ -210,7 +210,7 @@ def test_questions_not_labelled_to_the_end_are_left_out(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     rows[0]["grade"] = None  # one nugget of the first question
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    outcome = command("build", "audit", "--read", path)
+    outcome = command("collection", "audit", "--read", path)
     assert "rageval: 9 lines are of questions not labelled yet" in outcome.err
     assert "precision           100.0 %" in outcome.out
     assert "n=1\n" in outcome.out
@@ -233,12 +233,12 @@ def test_the_sample_is_drawn_by_its_seed(tmp_path: Path) -> None:
 def test_labels_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "sample"
     for line, complaint in (
-        ("{}", "sample:1: expected a line of `rageval build audit`"),
+        ("{}", "sample:1: expected a line of `rageval collection audit`"),
         ('{"query_id":"q","item_id":"d","aspect":"n","rubric":"audit","label":"good"}', "found 'good'"),
         ('{"query_id":"q","item_id":"d","aspect":"n","rubric":"audit","label":null}', "nothing is labelled"),
     ):
         path.write_text(line + "\n")
-        assert_refused(command("build", "audit", "--read", path), complaint)
+        assert_refused(command("collection", "audit", "--read", path), complaint)
 
 
 def test_a_sample_is_written_labelled_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +249,7 @@ def test_a_sample_is_written_labelled_and_read(tmp_path: Path, monkeypatch: pyte
     Path("c/nuggets.jsonl").write_text(json.dumps({"qid": "q", "query": "", "nuggets": nuggets}) + "\n")
     Path("c/qrels.nugget").write_text("q 0 d1 1\nq 1 d2 0\n")
     Path("corpus").write_text('{"_id": "d1", "text": "One, it says."}\n{"_id": "d2", "text": "Two"}\n')
-    outcome = command("build", "audit", "c", "--corpus", "corpus", "-o", "sample.jsonl")
+    outcome = command("collection", "audit", "c", "--corpus", "corpus", "-o", "sample.jsonl")
     assert (outcome.code, outcome.err) == (0, "")
     text = Path("sample.jsonl").read_text()
     assert (text.count('"grade": null}'), text.count('"label": null}')) == (5, 1)
@@ -257,4 +257,4 @@ def test_a_sample_is_written_labelled_and_read(tmp_path: Path, monkeypatch: pyte
     assert (pair["item_id"], pair["nugget"], pair["document"]) == ("d1", "one", "One, it says.")
     text = text.replace('"grade": null}', '"grade": 0}').replace('"label": null}', '"label": "relevant"}')
     Path("sample.jsonl").write_text(text)
-    assert command("build", "audit", "--read", "sample.jsonl").out.count(" 100.0 % ") == 4
+    assert command("collection", "audit", "--read", "sample.jsonl").out.count(" 100.0 % ") == 4

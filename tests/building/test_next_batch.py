@@ -109,7 +109,7 @@ def test_the_command_lists_documents_until_pairs_are_decided(tmp_path: Path) -> 
     (tmp_path / "a.trec").write_text("q Q0 a 1 3 x\nq Q0 b 2 2 x\n")
     (tmp_path / "b.trec").write_text("q Q0 b 1 3 x\nq Q0 c 2 2 x\n")
     (tmp_path / "j.qrels").write_text("q 0 z 1\n")
-    words = ("pool", "next", tmp_path / "a.trec", tmp_path / "b.trec", "--judged", tmp_path / "j.qrels")
+    words = ("collection", "next", tmp_path / "a.trec", tmp_path / "b.trec", "--judged", tmp_path / "j.qrels")
     done = run(*words, "-m", "p@2")
     assert [json.loads(line)["doc_id"] for line in done.stdout.splitlines()] == ["a", "c"]
     assert "0 of 1 pairs are decided" in done.stderr
@@ -131,7 +131,7 @@ def test_what_cannot_be_bounded_is_refused(tmp_path: Path, more: tuple[str, ...]
     assert (
         said
         in run(
-            "pool", "next", tmp_path / "a", tmp_path / "b", "--judged", tmp_path / "j", *more, code=2
+            "collection", "next", tmp_path / "a", tmp_path / "b", "--judged", tmp_path / "j", *more, code=2
         ).output
     )
 
@@ -145,7 +145,7 @@ def chosen(tmp_path: Path) -> Path:
                 file.writelines(f"{query} Q0 {doc} 1 {-at} x\n" for at, doc in enumerate(docs.split()))
     qrels = tmp_path / "j.qrels"
     qrels.write_text("".join(f"{query} 0 z 1\n" for query in "pqr"))
-    words = ("pool", "next", tmp_path / "a.trec", tmp_path / "b.trec", "--judged", qrels, "-m", "p@2")
+    words = ("collection", "next", tmp_path / "a.trec", tmp_path / "b.trec", "--judged", qrels, "-m", "p@2")
     before = qrels.read_bytes()
     asked = [json.loads(line) for line in run(*words, "-n", 4).stdout.splitlines()]
     assert qrels.read_bytes() == before  # every tool reads it as before
@@ -197,7 +197,7 @@ def test_nothing_is_tested_on_them_and_bounds_alone_decide(chosen: Path) -> None
     (pair,) = json.loads(run(*words, "--format", "json").stdout)["pairs"]
     assert (pair["verdict"], pair["every_completion"]) == ("refused", "undecided")
     assert pair["p"] is pair["low"] is pair["detectable"] is None
-    asked = run("pool", "next", *words[1:3], "--judged", words[3], "-m", "p@2").stdout
+    asked = run("collection", "next", *words[1:3], "--judged", words[3], "-m", "p@2").stdout
     with (chosen / "j.qrels").open("a") as file:
         for row in map(json.loads, asked.splitlines()):
             file.write(f"{row['query_id']} 0 {row['doc_id']} {int(row['doc_id'] == 'a')}\n")
@@ -207,7 +207,7 @@ def test_nothing_is_tested_on_them_and_bounds_alone_decide(chosen: Path) -> None
     assert "a.trec: p@2: from 0.5000 to 1.0000 whatever the unjudged documents are" in compared.remarks
     (found,) = compared.pairs
     assert (found.verdict, found.every_completion) == ("refused", "lower")
-    done = run("pool", "next", *words[1:3], "--judged", words[3], "-m", "p@2")
+    done = run("collection", "next", *words[1:3], "--judged", words[3], "-m", "p@2")
     assert "1 of 1 pairs are decided" in done.stderr
     assert "no more has to be judged" in done.stderr
     assert done.stdout == ""
@@ -242,7 +242,16 @@ def test_a_note_that_cannot_be_read_is_an_error(chosen: Path, line: str) -> None
 
 
 def test_beside_what_is_no_file_nothing_can_be_noted(chosen: Path) -> None:
-    words = ["pool", "next", str(chosen / "a.trec"), str(chosen / "b.trec"), "--judged", "-", "-m", "p@2"]
+    words = [
+        "collection",
+        "next",
+        str(chosen / "a.trec"),
+        str(chosen / "b.trec"),
+        "--judged",
+        "-",
+        "-m",
+        "p@2",
+    ]
     done = CliRunner().invoke(main, words, input="p 0 z 1\n", prog_name="rageval")
     assert (done.exit_code, "in a file of this machine" in done.output) == (2, True)
 
@@ -252,8 +261,8 @@ def test_qrels_of_a_job_that_stopped_are_such_too(tmp_path: Path) -> None:
     ledger = {"ledger": {"said": "ndcg@5: good > bad"}}
     (tmp_path / "judged").write_text(f"{json.dumps({**row, **ledger})}\n")
     (tmp_path / "run").write_text("p Q0 a 1 1 x\n")
-    assert "expected -o FILE" in run("build", "qrels", tmp_path / "judged", code=2).output
-    run("build", "qrels", tmp_path / "judged", "-o", tmp_path / "q")
+    assert "expected -o FILE" in run("collection", "qrels", tmp_path / "judged", code=2).output
+    run("collection", "qrels", tmp_path / "judged", "-o", tmp_path / "q")
     done = run(tmp_path / "run", tmp_path / "q", "-m", "ndcg@5", "--format", "json")
     assert "ndcg@5: good > bad" in done.stderr
     assert "pool:adaptive" in json.loads(done.stdout)["results"][0]["signature"]
@@ -264,5 +273,5 @@ def test_one_run_is_no_pair(tmp_path: Path) -> None:
     (tmp_path / "j").write_text("q 0 z 1\n")
     assert (
         "two runs"
-        in run("pool", "next", tmp_path / "a", "--judged", tmp_path / "j", "-m", "ap", code=2).output
+        in run("collection", "next", tmp_path / "a", "--judged", tmp_path / "j", "-m", "ap", code=2).output
     )

@@ -10,13 +10,13 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from rageval.cli import COMMANDS, GROUPS, main
+from rageval.cli import COMMANDS, main
 from rageval.cli._options import Command
 
 # What is called the same in two commands and holds something else.
 DIFFERENT = {
-    "--output",  # a file, a folder (build) or a store (replies merge)
-    "--corpus",  # `build all` writes into its manifest what was typed
+    "--output",  # a file, a folder (build) or a store (store merge)
+    "--corpus",  # `collection build` writes into its manifest what was typed
     "--nuggets",
     "--judge",  # one or several
     "--only",  # parts of a log, and of a collection
@@ -79,17 +79,6 @@ def test_a_letter_stands_for_one_option_in_every_command() -> None:
     assert meant["-q"] == {"--by-query"}
 
 
-def test_commands_stand_in_groups() -> None:
-    shown = run("--help").stdout
-    assert list(GROUPS) == ["Begin", "Score", "Judge", "Trust", "Files"]
-    at = [shown.index(f"\n{title}:\n") for title in GROUPS]
-    assert at == sorted(at)
-    for title, found in GROUPS.items():
-        section = shown[shown.index(f"\n{title}:\n") :]
-        assert all(f"\n  {name} " in section for name in found)
-    assert sum(map(len, GROUPS.values())) == len(COMMANDS)
-
-
 @pytest.mark.parametrize("path", [path for path, _ in commands(main)])
 def test_every_option_is_listed_once_in_help(path: str) -> None:
     command = dict(commands(main))[path]
@@ -122,8 +111,9 @@ def test_help_of_many_options_lists_the_first_ten(path: str) -> None:
         ("scor a.run qrels", "score"),
         ("Validate answers.jsonl --track rag25", "validate"),
         ("datasets fetc x", "fetch"),
-        ("replies stat", "stats"),
-        ("build fuze a.run", "fuse"),
+        ("store stat", "stats"),
+        ("collection fuze a.run", "fuse"),
+        ("label plna judged.jsonl", "plan"),
     ],
 )
 def test_a_mistyped_command_is_told_the_nearest(words: str, meant: str) -> None:

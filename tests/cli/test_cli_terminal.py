@@ -169,7 +169,12 @@ def test_runs_with_one_tag_are_told_to_be_named(tmp_path: Path) -> None:
         (["judge", "crag", "--questions", "freshstack/langc"], {"freshstack/langchain/oct-2024"}),
         (["run", "freshstack/langc"], {"freshstack/langchain/oct-2024"}),
         (["run", "--zero-rel", "s"], {"skip"}),
-        (["build", "fu"], {"fuse"}),
+        (["collection", "fu"], {"fuse"}),
+        (["label", "p"], {"plan", "page"}),
+        (["spans", ""], {"anchor", "project"}),
+        (["collection", "ne"], {"next"}),
+        (["store", "ex"], {"export"}),
+        (["label", "agree", "j", "g", "-m", "crag_sc"], {"crag_score"}),
         (["measures", "jud"], {"judged"}),
     ],
 )

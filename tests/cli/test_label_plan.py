@@ -1,4 +1,4 @@
-"""`rageval label-plan`: what is drawn, from what, and that nobody can change it afterwards."""
+"""`rageval label plan`: what is drawn, from what, and that nobody can change it afterwards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SYSTEMS = ("ours", "theirs")
 
 
 def run(*words: object, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, ["label-plan", *map(str, words)], prog_name="rageval")
+    done = CliRunner().invoke(main, ["label", "plan", *map(str, words)], prog_name="rageval")
     assert done.exit_code == code, done.output
     return done
 

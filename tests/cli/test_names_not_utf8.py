@@ -56,6 +56,6 @@ def test_a_rubric_of_words_that_are_not_utf_8_is_refused(tmp_path: Path) -> None
 def test_a_pool_names_runs_that_any_file_can_hold(tmp_path: Path) -> None:
     path = tmp_path / ODD
     path.write_text("q Q0 a 1 1 t\n")
-    done = CliRunner().invoke(main, ["build", "pool", str(path), "-o", str(tmp_path / "pool")])
+    done = CliRunner().invoke(main, ["collection", "pool", str(path), "-o", str(tmp_path / "pool")])
     assert done.exit_code == 0, done.stderr
     assert '"from":{"odd\\\\udcff":1}' in (tmp_path / "pool").read_text()

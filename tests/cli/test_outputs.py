@@ -32,10 +32,35 @@ CUT = ("--chunks", "chunks.jsonl", "--sources", "sources.jsonl")
 JUDGED = ("judge", "crag", "answers", "--questions", "gold", "--quiet")
 MODEL = ("--judge", "openai:m", "--quiet")
 KNOWN = ("--questions", "questions.jsonl", "--nuggets", "nuggets")
-PLAN = ("label-plan", "other", "-m", "crag_score", "-n", "1", "--answers", "answers", "--questions", "gold")
+PLAN = (
+    "label",
+    "plan",
+    "other",
+    "-m",
+    "crag_score",
+    "-n",
+    "1",
+    "--answers",
+    "answers",
+    "--questions",
+    "gold",
+)
 # Every output option: the command, with OUT for the file, and what its name ends in.
 JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
-    ("score", "--output"): ((*RUNS, *MEASURE, "-o", "OUT"), ".parquet"),
+    ("score", "--output"): ((*RUNS, *MEASURE, "-o", "OUT"), ""),
+    ("score", "--values"): ((*RUNS, *MEASURE, "--values", "OUT"), ".parquet"),
+    ("compare", "--output"): (("compare", *RUNS, *MEASURE, "-o", "OUT"), ""),
+    ("arena", "--output"): (("arena", "pairs", "-o", "OUT"), ""),
+    ("diagnose", "--output"): (
+        ("diagnose", "supported", "--run", "runs/one", "--qrels", "qrels", "--system", "ours", "-o", "OUT"),
+        "",
+    ),
+    ("conformance", "--output"): (("conformance", "--vectors", "runs", "-o", "OUT"), ""),
+    ("label agree", "--output"): (("label", "agree", "many", "people", "-o", "OUT"), ""),
+    ("label correct", "--output"): (
+        ("label", "correct", "many", "--gold", "people", "-m", "crag_score", "-o", "OUT"),
+        "",
+    ),
     ("score", "--plot"): ((*RUNS, *MEASURE, "--plot", "OUT"), ".png"),
     ("compare", "--plot"): (("compare", *RUNS, *MEASURE, "--plot", "OUT"), ".pdf"),
     **{
@@ -48,39 +73,58 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         }.items()
     },
     ("report", "--output"): (("report", *RUNS, *MEASURE, "-o", "OUT"), ".html"),
-    ("anchor", "--output"): (("anchor", "qrels", *CUT, "--nuggets", "nuggets", "-o", "OUT"), ""),
-    ("project", "--output"): (("project", "spans.jsonl", *CUT, "--overlap", "any", "-o", "OUT"), ""),
+    ("spans anchor", "--output"): (
+        ("spans", "anchor", "qrels", *CUT, "--nuggets", "nuggets", "-o", "OUT"),
+        "",
+    ),
+    ("spans project", "--output"): (
+        ("spans", "project", "spans.jsonl", *CUT, "--overlap", "any", "-o", "OUT"),
+        "",
+    ),
     ("judge", "--output"): ((*JUDGED, "--judge", "exact", "-o", "OUT"), ""),
     ("judge", "--disagreements"): (
         (*JUDGED, "--judge", "exact", "--judge", "frozen:other", "--disagreements", "OUT", "-o", "beside"),
         "",
     ),
     ("rubrics import", "--output"): (("rubrics", "import", "prompt", "--as", "umbrela", "-o", "OUT"), ""),
-    ("replies export", "--output"): (("replies", "export", "-o", "OUT"), ""),
-    ("label-plan", "--output"): ((*PLAN, "--overwrite", "-o", "OUT"), ""),
-    ("annotate", "--output"): (("annotate", "ask.jsonl", "--annotator", "kim", "-o", "OUT"), ".html"),
-    ("pool check", "--output"): (("pool", "check", "runs/one", "--against", "qrels", "-o", "OUT"), ""),
-    ("pool next", "--output"): (
-        ("pool", "next", "runs/one", "runs/two", "--judged", "qrels", "-m", "ap", "-o", "OUT"),
+    ("store export", "--output"): (("store", "export", "-o", "OUT"), ""),
+    ("label plan", "--output"): ((*PLAN, "--overwrite", "-o", "OUT"), ""),
+    ("label page", "--output"): (("label", "page", "ask.jsonl", "--annotator", "kim", "-o", "OUT"), ".html"),
+    ("collection check", "--output"): (
+        ("collection", "check", "runs/one", "--against", "qrels", "-o", "OUT"),
+        "",
+    ),
+    ("collection next", "--output"): (
+        ("collection", "next", "runs/one", "runs/two", "--judged", "qrels", "-m", "ap", "-o", "OUT"),
         "",
     ),
     ("validate", "--fix"): (("validate", "track", "--track", "rag24", "--fix", "OUT"), ""),
-    ("build fuse", "--output"): (("build", "fuse", "runs/one", "runs/two", "-o", "OUT"), ""),
-    ("build nuggetize", "--output"): (("build", "nuggetize", "questions.jsonl", *MODEL, "-o", "OUT"), ""),
-    ("build pool", "--output"): (("build", "pool", "runs/one", "answer=runs/two", "-o", "OUT"), ""),
-    ("build support", "--output"): (
-        ("build", "support", "pooled", *KNOWN, "--corpus", "corpus.jsonl", *MODEL, "-o", "OUT"),
+    ("collection fuse", "--output"): (("collection", "fuse", "runs/one", "runs/two", "-o", "OUT"), ""),
+    ("collection nuggetize", "--output"): (
+        ("collection", "nuggetize", "questions.jsonl", *MODEL, "-o", "OUT"),
         "",
     ),
-    ("build qrels", "--output"): (("build", "qrels", "graded", "-o", "OUT"), ""),
-    ("build audit", "--output"): (("build", "audit", "c", "--corpus", "corpus.jsonl", "-o", "OUT"), ""),
+    ("collection pool", "--output"): (("collection", "pool", "runs/one", "answer=runs/two", "-o", "OUT"), ""),
+    ("collection support", "--output"): (
+        ("collection", "support", "pooled", *KNOWN, "--corpus", "corpus.jsonl", *MODEL, "-o", "OUT"),
+        "",
+    ),
+    ("collection qrels", "--output"): (("collection", "qrels", "graded", "-o", "OUT"), ""),
+    ("collection audit", "--output"): (
+        ("collection", "audit", "c", "--corpus", "corpus.jsonl", "-o", "OUT"),
+        "",
+    ),
 }
 READ_AGAIN = {("validate", "--fix")}  # the copy is validated, so it must be a file that can be read again
 # What holds many files, or is added to: refused otherwise, see the tests at the end.
-FOLDERS = {("build all", "--output"), ("build variants", "--output"), ("build filter", "--output")}
+FOLDERS = {
+    ("collection build", "--output"),
+    ("collection variants", "--output"),
+    ("collection filter", "--output"),
+}
 FOLDERS |= {("import", "--output"), ("track", "--output")}
-STORES = {("replies merge", "--output")}
-ADDED_TO = {("annotate", "--serve")}  # a label at a time, as long as it is served
+STORES = {("store merge", "--output")}
+ADDED_TO = {("label page", "--serve")}  # a label at a time, as long as it is served
 # Every other option or argument that takes a text: read, or no file.
 READ = {
     *("words", "runs", "files", "file", "folder", "gold", "judged", "judgements", "pooled", "questions"),
@@ -174,6 +218,16 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -
     Path("answers").write_text(json.dumps(answer) + "\n")
     verdict = {"query_id": "q0", "run_id": "ours", "label": "incorrect", "rubric": "crag", "judge": "other"}
     Path("other").write_text(json.dumps(verdict) + "\n")
+    for name, judge in (("many", "other"), ("people", "person:kim")):
+        labels = (("perfect", "incorrect")[at % 3 == 0] for at in range(30))
+        said = [verdict | {"query_id": f"q{at}", "label": label} for at, label in enumerate(labels)]
+        Path(name).write_text("".join(json.dumps(each | {"judge": judge}) + "\n" for each in said))
+    won = [
+        {"query_id": f"q{at}", "run_id": run, "aspect": "ab", "label": label}
+        for at in range(4)
+        for run, label in zip("ab", ("win", "loss") if at else ("loss", "win"), strict=True)
+    ]
+    Path("pairs").write_text("".join(json.dumps(each) + "\n" for each in won))
     support = {"query_id": "q0", "run_id": "ours", "aspect": "n1", "label": "support", "rubric": "rubric"}
     Path("supported").write_text(json.dumps(support))
     graded = {"query_id": "q0", "run_id": "documents", "item_id": "docs/d1.md", "aspect": "n1", "grade": 4}
@@ -338,9 +392,9 @@ def assert_refused_whole(which: tuple[str, str], out: Path | str, *expected: str
 @EVERY
 def test_no_input_is_written_over(which: tuple[str, str]) -> None:
     found = inputs(which)
-    assert found or which[0] == "replies export"
+    assert found or which[0] in ("store export", "conformance")
     for at, path in enumerate([*found, Path("store.sqlite")]):
-        if "store" in path.name and which[0] not in ("judge", "replies export", "build nuggetize"):
+        if "store" in path.name and which[0] not in ("judge", "store export", "collection nuggetize"):
             continue
         link, twin = place(which, f"out/link{at}"), place(which, f"out/twin{at}")
         link.symlink_to(path.absolute())
@@ -382,7 +436,7 @@ def test_a_title_is_no_file() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", [("judge", "--output"), ("build fuse", "--output")], ids=" ".join)
+@pytest.mark.parametrize("which", [("judge", "--output"), ("collection fuse", "--output")], ids=" ".join)
 def test_standard_output_by_its_names(which: tuple[str, str]) -> None:
     expected = done(which, place(which))
     for out in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
@@ -466,17 +520,34 @@ def test_nothing_is_left_behind_by_a_signal(monkeypatch: pytest.MonkeyPatch, num
 @pytest.mark.parametrize("which", sorted(FOLDERS), ids=" ".join)
 def test_no_input_is_written_over_by_a_collection(which: tuple[str, str]) -> None:
     jobs = {
-        "build all": ("build", "QUESTIONS", "--corpus", "corpus.jsonl", "--nuggets", "NUGGETS", *MODEL),
-        "build variants": ("build", "variants", "QUESTIONS", "--nuggets", "NUGGETS", *MODEL),
-        "build filter": ("build", "filter", "other", "--questions", "QUESTIONS", "--nuggets", "NUGGETS"),
+        "collection build": (
+            "collection",
+            "build",
+            "QUESTIONS",
+            "--corpus",
+            "corpus.jsonl",
+            "--nuggets",
+            "NUGGETS",
+            *MODEL,
+        ),
+        "collection variants": ("collection", "variants", "QUESTIONS", "--nuggets", "NUGGETS", *MODEL),
+        "collection filter": (
+            "collection",
+            "filter",
+            "other",
+            "--questions",
+            "QUESTIONS",
+            "--nuggets",
+            "NUGGETS",
+        ),
         "import": ("import", "LOG", "--map", "question=query_id,answer=answer"),
         "track": ("track", "runs", "--track", "run", "--qrels", "QRELS", *MEASURE),
     }
     usual = {"QUESTIONS": "questions.jsonl", "NUGGETS": "nuggets", "LOG": "answers", "QRELS": "qrels"}
     places = {
-        "build all": [("QUESTIONS", "questions.jsonl"), ("NUGGETS", "steps/nuggets.jsonl")],
-        "build variants": [("QUESTIONS", "question.tsv"), ("NUGGETS", "answer.tsv")],
-        "build filter": [("QUESTIONS", "queries.tsv"), ("NUGGETS", "nuggets.jsonl")],
+        "collection build": [("QUESTIONS", "questions.jsonl"), ("NUGGETS", "steps/nuggets.jsonl")],
+        "collection variants": [("QUESTIONS", "question.tsv"), ("NUGGETS", "answer.tsv")],
+        "collection filter": [("QUESTIONS", "queries.tsv"), ("NUGGETS", "nuggets.jsonl")],
         "import": [("LOG", "answers.jsonl"), ("LOG", "manifest.json")],
         "track": [("QRELS", "scores.jsonl")],
     }
@@ -500,7 +571,7 @@ def test_a_store_that_takes_others_is_a_store_or_new() -> None:
     os.mkfifo("pipe")
     before = Path("answers").read_bytes()
     for out in ("answers", "/dev/null", "out", ".", "pipe", "gold/x"):
-        outcome = command("replies", "merge", "store.sqlite", "-o", out)
+        outcome = command("store", "merge", "store.sqlite", "-o", out)
         assert (outcome.code, outcome.err.count("\n")) == (2, 1), outcome
     assert Path("answers").read_bytes() == before
     assert Path("/dev/null").is_char_device()

@@ -360,7 +360,7 @@ def said(times: int = 1) -> str:
 class TestCommand:
     @pytest.mark.slow
     def test_csv(self) -> None:
-        outcome = command("arena", "judged")
+        outcome = command("arena", "judged", "--format", "csv")
         table = list(csv.DictReader(io.StringIO(outcome.out)))
         assert (outcome.code, outcome.err) == (0, said())
         assert list(table[0]) == ["system", "strength", "low", "high", "win_rate", "games", "basis"]
@@ -393,7 +393,7 @@ class TestCommand:
         write(RANKED)
         assert has_rankings(read_judgements(RANKED))
         assert not has_rankings(read_judgements(MIXED))
-        lines = command("arena", "judged").out.splitlines()
+        lines = command("arena", "judged", "--format", "csv").out.splitlines()
         expected = {
             "a": ((1 + 2 / 3) / 2 + 1) / 2,
             "b": ((2 / 3 + 1) / 2 + 1 / 3) / 2,
@@ -401,7 +401,7 @@ class TestCommand:
         }
         assert lines[0] == "system,rank_score,queries,basis"
         assert lines[1:] == [f"{name},{value:.4f},2,judge" for name, value in expected.items()]
-        lines = command("arena", "judged", "--matrix").out.splitlines()
+        lines = command("arena", "judged", "--matrix", "--format", "csv").out.splitlines()
         assert lines[1:] == [f"{row},judge" for row in ("a,,1-1-0,2-0-0", "b,0-1-1,,1-0-1", "c,0-0-2,1-0-1,")]
 
     @pytest.mark.slow

@@ -98,7 +98,7 @@ def files(folder: Path, judged: list[dict[str, Any]], gold: list[dict[str, Any]]
 
 
 def command(*words: str, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, ["correct", *words], prog_name="rageval")
+    done = CliRunner().invoke(main, ["label", "correct", *words], prog_name="rageval")
     assert done.exit_code == code, done.output
     return done
 

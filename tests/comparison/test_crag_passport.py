@@ -32,7 +32,7 @@ def files_(tmp_path: Path) -> tuple[str, str]:
 
 
 def test_figures_by_hand(files: tuple[str, str]) -> None:
-    found = json.loads(command("agree", *files, "--format", "json").out)["by_system"]
+    found = json.loads(command("label", "agree", *files, "--format", "json").out)["by_system"]
     ours = found["ours"]
     assert (ours["compared"], ours["accuracy"]) == (5, 4 / 5)
     # accurate: 2 of 3 said, 2 of 2 there; missing: 1 of 1, 1 of 1; incorrect: 1 of 1, 1 of 2
@@ -46,7 +46,7 @@ def test_figures_by_hand(files: tuple[str, str]) -> None:
 
 
 def test_the_passport_shows_them(files: tuple[str, str]) -> None:
-    said = command("agree", *files)
+    said = command("label", "agree", *files, "--format", "md")
     assert said.code == 0
     assert "| system | compared | accuracy | precision | recall | f1 |" in said.out
     assert "| ours | 5 | 0.800 | 0.889 | 0.833 | 0.822 |" in said.out
@@ -55,7 +55,7 @@ def test_the_passport_shows_them(files: tuple[str, str]) -> None:
 def test_of_other_labels_there_are_none(tmp_path: Path) -> None:
     labels = {"ours": ("support", "not_support")}
     files = (written(tmp_path / name, labels, "nugget-assignment") for name in "ab")
-    assert json.loads(command("agree", *files, "--format", "json").out)["by_system"] == {}
+    assert json.loads(command("label", "agree", *files, "--format", "json").out)["by_system"] == {}
 
 
 def test_a_judge_that_is_always_right() -> None:

@@ -273,27 +273,27 @@ def test_stated_chances_are_weights(tmp_path: Path) -> None:
 
 
 @pytest.mark.some(3)
-@pytest.mark.parametrize("head", [["compare"], ["correct"], ["report", "-o", "page.html"]], ids=" ".join)
+@pytest.mark.parametrize("head", ["compare", "label correct", "report -o page.html"])
 def test_chances_that_the_labels_contradict_are_refused_or_doubted(
-    head: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    head: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said, people = judged()
     path, labelled = tmp_path / "chances", drawn(60)
     judged_in, labels = write(tmp_path / "j", said), write(tmp_path / "g", first(people, labelled))
-    words = (judged_in, "--gold", labels, "--gold-chosen", path, "-m", "crag_score", *head[1:])
+    words = (judged_in, "--gold", labels, "--gold-chosen", path, "-m", "crag_score")
 
     def stated(queries: Iterable[str], chance: float) -> None:
         path.write_text("".join(f"{query} {chance}\n" for query in queries))
 
     stated(QUERIES, 1.0)
-    assert "60 queries with a chance of 1 have no label" in command(head[0], *words, code=2).stderr
+    assert "60 queries with a chance of 1 have no label" in command(*head.split(), *words, code=2).stderr
     stated(QUERIES, 0.01)
-    assert "the chances are doubtful" in command(head[0], *words).stderr
+    assert "the chances are doubtful" in command(*head.split(), *words).stderr
     # The right ones, and those of labelled queries alone, which need not add up.
     for queries, chance in ((QUERIES, 0.5), (labelled, 0.2), (labelled, 1.0)):
         stated(queries, chance)
-        assert "doubtful" not in command(head[0], *words).stderr
+        assert "doubtful" not in command(*head.split(), *words).stderr
 
 
 # --- what is refused, and what is said
@@ -710,7 +710,7 @@ def test_a_slice_with_few_labels_is_told_by_all_of_them_or_not_at_all(
 
 
 def test_gold_without_slices_is_sent_to_the_right_door(files: list[str]) -> None:
-    assert "rageval correct, or compare" in command("score", *files, "-m", "crag_score", code=2).stderr
+    assert "rageval label correct, or compare" in command("score", *files, "-m", "crag_score", code=2).stderr
 
 
 # --- plans
@@ -734,7 +734,7 @@ def planned(tmp_path: Path, *words: object) -> tuple[Path, Path, list[Row]]:
     )
     path, plan = write(tmp_path / "judged.jsonl", said), tmp_path / "ask.jsonl"
     asked = write(tmp_path / "q", [{"query_id": q, "question": "Which?", "answer": "That."} for q in QUERIES])
-    command("label-plan", path, "-n", 40, "--answers", answers, "--questions", asked, "-o", plan, *words)
+    command("label", "plan", path, "-n", 40, "--answers", answers, "--questions", asked, "-o", plan, *words)
     head, *order = map(json.loads, plan.read_text().splitlines())
     labels = [{**each, "plan": head["sha"]} for query in order for each in first(people, [query["query_id"]])]
     return path, plan, labels
@@ -754,7 +754,7 @@ def test_labels_of_a_plan_count_as_a_draw_from_where_answers_differ(tmp_path: Pa
     differing = rageval.compare(alone, baseline="theirs").pairs[0]
     assert pair["difference"] == pytest.approx(differing.difference * 80 / 120, abs=1e-12)
     assert [cell["value"] for cell in found["values"]] == [None, None]
-    done = command("correct", path, "--gold", gold, "--gold-chosen", plan, "-m", "crag_score")
+    done = command("label", "correct", path, "--gold", gold, "--gold-chosen", plan, "-m", "crag_score")
     assert "the labels were drawn to compare ours and theirs, and tell nothing of a mean" in done.stderr
 
 
@@ -782,7 +782,7 @@ def test_labels_of_a_plan_need_the_plan_at_every_door(tmp_path: Path) -> None:
     gold = write(tmp_path / "people.jsonl", labels)
     for words in (
         ["compare", path, "-m", "crag_score"],
-        ["correct", path, "-m", "crag_score"],
+        ["label", "correct", path, "-m", "crag_score"],
         ["score", path, "-m", "crag_score", "--by", "domain"],
         ["report", path, "-m", "crag_score", "-o", tmp_path / "page.html"],
     ):
@@ -871,7 +871,9 @@ def test_one_system_alone_is_corrected_on_its_page(tmp_path: Path) -> None:
     command("report", *words, "-m", "crag_score", "-o", tmp_path / "page.html")
     found = json.loads(command("report", "show", tmp_path / "page.html", "--format", "json").stdout)
     (cell,) = found["cells"]
-    (row_,) = json.loads(command("correct", *words, "-m", "crag_score", "--format", "json").stdout)["results"]
+    (row_,) = json.loads(command("label", "correct", *words, "-m", "crag_score", "--format", "json").stdout)[
+        "results"
+    ]
     assert cell["value"] == pytest.approx(row_["value"], abs=1e-12)
     assert (cell["low"], cell["high"]) == pytest.approx((row_["low"], row_["high"]), abs=1e-12)
 
@@ -907,7 +909,7 @@ def test_the_passport_holds_kappa_between_people(tmp_path: Path) -> None:
         for who, label in zip(("person:ann", "person:bob"), both, strict=True)
     ]
     said = [row(query, "ours", 1.0, "m") for query in QUERIES[:40]]
-    words = ["agree", write(tmp_path / "j", said), write(tmp_path / "people", people)]
+    words = ["label", "agree", write(tmp_path / "j", said), write(tmp_path / "people", people)]
     facts = json.loads(command(*words, "--format", "json").stdout)
     (pair,) = facts["annotators"]
     assert (pair["one"], pair["other"], pair["compared"]) == ("person:ann", "person:bob", 40)
@@ -917,11 +919,11 @@ def test_the_passport_holds_kappa_between_people(tmp_path: Path) -> None:
     for style in ("table", "md"):
         text = command(*words, "--format", style).stdout.replace("\\", "")
         assert "agree with kappa 0.500" in text
-    command("agree", tmp_path / "j", write(tmp_path / "one", people[::2]))
+    command("label", "agree", tmp_path / "j", write(tmp_path / "one", people[::2]))
     twice = write(tmp_path / "twice", [*people, people[0]])
     assert (
         "twice:81: was judged before by 'person:ann'"
-        in command("agree", tmp_path / "j", twice, code=2).stderr
+        in command("label", "agree", tmp_path / "j", twice, code=2).stderr
     )
 
 
@@ -998,7 +1000,7 @@ def test_names_of_who_labelled_are_inert_everywhere(tmp_path: Path, who: str) ->
     second = [{**each, "judge": f"{who}2"} for each in labelled[::2]]
     words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", [*labelled, *second])]
     outputs = [command("compare", *words, "-m", "crag_score", "--format", each) for each in ("table", "csv")]
-    outputs.append(command("agree", tmp_path / "j", tmp_path / "g", "--format", "table"))
+    outputs.append(command("label", "agree", tmp_path / "j", tmp_path / "g", "--format", "table"))
     outputs.append(command("report", *words, "-m", "crag_score", "-o", tmp_path / "page.html"))
     for done in outputs:
         assert not {"\x1b", "\x07"} & {*done.stdout, *done.stderr}

@@ -1,4 +1,4 @@
-"""`rageval agree --leaderboards`: the numbers of the field to 1e-9, intervals, and what has none."""
+"""`rageval label agree --leaderboards`: the numbers of the field to 1e-9, intervals, and what has none."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def board(values: np.ndarray, measure: str = "m", means: bool = True) -> list[Le
 
 def test_the_numbers_of_the_field() -> None:
     expected = json.loads((GOLDEN / "expected.json").read_text())
-    (found,) = json.loads(command("agree", "--leaderboards", TRUTH, JUDGE, "--format", "json").out)
+    (found,) = json.loads(command("label", "agree", "--leaderboards", TRUTH, JUDGE, "--format", "json").out)
     value = {name: of["value"] for name, of in found["coefficients"].items()}
     assert value["tau_b"] == pytest.approx(expected["kendall"], abs=1e-9)
     assert value["rho"] == pytest.approx(expected["spearman"], abs=1e-9)
@@ -163,13 +163,14 @@ def test_our_own_scores_come_back_from_every_form(tmp_path: Path) -> None:
 def test_the_command_says_which_form_it_cannot_tell_and_what_does_not_belong(tmp_path: Path) -> None:
     untold = tmp_path / "untold"
     untold.write_text("a m q1 1\nb m q1 2\nc m q1 3\n")
-    assert_refused(command("agree", "--leaderboards", str(untold), str(untold)), "say --form tot")
-    told = command("agree", "--leaderboards", str(untold), str(untold), "--form", "tot")
+    assert_refused(command("label", "agree", "--leaderboards", str(untold), str(untold)), "say --form tot")
+    told = command("label", "agree", "--leaderboards", str(untold), str(untold), "--form", "tot")
     assert told.code == 0
     known = tmp_path / "known"
     known.write_text("a q1 m 3\nb q1 m 2\nc q1 m 1\na all m 3\nb all m 2\nc all m 1\n")
-    done = command("agree", "--leaderboards", str(untold), str(known))
-    assert "| tau_b | -1.0000 | - | - |" in done.out  # topics of the one tell the columns of the other
+    done = command("label", "agree", "--leaderboards", str(untold), str(known))
+    # Topics of the one tell the columns of the other.
+    assert "tau_b -1.0000 - - " in " ".join(done.out.split())
     for words, said in [
         (
             ("--leaderboards", TRUTH, JUDGE, "--near-misses", "linear"),
@@ -182,11 +183,11 @@ def test_the_command_says_which_form_it_cannot_tell_and_what_does_not_belong(tmp
         (("--leaderboards", TRUTH, JUDGE, "--at", "2"), "--at '2': expected whole numbers from 3"),
         (("--leaderboards", TRUTH, "nowhere"), "nowhere"),
     ]:
-        assert_refused(command("agree", *words), said)
+        assert_refused(command("label", "agree", *words), said)
 
 
 def test_it_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    done = command("agree", "--leaderboards", TRUTH, JUDGE, "--format", "table")
+    done = command("label", "agree", "--leaderboards", TRUTH, JUDGE, "--format", "table")
     assert max(map(len, done.out.splitlines())) <= 80
     assert "tau_b                0.5521" in done.out

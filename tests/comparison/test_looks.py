@@ -46,7 +46,7 @@ def judged(tmp_path: Path) -> Path:
 @pytest.fixture
 def plan(tmp_path: Path, judged: Path) -> LabelPlan:
     words = ("--until-labelled", "ours>theirs", "-m", "crag_score", "-n", LABELS)
-    run("label-plan", judged, *words, "-o", tmp_path / "ask.jsonl")
+    run("label", "plan", judged, *words, "-o", tmp_path / "ask.jsonl")
     return read_plan(str(tmp_path / "ask.jsonl"))
 
 
@@ -153,7 +153,7 @@ def test_the_arena_waits_for_all_labels(tmp_path: Path) -> None:
 
     judged = lines(tmp_path / "judged.jsonl", [row for at in range(100) for row in battle(at, "openai:m")])
     words = ("--until-labelled", "ours>theirs", "-m", "win_rate", "-n", 80, "-o", tmp_path / "ask.jsonl")
-    run("label-plan", judged, *words)
+    run("label", "plan", judged, *words)
     plan = read_plan(str(tmp_path / "ask.jsonl"))
     labels = [row for query in plan.order for row in battle(int(query[1:]), "person:kim", plan=plan.sha)]
     words = ("arena", judged, "--gold-chosen", tmp_path / "ask.jsonl", "--gold")

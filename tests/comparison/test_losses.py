@@ -299,7 +299,7 @@ def test_the_command_prints_the_same(tmp_path: Path) -> None:
         "--by",
         "kind",
     )
-    done = command(tmp_path, "--depth", "1", *known)
+    done = command(tmp_path, "--depth", "1", "--format", "json", *known)
     assert done.exit_code == 0, done.output
     printed = json.loads(done.stdout)
     found = diagnose(*many(), depth=1, seed=20130)

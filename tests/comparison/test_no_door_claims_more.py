@@ -71,7 +71,8 @@ def test_equals_that_never_differ_are_no_certainty(tmp_path: Path) -> None:
     scored = json.loads(contests.command("score", *words, "--by", "domain"))["results"]
     ends += [(each["low"], each["high"]) for row in scored for each in row["slices"]]
     ends += [
-        (each["low"], each["high"]) for each in json.loads(contests.command("correct", *words))["results"]
+        (each["low"], each["high"])
+        for each in json.loads(contests.command("label", "correct", *words))["results"]
     ]
     assert len(ends) == 3 + 4 + 2
     assert all(high > 0.05 for _, high in ends)

@@ -241,7 +241,7 @@ class TestCommand:
     @pytest.mark.slow
     def test_a_judge_with_five_steps_is_told_so_and_fails(self, tmp_path: Path) -> None:
         path = written(ranked(5), tmp_path / "five")
-        said = command("arena", path, "--max-bias", "1")
+        said = command("arena", path, "--max-bias", "1", "--format", "csv")
         assert said.code == 1
         assert "120 rankings an answer is put 3.28 places ahead [" in said.err
         assert "moves an answer by 3.28 places, so --max-bias 1 is not met" in said.err
@@ -262,11 +262,11 @@ class TestCommand:
 
     def test_the_passport_has_a_row_a_place(self, tmp_path: Path) -> None:
         paths = written(ranked(5), tmp_path / "five"), written(ranked(0), tmp_path / "zero")
-        said = command("agree", *paths, "--max-bias", "1")
+        said = command("label", "agree", *paths, "--max-bias", "1")
         assert said.code == 1
-        assert "| 1 | 120 |" in " ".join(said.out.split())
+        assert " 1 120 " in " ".join(said.out.split())
         assert "is put 3.28 places ahead" in said.out
-        found = json.loads(command("agree", *paths, "--format", "json").out)
+        found = json.loads(command("label", "agree", *paths, "--format", "json").out)
         assert len(found["positions"]["lists"]) == SYSTEMS
         assert found["positions"]["lists"][0]["lead"] > 3
         assert found["order"] is None
@@ -286,7 +286,7 @@ class TestCommand:
             {**row, "grade": 1.0} if (row["query_id"], row["aspect"]) == ("q3", "2") else row
             for row in ranked(0)
         ]
-        found = command("arena", written(rows, tmp_path / "judged"), *option)
+        found = command("arena", written(rows, tmp_path / "judged"), "--format", "csv", *option)
         assert found.code == code
         assert (
             "1 of 120 rankings (of 1 queries) failed or have places that are not 1 to N" + said in found.err

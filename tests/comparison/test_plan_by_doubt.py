@@ -91,7 +91,7 @@ def run(*words: object) -> Result:
 
 def plan(folder: Path, *words: object) -> Path:
     path = folder / "ask.jsonl"
-    done = run("label-plan", files(folder), "--by", "doubt", "-n", 100, "-o", path, "--overwrite", *words)
+    done = run("label", "plan", files(folder), "--by", "doubt", "-n", 100, "-o", path, "--overwrite", *words)
     assert done.exit_code == 0, done.output
     return path
 
@@ -141,11 +141,11 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     plain = tmp_path / "plain.jsonl"
     rows = [json.loads(line) for line in judged.read_text().splitlines()]
     plain.write_text("".join(json.dumps({k: v for k, v in row.items() if k != "p"}) + "\n" for row in rows))
-    done = run("label-plan", plain, "--by", "doubt", "-n", 50, "-o", tmp_path / "x.jsonl")
+    done = run("label", "plan", plain, "--by", "doubt", "-n", 50, "-o", tmp_path / "x.jsonl")
     assert done.exit_code == 2
     assert "no judgement says how sure its judge is" in done.stderr
     claim = ("--until-labelled", "a>b", "-m", "crag_score")
-    done = run("label-plan", judged, "--by", "doubt", "-n", 100, *claim, "-o", tmp_path / "x.jsonl")
+    done = run("label", "plan", judged, "--by", "doubt", "-n", 100, *claim, "-o", tmp_path / "x.jsonl")
     assert done.exit_code == 2
     assert "is not known" in done.stderr
 
@@ -177,7 +177,7 @@ def test_what_is_left_to_people_comes_first(tmp_path: Path) -> None:
     judged = tmp_path / "kept.jsonl"
     judged.write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "plan.jsonl"
-    done = run("label-plan", judged, "--by", "doubt", "-n", 40, "-o", out)
+    done = run("label", "plan", judged, "--by", "doubt", "-n", 40, "-o", out)
     assert done.exit_code == 0, done.output
     assert "are left out" not in done.stderr
     assert set(read_plan(str(out)).order[:30]) == left
@@ -185,5 +185,5 @@ def test_what_is_left_to_people_comes_first(tmp_path: Path) -> None:
     del rows[1]["label"], rows[1]["p"]
     rows[1]["status"] = "error"
     judged.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    done = run("label-plan", judged, "--by", "doubt", "-n", 40, "-o", out, "--overwrite")
+    done = run("label", "plan", judged, "--by", "doubt", "-n", 40, "-o", out, "--overwrite")
     assert "1 queries lack a system, or a verdict, and are left out" in done.stderr

@@ -563,7 +563,7 @@ def test_who_judges_batch_by_batch_ends_where_a_judge_would(
     # the scale is known from the judgements: a query of no run has the highest grade
     Path("qrels").write_text("other 0 d 3\n")
     next_ = (
-        "pool",
+        "collection",
         "next",
         "good",
         "bad",
@@ -608,7 +608,7 @@ def test_a_claim_of_documents_needs_a_depth_and_bounds(
     for name in "ab":
         Path(name).write_text("p Q0 d 1 1 x\nq Q0 d 1 1 x\n")
     Path("qrels").write_text("p 0 d 1\n")
-    words = ("pool", "next", "a", "b", "--judged", "qrels")
+    words = ("collection", "next", "a", "b", "--judged", "qrels")
     for more, said in (
         (("-m", "ap", "--until", "a>b"), "expected --depth"),
         (("-m", "map_ia@5", "--until", "a>b"), "no bounds are known"),

@@ -364,11 +364,18 @@ def said(outcome: Outcome) -> str:
     return outcome.out + outcome.err
 
 
+def in_format(typed: str) -> list[str]:
+    """The words, with the format whose lines are looked at where none is typed."""
+    formats = {"compare": "csv", "arena": "csv", "label correct": "csv", "label agree": "md"}
+    style = next((each for name, each in formats.items() if typed.startswith(f"{name} ")), None)
+    return typed.split() + (["--format", style] if style and "--format" not in typed else [])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("attempt", COMMANDS)
 def test_on_the_command_line(attempt: str) -> None:
     typed, code, must, must_not = COMMANDS[attempt]
-    outcome = command(*typed.split())
+    outcome = command(*in_format(typed))
     assert outcome.code == code, outcome
     assert outcome.out == "" or code != 2 or "strange" in typed, outcome
     text = said(outcome)

@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
+from test_wrong_claims import in_format
 
 Line = dict[str, Any]
 Lines = list[Line]
@@ -736,28 +737,28 @@ AGREE = [
     Attempt(
         "judges who know one label have no kappa",
         {"j": each("ours", "perfect"), "g": people(each("ours", "perfect"))},
-        "agree j g",
+        "label agree j g",
         0,
         ["| agreement | 1.000 | 0.720 | 1.000 |", "| kappa | nan | nan | nan |"],
     ),
     Attempt(
         "nothing in common",
         {"j": mixed("ours"), "g": people(mixed("theirs"))},
-        "agree j g",
+        "label agree j g",
         2,
         ["nothing was judged in both"],
     ),
     Attempt(
         "nothing in common since all failed",
         {"j": failed("ours"), "g": people(mixed("ours"))},
-        "agree j g",
+        "label agree j g",
         2,
         ["of which 12 and 0 failed"],
     ),
     Attempt(
         "one thing",
         {"j": mixed("ours"), "g": people(mixed("ours")[:1])},
-        "agree j g",
+        "label agree j g",
         0,
         ["agreement | 1.000 | nan | nan"],
     ),
@@ -765,7 +766,7 @@ AGREE = [
         Attempt(
             f"{number} things are no certainty",
             {"j": each("ours", "perfect"), "g": people(mixed("ours")[:number])},
-            "agree j g",
+            "label agree j g",
             0,
             [f"{number} judgements compared"],
             ["kappa | 0.000 | 0.000 | 0.000"],
@@ -775,14 +776,14 @@ AGREE = [
     Attempt(
         "half failed of what both have",
         {"j": HALF, "g": people(mixed("ours"))},
-        "agree j g",
+        "label agree j g",
         0,
         ["6 judgements compared", "6 of the judge's judgements failed (50.0%)"],
     ),
     Attempt(
         "two judges in a file",
         {"j": [*mixed("ours"), *mixed("ours", judge="B")], "g": people(mixed("ours"))},
-        "agree j g",
+        "label agree j g",
         2,
         ["expected one judge a file"],
     ),
@@ -792,49 +793,49 @@ CORRECT = [
     Attempt(
         "one label of people's",
         {"j": mixed("ours", queries=MANY), "g": GOLD[:1]},
-        "correct j --gold g -m crag_score",
+        "label correct j --gold g -m crag_score",
         0,
         ["crag_score,kind,0.1600,1.0000,,,,,,25,1,1,25,,", "people judged 1 of 25 (20 are needed)"],
     ),
     Attempt(
         "gold of other systems",
         {"j": mixed("ours"), "g": people(mixed("theirs"))},
-        "correct j --gold g -m crag_score",
+        "label correct j --gold g -m crag_score",
         2,
         ["holds nothing on"],
     ),
     Attempt(
         "a judge who failed, taken for the worst",
         {"j": failed("ours", MANY), "g": GOLD},
-        "correct j --gold g -m crag_score --on-missing worst",
+        "label correct j --gold g -m crag_score --on-missing worst",
         0,
         ["25 of the judge's judgements are missing"],
     ),
     Attempt(
         "a judge who failed where people looked",
         {"j": [*failed("ours", MANY[:12]), *each("ours", "perfect", MANY[12:])], "g": GOLD[:12]},
-        "correct j --gold g -m crag_score --on-missing skip",
+        "label correct j --gold g -m crag_score --on-missing skip",
         2,
         ["12 judgements of j failed"],
     ),
     Attempt(
         "a judge who failed",
         {"j": failed("ours", MANY), "g": GOLD},
-        "correct j --gold g -m crag_score",
+        "label correct j --gold g -m crag_score",
         3,
         ["25 refused"],
     ),
     Attempt(
         "a measure that falls",
         {"j": each("ours", "perfect", MANY), "g": people(each("ours", "incorrect", MANY[:12]))},
-        "correct j --gold g -m hallucination",
+        "label correct j --gold g -m hallucination",
         0,
         [",kind,0.0000,1.0000,0.7575,1.0000,,,,25,12,", "people judged 12 of 25 (20 are needed)"],
     ),
     Attempt(
         "a length",
         {"j": mixed("ours"), "g": people(mixed("ours"))},
-        "correct j --gold g -m length",
+        "label correct j --gold g -m length",
         2,
         ["--answers FILE"],
     ),
@@ -857,7 +858,7 @@ def test_attempt(attempt: Attempt, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for name, content in attempt.files.items():
         text = content if isinstance(content, str) else "".join(json.dumps(each) + "\n" for each in content)
         Path(name).write_text(text, encoding="utf-8")
-    done = command(*attempt.words.split())
+    done = command(*in_format(attempt.words))
     assert done.exit_code == attempt.code, done.output
     assert done.exception is None or isinstance(done.exception, SystemExit)
     for text in attempt.said:
@@ -898,6 +899,7 @@ def test_a_judge_who_always_says_the_same_changes_nothing(label: str, measure: s
         ):
             (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
         words = [
+            "label",
             "correct",
             str(tmp_path / "j"),
             "--gold",

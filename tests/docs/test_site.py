@@ -126,7 +126,7 @@ def subcommands() -> Iterator[str]:
     for name in COMMANDS:
         command = main.get_command(click.Context(main), name)
         if isinstance(command, click.Group):
-            yield from (f"rageval-{name}-{below}" for below in command.commands)
+            yield from (f"rageval-{name}-{below}" for below in command.list_commands(click.Context(command)))
 
 
 def public_names() -> Iterator[str]:

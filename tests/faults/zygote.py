@@ -19,9 +19,9 @@ import pyarrow.parquet  # noqa: F401
 
 import rageval.building.collection
 import rageval.cli.judge
-import rageval.cli.replies
 import rageval.cli.report
 import rageval.cli.score
+import rageval.cli.store
 import rageval.judges.panel
 import rageval.pages.page  # noqa: F401
 from rageval.cli import main

@@ -158,14 +158,16 @@ def test_the_command_tells_runs_from_judgements_and_writes_values(
     saved(run_table(), tmp_path / "r.parquet")
     saved(qrels_table(), tmp_path / "j.parquet")
     expected = command(tmp_path, "run", "qrels", "-m", MEASURES, "-q")
-    found = command(tmp_path, "j.parquet", "r.parquet", "-m", MEASURES, "-q", "-j", "2", "-o", "v.parquet")
+    found = command(
+        tmp_path, "j.parquet", "r.parquet", "-m", MEASURES, "-q", "-j", "2", "--values", "v.parquet"
+    )
     assert (found.stdout, found.returncode) == (expected.stdout, 0)
     written = parquet.read_table(tmp_path / "v.parquet")
     scores = rageval.evaluate(MEASURES, *text)
     assert written.column_names == ["run", "query_id", "measure", "value", "signature"]
     assert written["value"].to_pylist() == [value for score in scores.scores for value in score.values]
     assert set(written["run"].to_pylist()) == {"r.parquet"}
-    refused = command(tmp_path, "run", "qrels", "-m", "rr", "-o", "v.csv")
+    refused = command(tmp_path, "run", "qrels", "-m", "rr", "--values", "v.csv")
     assert (refused.returncode, "expected a name that ends in .parquet" in refused.stderr) == (2, True)
     saved(pyarrow.table({"qid": ["q"]}), tmp_path / "odd")
     refused = command(tmp_path, "odd", "qrels", "-m", "rr")

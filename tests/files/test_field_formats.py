@@ -187,7 +187,7 @@ class TestCandidates:
 
 class TestAgree:
     def agreed(self, *words: object) -> dict[str, Any]:
-        result = run("agree", *words, "--format", "json")
+        result = run("label", "agree", *words, "--format", "json")
         assert result.exit_code == 0, result.stderr
         found: dict[str, Any] = json.loads(result.stdout)
         return found
@@ -235,7 +235,9 @@ class TestAgree:
     def test_whether_the_column_names_nuggets_can_be_said(self, tmp_path: Path) -> None:
         nist = self.forms(tmp_path)["NIST's"]
         plain = self.forms(tmp_path)["qrels"]
-        assert run("agree", nist, plain, "--nuggets-in-qrels", "yes").exit_code == 2  # nothing in common
+        assert (
+            run("label", "agree", nist, plain, "--nuggets-in-qrels", "yes").exit_code == 2
+        )  # nothing in common
         assert self.agreed(nist, plain, "--nuggets-in-qrels", "no")["compared"] == 4
 
     def test_assignments_of_the_nuggetizer(self, tmp_path: Path) -> None:
@@ -257,6 +259,6 @@ class TestAgree:
         monkeypatch.setattr(dataset, "load", known.__getitem__)
         assert self.agreed(self.forms(tmp_path)["UMBRELA's JSON"], "my/bench")["compared"] == 4
         judged = wrote(tmp_path / "j", jsonl([{"query_id": "q1", "run_id": "r", "label": "perfect"}]))
-        result = run("correct", judged, "--gold", "my/bench", "-m", "crag_score")
+        result = run("label", "correct", judged, "--gold", "my/bench", "-m", "crag_score")
         assert result.exit_code == 2
         assert "Traceback" not in result.stderr

@@ -115,7 +115,7 @@ def test_partly_talked_into_it_is_a_rate_in_the_passport(settings: Settings, tmp
     path.write_text("".join(judgement_line(row) + "\n" for row in rows))
     facts = passport(read(str(path)), read(str(path))).facts
     assert facts["canaries"] == rows[0]["canaries"]
-    told = command("agree", str(path), str(path)).out
+    told = command("label", "agree", str(path), str(path)).out
     assert "attacks on the judge: 3 of 60 verdicts were the best there is (fence 0 of 10, instruct" in told
 
 

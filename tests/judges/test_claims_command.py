@@ -152,9 +152,9 @@ def test_from_passages_to_exam(folder: Path) -> None:
         "best": {"q 0 d1 5", "q 0 d2 5"},
         "count": {"q 0 d1 1", "q 0 d2 1"},
     }.items():
-        found = command("build", "qrels", "judged.jsonl", "--grade", form, "--rel", "4")
+        found = command("collection", "qrels", "judged.jsonl", "--grade", form, "--rel", "4")
         assert set(found.out.splitlines()) == expected
-    command("build", "qrels", "judged.jsonl", "-o", "qrels")
+    command("collection", "qrels", "judged.jsonl", "-o", "qrels")
     found = command("run", "qrels", "-m", "exam(rel=4)@20 n_exam(rel=4)@20 exam(rel=4)@1")
     assert [line.split()[-1] for line in found.out.splitlines()] == ["0.6667", "1.0000", "0.3333"]
     assert [str(rageval.parse_measure(name)) for name in ("exam", "n-EXAM")] == ["coverage@20", "strec@20"]
@@ -230,7 +230,7 @@ def test_what_lacks_is_said_before_anybody_is_asked(folder: Path, case: str) -> 
 def test_what_makes_no_qrels_is_refused(folder: Path, rows: list[dict[str, Any]], message: str) -> None:
     place = {"query_id": "q", "run_id": "documents", "item_id": "d", "rubric": "answerability"}
     (folder / "judged.jsonl").write_text("".join(json.dumps(place | row) + "\n" for row in rows))
-    found = command("build", "qrels", "judged.jsonl")
+    found = command("collection", "qrels", "judged.jsonl")
     assert (found.code, found.out) == (2, "")
     assert message in found.err
 
@@ -239,6 +239,6 @@ def test_what_failed_is_in_no_qrels_and_is_counted(folder: Path) -> None:
     place = {"query_id": "q", "run_id": "documents", "rubric": "answerability", "aspect": "n"}
     rows = [place | {"item_id": "d1", "grade": 3}, place | {"item_id": "d2", "status": "error"}]
     (folder / "judged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = command("build", "qrels", "judged.jsonl")
+    found = command("collection", "qrels", "judged.jsonl")
     assert found.out == "q n d1 3\n"
     assert "1 judgements failed and are in no qrels" in found.err

@@ -57,12 +57,12 @@ JUDGE = (
 JOBS: dict[str, tuple[str, ...]] = {
     "judge": JUDGE,
     "batch": (*JUDGE, "--batch", "--poll-every", "0.01"),
-    "export": ("replies", "export", "--store", "filled.sqlite", "-o", "output"),
-    "merge": ("replies", "merge", "filled.sqlite", "-o", "all.sqlite"),
-    "import": ("replies", "import", "replies", "--store", "all.sqlite"),
+    "export": ("store", "export", "--store", "filled.sqlite", "-o", "output"),
+    "merge": ("store", "merge", "filled.sqlite", "-o", "all.sqlite"),
+    "import": ("store", "import", "replies", "--store", "all.sqlite"),
     "report": ("report", "run", "qrels", "-m", "recall@5", "-o", "output"),
-    "score": ("run", "qrels", "-m", "recall@5", "-o", "output.parquet"),
-    "fuse": ("build", "fuse", "run", "run", "-o", "output"),
+    "score": ("run", "qrels", "-m", "recall@5", "--values", "output.parquet"),
+    "fuse": ("collection", "fuse", "run", "run", "-o", "output"),
 }
 ASKING = {"judge", "batch"}
 PAGES = {

@@ -518,7 +518,7 @@ def test_how_often_attacks_succeed_is_said_and_nobody_is_sent_away(server: LlmSe
     rows = [json.loads(line) for line in Path("judged").read_text().splitlines()]
     assert rows[0]["canaries"]["instruction"] == [1, 1]
     write_lines(people=[{**row, "judge": "people", "rubric": "relevance"} for row in rows])
-    told = command("agree", "judged", "people").out
+    told = command("label", "agree", "judged", "people").out
     assert "attacks on the judge: 1 of 6 verdicts were the best there is" in told
     assert "unfenced: asked without a fence" in told
 

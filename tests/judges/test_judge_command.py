@@ -1,4 +1,4 @@
-"""`rageval judge` and `rageval replies`, from the command line to a server on this machine and back."""
+"""`rageval judge` and `rageval store`, from the command line to a server on this machine and back."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_shares_of_several_machines_come_together(server: LlmServer) -> None:
     for share in ("1/3", "2/3", "3/3"):
         assert_fine(command(*common, "--shard", share, "--store", f"{share[0]}.sqlite", "-o", share[0]))
     assert len(server.requests) == CALLS - CANARIES
-    merged = command("replies", "merge", "1.sqlite", "2.sqlite", "3.sqlite", "-o", "all.sqlite")
+    merged = command("store", "merge", "1.sqlite", "2.sqlite", "3.sqlite", "-o", "all.sqlite")
     assert merged.code == 0
     assert_fine(command(*common, "--store", "all.sqlite", "-o", "judged"))
     assert len(server.requests) == CALLS - CANARIES
@@ -160,7 +160,7 @@ def test_a_share_without_a_task_has_a_store_like_the_others(server: LlmServer) -
     for at, share in enumerate(shares):
         assert_fine(command(*common, "--shard", share, "--store", f"{at}.sqlite", "-o", f"{at}.jsonl"))
     stores = [f"{at}.sqlite" for at in range(len(shares))]
-    assert command("replies", "merge", *stores, "-o", "all.sqlite").code == 0
+    assert command("store", "merge", *stores, "-o", "all.sqlite").code == 0
     assert len(server.requests) == CALLS - CANARIES
 
 
@@ -341,32 +341,32 @@ def test_other_rubrics(server: LlmServer, rubric: str, options: tuple[str, ...],
 
 def test_the_store_is_shown_exported_and_imported(server: LlmServer) -> None:
     command(*CRAG, "--judge", "openai:m", "-o", "judged")
-    stats = json.loads(command("replies", "stats").out)
+    stats = json.loads(command("store", "stats").out)
     assert (stats["replies"], stats["models"]) == (CALLS, {"openai:m": CALLS})
-    assert_fine(command("replies", "export", "-o", "replies"))
+    assert_fine(command("store", "export", "-o", "replies"))
     lines = Path("replies").read_text().splitlines()
     assert len(lines) == CALLS
-    assert command("replies", "export").out.splitlines() == lines
+    assert command("store", "export").out.splitlines() == lines
     keys = {json.loads(line)["key"][:16] for line in lines}
     assert {row["key"] for row in judged() if "key" in row} < keys
-    shown = command("replies", "show", json.loads(lines[0])["key"][:12]).out
+    shown = command("store", "show", json.loads(lines[0])["key"][:12]).out
     assert "--- system\nYou decide whether an answer agrees" in shown
     assert "--- reply\n{" in shown
     assert "\nfence    {{fence}} stands where random digits were sent\n\n--- system" in shown
-    assert command("replies", "import", "replies", "--store", "other.sqlite").code == 0
+    assert command("store", "import", "replies", "--store", "other.sqlite").code == 0
     assert_fine(command(*CRAG, "--judge", "openai:m", "-o", "again", "--store", "other.sqlite"))
     assert len(server.requests) == CALLS
     changed = json.loads(lines[0])
     changed["reply"]["text"] = "{}"
     Path("changed").write_text(json.dumps(changed) + '\n{"torn')
-    outcome = command("replies", "import", "changed")
+    outcome = command("store", "import", "changed")
     assert outcome.code == 3
     assert "is there with another reply, which was kept" in outcome.err
     assert "the last line is cut off" in outcome.err
-    refused = command("replies", "show", "zz", "--store", "other.sqlite")
+    refused = command("store", "show", "zz", "--store", "other.sqlite")
     assert_refused(refused, "other.sqlite: no reply, or more than one")
-    assert_refused(command("replies", "stats", "--store", "nowhere"), "nowhere: no such store")
-    assert_refused(command("replies", "merge", "nowhere", "-o", "x"), "nowhere: no such store")
+    assert_refused(command("store", "stats", "--store", "nowhere"), "nowhere: no such store")
+    assert_refused(command("store", "merge", "nowhere", "-o", "x"), "nowhere: no such store")
 
 
 def test_no_key_is_ever_written(server: LlmServer) -> None:

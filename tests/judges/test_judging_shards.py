@@ -67,7 +67,7 @@ def test_a_shard_that_is_lost_is_run_again_and_nothing_is_paid_twice(
         assert not (tmp_path / "1").exists()
         finished(tmp_path, *one)
         finished(tmp_path, *two)
-        finished(tmp_path, "replies", "merge", "1.sqlite", "2.sqlite", "-o", "all.sqlite")
+        finished(tmp_path, "store", "merge", "1.sqlite", "2.sqlite", "-o", "all.sqlite")
         finished(tmp_path, *common, "--store", "all.sqlite", "-o", "judged")
     assert set(paid.values()) == {1}
     assert len(paid) == sum(paid.values()) == ITEMS

@@ -178,7 +178,7 @@ def test_comparisons_and_means_with_labels(labeller: str, files: Path) -> None:
     assert LABELLERS[labeller][0] == "people" or "human labels" not in texts_
     corrected = [name for name in MEANS if name not in WORDS]
     words[words.index(" ".join(MEANS))] = " ".join(corrected)
-    means = json.loads(command("correct", *words, "--format", "json"))["results"]
+    means = json.loads(command("label", "correct", *words, "--format", "json"))["results"]
     assert {(each["basis"], each["corrected_from"]) for each in means} == {
         (LABELLERS[labeller][0], "judge:openai:m")
     }
@@ -254,7 +254,7 @@ def test_labels_that_correct_nothing_are_refused(files: Path) -> None:
     for measures in (sorted(WORDS), pooled, ["length"]):
         words = [*words_for(file, folder=files, measures=measures), "--gold", gold, "--on-missing", "worst"]
         page = files / "page.html"
-        for more in (["compare"], ["correct"], ["score", "--by", "domain"], ["report", "-o", page]):
+        for more in (["compare"], ["label", "correct"], ["score", "--by", "domain"], ["report", "-o", page]):
             command(*more, *words, codes=(2,))
         words.remove("--on-missing")
         words.remove("worst")

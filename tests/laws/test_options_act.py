@@ -19,6 +19,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from every_command import leaves
 from rageval.cli import main
 from rageval.cli._acting import _NEEDS
 
@@ -152,12 +153,14 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--weights": (ANSWERS + " --questions questions --group-by domain", "--weights weights"),
         "--require": (RUNS, "--require 'recall@5>0.99'"),
         "--fail-under": (RUNS, "--fail-under recall@5=.99"),
-        "--output": (RUNS, "-o out.parquet"),
+        "--output": (RUNS, "-o out"),
+        "--values": (RUNS, "--values out.parquet"),
         "--comments": ("score hash.run qrels -m recall@5", "--comments skip"),
         "--limit": (RUNS, "--limit line=4"),
     },
     "compare": {
         "--baseline": (PAIR, "--baseline c.run"),
+        "--output": (PAIR, "-o out"),
         "--all-pairs": (PAIR, "--all-pairs"),
         "--by-query": (PAIR, "-q"),
         "--test": (TWO.replace(" --draws 100", ""), "--test t"),
@@ -230,25 +233,27 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--looks": (JUDGE + " -m crag_score -o out --until 'A>B'", "--looks 2"),
         "--alpha": (JUDGE + " -m crag_score -o out --until 'A>B'", "--alpha .2"),
     },
-    "correct": {
-        "--measure": ("correct fine --gold people", "-m crag_score"),
-        "--gold": ("correct fine -m crag_score", "--gold people"),
-        "--level": ("correct fine -m crag_score --gold people", "--level .8"),
-        "--population": ("correct fine -m crag_score --gold people", "--population set"),
-        "--places": ("correct fine -m crag_score --gold people", "--places 2"),
-        "--format": ("correct fine -m crag_score --gold people", "--format json"),
-        "--on-missing": ("correct judged -m crag_score --gold people", "--on-missing skip"),
+    "label correct": {
+        "--measure": ("label correct fine --gold people", "-m crag_score"),
+        "--gold": ("label correct fine -m crag_score", "--gold people"),
+        "--level": ("label correct fine -m crag_score --gold people", "--level .8"),
+        "--population": ("label correct fine -m crag_score --gold people", "--population set"),
+        "--places": ("label correct fine -m crag_score --gold people", "--places 2"),
+        "--output": ("label correct fine --gold people -m crag_score", "-o out"),
+        "--format": ("label correct fine -m crag_score --gold people", "--format json"),
+        "--on-missing": ("label correct judged -m crag_score --gold people", "--on-missing skip"),
     },
-    "agree": {
-        "--format": ("agree fine people -m crag_score", "--format json"),
-        "--parting": ("agree fine people -m crag_score", "--parting 3"),
-        "--max-bias": ("agree fine people -m crag_score", "--max-bias .1"),
-        "--measure": ("agree fine people", "-m crag_score"),
+    "label agree": {
+        "--format": ("label agree fine people -m crag_score", "--format json"),
+        "--parting": ("label agree fine people -m crag_score", "--parting 3"),
+        "--max-bias": ("label agree fine people -m crag_score", "--max-bias .1"),
+        "--measure": ("label agree fine people", "-m crag_score"),
+        "--output": ("label agree fine people", "-o out"),
     },
-    "build fuse": {
-        "--method": ("build fuse a.run b.run", "--method combsum"),
-        "--fuse-depth": ("build fuse a.run b.run", "--fuse-depth 2"),
-        "--output": ("build fuse a.run b.run", "-o out"),
+    "collection fuse": {
+        "--method": ("collection fuse a.run b.run", "--method combsum"),
+        "--fuse-depth": ("collection fuse a.run b.run", "--fuse-depth 2"),
+        "--output": ("collection fuse a.run b.run", "-o out"),
     },
 }
 # What an option that changes nothing here says, and what it says it needs.
@@ -260,6 +265,9 @@ REFUSED = {
     f"{RUNS} --format json --no-summary": "--format json",
     f"{RUNS} --by domain --questions questions -q": "--by",
     f"{RUNS} --gold-chosen uniform": "--gold",
+    "conformance --fuzz 1 --format csv": "--fuzz",
+    "conformance --fuzz 1 -o out": "--fuzz",
+    "conformance --vectors runs --format csv": "--vectors",
     f"{RUNS} --population set": "--gold",
     f"{ANSWERS} --jobs 2": "runs",
     f"{ANSWERS} --dask tcp://127.0.0.1:1": "runs",
@@ -293,8 +301,8 @@ REFUSED = {
     f"{JUDGE} --on-missing skip": "-m",
     f"{JUDGE} --tiebreak exact": "--judge",
     f"{JUDGE} --disagreements out": "--judge",
-    "pool next a.run b.run --judged qrels -m ap --claim set": "--until",
-    "pool next a.run b.run --judged qrels -m ap --store x": "--until",
+    "collection next a.run b.run --judged qrels -m ap --claim set": "--until",
+    "collection next a.run b.run --judged qrels -m ap --store x": "--until",
     "conformance --seed 3": "--fuzz",
 }
 # Options of which a line shows nothing, by what they are: held by the tests that are named.
@@ -374,7 +382,7 @@ ELSEWHERE: dict[str, set[str]] = {
         "--format",
     },
     "arena": {
-        *("--format", "--compat", "--matrix", "--nuggets", "--invalid", "--max-bias", "--gold"),
+        *("--format", "--output", "--compat", "--matrix", "--nuggets", "--invalid", "--max-bias", "--gold"),
         *("--gold-chosen", "--population"),
     },
     "track": {
@@ -386,16 +394,24 @@ ELSEWHERE: dict[str, set[str]] = {
         *("--teams", "--limit"),
     },
     "rubrics import": {"--as", "--examples", "--tokenizer", "--system", "--output"},
-    "replies export": {"--store", "--output"},
-    **{f"replies {name}": {"--store"} for name in ("import", "show", "stats")},
-    "replies merge": {"--output"},
-    "build audit": {"--sample", "--seed", "--corpus", "--read", "--output"},
-    "build filter": {"--questions", "--nuggets", "--threshold", "--filter", "--output"},
-    "build fuse": {"--k"},
-    "build pool": {"--depth", "--questions", "--nuggets", "--corpus", "--judge", "--dry-run", "--output"},
-    "build qrels": {"--grade", "--rel", "--output"},
-    "pool check": {"--against", "--depth", "--output"},
-    "pool next": {
+    "store export": {"--store", "--output"},
+    **{f"store {name}": {"--store"} for name in ("import", "show", "stats")},
+    "store merge": {"--output"},
+    "collection audit": {"--sample", "--seed", "--corpus", "--read", "--output"},
+    "collection filter": {"--questions", "--nuggets", "--threshold", "--filter", "--output"},
+    "collection fuse": {"--k"},
+    "collection pool": {
+        "--depth",
+        "--questions",
+        "--nuggets",
+        "--corpus",
+        "--judge",
+        "--dry-run",
+        "--output",
+    },
+    "collection qrels": {"--grade", "--rel", "--output"},
+    "collection check": {"--against", "--depth", "--output"},
+    "collection next": {
         *(
             "--judged",
             "--measure",
@@ -421,14 +437,24 @@ ELSEWHERE: dict[str, set[str]] = {
             "--questions",
             "--by",
         ),
-        *("--on-missing", "--level", "--resamples", "--seed", "--format", "--comments", "--limit", *SPANS),
+        *(
+            "--on-missing",
+            "--level",
+            "--resamples",
+            "--seed",
+            "--format",
+            "--output",
+            "--comments",
+            "--limit",
+            *SPANS,
+        ),
     },
-    "agree": {
+    "label agree": {
         *("--leaderboards", "--form", "--at", "--nuggets-in-qrels", "--near-misses", "--weights"),
         *("--answers", "--nuggets"),
     },
-    "correct": {"--gold-chosen", "--answers", "--nuggets"},
-    "label-plan": {
+    "label correct": {"--gold-chosen", "--answers", "--nuggets"},
+    "label plan": {
         "--by",  # tests/comparison/test_plan_by_doubt.py
         *("--output", "--overwrite", "--number", "--width", "--pilot", "--compare", "--until-labelled"),
         *(
@@ -443,13 +469,13 @@ ELSEWHERE: dict[str, set[str]] = {
         ),
         "--seed",
     },
-    "annotate": {"--output", "--annotator", "--serve", "--port"},
-    "conformance": {"--peer", "--format", "--vectors", "--fuzz", "--seed"},
-    "anchor": {
+    "label page": {"--output", "--annotator", "--serve", "--port"},
+    "conformance": {"--peer", "--format", "--output", "--vectors", "--fuzz", "--seed"},
+    "spans anchor": {
         *("--chunks", "--sources", "--quotes", "--nuggets", "--rel", "--unanchored", "--output"),
         *("--comments", "--limit"),
     },
-    "project": {"--chunks", "--sources", "--overlap", "--stale", "--output", "--limit"},
+    "spans project": {"--chunks", "--sources", "--overlap", "--stale", "--output", "--limit"},
     "doctor": {"--corpus", "--topics", "--at", "--comments", "--limit"},
     "validate": {"--track", "--topics", "--strict-length", "--fix", "--comments", "--limit"},
     "datasets check": {"--accept-license", "--limit"},
@@ -468,10 +494,10 @@ _BUILT = {*ASKING, "--judge", "--output"} - {"--shard", "--canaries", "--claims"
 _BUILT -= {"--run", "--depth", "--qrels", "--rel", "--examples", "--compat", "--permutations", "--balanced"}
 _BUILT -= {"--seed", "--on-missing", "--pilot", "--abstentions"}
 ELSEWHERE |= {
-    "build nuggetize": _BUILT,
-    "build support": {*_BUILT, "--questions", "--nuggets", "--corpus"},
-    "build variants": {*_BUILT, "--nuggets"},
-    "build all": {
+    "collection nuggetize": _BUILT,
+    "collection support": {*_BUILT, "--questions", "--nuggets", "--corpus"},
+    "collection variants": {*_BUILT, "--nuggets"},
+    "collection build": {
         *_BUILT,
         *("--corpus", "--support-judge", "--nuggets", "--run", "--method", "--fuse-depth", "--k", "--depth"),
         *("--unfused", "--threshold", "--filter", "--dry-run"),
@@ -521,18 +547,10 @@ def test_an_option_that_would_change_nothing_is_refused(words: str) -> None:
 def test_what_an_option_needs_is_an_option_of_its_command() -> None:
     """A rule goes by the name of a parameter, which another command may have for something else."""
     asked = re.compile(r"[!]?(\w+)")
-    context = click.Context(main)
-    for name in main.list_commands(context):
-        found = main.get_command(context, name)
-        assert found is not None
-        every = found.commands if isinstance(found, click.Group) else {name: found}
-        for info_name, command in every.items():
-            params = {param.name for param in command.params}
-            for param in params:
-                rule = _NEEDS.get(f"{info_name} {param}") or _NEEDS.get(param or "") or ()
-                for clauses, _ in rule:
-                    named = {match[1] for clause in clauses if (match := asked.match(clause))} - {
-                        "asks",
-                        "tables",
-                    }
-                    assert named <= params, f"{name}: --{param} needs {named}"
+    for name, command in leaves().items():
+        params = {param.name for param in command.params}
+        for param in params:
+            rule = _NEEDS.get(f"{name.split()[-1]} {param}") or _NEEDS.get(param or "") or ()
+            for clauses, _ in rule:
+                named = {match[1] for clause in clauses if (match := asked.match(clause))}
+                assert named - {"asks", "tables"} <= params, f"{name}: --{param} needs {named}"

@@ -11,12 +11,12 @@ import random
 from pathlib import Path
 from typing import Any
 
-import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy import stats
 
+from every_command import leaves
 from rageval.cli import main
 from rageval.comparison.arena import strengths_by_people
 from rageval.scoring.answers import read_judgements
@@ -29,11 +29,7 @@ CHOSEN = ("--gold-chosen", "uniform")
 
 def takers() -> set[str]:
     """The commands that take human labels to correct by."""
-    assert isinstance(main, click.Group)
-    context = click.Context(main)
-    found = {name: main.get_command(context, name) for name in main.list_commands(context)}
-    return {name for name, each in found.items()
-            if each is not None and any("--gold" in option.opts for option in each.params)}  # fmt: skip
+    return {name for name, each in leaves().items() if any("--gold" in option.opts for option in each.params)}
 
 
 def lines(path: Path, rows: list[dict[str, Any]]) -> str:
@@ -130,7 +126,7 @@ def by_score(files: dict[str, Any]) -> None:
 
 def by_correct(files: dict[str, Any]) -> None:
     words = (files["gpt"], "--gold", files["people"], "-m", "crag_score", *CHOSEN, "--format", "json")
-    found = json.loads(command("correct", *words))
+    found = json.loads(command("label", "correct", *words))
     for each in found["results"]:
         holds(each, student(of_run(files, each["run"])))
         assert each["judge"] == pytest.approx(each["value"], abs=1e-9)
@@ -178,11 +174,11 @@ def by_arena(files: dict[str, Any]) -> None:
     assert one.high - one.low == pytest.approx((high - low) / (share * (1 - share)) / 2, abs=1e-9)
 
 
-TAKERS = {"compare": by_compare, "report": by_report, "score": by_score, "correct": by_correct,
+TAKERS = {"compare": by_compare, "report": by_report, "score": by_score, "label correct": by_correct,
           "gate": by_gate, "arena": by_arena}  # fmt: skip
 
 
 # `judge` bounds errors by labels, and corrects no value.
-@pytest.mark.parametrize("name", sorted(takers() - {"agree", "judge"}))
+@pytest.mark.parametrize("name", sorted(takers() - {"judge"}))
 def test_labels_that_are_the_judges_change_nothing(name: str, files: dict[str, Any]) -> None:
     TAKERS[name](files)

@@ -38,7 +38,7 @@ def plan_of_grades(folder: Path) -> Path:
     ]
     lines(folder / "j.jsonl", rows)
     words = ["--answers", "a.jsonl", "--questions", "q.jsonl", "-n", "1", "-o", "p.jsonl"]
-    return written(folder, "label-plan", "j.jsonl", *words)
+    return written(folder, "label", "plan", "j.jsonl", *words)
 
 
 PLANS = {

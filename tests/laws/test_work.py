@@ -15,16 +15,16 @@ import shutil
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-import click
 import pytest
 from click.testing import CliRunner
 
 import rageval
+from every_command import walked
 from rageval.cli import main
 
 RATIO, SLACK = 2.3, 400  # lines that a command may run beyond
@@ -181,7 +181,7 @@ def chunks(number: int) -> None:
 
 def spans(number: int) -> None:
     chunks(number)
-    done("anchor qrels --chunks chunks --sources sources -o spans")
+    done("spans anchor qrels --chunks chunks --sources sources -o spans")
 
 
 def baseline(queries: int) -> None:
@@ -276,11 +276,15 @@ GROWS: dict[str, list[Growing]] = {
             "nuggets", lambda n: traced(2, n), "diagnose judged --run runs/0 --qrels qrels", codes=(0, 3)
         ),
     ],
-    "agree": by(*BOTH, f"agree judged people {CRAG}", number=40),
-    "correct": by(*BOTH, f"correct judged --gold people {CRAG}", number=40),
-    "label-plan": by(*JUDGED, f"label-plan judged {CRAG} -o plan -n 2 --overwrite"),
-    "anchor": [Growing("chunks", chunks, "anchor qrels --chunks chunks --sources sources -o spans")],
-    "project": [Growing("spans", spans, "project spans --chunks chunks --sources sources -o out")],
+    "label agree": by(*BOTH, f"label agree judged people {CRAG}", number=40),
+    "label correct": by(*BOTH, f"label correct judged --gold people {CRAG}", number=40),
+    "label plan": by(*JUDGED, f"label plan judged {CRAG} -o plan -n 2 --overwrite"),
+    "spans anchor": [
+        Growing("chunks", chunks, "spans anchor qrels --chunks chunks --sources sources -o spans")
+    ],
+    "spans project": [
+        Growing("spans", spans, "spans project spans --chunks chunks --sources sources -o out")
+    ],
     "doctor": [*by(*RUNS, "doctor {runs} qrels", codes=(0, 1)), *by(*JUDGED, "doctor judged", codes=(0, 1))],
     "validate": by(*ANSWERS, "validate answers --track rag24", codes=(0, 1)),
     "import": [
@@ -291,11 +295,11 @@ GROWS: dict[str, list[Growing]] = {
         Growing("columns", parquet_columns, "import log.parquet -o made", 100),
         Growing("entries", entries, "import log.eval -o made"),
     ],
-    "pool check": by(*RUNS, "pool check {runs} --against qrels", codes=(0, 1, 3)),
-    "pool next": [  # a line for each two systems
-        Growing("queries", RUNS[1], "pool next {runs} --judged qrels -m ap", codes=(0, 1, 3))
+    "collection check": by(*RUNS, "collection check {runs} --against qrels", codes=(0, 1, 3)),
+    "collection next": [  # a line for each two systems
+        Growing("queries", RUNS[1], "collection next {runs} --judged qrels -m ap", codes=(0, 1, 3))
     ],
-    "build fuse": by(*RUNS, "build fuse {runs}"),
+    "collection fuse": by(*RUNS, "collection fuse {runs}"),
 }
 # What has no data of the user's to grow in, or is held elsewhere.
 OTHERS = {
@@ -305,23 +309,24 @@ OTHERS = {
     "rubrics": "lists what there is",
     "rubrics show": "prints one file",
     "rubrics import": "reads one prompt",
-    "replies": "a group of commands",
-    "replies export": "tests/judges: a store",
-    "replies import": "tests/judges: a store",
-    "replies merge": "tests/judges: a store",
-    "replies show": "looks up one reply",
-    "replies stats": "one question to the store",
-    "build": "a group of commands",
-    "build all": "asks models",
-    "build audit": "asks models",
-    "build filter": "asks models",
-    "build nuggetize": "asks models",
-    "build pool": "asks models",
-    "build qrels": "asks models",
-    "build support": "asks models",
-    "build variants": "asks models",
-    "pool": "a group of commands",
-    "annotate": "writes one page of a plan",
+    "store": "a group of commands",
+    "label": "a group of commands",
+    "spans": "a group of commands",
+    "collection": "a group of commands",
+    "store export": "tests/judges: a store",
+    "store import": "tests/judges: a store",
+    "store merge": "tests/judges: a store",
+    "store show": "looks up one reply",
+    "store stats": "one question to the store",
+    "collection build": "asks models",
+    "collection audit": "asks models",
+    "collection filter": "asks models",
+    "collection nuggetize": "asks models",
+    "collection pool": "asks models",
+    "collection qrels": "asks models",
+    "collection support": "asks models",
+    "collection variants": "asks models",
+    "label page": "writes one page of a plan",
     "conformance": "reads golden vectors",
     "datasets": "a group of commands",
     "datasets check": "needs a data set",
@@ -347,14 +352,6 @@ def ranked_queries(number: int) -> None:
             for system in range(3)
         ],
     )
-
-
-def commands(group: click.Group = main, path: str = "") -> Iterator[str]:
-    for name in group.list_commands(click.Context(group)):
-        command = group.get_command(click.Context(group), name)
-        yield path + name
-        if isinstance(command, click.Group):
-            yield from commands(command, f"{path}{name} ")
 
 
 def done(words: str, codes: tuple[int, ...] = (0,)) -> None:
@@ -411,7 +408,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_command_is_in_a_table() -> None:
-    assert sorted(commands()) == sorted({*GROWS, *OTHERS})
+    assert sorted(path for path, _ in walked() if path) == sorted({*GROWS, *OTHERS})
     assert not GROWS.keys() & OTHERS.keys()
 
 
@@ -451,7 +448,7 @@ LARGE = {
         lambda n: judged(n, 3), f"report judged {CRAG} -o page.html --baseline s0 {QUICK}", 500
     ),
     "compare, systems": Large(lambda n: judged(n, 3), f"compare judged {CRAG} --baseline s0 {QUICK}", 1000),
-    "correct, systems": Large(lambda n: of_two(n, 3), f"correct judged --gold people {CRAG}", 1000),
+    "correct, systems": Large(lambda n: of_two(n, 3), f"label correct judged --gold people {CRAG}", 1000),
     "track, systems": Large(
         lambda n: runs(n, 3, 4), "track runs --track run --qrels qrels -m recall@5 -o made", 200
     ),

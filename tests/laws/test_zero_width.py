@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner
 
+from every_command import leaves
 from rageval.cli import main
 
 Worlds = dict[str, list[float]]
@@ -33,22 +33,11 @@ WORLDS: Worlds = {
 WITHOUT = {"conformance", "datasets export"}
 
 
-def commands(group: click.Command = main, name: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
-    if not isinstance(group, click.Group):
-        yield " ".join(name), group
-        return
-    context = click.Context(group)
-    for each in group.list_commands(context):
-        found = group.get_command(context, each)
-        assert found is not None
-        yield from commands(found, (*name, each))
-
-
 def with_json() -> set[str]:
     """The commands that print JSON if they are asked to."""
     return {
         name
-        for name, command in commands()
+        for name, command in leaves().items()
         for option in command.params
         if "--format" in option.opts and {"json", "jsonl"} & set(getattr(option.type, "choices", ()))
     }
@@ -163,16 +152,16 @@ def words(name: str, folder: Path, shares: list[float]) -> Iterator[list[str]]:
         judged, people = pairs(folder, shares, "gpt"), pairs(folder, shares, "people")
         yield ["arena", judged]
         yield ["arena", judged, "--gold", people, "--gold-chosen", "uniform"]
-    elif name == "agree":
+    elif name == "label agree":
         judged, people = answers(folder, shares, "gpt"), answers(folder, shares, "people")
-        yield ["agree", judged, people]
+        yield ["label", "agree", judged, people]
         yield [
-            "agree", "--leaderboards", leaderboards(folder, shares, 0.1, "truth.jsonl"),
+            "label", "agree", "--leaderboards", leaderboards(folder, shares, 0.1, "truth.jsonl"),
             leaderboards(folder, shares, 0.2, "judge.jsonl"),
         ]  # fmt: skip
-    elif name == "correct":
+    elif name == "label correct":
         judged, people = answers(folder, shares, "gpt"), answers(folder, shares, "people", 1)
-        yield ["correct", judged, "--gold", people, "-m", "crag_score"]
+        yield ["label", "correct", judged, "--gold", people, "-m", "crag_score"]
     elif name == "diagnose":
         yield ["diagnose", *diagnosed(folder, shares)]
     else:
@@ -243,11 +232,11 @@ def test_a_judge_who_always_says_the_same_has_no_interval_of_kappa(tmp_path: Pat
     judged, people = answers(tmp_path, [1.0] * NUMBER, "gpt"), answers(tmp_path, [1.0, 0.5] * 12, "people")
     rows = [json.loads(line) for line in (tmp_path / "gpt.jsonl").read_text().splitlines()]
     judged = lines(tmp_path / "gpt.jsonl", [{**row, "label": "perfect"} for row in rows])
-    done = CliRunner().invoke(main, ["agree", judged, people, "--format", "json"])
+    done = CliRunner().invoke(main, ["label", "agree", judged, people, "--format", "json"])
     found = list(intervals(json.loads(done.stdout)))
     assert found
     assert all(each["low"] is None or each["high"] - each["low"] > 1e-9 for _, each in found), found
-    told = CliRunner().invoke(main, ["agree", judged, people])
+    told = CliRunner().invoke(main, ["label", "agree", judged, people])
     assert told.exit_code == 0
     assert "[0.000, 0.000]" not in told.stdout
 

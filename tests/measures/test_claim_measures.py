@@ -76,7 +76,7 @@ def test_where_all_wholes_are_equal_pooling_is_the_mean_whatever_the_order(rng: 
 def test_other_commands_take_the_file_too(tmp_path: Path) -> None:
     path = str(GOLDEN)
     assert "nothing suspicious" in CliRunner().invoke(main, ["doctor", path]).output
-    agreed = CliRunner().invoke(main, ["agree", path, path]).stdout
+    agreed = CliRunner().invoke(main, ["label", "agree", path, path, "--format", "md"]).stdout
     assert "| judge \\\\ gold | contradiction | neutral | entailment |" in agreed
     page = tmp_path / "page.html"
     done = CliRunner().invoke(main, ["report", path, "-m", "official:ragchecker", "-o", str(page)])

@@ -22,7 +22,7 @@ SAMPLES = ROOT / "examples/data/answers"
 
 
 def annotate(*words: object, code: int = 0) -> Result:
-    done = CliRunner().invoke(main, ["annotate", *map(str, words)], prog_name="rageval")
+    done = CliRunner().invoke(main, ["label", "page", *map(str, words)], prog_name="rageval")
     assert done.exit_code == code, done.output
     return done
 
@@ -142,7 +142,7 @@ def test_no_text_can_end_the_block_or_stand_for_another_part(tmp_path: Path) -> 
         (["ask.jsonl", "-o", "a.html", "--annotator", ""], "expected a name of 1 to 60 letters"),
         (["ask.jsonl", "-o", "a.html", "--annotator", "a\nb"], "expected a name of 1 to 60 letters"),
         (["ask.jsonl", "-o", "a.html", "--annotator", "a" * 61], "expected a name of 1 to 60 letters"),
-        (["judged.jsonl", "-o", "a.html"], "expected a plan, as rageval label-plan writes it"),
+        (["judged.jsonl", "-o", "a.html"], "expected a plan, as rageval label plan writes it"),
         (["bare.jsonl", "-o", "a.html"], "the plan holds no texts to label"),
         (["none.jsonl", "-o", "a.html"], "none.jsonl"),
     ],
@@ -151,7 +151,7 @@ def test_what_cannot_be_labelled_says_why(
     words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan_of(tmp_path, 2)
-    written(tmp_path, "label-plan", "judged.jsonl", "-n", "1", "-o", "bare.jsonl")
+    written(tmp_path, "label", "plan", "judged.jsonl", "-n", "1", "-o", "bare.jsonl")
     monkeypatch.chdir(tmp_path)
     done = annotate(*words, code=2)
     assert message in done.stderr
@@ -163,6 +163,6 @@ def test_labels_bear_the_names_that_the_rubric_has_for_people(tmp_path: Path) ->
     judged = (tmp_path / "judged.jsonl").read_text().replace("nugget-assignment", "rubric")
     (tmp_path / "judged.jsonl").write_text(judged)
     words = ["--answers", "answers.jsonl", "--questions", "questions.jsonl", "--nuggets", "nuggets.jsonl"]
-    written(tmp_path, "label-plan", "judged.jsonl", *words, "-n", "1", "--overwrite", "-o", "ask.jsonl")
+    written(tmp_path, "label", "plan", "judged.jsonl", *words, "-n", "1", "--overwrite", "-o", "ask.jsonl")
     found = _to_label(read_plan(str(tmp_path / "ask.jsonl")), "a")
     assert [found["names"][label] for label, _ in found["labels"]] == ["met", "partly", "not"]

@@ -24,7 +24,7 @@ LABELS = ("perfect", "acceptable", "missing", "incorrect")
 
 def page_of(folder: Path, questions: int, rubric: str = "crag", annotator: str = "kim") -> Path:
     plan_of(folder, questions, rubric)
-    return written(folder, "annotate", "ask.jsonl", "--annotator", annotator, "-o", "label.html")
+    return written(folder, "label", "page", "ask.jsonl", "--annotator", annotator, "-o", "label.html")
 
 
 def rageval(*words: object) -> str:
@@ -104,12 +104,12 @@ def test_fifty_labels_by_keyboard_with_the_browser_closed_in_between(
     assert means[NAMES[0]] == pytest.approx(sum(map(values.__getitem__, shares)) / 25)
     assert means[NAMES[1]] == -1
     agreement = json.loads(
-        rageval("agree", tmp_path / "judged.jsonl", tmp_path / "labels.jsonl", "--format", "json")
+        rageval("label", "agree", tmp_path / "judged.jsonl", tmp_path / "labels.jsonl", "--format", "json")
     )
     assert agreement["compared"] == 50
     gold = ["--gold", tmp_path / "labels.jsonl", "--gold-chosen", tmp_path / "ask.jsonl"]
     assert "labels" in rageval(
-        "correct", tmp_path / "judged.jsonl", *gold, "-m", "crag_score", "--format", "md"
+        "label", "correct", tmp_path / "judged.jsonl", *gold, "-m", "crag_score", "--format", "md"
     )
     words = (
         "compare",
@@ -344,8 +344,8 @@ def test_hostile_texts_are_shown_and_never_run(tmp_path: Path, opened: Open) -> 
         "-o",
         "p.jsonl",
     ]
-    written(tmp_path, "label-plan", "j.jsonl", *words)
-    page = written(tmp_path, "annotate", "p.jsonl", "--annotator", ATTACK[:50], "-o", "label.html")
+    written(tmp_path, "label", "plan", "j.jsonl", *words)
+    page = written(tmp_path, "label", "page", "p.jsonl", "--annotator", ATTACK[:50], "-o", "label.html")
     tab = opened(page, viewport={"width": 400, "height": 800})
     for _ in range(6):
         assert (
@@ -397,14 +397,14 @@ def test_two_annotators_have_their_own_labels_in_one_browser(
     plan_of(tmp_path, 10)
     tab, files = started(), []
     for name in ("kim", "lee"):
-        page = written(tmp_path, "annotate", "ask.jsonl", "--annotator", name, "-o", f"{name}.html")
+        page = written(tmp_path, "label", "page", "ask.jsonl", "--annotator", name, "-o", f"{name}.html")
         tab.goto(page.as_uri())
         assert tab.text_content("#count") == "0 of 20 labelled"
         for _ in range(20):
             tab.keyboard.press(wanted(tab) if name == "kim" else "1")
         files.append(tmp_path / f"{name}.jsonl")
         exported(tab, files[-1])
-    found = json.loads(rageval("agree", *files, "--format", "json"))
+    found = json.loads(rageval("label", "agree", *files, "--format", "json"))
     assert (found["compared"], found["queries"], found["systems"]) == (20, 10, 2)
     assert tab.evaluate("Object.keys(localStorage).length") == 2
 
@@ -435,7 +435,8 @@ def test_grades_are_numbers_by_aspect(tmp_path: Path, opened: Open) -> None:
     )
     written(
         tmp_path,
-        "label-plan",
+        "label",
+        "plan",
         "j.jsonl",
         "--answers",
         "a.jsonl",
@@ -446,7 +447,7 @@ def test_grades_are_numbers_by_aspect(tmp_path: Path, opened: Open) -> None:
         "-o",
         "p.jsonl",
     )
-    tab = opened(written(tmp_path, "annotate", "p.jsonl", "-o", "label.html"))
+    tab = opened(written(tmp_path, "label", "page", "p.jsonl", "-o", "label.html"))
     assert tab.text_content("#asked") == "Grade: correctness"
     assert texts(tab, "#choices button") == ["1 2", "2 1", "3 0", "4 -1", "0 can't tell"]
     for key in "1342":
@@ -477,8 +478,8 @@ def test_documents_of_runs_are_labelled_in_an_order_that_tells_nothing(tmp_path:
     (tmp_path / "q.jsonl").write_text('{"query_id": "q", "question": "Which?"}\n')
     runs = [str(tmp_path / name) for name in ("qrels", "zanzibar-run", "quagmire-run")]
     words = ["--passages", "c.jsonl", "--questions", "q.jsonl", "--depth", "5", "-n", "1", "-o", "p.jsonl"]
-    written(tmp_path, "label-plan", *runs, *words)
-    page = written(tmp_path, "annotate", "p.jsonl", "-o", "label.html")
+    written(tmp_path, "label", "plan", *runs, *words)
+    page = written(tmp_path, "label", "page", "p.jsonl", "-o", "label.html")
     tab = opened(page)
     for _ in range(7):
         number = int(tab.text_content(".text.main div").removeprefix("Passage d").removesuffix("."))
@@ -487,7 +488,7 @@ def test_documents_of_runs_are_labelled_in_an_order_that_tells_nothing(tmp_path:
     assert sorted(one["item_id"] for one in found) == docs[:7]  # the top five of either
     assert [one["item_id"] for one in found] != docs[:7]
     assert {one["run_id"] for one in found} == {"documents"}
-    agreement = json.loads(rageval("agree", runs[0], tmp_path / "labels.jsonl", "--format", "json"))
+    agreement = json.loads(rageval("label", "agree", runs[0], tmp_path / "labels.jsonl", "--format", "json"))
     assert (agreement["compared"], agreement["bias"]) == (7, 0)
     for name in ("zanzibar", "quagmire"):
         assert name not in page.read_text(encoding="utf-8")
@@ -508,14 +509,14 @@ def test_labels_of_a_pilot_go_into_the_page_of_the_plan_that_extends_it(tmp_path
         "--questions",
         "questions.jsonl",
     ]
-    written(tmp_path, "label-plan", *words, "-n", "40", "--overwrite", "-o", "ask.jsonl")
-    again = opened(written(tmp_path, "annotate", "ask.jsonl", "--annotator", "kim", "-o", "label.html"))
+    written(tmp_path, "label", "plan", *words, "-n", "40", "--overwrite", "-o", "ask.jsonl")
+    again = opened(written(tmp_path, "label", "page", "ask.jsonl", "--annotator", "kim", "-o", "label.html"))
     for key in "1434" * 20:
         again.keyboard.press(key)
     exported(again, tmp_path / "pilot.jsonl")
     words += ["-m", "crag_score", "--pilot", str(tmp_path / "pilot.jsonl"), "--width", "0.35"]
-    written(tmp_path, "label-plan", *words, "--overwrite", "-o", "ask.jsonl")
-    page = written(tmp_path, "annotate", "ask.jsonl", "--annotator", "kim", "-o", "label.html")
+    written(tmp_path, "label", "plan", *words, "--overwrite", "-o", "ask.jsonl")
+    page = written(tmp_path, "label", "page", "ask.jsonl", "--annotator", "kim", "-o", "label.html")
     last = opened(page)
     last.set_input_files("#file", str(tmp_path / "labels.jsonl"))
     until(last, "!document.getElementById('trouble').hidden")

@@ -120,7 +120,7 @@ def test_labels_are_served_once(plan: LabelPlan, place: Path, asked: Path) -> No
     with LabelFile(place, plan, WHO) as labels:
         with pytest.raises(UsageError, match="are being served already; use the page that is open"):
             LabelFile(again, plan, WHO)
-        words = ["annotate", str(asked), "--annotator", WHO, "--serve", str(place)]
+        words = ["label", "page", str(asked), "--annotator", WHO, "--serve", str(place)]
         done = CliRunner().invoke(main, words)
         assert (done.exit_code, "are being served already" in done.stderr) == (2, True)
         labels.change([label(plan)], [])
@@ -137,7 +137,9 @@ def test_a_port_that_is_taken_is_named_with_the_way_out(plan: LabelPlan, place: 
         LabelFile(place.with_name("other.jsonl"), plan, WHO) as others,
     ):
         assert others.port == server.server_port
-        with pytest.raises(OutputError, match=rf"port {others.port}: .* another rageval annotate .* --port"):
+        with pytest.raises(
+            OutputError, match=rf"port {others.port}: .* another rageval label page .* --port"
+        ):
             LabelServer(others)
         with LabelServer(others, 0) as second:
             assert second.server_port != server.server_port
@@ -235,10 +237,10 @@ def test_places_where_no_labels_can_be_kept_are_refused_at_once(
     plan: LabelPlan, place: Path, asked: Path
 ) -> None:
     for where, code in (("-", 2), (str(place.parent / "none" / "kim.jsonl"), 2), (str(place.parent), 2)):
-        done = CliRunner().invoke(main, ["annotate", str(asked), "--serve", where])
+        done = CliRunner().invoke(main, ["label", "page", str(asked), "--serve", where])
         assert done.exit_code == code, where
         assert "Traceback" not in done.output
-    done = CliRunner().invoke(main, ["annotate", str(asked), "--annotator", " ", "--serve", str(place)])
+    done = CliRunner().invoke(main, ["label", "page", str(asked), "--annotator", " ", "--serve", str(place)])
     assert (done.exit_code, "expected a name" in done.stderr) == (2, True)
     assert list(place.parent.iterdir()) == []
 

@@ -48,10 +48,10 @@ SAID = "Object.fromEntries(Object.entries(state.said).map(([at, one]) => [at, on
 
 
 class Program:
-    """`rageval annotate --serve`, started, killed and started again."""
+    """`rageval label page --serve`, started, killed and started again."""
 
     def __init__(self, plan: Path, labels: Path) -> None:
-        words = ["annotate", str(plan), "--annotator", WHO, "--serve", str(labels)]
+        words = ["label", "page", str(plan), "--annotator", WHO, "--serve", str(labels)]
         self.command = [sys.executable, "-u", "-m", "rageval", *words]
         self.process: subprocess.Popen[str] | None = None
 

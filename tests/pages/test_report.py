@@ -146,7 +146,7 @@ def test_gold_brings_agreement_confusion_and_disagreements_with_both_reasons(tmp
     files = lines(tmp_path, "mine.jsonl", mine), lines(tmp_path, "gold.jsonl", people)
     found = reported(tmp_path, files[0], "-m", "crag_score", "--gold", files[1])
     (pair,) = found["judging"]
-    agreed = json.loads(rageval_("agree", *files, "--parting", "5", "--format", "json").stdout)
+    agreed = json.loads(rageval_("label", "agree", *files, "--parting", "5", "--format", "json").stdout)
     assert [each["query"] for each in agreed["parting"]] == ["q0"]
     assert pair["coefficients"] == agreed["coefficients"]
     assert (pair["confusion"], pair["labels"]) == (agreed["confusion"], agreed["labels"])
@@ -182,7 +182,7 @@ def test_show_prints_the_means_as_a_table_or_everything(tmp_path: Path) -> None:
     reported(tmp_path, *RUNS, "-m", MEASURES, "--title", "Mine")
     page_ = str(tmp_path / "report.html")
     assert "run.trec" in rageval_("report", "show", page_, "--format", "table").stdout
-    assert json.loads(rageval_("report", "show", page_).stdout)["title"] == "Mine"
+    assert json.loads(rageval_("report", "show", page_, "--format", "json").stdout)["title"] == "Mine"
 
 
 def test_provenance_has_hashes_the_command_and_a_time_that_can_be_fixed(

@@ -50,7 +50,7 @@ def test_means_alone_make_a_report_too_and_it_says_what_is_lacking(tmp_path: Pat
 @pytest.mark.slow
 def test_a_passport_alone_and_a_report_read_back_make_reports(tmp_path: Path) -> None:
     file = tmp_path / "agreed.json"
-    file.write_text(rageval_("agree", CRAG, CRAG, "--format", "json").stdout)
+    file.write_text(rageval_("label", "agree", CRAG, CRAG, "--format", "json").stdout)
     assert reported(tmp_path, str(file))["judging"][0]["compared"] == 10
     first = reported(tmp_path, *RUNS, "-m", MEASURES)
     file.write_text(rageval_("report", "show", str(tmp_path / "report.html"), "--format", "json").stdout)

@@ -193,18 +193,18 @@ def test_small_slices_are_greyed_and_starred(pages: dict[str, Path], opened: Ope
     assert tab.is_hidden("[data-slice='0']")
 
 
-@pytest.mark.parametrize("command", ["agree", "compare"])
+@pytest.mark.parametrize("command", ["label agree", "compare"])
 def test_what_one_earlier_command_said_makes_a_page_of_its_own(
     tmp_path: Path, opened: Open, command: str
 ) -> None:
     crag = str(DATA / "answers/crag.judged.jsonl")
-    words = {"agree": [crag, crag], "compare": [*RUNS, "-m", "recall@10"]}[command]
-    said = CliRunner().invoke(main, [command, *words, "--format", "json"], prog_name="rageval")
+    words = {"label agree": [crag, crag], "compare": [*RUNS, "-m", "recall@10"]}[command]
+    said = CliRunner().invoke(main, [*command.split(), *words, "--format", "json"], prog_name="rageval")
     (tmp_path / "said.json").write_text(said.stdout)
     place = tmp_path / "report.html"
     done = CliRunner().invoke(main, ["report", str(tmp_path / "said.json"), "-o", str(place)])
     assert done.exit_code == 0, done.output
-    sections = {"agree": ["Judges"], "compare": ["Runs", "Comparisons"]}[command]
+    sections = {"label agree": ["Judges"], "compare": ["Runs", "Comparisons"]}[command]
     assert texts(opened(place), "main > section > h2") == [*sections, "Provenance"]
 
 

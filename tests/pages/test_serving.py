@@ -313,7 +313,8 @@ def test_the_page_saves_each_label_and_goes_on_where_it_was(
 @pytest.mark.slow
 def test_the_command_serves_until_it_is_interrupted(tmp_path: Path, asked: Path, plan: LabelPlan) -> None:
     words = [
-        "annotate",
+        "label",
+        "page",
         str(asked),
         "--annotator",
         "kim",

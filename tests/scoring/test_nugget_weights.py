@@ -81,8 +81,8 @@ COMMANDS: dict[str, Callable[[str, Path], list[str]]] = {
     "score": lambda path, _: ["score", path],
     "compare": lambda path, _: ["compare", path],
     "report": lambda path, place: ["report", path, "-o", str(place / "page.html")],
-    "correct": lambda path, place: ["correct", path, "--gold", people(path, place)],
-    "agree": lambda path, _: ["agree", path, path],
+    "label correct": lambda path, place: ["label", "correct", path, "--gold", people(path, place)],
+    "label agree": lambda path, _: ["label", "agree", path, path],
 }
 
 

@@ -91,7 +91,7 @@ def test_the_command_scores_spans_as_it_scores_what_project_writes(tmp_path: Pat
     lines = [f"{q} Q0 {c} 1 {s!r} r" for q, found in bm25(64).items() for c, s in found.items()]
     (tmp_path / "run").write_text("\n".join(lines))
     given = ("--chunks", chunks, "--sources", docs, "--overlap", "whole")
-    done = run("project", spans, *given, "-o", str(tmp_path / "qrels"))
+    done = run("spans", "project", spans, *given, "-o", str(tmp_path / "qrels"))
     assert done.exit_code == 0
     assert re.search(r"no chunk holds \d+ of 95 nuggets by whole; they count as not found", done.output)
     asked = ("-m", "official:freshstack", "-m", "ndcg@5", "-q")
@@ -238,7 +238,7 @@ def test_a_span_that_was_cut_out_is_stale_and_no_other(tmp_path: Path) -> None:
     for gone in apart[::5]:
         left = TEXT[: gone.start] + TEXT[gone.end :]
         spans, chunks, docs = write(tmp_path, {"c": (0, len(left))}, text=left)
-        done = run("project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q")
+        done = run("spans", "project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q")
         assert (done.exit_code, (tmp_path / "q").exists()) == (2, False)
         assert f"1 of 95 spans are stale, their sources hold them no longer: {gone.query_id}/" in done.stderr
         qrels = project(spans, chunks, docs, stale="drop")
@@ -247,7 +247,7 @@ def test_a_span_that_was_cut_out_is_stale_and_no_other(tmp_path: Path) -> None:
         assert qrels.spans.signature["stale"] == "1-dropped"
         assert gone.nugget_id not in qrels.nuggets(gone.query_id)
     (tmp_path / "docs" / f"{DOC}.md").rename(tmp_path / "docs" / "other.md")
-    done = run("project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q")
+    done = run("spans", "project", spans, "--chunks", chunks, "--sources", docs, "-o", tmp_path / "q")
     assert (done.exit_code, "95 of 95 spans are stale" in done.stderr) == (2, True)
 
 
@@ -265,10 +265,10 @@ def test_a_quote_that_stands_nowhere_ends_with_3_and_writes_nothing(tmp_path: Pa
 
     qrels, old, docs = judged(tmp_path, quoted)
     given = ("--chunks", old, "--sources", docs, "--quotes", tmp_path / "judged.jsonl", "-o", tmp_path / "s")
-    done = run("anchor", qrels, *given)
+    done = run("spans", "anchor", qrels, *given)
     assert (done.exit_code, (tmp_path / "s").exists()) == (3, False)
     assert f"1 quotes stand nowhere in their chunks: {'/'.join(lost)} in c" in done.stderr
-    done = run("anchor", qrels, *given, "--unanchored", "drop")
+    done = run("spans", "anchor", qrels, *given, "--unanchored", "drop")
     assert (done.exit_code, "left out" in done.stderr) == (0, True)
     assert {(s.query_id, s.nugget_id) for s in read_spans(tmp_path / "s").spans} == {
         *((s.query_id, s.nugget_id) for s in SPANS if (s.query_id, s.nugget_id) != lost),
@@ -277,7 +277,7 @@ def test_a_quote_that_stands_nowhere_ends_with_3_and_writes_nothing(tmp_path: Pa
     with pytest.raises(MissingJudgements):
         anchor(qrels, old, docs, quotes=tmp_path / "judged.jsonl")
     (tmp_path / "qrels").write_text("0 0 c0 1\n0 0 C1 1\n1 0 gone 1")
-    done = run("anchor", qrels, *given)
+    done = run("spans", "anchor", qrels, *given)
     assert (done.exit_code, "2 of 3 judged ids are in no chunk" in done.stderr) == (2, True)
 
 
@@ -297,7 +297,7 @@ def test_whole_chunks_as_spans_project_upwards_only_and_else_are_ranges(tmp_path
     measures = "alpha_ndcg@10, coverage@5, recall@3, rr, ap, p@2"
     with pytest.raises(InputError, match=r"pairs of a nugget and a chunk are undecided .* say --bounds"):
         rageval.evaluate(measures, bm25(256), down)
-    done = run("project", spans, "--chunks", small, "--sources", docs, "-o", tmp_path / "q")
+    done = run("spans", "project", spans, "--chunks", small, "--sources", docs, "-o", tmp_path / "q")
     assert (done.exit_code, "undecided" in done.stderr) == (2, True)
     exact = project(tmp_path / "spans.jsonl", small, docs)
     with warnings.catch_warnings():

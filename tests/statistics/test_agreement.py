@@ -145,7 +145,7 @@ def test_the_command_says_everything(tmp_path: Path) -> None:
     gold = {("1", "a"): "perfect", ("2", "a"): "missing", ("1", "b"): "incorrect", ("2", "b"): "incorrect"}
     said = gold | {("2", "b"): "missing", ("3", "b"): None}
     files = judgements(tmp_path, "judged", said, "m"), judgements(tmp_path, "gold", gold, "people")
-    found = json.loads(CliRunner().invoke(main, ["agree", *files, "--format", "json"]).output)
+    found = json.loads(CliRunner().invoke(main, ["label", "agree", *files, "--format", "json"]).output)
     assert found["compared"] == 4
     assert found["failed"] == found["only_judged"] == 1
     assert found["bias"] == 0.25
@@ -153,7 +153,7 @@ def test_the_command_says_everything(tmp_path: Path) -> None:
     assert found["confusion"] == [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
     assert found["tau_b"] == 1.0
     assert found["coefficients"]["agreement"]["value"] == 0.75
-    shown = CliRunner().invoke(main, ["agree", *files, "--format", "table"]).output
+    shown = CliRunner().invoke(main, ["label", "agree", *files, "--format", "table"]).output
     assert "the judge is more generous by 0.250 on average" in shown
     assert "1 of the judge's judgements failed (20.0%)" in shown
 
@@ -168,28 +168,28 @@ def test_answers_that_people_judged_in_part_are_counted(tmp_path: Path) -> None:
     for name, found in (("judged", rows), ("gold", [*rows[:2], *rows[10:20]])):
         (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in found))
     files = str(tmp_path / "judged"), str(tmp_path / "gold")
-    record = json.loads(CliRunner().invoke(main, ["agree", *files, "--format", "json"]).output)
+    record = json.loads(CliRunner().invoke(main, ["label", "agree", *files, "--format", "json"]).output)
     counts = {name: record[name] for name in ("compared", "queries", "answers", "partly", "of")}
     assert counts == {"compared": 12, "queries": 2, "answers": 2, "partly": 1, "of": 20}
     for style in ("table", "md"):
-        shown = CliRunner().invoke(main, ["agree", *files, "--format", style]).output
+        shown = CliRunner().invoke(main, ["label", "agree", *files, "--format", style]).output
         assert "2 answers, 1 of which were judged in part: 12 of their 20 judgements are in both" in shown
 
 
 def test_files_that_cannot_be_compared(tmp_path: Path) -> None:
     one = judgements(tmp_path, "one", {("1", "a"): "perfect"}, "m")
     other = judgements(tmp_path, "other", {("2", "a"): "perfect"}, "m")
-    outcome = CliRunner().invoke(main, ["agree", one, other])
+    outcome = CliRunner().invoke(main, ["label", "agree", one, other])
     assert outcome.exit_code == 2
     assert "nothing was judged in both files (1 and 1 judgements)" in outcome.stderr
     Path(one).write_text('{"query_id": "1", "run_id": "a", "label": "x"}\n' * 2)
-    outcome = CliRunner().invoke(main, ["agree", one, other])
+    outcome = CliRunner().invoke(main, ["label", "agree", one, other])
     assert outcome.exit_code == 2
     assert "one:2: judged before by" in outcome.stderr
 
 
 def shown(*words: str) -> str:
-    outcome = CliRunner().invoke(main, ["agree", *words, "--format", "table"])
+    outcome = CliRunner().invoke(main, ["label", "agree", *words, "--format", "table"])
     assert outcome.exit_code == 0, outcome.output
     return outcome.output
 
@@ -198,7 +198,9 @@ def test_every_label_has_its_rates_and_its_agreement(tmp_path: Path) -> None:
     gold = {(str(at), "a"): "perfect" if at < 3 else "missing" for at in range(4)}
     said = gold | {("0", "a"): "missing"}
     files = judgements(tmp_path, "judged", said, "m"), judgements(tmp_path, "gold", gold, "people")
-    found = json.loads(CliRunner().invoke(main, ["agree", *files, "--format", "json"]).output)["by_label"]
+    found = json.loads(CliRunner().invoke(main, ["label", "agree", *files, "--format", "json"]).output)[
+        "by_label"
+    ]
     assert found == {
         "missing": {"judge": 0.5, "gold": 0.25, "agreement": 2 / 3},
         "perfect": {"judge": 0.5, "gold": 0.75, "agreement": 0.8},
@@ -215,12 +217,12 @@ def test_systems_are_ranked_by_a_measure_and_topic_by_topic(tmp_path: Path) -> N
     said = gold | {("1", "a"): "incorrect", ("1", "c"): "perfect"}
     files = judgements(tmp_path, "judged", said, "m"), judgements(tmp_path, "gold", gold, "people")
     for options in ([], ["-m", "crag_score"]):
-        words = ["agree", *files, "--format", "json", *options]
+        words = ["label", "agree", *files, "--format", "json", *options]
         found = json.loads(CliRunner().invoke(main, words).output)
         assert (found["tau_per_topic"], found["topics"]) == (0.0, 2)
         assert found["tau_b"] is None  # all three systems are worth the same by one of the judges
     found = json.loads(
-        CliRunner().invoke(main, ["agree", *files, "--format", "json", "-m", "hallucination"]).output
+        CliRunner().invoke(main, ["label", "agree", *files, "--format", "json", "-m", "hallucination"]).output
     )
     assert found["ranked_by"] == "hallucination"
     assert found["tau_b"] == pytest.approx(0.5)

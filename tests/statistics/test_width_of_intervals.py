@@ -205,7 +205,17 @@ class TestPeopleAndJudges:
         path = judged(tmp_path, one=["perfect"] * 200)
         gold = tmp_path / "gold.jsonl"
         gold.write_text("".join(Path(path).read_text().splitlines(keepends=True)[:30]))
-        words = ("correct", path, "--gold", str(gold), "-m", "crag_score,hallucination", "--format", "json")
+        words = (
+            "label",
+            "correct",
+            path,
+            "--gold",
+            str(gold),
+            "-m",
+            "crag_score,hallucination",
+            "--format",
+            "json",
+        )
         done = command(*words)
         mean, share = json.loads(done.stdout)["results"]
         assert (mean["people"], mean["people_high"]) == (1, 1)
@@ -263,12 +273,12 @@ class TestPeopleAndJudges:
 
     def test_the_passport_says_so(self, tmp_path: Path) -> None:
         path = judged(tmp_path, one=["perfect", "missing"] * 15)
-        done = command("agree", path, path)
+        done = command("label", "agree", path, path)
         assert "coarse: they differ in 0 of 30 queries" in done.stdout
         for name in ("agreement", "kappa", "gwet", "krippendorff"):
             (line,) = [line for line in done.stdout.splitlines() if re.match(rf"\W*{name}\b", line)]
             assert line.count("1.000") == 2, "the value and its upper end"
-        facts = json.loads(command("agree", path, path, "--format", "json").stdout)
+        facts = json.loads(command("label", "agree", path, path, "--format", "json").stdout)
         assert facts["queries_that_differ"] == 0
 
     def test_an_arena_in_which_every_query_says_the_same(self, tmp_path: Path) -> None:

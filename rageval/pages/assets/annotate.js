@@ -314,12 +314,12 @@ function lost() {
 }
 
 function gone() {
-  return `The program that saves the labels (rageval annotate) does not answer. ${lost()} Start the program again with the same command: this page finds it by itself.`;
+  return `The program that saves the labels (rageval label page) does not answer. ${lost()} Start the program again with the same command: this page finds it by itself.`;
 }
 
 function refusal(status, reason) {
   const why = status === UNKNOWN
-    ? "The program at this address does not know this page. Open the address that rageval annotate printed last."
+    ? "The program at this address does not know this page. Open the address that rageval label page printed last."
     : `The labels cannot be saved: ${reason}`;
   return `${why.replace(/[.\s]*$/, ".")} ${lost()} This page tries again by itself.`;
 }

@@ -1,4 +1,4 @@
-"""`rageval agree`: a judge beside people, or beside another judge."""
+"""`rageval label agree`: a judge beside people, or beside another judge."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import YES_OR_NO, Command, FileOrId, takes_options
-from rageval.cli._output import end_if_biased, print_lines, style_of
+from rageval.cli._output import TableFormat, deliver, end_if_biased
 from rageval.errors import UsageError
-from rageval.table import BRIEF, PEOPLE_READ, Column, Prose, Table, lines
+from rageval.table import BRIEF, NUMBER, Column, Prose, Table, lines
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _LONGEST = 120  # characters of reasons in a table
 
 
-@click.command(cls=Command)
+@click.command("agree", cls=Command)
 @click.argument("judged", type=FileOrId("qrels"), required=False)
 @click.argument("gold", type=FileOrId("qrels"), required=False)
 @takes_options
 @click.pass_context
-def agree(
+def label_agree(
     ctx: click.Context,
     /,
     judged: Any,
@@ -77,9 +77,9 @@ def agree(
         "Whether the second column of qrels names nuggets (default: where it looks so).",
     ] = None,
     style: Annotated[
-        str | None,
-        opt.printed("Default: table on a terminal, else md.", ("--format",), choices=(*PEOPLE_READ, "json")),
-    ] = None,
+        TableFormat, "How the result is written; CSV, TSV and JSON lines are the coefficients alone."
+    ] = "table",
+    output: opt.Output | None = None,
 ) -> None:
     """Show how far a judge agrees with people: JUDGED against GOLD, beyond chance.
 
@@ -90,17 +90,17 @@ def agree(
     order, its own family of models), how many judgements failed, what they cost.
 
     \b
-    rageval agree judged.jsonl human.jsonl --near-misses quadratic
-    rageval agree umbrela.qrels nist.qrels --near-misses quadratic
-    rageval agree ours.jsonl originals.jsonl --parting 20
-    rageval agree judged.jsonl human.jsonl -m v_strict --answers answers.jsonl --format json
-    rageval agree --leaderboards truth.txt judge.txt
+    rageval label agree judged.jsonl human.jsonl --near-misses quadratic
+    rageval label agree umbrela.qrels nist.qrels --near-misses quadratic
+    rageval label agree ours.jsonl originals.jsonl --parting 20
+    rageval label agree judged.jsonl human.jsonl -m v_strict --answers answers.jsonl --format json
+    rageval label agree --leaderboards truth.txt judge.txt
     """
     if leaderboards:
         way_out = "of leaderboards expected --leaderboards TRUTH JUDGE, -m, --form, --at and --format only"
         # Options of the other kind would be taken and do nothing, which is worse than an error.
         _refuse_others(ctx, _OF_BOARDS | _OF_BOTH, way_out)
-        print_lines(_alike(leaderboards, forms, cutoffs, measures, style))
+        deliver(_alike(leaderboards, forms, cutoffs, measures, style), output)
         return
     _refuse_others(
         ctx, set(ctx.params) - _OF_BOARDS, "is of leaderboards; expected --leaderboards TRUTH JUDGE, too"
@@ -120,12 +120,12 @@ def agree(
     # Several annotators are gold as a majority; how far they agree says how good gold is.
     theirs, among = together(people), between(people, near_misses)
     found = passport(mine, theirs, near_misses, measures, lengths, nuggets, among)
-    print_lines(passport_lines(found, (mine, theirs) if parting else None, parting or 0, style))
+    deliver(passport_lines(found, (mine, theirs) if parting else None, parting or 0, style), output)
     end_if_biased([("the judge", found.facts["positions"])], max_bias)
 
 
 _OF_BOARDS = {"leaderboards", "forms", "cutoffs"}
-_OF_BOTH = {"measures", "style"}
+_OF_BOTH = {"measures", "style", "output"}
 
 
 def _refuse_others(ctx: click.Context, known: set[str], way_out: str) -> None:
@@ -144,7 +144,7 @@ def _alike(
     forms: tuple[Form, ...],
     cutoffs: str | None,
     measure: str | None,
-    style: str | None,
+    style: str,
 ) -> Iterator[str]:
     """Yield how alike two leaderboards rank runs, in any style."""
     from rageval.comparison.leaderboards import CUTOFFS, compare_leaderboards
@@ -157,7 +157,6 @@ def _alike(
             raise UsageError(f"--at {visible(cutoffs)!r}: expected whole numbers from 3, such as 4,10")
         numbers = [int(word) for word in words]
     found = compare_leaderboards(truth, judge, (measure,) if measure else (), numbers)
-    style = style_of(style, "md")
 
     def parts() -> Iterator[Table | str]:
         for number, each in enumerate(found):
@@ -167,7 +166,13 @@ def _alike(
             yield ""
             yield from map(Prose, each.sentences())
 
-    yield from lines(style, parts, record=lambda: [each.as_dict() for each in found])
+    def data() -> Table:
+        columns = [*map(Column, ("truth", "judge", "coefficient"))]
+        columns += [Column(name, NUMBER, nan="") for name in ("value", "low", "high")]
+        rows = [[each.truth, each.judge, *row] for each in found for row in each._table().rows]
+        return Table(columns, rows, 3)
+
+    yield from lines(style, parts, data, record=lambda: [each.as_dict() for each in found])
 
 
 def _boards(files: tuple[str, str], forms: tuple[Form, ...]) -> tuple[Any, Any]:
@@ -187,15 +192,17 @@ def _boards(files: tuple[str, str], forms: tuple[Form, ...]) -> tuple[Any, Any]:
 
 
 def passport_lines(
-    found: Passport, both: tuple[Judged, Judged] | None, most: int, style: str | None
+    found: Passport, both: tuple[Judged, Judged] | None, most: int, style: str
 ) -> Iterator[str]:
     """Yield a passport in any style, with `both` judges side by side and where they part."""
     from rageval.comparison.passport import one_judge, parting
 
-    style = style_of(style, "md")
     parts = [part for table in found.tables() for part in (table, "")] + found.sentences()
+    coefficients, *_ = found.tables()
+    ends = (each._replace(nan="") for each in coefficients.columns[1:])
+    data = coefficients._replace(columns=[Column("coefficient"), *ends])
     if both is None:
-        yield from lines(style, lambda: parts, record=found.as_dict)
+        yield from lines(style, lambda: parts, lambda: data, record=found.as_dict)
         return
     sides, differing = list(map(one_judge, both)), parting(*both)
     more = len(differing) - most
@@ -206,7 +213,7 @@ def passport_lines(
         "differing": len(differing),
         "parting": [each._asdict() for each in differing[:most]],
     }
-    yield from lines(style, lambda: apart, record=lambda: found.as_dict() | known)
+    yield from lines(style, lambda: apart, lambda: data, record=lambda: found.as_dict() | known)
 
 
 def _side_by_side(sides: list[OneJudge]) -> Table:

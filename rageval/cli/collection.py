@@ -1,8 +1,7 @@
-"""`rageval build`: a test collection from questions, answers and a corpus, at once or step by step."""
+"""`rageval collection`: a test collection, built at once or step by step, and what a new run would take."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,15 +10,29 @@ import click
 from rageval import options as opt
 from rageval.cli._options import (
     Asking,
-    Command,
     Group,
-    nearest_command,
     settings_of,
     takes_options,
 )
-from rageval.cli._output import end_if_failed, print_lines, say
+from rageval.cli._output import deliver, end_if_failed, print_lines, say
 from rageval.errors import UsageError
 from rageval.options import settings_from
+
+
+@click.group(
+    cls=Group,
+    in_files={"next": "Show which unjudged documents can still change which run is better."},
+)
+def collection() -> None:
+    """Build a test collection from questions, answers and a corpus, at once or step by step, and extend it.
+
+    \b
+    rageval collection build questions.jsonl --corpus corpus.jsonl --judge openai:MODEL -o mine --dry-run
+    rageval collection build questions.jsonl --corpus corpus.jsonl --judge openai:MODEL -o mine
+    rageval collection fuse bm25.trec dense.trec -o fused.trec
+    rageval collection audit mine --sample 60 --corpus corpus.jsonl -o audit.jsonl
+    rageval collection check new.run --against mine
+    """
 
 
 class Fusing(opt.Options):
@@ -45,214 +58,8 @@ class Filtering(opt.Options):
     ] = "strict"
 
 
-@click.command("fuse", cls=Command)
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@takes_options
-def _fuse(runs: tuple[str, ...], fusing: Fusing, output: opt.Output | None = None) -> None:
-    """Fuse runs into one. Sums are exact and written in full, so only equal ones tie."""
-    from rageval.building.collection import fuse
-
-    _deliver(fuse(runs, fusing.method, fusing.fuse_depth, fusing.k), output)
-
-
-@click.command("nuggetize", cls=Command)
-@click.argument("questions", metavar="QUESTIONS")
-@takes_options
-def _nuggetize(questions: str, judge: opt.Judge, asking: Asking, output: opt.Output | None = None) -> None:
-    """Write the nuggets of every question, from its accepted answer."""
-    from rageval.building.collection import nuggetize
-
-    lines, failed = nuggetize(questions, judge, settings_of(asking), _say)
-    _deliver(lines, output)
-    end_if_failed(failed, "lists of nuggets")
-
-
-@click.command("variants", cls=Command)
-@click.argument("questions", metavar="QUESTIONS")
-@takes_options
-def _variants(
-    questions: Any,
-    nuggets: Annotated[opt.Nuggets, "The nuggets."],
-    judge: opt.Judge,
-    output: opt.Folder,
-    asking: Asking,
-) -> None:
-    """Write the texts to search with, one file for each setting, for any retriever to read."""
-    from rageval.building.collection import write_variants
-
-    lost = write_variants(questions, nuggets, judge, output, settings_of(asking), _say)
-    end_if_failed(lost, "query variants")
-
-
-class PoolOptions(opt.Options):
-    """The options of `rageval build pool`."""
-
-    depth: Annotated[opt.Depth, "How many documents of each run are pooled."] = 20
-    questions: Annotated[opt.Questions, "For --dry-run: the questions."] = None
-    nuggets: Annotated[opt.Nuggets, "For --dry-run: the nuggets, if they are written."] = None
-    corpus: Annotated[opt.Corpus, "For --dry-run: the texts, to count tokens."] = None
-    judges: Annotated[opt.Judges, "For --dry-run: whose price."] = ()
-    dry_run: Annotated[opt.DryRun, "Show depths and sources against calls, tokens and dollars."] = False
-    output: opt.Output | None = None
-
-
-@click.command("pool", cls=Command)
-@click.argument("runs", nargs=-1, required=True, metavar="[SETTING=]RUN...")
-@takes_options
-def _pool(runs: tuple[str, ...], options: PoolOptions) -> None:
-    """Pool the top of runs: the documents to judge, with the runs and ranks they come from."""
-    from rageval.building.collection import forecast_pool, pool_files
-
-    if options.dry_run:
-        texts = {"questions": options.questions, "nuggets": options.nuggets, "corpus": options.corpus}
-        print_lines(forecast_pool(runs, options.depth, **texts, judges=options.judges))
-    else:
-        _deliver(pool_files(runs, options.depth), options.output)
-
-
-@click.command("support", cls=Command)
-@click.argument("pooled", metavar="POOL")
-@takes_options
-def _support(
-    pooled: str,
-    questions: opt.Questions,
-    nuggets: Annotated[opt.Nuggets, "The nuggets."],
-    corpus: Annotated[opt.Corpus, "The texts."],
-    judges: Annotated[opt.Judges, "Who judges."],
-    asking: Asking,
-    output: opt.Output | None = None,
-) -> None:
-    """Judge which pooled documents support which nuggets: up to 20 documents and all nuggets a call."""
-    from rageval.building.collection import judge_support
-
-    lines, failed = judge_support(pooled, questions, nuggets, corpus, judges, settings_of(asking))
-    _deliver(lines, output)
-    end_if_failed(failed)
-
-
-@click.command(name="filter", cls=Command)
-@click.argument("judgements", metavar="SUPPORT.jsonl")
-@takes_options
-def _filter(
-    judgements: str,
-    questions: opt.Questions,
-    nuggets: Annotated[opt.Nuggets, "The nuggets."],
-    output: opt.Folder,
-    filtering: Filtering,
-) -> None:
-    """Keep the questions whose nuggets are supported, and say how many were dropped and why."""
-    from rageval.building.collection import filter_questions
-
-    rule, threshold = filtering.rule, filtering.threshold
-    print_lines(filter_questions(judgements, questions, nuggets, output, threshold, rule))
-
-
-@click.command("qrels", cls=Command)
-@click.argument("judgements", metavar="JUDGED.jsonl")
-@takes_options
-def _qrels(
-    judgements: str,
-    form: Annotated[
-        Literal["nuggets", "best", "count"],
-        opt.Option(
-            "A row a nugget; or a document's best grade, or for how many nuggets it has --rel or better.",
-            ("--grade",),
-        ),
-    ] = "nuggets",
-    rel: Annotated[opt.Rel, "The lowest grade that counts."] = 1,
-    output: opt.Output | None = None,
-) -> None:
-    """Write judgements of documents as qrels, such as those of the rubric answerability (EXAM++)."""
-    from rageval.building.collection import graded
-    from rageval.files.trec import qrel_lines
-
-    found = graded(judgements, form, rel)
-    if found.failed:
-        say(f"{found.failed:,} judgements failed and are in no qrels")
-    if found.stopped and output is None:
-        raise UsageError(
-            f"{judgements}: judging stopped at a claim, which is noted beside the qrels; expected -o FILE"
-        )
-    _deliver(qrel_lines(found.qrels), output)
-    if found.stopped and output is not None:
-        from rageval.files.plans import note_asked
-
-        asked = {(row.query_id, row.doc_id): dict[str, int]() for row in found.qrels}
-        note_asked(output, asked, "; ".join(found.stopped))
-
-
-@click.command("audit", cls=Command)
-@click.argument("folder", type=click.Path(path_type=Path), required=False)
-@takes_options
-def _audit(
-    folder: Path | None,
-    sample: Annotated[int, opt.Option("How many questions to look at.", least=1)] = 60,
-    seed: Annotated[opt.Seed, "The same seed draws the same sample."] = 1,
-    corpus: opt.Corpus = None,
-    labelled: Annotated[
-        str | None, opt.Option("A sample that people have labelled.", ("--read",), metavar="FILE")
-    ] = None,
-    output: opt.Output | None = None,
-) -> None:
-    """Write a sample of FOLDER's questions for people to label; or --read it, for FreshStack's Table 5."""
-    from rageval.building.audit import figure_lines, sample_lines
-
-    if labelled is not None:
-        lines, left_open = figure_lines(labelled)
-        print_lines(lines)
-        if left_open:
-            say(f"{left_open:,} lines are of questions not labelled yet, left out")
-        return
-    if folder is None or corpus is None:
-        raise UsageError("expected the folder of a collection and --corpus FILE, or --read LABELLED.jsonl")
-    _deliver(sample_lines(folder, corpus, sample, seed), output)
-
-
-_STEPS = (_fuse, _nuggetize, _variants, _pool, _support, _filter, _qrels, _audit)
-
-
-def _say(message: str) -> None:
-    say(message)
-
-
-def _deliver(lines: Iterable[str], output: opt.File | None) -> None:
-    """Print the lines, or write them to a file."""
-    if output is None:
-        print_lines(lines)
-    else:
-        from rageval.files.writing import write_lines
-
-        write_lines(output, lines)
-
-
-_ALL = "all"
-
-
-class _Steps(Group):
-    """Sub-commands; what names none of them is the whole way."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ("--help", "-h"):
-            if hint := nearest_command(args[0], self.commands):
-                raise UsageError(f"{args[0]}: no such step and no file{hint}")
-            args = [_ALL, *args]
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_Steps, no_args_is_help=True)
-def build() -> None:
-    """Build a test collection: `rageval build QUESTIONS`, or step by step.
-
-    \b
-    rageval build questions.jsonl --corpus corpus.jsonl --judge openai:MODEL -o collection
-    rageval build questions.jsonl --corpus corpus.jsonl --judge openai:MODEL -o collection --dry-run
-    rageval build fuse bm25.trec dense.trec -o fused.trec
-    rageval build audit collection --sample 60 --corpus corpus.jsonl -o audit.jsonl
-    """
-
-
 class Options(Fusing, Filtering, Asking):
-    """The options of `rageval build all`."""
+    """The options of `rageval collection build`."""
 
     unfused: Annotated[bool, opt.Option("Also pool each run, besides the fusion of each setting.")] = False
     nuggets: Annotated[str | None, opt.read("Nuggets that are there already.", metavar="FILE")] = None
@@ -283,16 +90,16 @@ class Options(Fusing, Filtering, Asking):
     ]
 
 
-@build.command(name=_ALL)
+@collection.command("build")
 @click.argument("questions", metavar="QUESTIONS")
 @takes_options
-def _everything(questions: str, options: Options) -> None:
+def _build(questions: str, options: Options) -> None:
     """Do all steps: nuggets, query variants, fusion, pool, support and filter.
 
     If it is stopped, run the same command again: it continues, and no reply is paid for twice.
     """
     from rageval.building.collection import Plan, forecast, setting_of
-    from rageval.building.collection import build as build_all
+    from rageval.building.collection import build as built_from
 
     runs, settings = tuple(map(setting_of, options.runs)), settings_of(options)
     plan = settings_from(
@@ -301,10 +108,198 @@ def _everything(questions: str, options: Options) -> None:
     if options.dry_run:
         print_lines(forecast(plan))
         return
-    built = build_all(plan, _say)
+    built = built_from(plan, _say)
     print_lines(built.lines(plan))
     end_if_failed(built.failed)
 
 
-for step in _STEPS:
-    build.add_command(step)
+@collection.command("nuggetize")
+@click.argument("questions", metavar="QUESTIONS")
+@takes_options
+def _nuggetize(questions: str, judge: opt.Judge, asking: Asking, output: opt.Output | None = None) -> None:
+    """Write the nuggets of every question, from its accepted answer."""
+    from rageval.building.collection import nuggetize
+
+    lines, failed = nuggetize(questions, judge, settings_of(asking), _say)
+    deliver(lines, output)
+    end_if_failed(failed, "lists of nuggets")
+
+
+@collection.command("variants")
+@click.argument("questions", metavar="QUESTIONS")
+@takes_options
+def _variants(
+    questions: Any,
+    nuggets: Annotated[opt.Nuggets, "The nuggets."],
+    judge: opt.Judge,
+    output: opt.Folder,
+    asking: Asking,
+) -> None:
+    """Write the texts to search with, one file for each setting, for any retriever to read."""
+    from rageval.building.collection import write_variants
+
+    lost = write_variants(questions, nuggets, judge, output, settings_of(asking), _say)
+    end_if_failed(lost, "query variants")
+
+
+@collection.command("fuse")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@takes_options
+def _fuse(runs: tuple[str, ...], fusing: Fusing, output: opt.Output | None = None) -> None:
+    """Fuse runs into one. Sums are exact and written in full, so only equal ones tie."""
+    from rageval.building.collection import fuse
+
+    deliver(fuse(runs, fusing.method, fusing.fuse_depth, fusing.k), output)
+
+
+class PoolOptions(opt.Options):
+    """The options of `rageval collection pool`."""
+
+    depth: Annotated[opt.Depth, "How many documents of each run are pooled."] = 20
+    questions: Annotated[opt.Questions, "For --dry-run: the questions."] = None
+    nuggets: Annotated[opt.Nuggets, "For --dry-run: the nuggets, if they are written."] = None
+    corpus: Annotated[opt.Corpus, "For --dry-run: the texts, to count tokens."] = None
+    judges: Annotated[opt.Judges, "For --dry-run: whose price."] = ()
+    dry_run: Annotated[opt.DryRun, "Show depths and sources against calls, tokens and dollars."] = False
+    output: opt.Output | None = None
+
+
+@collection.command("pool")
+@click.argument("runs", nargs=-1, required=True, metavar="[SETTING=]RUN...")
+@takes_options
+def _pool(runs: tuple[str, ...], options: PoolOptions) -> None:
+    """Pool the top of runs: the documents to judge, with the runs and ranks they come from."""
+    from rageval.building.collection import forecast_pool, pool_files
+
+    if options.dry_run:
+        texts = {"questions": options.questions, "nuggets": options.nuggets, "corpus": options.corpus}
+        print_lines(forecast_pool(runs, options.depth, **texts, judges=options.judges))
+    else:
+        deliver(pool_files(runs, options.depth), options.output)
+
+
+@collection.command("support")
+@click.argument("pooled", metavar="POOL")
+@takes_options
+def _support(
+    pooled: str,
+    questions: opt.Questions,
+    nuggets: Annotated[opt.Nuggets, "The nuggets."],
+    corpus: Annotated[opt.Corpus, "The texts."],
+    judges: Annotated[opt.Judges, "Who judges."],
+    asking: Asking,
+    output: opt.Output | None = None,
+) -> None:
+    """Judge which pooled documents support which nuggets: up to 20 documents and all nuggets a call."""
+    from rageval.building.collection import judge_support
+
+    lines, failed = judge_support(pooled, questions, nuggets, corpus, judges, settings_of(asking))
+    deliver(lines, output)
+    end_if_failed(failed)
+
+
+@collection.command("filter")
+@click.argument("judgements", metavar="SUPPORT.jsonl")
+@takes_options
+def _filter(
+    judgements: str,
+    questions: opt.Questions,
+    nuggets: Annotated[opt.Nuggets, "The nuggets."],
+    output: opt.Folder,
+    filtering: Filtering,
+) -> None:
+    """Keep the questions whose nuggets are supported, and say how many were dropped and why."""
+    from rageval.building.collection import filter_questions
+
+    rule, threshold = filtering.rule, filtering.threshold
+    print_lines(filter_questions(judgements, questions, nuggets, output, threshold, rule))
+
+
+@collection.command("qrels")
+@click.argument("judgements", metavar="JUDGED.jsonl")
+@takes_options
+def _qrels(
+    judgements: str,
+    form: Annotated[
+        Literal["nuggets", "best", "count"],
+        opt.Option(
+            "A row a nugget; or a document's best grade, or for how many nuggets it has --rel or better.",
+            ("--grade",),
+        ),
+    ] = "nuggets",
+    rel: Annotated[opt.Rel, "The lowest grade that counts."] = 1,
+    output: opt.Output | None = None,
+) -> None:
+    """Write judgements of documents as qrels, such as those of the rubric answerability (EXAM++)."""
+    from rageval.building.collection import graded
+    from rageval.files.trec import qrel_lines
+
+    found = graded(judgements, form, rel)
+    if found.failed:
+        say(f"{found.failed:,} judgements failed and are in no qrels")
+    if found.stopped and output is None:
+        raise UsageError(
+            f"{judgements}: judging stopped at a claim, which is noted beside the qrels; expected -o FILE"
+        )
+    deliver(qrel_lines(found.qrels), output)
+    if found.stopped and output is not None:
+        from rageval.files.plans import note_asked
+
+        asked = {(row.query_id, row.doc_id): dict[str, int]() for row in found.qrels}
+        note_asked(output, asked, "; ".join(found.stopped))
+
+
+@collection.command("audit")
+@click.argument("folder", type=click.Path(path_type=Path), required=False)
+@takes_options
+def _audit(
+    folder: Path | None,
+    sample: Annotated[int, opt.Option("How many questions to look at.", least=1)] = 60,
+    seed: Annotated[opt.Seed, "The same seed draws the same sample."] = 1,
+    corpus: opt.Corpus = None,
+    labelled: Annotated[
+        str | None, opt.Option("A sample that people have labelled.", ("--read",), metavar="FILE")
+    ] = None,
+    output: opt.Output | None = None,
+) -> None:
+    """Write a sample of FOLDER's questions for people to label; or --read it, for FreshStack's Table 5."""
+    from rageval.building.audit import figure_lines, sample_lines
+
+    if labelled is not None:
+        lines, left_open = figure_lines(labelled)
+        print_lines(lines)
+        if left_open:
+            say(f"{left_open:,} lines are of questions not labelled yet, left out")
+        return
+    if folder is None or corpus is None:
+        raise UsageError("expected the folder of a collection and --corpus FILE, or --read LABELLED.jsonl")
+    deliver(sample_lines(folder, corpus, sample, seed), output)
+
+
+@collection.command("check")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@takes_options
+def _check(
+    runs: tuple[str, ...],
+    against: Annotated[
+        opt.File,
+        opt.Option(
+            "Judgements, a pool, or the folder of a collection (default: this folder).",
+            kind="path",
+            shows=False,
+        ),
+    ] = Path(),
+    depth: Annotated[opt.Depth, "How many documents of each run are in the new pool."] = 20,
+    output: Annotated[opt.Output | None, "The new pool."] = None,
+) -> None:
+    """Show what RUN would leave unjudged at several depths, and what judging it would take.
+
+    With -o the unjudged documents are written as a pool that `rageval collection support` judges.
+    """
+    from rageval.building.collection import check_runs
+
+    print_lines(check_runs(runs, against, depth, output))
+
+
+def _say(message: str) -> None:
+    say(message)

@@ -1,4 +1,4 @@
-"""`rageval project`: spans as judgements of the chunks there are now."""
+"""`rageval spans project`: spans as judgements of the chunks there are now."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rageval.cli._output import deliver, say
 
 
 class Options(opt.Options):
-    """The options of `rageval project`."""
+    """The options of `rageval spans project`."""
 
     chunks: opt.Chunks
     sources: opt.Sources
@@ -22,17 +22,17 @@ class Options(opt.Options):
     limits: opt.Limits = ()
 
 
-@click.command(cls=Command)
+@click.command("project", cls=Command)
 @click.argument("spans", metavar="SPANS")
 @takes_options
-def project(spans: str, options: Options) -> None:
+def spans_project(spans: str, options: Options) -> None:
     """Write what spans come to for these chunks, for tools that take judgements of documents.
 
     A nugget that no chunk holds stands there with a grade of 0, so that it counts as not found.
 
     \b
-    rageval project spans.jsonl --chunks new.jsonl --sources docs -o qrels.nugget
-    rageval project spans.jsonl --chunks new.jsonl --sources docs --overlap whole -o qrels.nugget
+    rageval spans project spans.jsonl --chunks new.jsonl --sources docs -o qrels.nugget
+    rageval spans project spans.jsonl --chunks new.jsonl --sources docs --overlap whole -o qrels.nugget
     """
     from rageval.files.trec import qrel_lines
     from rageval.spans import project as projected

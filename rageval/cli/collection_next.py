@@ -1,15 +1,14 @@
-"""`rageval pool`: what a new run would leave unjudged, and what to judge next."""
+"""`rageval collection next`: which documents of runs to judge next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from rageval import options as opt
-from rageval.cli._options import Claiming, Group, takes_options
+from rageval.cli._options import Claiming, Command, takes_options
 from rageval.cli._output import print_lines, say
 from rageval.errors import UsageError
 
@@ -17,45 +16,8 @@ if TYPE_CHECKING:
     from rageval.measures.base import Measure
 
 
-@click.group(no_args_is_help=True, cls=Group)
-def pool() -> None:
-    """Look into what is judged, and what is not.
-
-    \b
-    rageval pool check new.run --against collection
-    rageval pool check new.run --against qrels.nugget --depth 20 -o more.jsonl
-    rageval pool next a.trec b.trec --judged qrels.txt -m ap -n 100 -o more.jsonl
-    rageval pool next a.trec b.trec --judged qrels.txt -m rr@10 --until 'a.trec>b.trec' -o more.jsonl
-    """
-
-
-@pool.command("check")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
-@takes_options
-def _check(
-    runs: tuple[str, ...],
-    against: Annotated[
-        opt.File,
-        opt.Option(
-            "Judgements, a pool, or the folder of a collection (default: this folder).",
-            kind="path",
-            shows=False,
-        ),
-    ] = Path(),
-    depth: Annotated[opt.Depth, "How many documents of each run are in the new pool."] = 20,
-    output: Annotated[opt.Output | None, "The new pool."] = None,
-) -> None:
-    """Show what RUN would leave unjudged at several depths, and what judging it would take.
-
-    With -o the unjudged documents are written as a pool that `rageval build support` judges.
-    """
-    from rageval.building.collection import check_runs
-
-    print_lines(check_runs(runs, against, depth, output))
-
-
 class NextOptions(Claiming):
-    """The options of `rageval pool next`."""
+    """The options of `rageval collection next`."""
 
     judged: Annotated[Any, opt.Option("The judgements there are.", reads="qrels")]
     measures: Annotated[
@@ -78,10 +40,10 @@ class NextOptions(Claiming):
     output: Annotated[opt.Output | None, "The documents, as a pool (default: standard output)."] = None
 
 
-@pool.command("next")
+@click.command("next", cls=Command)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @takes_options
-def _next(runs: tuple[str, ...], options: NextOptions) -> None:
+def collection_next(runs: tuple[str, ...], options: NextOptions) -> None:
     """Show which unjudged documents can still change which RUN is better, the weightiest first.
 
     Between what bounds two runs differ, whatever the unjudged documents are, is printed for each pair; where
@@ -96,10 +58,10 @@ def _next(runs: tuple[str, ...], options: NextOptions) -> None:
     signature, and decides between runs by bounds alone. Who copies the judgements copies the note with them.
 
     \b
-    rageval pool next a.trec b.trec --judged qrels.txt -m ap -n 100 -o more.jsonl
-    rageval pool next a.trec b.trec --judged qrels.txt -m ndcg@10 --until 'a.trec>b.trec' -o more.jsonl
-    rageval build support more.jsonl --questions … --nuggets … --corpus … --judge openai:MODEL -o judged.jsonl
-    rageval build qrels judged.jsonl >> qrels.txt
+    rageval collection next a.trec b.trec --judged qrels.txt -m ap -n 100 -o more.jsonl
+    rageval collection next a.trec b.trec --judged qrels.txt -m ndcg@10 --until 'a.trec>b.trec' -o more.jsonl
+    rageval collection support more.jsonl --questions … --nuggets … --corpus … --judge … -o judged.jsonl
+    rageval collection qrels judged.jsonl >> qrels.txt
     """
     from rageval.files.writing import write_lines
     from rageval.measures.base import Measure

@@ -1,4 +1,4 @@
-"""`rageval anchor`: gold that outlives the chunking it was judged on."""
+"""`rageval spans anchor`: gold that outlives the chunking it was judged on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rageval.cli._output import say
 
 
 class Options(opt.Options):
-    """The options of `rageval anchor`."""
+    """The options of `rageval spans anchor`."""
 
     chunks: Annotated[opt.Chunks, "The chunks that were judged: lines {id, doc_id, start, end} or text."]
     sources: opt.Sources
@@ -35,17 +35,17 @@ class Options(opt.Options):
     limits: opt.Limits = ()
 
 
-@click.command(cls=Command)
+@click.command("anchor", cls=Command)
 @click.argument("qrels", metavar="QRELS")
 @takes_options
-def anchor(qrels: str, options: Options) -> None:
+def spans_anchor(qrels: str, options: Options) -> None:
     """Turn judgements of chunks into spans of their sources, once.
 
     What was judged is then a stretch of text, found by the judge's quote, and no chunk: sources may be cut
     otherwise, and the gold stays. A judgement without a quote keeps its whole chunk as a wide span.
 
     \b
-    rageval anchor qrels.nugget --chunks old.jsonl --sources docs --quotes judged.jsonl -o spans.jsonl
+    rageval spans anchor qrels.nugget --chunks old.jsonl --sources docs --quotes judged.jsonl -o spans.jsonl
     rageval run.trec spans.jsonl --chunks new.jsonl --sources docs -m official:freshstack
     """
     from rageval.scoring.sources import read_qrels

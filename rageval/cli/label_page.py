@@ -1,4 +1,4 @@
-"""`rageval annotate`: a page on which a person labels what a plan asks."""
+"""`rageval label page`: a page on which a person labels what a plan asks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from rageval.files.plans import LabelPlan
 
 
-@click.command(cls=Command)
+@click.command("page", cls=Command)
 @click.argument("plan", metavar="PLAN.jsonl")
 @takes_options
-def annotate(
+def label_page(
     plan: str,
     output: opt.Page | None = None,
     annotator: Annotated[str, opt.Option("Who labels.", metavar="NAME")] = "a",
@@ -44,13 +44,14 @@ def annotate(
     """Make a page on which a person labels what PLAN asks: one file, which loads and sends nothing.
 
     It names no system and no judge. Labels are kept in the browser as they are given, and exported as
-    judgements, which rageval score, agree and correct read as they stand. For a second person make another
+    judgements, which rageval score, label agree and label correct read as they
+    stand. For a second person make another
     page of the same plan, with a NAME of its own.
 
     \b
-    rageval annotate ask.jsonl -o page.html
-    rageval annotate ask.jsonl --annotator kim -o kim.html
-    rageval annotate ask.jsonl --serve labels.jsonl
+    rageval label page ask.jsonl -o page.html
+    rageval label page ask.jsonl --annotator kim -o kim.html
+    rageval label page ask.jsonl --serve labels.jsonl
     """
     from rageval.files.plans import read_plan
     from rageval.pages.labels import page_to_label

@@ -1,4 +1,4 @@
-"""`rageval correct`: a judge's scores, corrected by what people said of some of the answers."""
+"""`rageval label correct`: a judge's scores, corrected by what people said of some of the answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
-from rageval.cli._output import TableFormat, print_lines, say, style_of
+from rageval.cli._output import TableFormat, deliver, say
 from rageval.table import NUMBER, Column, Table, finite, lines
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Options(opt.Options):
-    """The options of `rageval correct`."""
+    """The options of `rageval label correct`."""
 
     gold: Annotated[opt.Gold, "What people said of some of the answers."]
     gold_chosen: opt.GoldChosen | None = None
@@ -29,13 +29,14 @@ class Options(opt.Options):
     on_missing: Annotated[opt.OnMissing, "The judge's judgements that failed or are not there."] = "error"
     level: Annotated[opt.Level, "The confidence level of the intervals."] = 0.95
     places: opt.Places = 4
-    style: TableFormat | None = None
+    style: TableFormat = "table"
+    output: opt.Output | None = None
 
 
-@click.command(cls=Command)
+@click.command("correct", cls=Command)
 @click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...")
 @takes_options
-def correct(judged: tuple[str, ...], options: Options) -> None:
+def label_correct(judged: tuple[str, ...], options: Options) -> None:
     """Correct a judge's scores by what people said of some of the same answers.
 
     People need to have judged a random part of the answers, or of their nuggets. Prints the judge's mean,
@@ -44,8 +45,8 @@ def correct(judged: tuple[str, ...], options: Options) -> None:
     judge (gain). A useless judge changes nothing; fewer than 20 queries are not enough.
 
     \b
-    rageval correct judged.jsonl --gold human.jsonl -m crag_score,hallucination
-    rageval correct judged.jsonl --gold human.jsonl -m v_strict --format md
+    rageval label correct judged.jsonl --gold human.jsonl -m crag_score,hallucination
+    rageval label correct judged.jsonl --gold human.jsonl -m v_strict --format md
     """
     from rageval.comparison.corrections import correct as corrected
     from rageval.comparison.corrections import remarks
@@ -64,10 +65,12 @@ def correct(judged: tuple[str, ...], options: Options) -> None:
     found = corrected(measures, judgements, gold, rules, options.level, options.population, labels.draw)
     bases = said_of_corrected({each.measure: (each.basis, each.corrected_from) for each in found})
     say(*judgements.remarks, *said_of_labels(labels), *bases, *remarks(found, judgements))
-    style = style_of(options.style, "csv")
     table = _table(found, options.places)
     records = [finite(each._asdict()) for each in found]
-    print_lines(lines(style, lambda: [table], lambda: table, lambda: records, lambda: {"results": records}))
+    found_as = lines(
+        options.style, lambda: [table], lambda: table, lambda: records, lambda: {"results": records}
+    )
+    deliver(found_as, options.output)
 
 
 def _table(found: Sequence[CorrectedMeasure], places: int) -> Table:

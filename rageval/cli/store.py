@@ -1,4 +1,4 @@
-"""`rageval replies`: the store of replies, looked into, copied and merged."""
+"""`rageval store`: the store of replies, looked into, copied and merged."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _Store: TypeAlias = Annotated[opt.Store | None, "The store (default: the user's 
 
 
 @click.group(cls=Group)
-def replies() -> None:
+def store() -> None:
     """Look into the store of what models replied, which makes every judgement repeatable.
 
     \b
-    rageval replies stats
-    rageval replies export -o replies.jsonl        what somebody else can import
-    rageval replies merge shard1.sqlite shard2.sqlite -o all.sqlite
-    rageval replies show 3fa9                      the prompt as it was sent, and the raw reply
+    rageval store stats
+    rageval store export -o replies.jsonl        what somebody else can import
+    rageval store merge shard1.sqlite shard2.sqlite -o all.sqlite
+    rageval store show 3fa9                      the prompt as it was sent, and the raw reply
     """
 
 
-@replies.command("export")
+@store.command("export")
 @takes_options
 def _export(
     store: _Store = None,
@@ -50,7 +50,7 @@ def _export(
             say(f"{source.damaged:,} damaged rows were left out")
 
 
-@replies.command("import")
+@store.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE.jsonl...")
 @takes_options
 def _import(
@@ -68,7 +68,7 @@ def _import(
             _report(path, target.import_(line for text in texts for line in text.splitlines()))
 
 
-@replies.command("merge")
+@store.command("merge")
 @click.argument("stores", nargs=-1, required=True, metavar="STORE.sqlite...")
 @takes_options
 def _merge(
@@ -84,7 +84,7 @@ def _merge(
             _report(path, target.merge(_existing(path)))
 
 
-@replies.command("stats")
+@store.command("stats")
 @takes_options
 def _stats(store: _Store = None) -> None:
     """Count the replies, by model and status."""
@@ -95,7 +95,7 @@ def _stats(store: _Store = None) -> None:
         print_lines([as_json(source.stats())])
 
 
-@replies.command("show")
+@store.command("show")
 @click.argument("key")
 @takes_options
 def _show(key: str, store: _Store = None) -> None:

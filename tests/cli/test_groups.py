@@ -1,0 +1,79 @@
+"""What commands there are, as a person finds them: one screen, all of them, and what a wrong word is told."""
+
+from __future__ import annotations
+
+import re
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from every_command import walked
+from rageval.cli import _ELSEWHERE, COMMANDS, GROUPS, main
+from rageval.errors import EXIT_CODES
+
+PATHS = {path for path, _ in walked() if path}
+LINES, CHARACTERS = 24, 80  # of a terminal
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, words, prog_name="rageval")
+
+
+@pytest.mark.parametrize("words", [["-h"], ["--help"], []], ids=" ".join)
+def test_the_first_screen_is_one_screen_and_names_every_command_once(words: list[str]) -> None:
+    shown = run(*words).output
+    assert len(shown.splitlines()) <= LINES
+    assert max(map(len, shown.splitlines())) <= CHARACTERS
+    listed = re.findall(r"^  (\w+)  +[A-Z]", shown, re.MULTILINE)
+    assert listed == list(GROUPS["Used first"])
+    rest = re.findall(r"\w+", shown.partition("\nGroups: ")[2].partition("rageval --help-all")[0])
+    others = [name for name in COMMANDS if name not in listed]
+    assert [word for word in rest if word in COMMANDS] == others
+    assert "--help-all" in shown
+
+
+def test_all_help_lists_every_command_once_with_what_it_does_and_the_exit_codes() -> None:
+    done = run("--help-all")
+    assert done.exit_code == 0
+    listed = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  +[A-Z]", done.stdout, re.MULTILINE)
+    assert sorted(listed) == sorted(PATHS)
+    codes = done.stdout.partition("Exit codes: ")[2]
+    assert all(f"{code} " in codes for code in EXIT_CODES)
+    assert "--version" in done.stdout
+
+
+def test_a_command_has_two_words_at_most_and_says_what_it_does() -> None:
+    assert max(path.count(" ") for path in PATHS) == 1
+    for path, command in walked():
+        if isinstance(command, click.Group):
+            shown = run(*path.split(), "--help").stdout
+            for name in command.list_commands(click.Context(command)):
+                assert path == "" or re.search(rf"^  {name}  +[A-Z]", shown, re.MULTILINE), f"{path} {name}"
+
+
+@pytest.mark.parametrize("word", _ELSEWHERE)
+def test_a_word_that_is_no_command_is_told_what_to_type(word: str) -> None:
+    done = run(word, "some", "more")
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    told = re.findall(r"rageval ((?:--)?[a-z]+(?: [a-z]+\b)?)", done.stderr.partition("; say ")[2])
+    assert told
+    for typed in told:
+        assert typed in PATHS or typed in ("--help", "--version"), typed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("label plna j.jsonl", "plna: no such command; did you mean plan?"),
+        ("spans ancor q", "ancor: no such command; did you mean anchor?"),
+        ("collection nugetize q", "nugetize: no such command; did you mean nuggetize?"),
+        ("collection nxt a b", "nxt: no such command; did you mean next?"),
+        ("store exprt", "exprt: no such command; did you mean export?"),
+        ("label xyzzy", "xyzzy: no such command; expected one of plan, page, agree, correct"),
+        ("colection build q", "colection: no such command, no file and no measure; did you mean collection?"),
+    ],
+)
+def test_after_a_group_the_nearest_command_is_told(words: str, said: str) -> None:
+    done = run(*words.split())
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"rageval: {said}\n")
