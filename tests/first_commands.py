@@ -140,7 +140,7 @@ _TABLES = (
     Typed("rageval gate after.{0}", (0, 1, 5), "crag_score"),
     Typed("rageval judge crag after.{0} -o judged.jsonl", shows=""),
     Typed("rageval judged.jsonl", shows="crag_score"),
-    Typed("rageval report before.{0} after.{0} -o page.html", (0, 2), "page.html"),
+    Typed("rageval report before.{0} after.{0} -o page.html", (0, 2), "page"),
     Typed("rageval doctor before.{0}", (0, 1)),
 )
 _FRAMES = """
@@ -181,7 +181,7 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
             Typed("rageval doctor own.run bm25.run qrels", (0, 1), ""),
             Typed("rageval own.run qrels -m ndcg@5 -q", shows="q7"),
             Typed("rageval compare own.run bm25.run qrels -m ndcg@5 --format latex", shows="toprule"),
-            Typed("rageval report own.run bm25.run qrels -m ndcg@5 -o page.html", (0, 2), "page.html"),
+            Typed("rageval report own.run bm25.run qrels -m ndcg@5 -o page.html", (0, 2), "page"),
             Typed("rageval measures ndcg", shows="ndcg"),
         ),
     ),
@@ -233,7 +233,7 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
             _python(_RUNS, "print(found.to_latex())", "toprule"),
             _python(_RUNS, "print(found.remarks)", "rank column"),
             _python(_RUNS, 'rageval.evaluate("own.run", "qrels", "ndcg@5")', "the order is", (1,)),
-            _python(_RUNS, 'print(rageval.report(rageval.compare(found), "page.html"))', "", (0, 1)),
+            _python(_RUNS, 'print(rageval.report(rageval.compare(found), "page"))', "", (0, 1)),
             _python(_RUNS, 'rageval.gate("own.run", "qrels", "map", baseline="x", margin=0.1)', "x", (1,)),
         ),
     ),
