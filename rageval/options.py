@@ -291,7 +291,7 @@ RunFiles: TypeAlias = Annotated[
 ]
 Gold: TypeAlias = Annotated[
     tuple[Any, ...],
-    read("What people said of some of it: claims are then corrected by it, and rest on it.", reads="qrels"),
+    read("What people said of some of it: claims are then corrected by it, and rest on it.", reads="labels"),
 ]
 Chunks: TypeAlias = Annotated[
     str,

@@ -233,7 +233,7 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
             _python(_RUNS, "print(found.to_latex())", "toprule"),
             _python(_RUNS, "print(found.remarks)", "rank column"),
             _python(_RUNS, 'rageval.evaluate("own.run", "qrels", "ndcg@5")', "the order is", (1,)),
-            _python(_RUNS, 'print(rageval.report(rageval.compare(found), "page"))', "", (0, 1)),
+            _python(_RUNS, 'print(rageval.report(rageval.compare(found), "page.html"))', "", (0, 1)),
             _python(_RUNS, 'rageval.gate("own.run", "qrels", "map", baseline="x", margin=0.1)', "x", (1,)),
         ),
     ),

@@ -223,7 +223,7 @@ def source_named(word: str) -> Any:
 
 def _place_name(word: str, inputs: Inputs) -> None:
     """Take a word that is no file for a measure, or for the id of a data set."""
-    from rageval.datasets.ids import dataset_of, looks_like_id
+    from rageval.datasets.ids import labels_of, looks_like_id
     from rageval.errors import MeasureError
     from rageval.measures.parsing import spelled
 
@@ -233,7 +233,11 @@ def _place_name(word: str, inputs: Inputs) -> None:
     except MeasureError as error:
         if not looks_like_id(word):
             raise InputError(f"{word}: no such file, and no measure either ({error})") from None
-        inputs.qrels.append(_QrelsOfDataset(dataset_of(word, "qrels")))
+        found = labels_of(word)
+        if hasattr(found, "qrels"):
+            inputs.qrels.append(_QrelsOfDataset(found))
+        else:
+            inputs.answers.append(found)
     else:
         inputs.measures.append(word)
 
@@ -331,8 +335,16 @@ def _usual_measure(answers: Sequence[Any]) -> str:
     """Return the measure of the one rubric by which answers were judged, nothing where there is none."""
     from rageval.measures.scales import usual_measure
 
-    rubrics = {str(start_of_file(source).record.get("rubric", "")) for source in answers}
+    rubrics = set(map(_rubric_of, answers))
     return usual_measure(rubrics.pop()) if len(rubrics) == 1 else ""
+
+
+def _rubric_of(source: Any) -> str:
+    """Return the rubric by which answers were judged, as their first record says it, or what it is."""
+    kind = told(source)
+    if kind is not None and kind.name == "assignments":
+        return "nugget-assignment"
+    return str(start_of_file(source).record.get("rubric", ""))
 
 
 def _measures_to_say(inputs: Inputs) -> str:

@@ -22,8 +22,8 @@ _LONGEST = 120  # characters of reasons in a table
 
 
 @click.command("agree", cls=Command)
-@click.argument("judged", type=FileOrId("qrels"), required=False)
-@click.argument("gold", type=FileOrId("qrels"), required=False)
+@click.argument("judged", type=FileOrId("labels"), required=False)
+@click.argument("gold", type=FileOrId("labels"), required=False)
 @takes_options
 @click.pass_context
 def label_agree(

@@ -15,7 +15,7 @@ from rageval.files.jsonl import identifier, read_records
 from rageval.files.nuggets import read_nuggets
 from rageval.files.opening import BOM, File, chunks, head, limits_of
 from rageval.files.questions import read_questions
-from rageval.records import Nugget, Qrel, Question
+from rageval.records import Answer, Nugget, Qrel, Question, Sentence
 from rageval.text import visible
 
 # What publishers call the id of what is asked, and its words; the first that a record has.
@@ -146,4 +146,31 @@ def rag_nuggets(paths: Sequence[File]) -> Iterator[Nugget]:
         yield from read_nuggets(lines(path, ()))
 
 
-TREC_RAG = replace(READER, read={"questions": rag_topics, "nuggets": rag_nuggets, "qrels": qrels})
+def rag_judgements(paths: Sequence[File]) -> Iterator[dict[str, Any]]:
+    """Yield what NIST's assessors said of answers: nuggets that they hold, or citations that support them."""
+    for path in paths:
+        for _, row in read_records(path, dict[str, Any], "judged answers, one a line"):
+            yield row
+
+
+def rag_responses(paths: Sequence[File]) -> Iterator[Answer]:
+    """Yield the answers that nuggets were assigned to."""
+    for path in paths:
+        for line, row in read_records(path, dict[str, Any], "nuggets assigned to answers"):
+            query, run, text = (row.get(key) for key in ("qid", "run_id", "answer_text"))
+            if not (query and run and isinstance(text, str)):
+                raise InputError(f"{path}:{line}: expected {{qid, run_id, answer_text, nuggets}}")
+            yield Answer(str(query), str(run), (Sentence(text),))
+
+
+TREC_RAG = replace(
+    READER,
+    read={
+        "questions": rag_topics,
+        "nuggets": rag_nuggets,
+        "qrels": qrels,
+        "judgements": rag_judgements,
+        "responses": rag_responses,
+    },
+    role={"responses": "judgements"},
+)

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from rageval.errors import InputError, MissingPackage
-from rageval.files.opening import STDIN, Source, is_remote
+from rageval.files.opening import STDIN, Source, is_remote, kept
 
 if TYPE_CHECKING:
     from rageval.datasets.dataset import Dataset
@@ -20,18 +20,37 @@ def looks_like_id(word: str) -> bool:
 def standing_for(source: Any, what: str) -> Source | Dataset:
     """Return the file of this name, or the data set of this id if there is none, which must hold `what`.
 
-    What is neither a path nor an id (an open file, a data set) stays as it is.
+    What is neither a path nor an id (an open file, a data set) stays as it is. `labels` are judgements of
+    documents, or else of answers, which are returned as a file of them.
     """
     if not isinstance(source, str | os.PathLike):
         return source  # type: ignore[no-any-return]
     word = str(source)
     if word == STDIN or is_remote(word) or not looks_like_id(word) or os.path.exists(word):
         return source
-    return dataset_of(word, what)
+    return labels_of(word) if what == LABELS else dataset_of(word, what)
+
+
+LABELS = "labels"
+
+
+def labels_of(name: str) -> Source | Dataset:
+    """Return the data set whose judgements of documents these are; of answers, a file of them."""
+    dataset = dataset_of(name, "")
+    if "qrels" in dataset.holds:
+        return dataset
+    if "judgements" not in dataset.holds:
+        raise dataset.lacks("qrels")
+    from rageval.files.jsonl import in_memory
+
+    return kept(in_memory(dataset.judgements(), dataset.id))
 
 
 def dataset_of(name: str, what: str) -> Dataset:
-    """Return the data set of this id; `InputError` says that it is no file either, or holds no such thing."""
+    """Return the data set of this id; `InputError` says that it is no file either, or holds no such thing.
+
+    Any will do where `what` it must hold is not said.
+    """
     from rageval.datasets.catalogue import UnknownDataset
     from rageval.datasets.dataset import load
 
@@ -43,6 +62,6 @@ def dataset_of(name: str, what: str) -> Dataset:
         ) from None
     except UnknownDataset as error:
         raise InputError(f"{name}: no such file, and {error.reason}") from None
-    if what not in dataset.holds:
+    if what and what not in dataset.holds:
         raise dataset.lacks(what)
     return dataset

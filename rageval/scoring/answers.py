@@ -387,7 +387,11 @@ def read_judgements(
     if isinstance(judgements, JudgementTable):
         return _asked(_weighed(judgements, nuggets), questions)
     found = with_limits(items_of(judgements), limits)
-    paths = [item for item in found if not isinstance(item, Mapping)]
+    paths = [
+        above("data set")(item, "labels") if isinstance(item, str) else item
+        for item in found
+        if not isinstance(item, Mapping)
+    ]
     # The name is what errors call the judgements by: the files, or just what they are.
     grades = JudgementTable(", ".join(map(name_of, paths)) or "judgements")
     for path in paths:

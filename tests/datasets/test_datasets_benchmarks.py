@@ -6,15 +6,19 @@ import bz2
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import datasets_samples as samples
+import rageval
 from datasets_server import File, Server, serving
+from rageval.cli import main
 from rageval.datasets import _evouna, catalogue, fetch, home, load
 from rageval.datasets.download import Transport
 from rageval.datasets.exports import checked, exported
@@ -444,7 +448,8 @@ class TestTrecRag:
         assert (question.query_id, question.text) == ("14", "A long narrative.")
 
     def test_2026_nuggets_and_rubrics(self, server: Server) -> None:
-        base = "/raw.githubusercontent.com/TREC-RAG/trec-rag-data/main/trec-rag-2026/development-data/"
+        pinned = "82923fab027487719f3ee8b3e47af18382ceb54b/trec-rag-2026/development-data/"
+        base = f"/raw.githubusercontent.com/TREC-RAG/trec-rag-data/{pinned}"
         nuggets = b'{"qid":"14","nuggets":[{"text":"t","mapped_sub_narrative":"s","importance":"vital"}]}\n'
         rubrics = b'{"qid":"r1","domain":"d","rubrics":[{"criterion":"c","weight":-2,"axis":"a"}]}\n'
         server.files[f"{base}rag25-dev-nuggets/rag25-dev-nuggets.jsonl"] = File(nuggets)
@@ -453,9 +458,74 @@ class TestTrecRag:
         (criterion,) = load("trec-rag/2026/research-rubrics-dev").nuggets()
         assert (criterion.text, criterion.weight, criterion.group) == ("c", -2, "a")
 
+    SUPPORT = (
+        '{"topic_id": "rag-1", "run_id": "A.x", "sentences": [{"sentenceID": 0, "text": "One.", "citations":'
+        ' [{"citationID": 0, "reference": "d1", "support": "2"}]}, {"sentenceID": 1, "text": "Two.",'
+        ' "citations": []}, {"sentenceID": 2, "text": "Three.", "citations": [{"citationID": 0, "reference":'
+        ' "d2", "support": "1"}, {"citationID": 1, "reference": "d3", "support": "-1"}]}, {"sentenceID": 3,'
+        ' "text": "Four.", "citations": [{"citationID": 0, "reference": "d2", "support": "-1"}]}]}\n'
+    )
+    NUGGETS = (
+        '{"qid": "rag-1", "query": "Why?", "run_id": "A.x", "response_length": 2, "answer_text": "One two.",'
+        ' "nuggets": [{"text": "a", "importance": "vital", "assignment": "support"}, {"text": "b",'
+        ' "importance": "vital", "assignment": "partial_support"}, {"text": "c", "importance": "okay",'
+        ' "assignment": "not_support"}]}\n'
+    )
+
+    def test_labels_of_assessors_give_the_numbers_of_the_organisers(self, server: Server) -> None:
+        (source,) = (
+            each
+            for benchmark in catalogue.benchmarks()
+            for spec in benchmark.datasets
+            for each in spec.files
+            if spec.id == "trec-rag/2024/support" and each.role == "judgements"
+        )
+        server.files[source.url.removeprefix(server.url)] = File(self.SUPPORT.encode())
+        server.files["/trec.nist.gov/data/rag/nugget_assignment.20241218.jsonl"] = File(self.NUGGETS.encode())
+        # Of RAGDoll: first citations, those that nobody judged left out of both sums.
+        names = ["citation_precision", "citation_recall", "citation_precision(credit=full)"]
+        scores = rageval.evaluate_answers(names, "trec-rag/2024/support", compat="ragdoll")["A.x"]
+        assert [score.value for score in scores.values()] == pytest.approx([1.5 / 2, 1.5 / 3, 1 / 2])
+        # Of the nuggetizer: strict and not, of vital nuggets and of all.
+        names = ["v_strict", "v", "a_strict", "a"]
+        scores = rageval.evaluate_answers(names, "trec-rag/2024/nuggets")["A.x"]
+        assert [score.value for score in scores.values()] == pytest.approx([1 / 2, 1.5 / 2, 1 / 3, 1.5 / 3])
+        (answer,) = load("trec-rag/2024/nuggets").responses()
+        assert (answer.query_id, answer.run_id, answer.text) == ("rag-1", "A.x", "One two.")
+
+    def test_ids_stand_for_labels(self, server: Server) -> None:
+        place = "/trec.nist.gov/data/rag/nugget_assignment.20241218.jsonl"
+        server.files[place] = File(self.NUGGETS.encode())
+        done = CliRunner().invoke(main, ["trec-rag/2024/nuggets", "-m", "v_strict"])
+        assert done.stdout.split()[-1] == "0.5000", done.output
+        done = CliRunner().invoke(main, ["trec-rag/2024/nuggets"])
+        assert "so nugget_recall, the rubric's own" in done.stderr
+        agree = ["label", "agree", "trec-rag/2024/nuggets", "trec-rag/2024/nuggets", "--format", "json"]
+        done = CliRunner().invoke(main, agree)
+        assert "1.0" in done.stdout, done.output
+        done = CliRunner().invoke(main, ["trec-rag/2026", "-m", "v_strict"])
+        assert done.exit_code == 2
+        assert "this data set has no qrels" in done.stderr
+
     def test_what_a_data_set_has_not(self) -> None:
         with pytest.raises(InputError, match="trec-rag/2026: this data set has no qrels; it has questions"):
             load("trec-rag/2026").qrels()
+
+
+def test_no_address_names_a_branch() -> None:
+    """What a branch holds changes, and moves; where a digest is known, this is noticed."""
+    branches = re.compile("/(main|master|HEAD|refs/heads)/")
+    named = [
+        f"{spec.id}: {url}"
+        for benchmark in catalogue.benchmarks()
+        for spec in benchmark.datasets
+        for source in spec.files
+        for url in (source.url, *source.mirrors)
+        if branches.search(url)
+        and not source.sha256
+        and spec.id != "liverag/benchmark"  # whose file has its date in its name
+    ]
+    assert not named, named
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
