@@ -32,7 +32,7 @@ def validate(
     topics: FileLike | Mapping[str, str] | None = None,
     strict_length: bool = False,
 ) -> Findings:
-    """Return what the track (such as `rag25`, or `run` for runs) would refuse in a file.
+    """Return what the track (`rag25`, …, `run` for runs, `answers` for tables) would refuse in a file.
 
     `topics` are the questions, a file or `{id: text}`: answers to others are findings, and so are those that
     lack one. Reports that are longer than their topic allows are warned of, or with `strict_length` errors.
@@ -57,7 +57,8 @@ def validation(
     """Return the findings of `validate` one by one, however many there are."""
     from rageval.checking.findings import ERROR, Tally
     from rageval.checking.runs import validate_run
-    from rageval.checking.tracks import track_named, validate_answers
+    from rageval.checking.tables import topics_in, validate_tables
+    from rageval.checking.tracks import OF_RUNS, OF_TABLES, track_named, validate_answers
     from rageval.files.kinds import told
     from rageval.files.opening import name_of
     from rageval.files.start import OTHER
@@ -70,14 +71,14 @@ def validation(
         given = topics.items()
         known = {name: Question(name, it) if isinstance(it, str) else it for name, it in given}
     elif topics is not None:
-        from rageval.files.questions import read_questions
-
         # With their limits, where a file says them.
-        known = {question.query_id: question for question in read_questions(topics)}
-    rules = None if track == "run" else track_named(track)
+        known = topics_in(topics, track)
+    rules = None if track in (OF_RUNS, OF_TABLES) else track_named(track)
     if strict_length and (rules is None or rules.limit is None):
-        name = "run" if rules is None else rules.name
+        name = track if rules is None else rules.name
         raise UsageError(f"--strict-length: topics of {name} have no length of their own; leave it out")
+    if track == OF_TABLES:
+        return validate_tables(source, known)
     kind, wants_json = told(source, how), rules is not None and not rules.columns
     # Every line would be wrong, and none would say why.
     if kind is not None and kind.is_json != wants_json and kind.holds != OTHER:

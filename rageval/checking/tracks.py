@@ -507,7 +507,8 @@ _TRACKS = {
 }
 
 
-TRACKS = (*_TRACKS, "run")  # all that can be named; rankings have rules of their own
+OF_TABLES, OF_RUNS = "answers", "run"  # answers without a form of a track's, and rankings: not read by rules
+TRACKS = (*_TRACKS, OF_TABLES, OF_RUNS)  # all that can be named
 
 
 def track_named(name: str | Track) -> Track:
@@ -517,6 +518,11 @@ def track_named(name: str | Track) -> Track:
     if name not in _TRACKS:
         raise UsageError(f"track {name!r}: expected one of {', '.join(TRACKS)}")
     return _TRACKS[name]
+
+
+def columns_named(name: str) -> tuple[str, ...]:
+    """Return the columns of a track whose records are lines of tabs; none of another."""
+    return () if name in (OF_TABLES, OF_RUNS) else track_named(name).columns
 
 
 _Lines = Iterator[tuple[int, bytes]]
@@ -578,12 +584,14 @@ def _record(line: bytes, track: Track) -> Record | str:
     if not isinstance(record, dict):
         return f"expected {track.title}, one JSON object a line, found {shown(record)}"
     if not FORMS[track.form].fits(record):
-        fitting = [form for form in FORMS.values() if form.fits(record)]
-        answers = "answer" in record or any(form.is_own for form in fitting)
-        other = fitting[0].name if fitting and answers else ""
+        fitting = {name: form for name, form in FORMS.items() if form.fits(record)}
+        answers = "answer" in record or any(form.is_own for form in fitting.values())
+        other = next(iter(fitting), "") if answers else ""
         # Of another track's form: one line says so in place of a dozen that say what is not there.
         if other:
-            return f"expected {track.title}, found {other}; validate them with a --track of their own"
+            is_of_a_track = any(each.form == other for each in _TRACKS.values())
+            way = "a --track of their own" if is_of_a_track else f"--track {OF_TABLES}"
+            return f"expected {track.title}, found {fitting[other].name}; validate them with {way}"
     return record
 
 

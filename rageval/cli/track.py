@@ -35,7 +35,7 @@ class Options(Asking):
     track: Annotated[
         str,
         opt.Option(
-            "Whose rules: run (rankings), or one of those of rageval validate.",
+            "Whose rules: run (rankings), answers (tables), or one of those of rageval validate.",
             metavar="TRACK",
             choices=TRACKS,
         ),
@@ -60,9 +60,16 @@ class Options(Asking):
         opt.File | None,
         opt.Option("A CITATION.cff for the archive.", metavar="FILE", kind="file"),
     ] = None
-    measures: Annotated[opt.Measures, "What the leaderboard is by; the first one orders the pages."] = ()
+    measures: Annotated[
+        opt.Measures,
+        "What the leaderboard is by (default: the rubric's own); the first one orders the pages.",
+    ] = ()
+    gold: Annotated[opt.Gold, "What people said of some answers, by which the leaderboard is corrected."] = ()
+    gold_chosen: opt.GoldChosen | None = None
     on_missing: opt.OnMissing = "error"
-    topics: Annotated[opt.Topics, "What was asked: for validation, judges and pages."] = None
+    topics: Annotated[
+        opt.Topics, "What was asked, perhaps with right answers: for validation, judges and pages."
+    ] = None
     nuggets: Annotated[opt.Nuggets, "What a good answer holds."] = None
     passages: opt.Passages = None
     qrels: opt.Qrels = None
@@ -85,7 +92,9 @@ class Options(Asking):
     ] = ()
     rubrics: Annotated[
         tuple[str, ...],
-        opt.asked("What judges are asked.", ("--rubric",), metavar="RUBRIC", completes="rubrics"),
+        opt.asked(
+            "What judges are asked (of tables: crag).", ("--rubric",), metavar="RUBRIC", completes="rubrics"
+        ),
     ] = ()
     judges: opt.Judges = ()
     title: Annotated[str | None, opt.printed("What pages and archive are called.", metavar="TEXT")] = None
@@ -96,7 +105,7 @@ class Options(Asking):
     seed: Annotated[opt.Seed, "Of that draw."] = 0
 
 
-@click.command(cls=Command, first="track output measures topics rubrics judges qrels judgements label stage")
+@click.command(cls=Command, first="track output measures topics rubrics judges gold qrels label stage")
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
 @takes_options
 def track(folder: Path, options: Options) -> None:
@@ -111,6 +120,8 @@ def track(folder: Path, options: Options) -> None:
     rageval track runs --track rag26 --topics topics.tsv --nuggets nuggets.jsonl --rubric nugget-assignment
         --judge openai:MODEL -m v_strict,a_strict -o out
     rageval track runs --track run --qrels qrels.txt -m ndcg@10,recall@100 -o out
+    rageval track tables --track answers --topics questions.csv --judge openai:MODEL
+        --gold labels.jsonl -o out
     """
     from rageval.track import EntryLimits, TrackPlan, organise
 
@@ -120,9 +131,11 @@ def track(folder: Path, options: Options) -> None:
         folder=folder,
         out=options.output,
         measures=",".join(options.measures),
+        gold_chosen=options.gold_chosen or "",
         title=options.title or "",
         limits=EntryLimits().changed(options.limits),
-        settings=settings_of(options),
+        # Its labels are for the leaderboard, and bound no error of a first judge.
+        settings=settings_of(options.replaced(gold=())),
     )
     found = organise(
         plan,
@@ -163,15 +176,18 @@ def _lines(plan: TrackPlan, found: Organised) -> Iterator[str]:
         for measure in dict.fromkeys(row.measure for row in rows):
             columns = [Column("run"), *(Column(name, NUMBER, nan="-") for name in (measure, "low", "high"))]
             columns += [Column(name, NUMBER, 0, none="-") for name in ("rank", "from", "to")]
+            of_measure = [row for row in rows if row.measure == measure]
+            beside = [Column("judged", NUMBER), Column("labels", COUNT)]
+            beside = beside if any(row.judged is not None for row in of_measure) else []
             standing = [
                 [row.run, row.value, row.low, row.high, row.rank, row.rank_low, row.rank_high]
-                for row in rows
-                if row.measure == measure
+                + [row.judged, row.labels] * bool(beside)
+                for row in of_measure
             ]
-            yield from _drawn(Table(columns, standing))
+            yield from _drawn(Table([*columns, *beside], standing))
             yield ""
-        if basis := next((row.basis for row in rows if row.basis), ""):
-            yield in_words(basis)
+        if first := next((row for row in rows if row.basis), None):
+            yield in_words(first.basis, first.corrected_from)
     done = f"done: {', '.join(found.done)}" if found.done else "nothing to do"
     before = f"; as before: {', '.join(found.kept)}" if found.kept else ""
     yield f"{done}{before}; in {visible(str(plan.out))}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from rageval import options as opt
-from rageval.checking.tracks import TRACKS
+from rageval.checking.tracks import OF_RUNS, OF_TABLES, TRACKS
 from rageval.cli._options import Command, reading_of, takes_options
 from rageval.cli._output import print_lines, say
 from rageval.errors import FAULTS, WRONG, InputError, UsageError
@@ -55,6 +55,7 @@ def validate(ctx: click.Context, /, files: tuple[str, ...], options: Options) ->
     rageval validate answers.jsonl --track rag24 --fix repaired.jsonl
     rageval validate reports.jsonl --track ragtime25 --topics topics.jsonl
     rageval validate runs/* --track run --topics topics.tsv
+    rageval validate answers.csv --track answers --topics questions.csv
     """
 
     reading = reading_of(options.comments)
@@ -67,9 +68,9 @@ def validate(ctx: click.Context, /, files: tuple[str, ...], options: Options) ->
         files = (with_limits(str(options.out), limits_of(files[0])),)
     known = None
     if options.topics:  # read once, and what is wrong with them is said once
-        from rageval.files.questions import read_questions
+        from rageval.checking.tables import topics_in
 
-        known = {each.query_id: each for each in read_questions(options.topics)}
+        known = topics_in(options.topics, options.track)
     codes = []
     for file in files:
         try:
@@ -102,8 +103,9 @@ def _fix(file: str, out: opt.File, track: str) -> None:
     """Write the repaired copy, and say what was changed."""
     from rageval.checking.repairs import write_repaired
 
-    if track == "run":
-        raise UsageError("--fix: nothing of a run can be repaired without inventing something")
+    if track in (OF_RUNS, OF_TABLES):
+        what = "a run" if track == OF_RUNS else "a table of answers"
+        raise UsageError(f"--fix: nothing of {what} can be repaired without inventing something")
     if str(out) == "-":
         raise UsageError("--fix -: findings go to standard output, expected a file to write to")
     if os.path.exists(out) and not os.path.isfile(out):

@@ -5,20 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rageval.comparison.intervals import _has_interval, _sample
+from rageval.comparison.intervals import _has_interval, _sample, corrected_pair, corrected_score
 from rageval.errors import InputError, MeasureError, MissingPackage, UsageError
 from rageval.files.scores import ALL, LeaderboardRow
 from rageval.measures.base import HIGHER, LOWER
 from rageval.measures.parsing import parse_measure
-from rageval.scoring.scores import Scores
+from rageval.scoring.scores import Score, Scores
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.agreement import Agreement
 from rageval.statistics.bootstrap import FEW, RESAMPLES, draws, ends_of, intervals, ranges_of
-from rageval.statistics.rankings import RBO_P, pearson, rank_intervals, rbo, spearman, tau_ap, tau_b
+from rageval.statistics.rankings import (
+    RBO_P,
+    corrected_rank_intervals,
+    pearson,
+    rank_intervals,
+    rbo,
+    spearman,
+    tau_ap,
+    tau_b,
+)
 from rageval.statistics.samples import SLACK, Float
 from rageval.table import NUMBER, Column, Displayed, Table, or_none
 from rageval.text import visible
@@ -31,6 +41,7 @@ _RESAMPLES = 1000
 _ROUNDED = 1e-3  # what means of rounded values may be off by
 _Values = Mapping[str, Mapping[str, float]]  # run -> topic -> value
 _Figure = Callable[[Float, Float], float]
+_Rank = tuple[int | None, int | None, int | None]  # and between which it lies
 
 
 @dataclass(frozen=True)
@@ -130,6 +141,8 @@ class Standing(NamedTuple):
     """Where a run stands by a measure: its value and its rank (1: the best), each with its 95 % interval.
 
     NaN and None stand for what is not known: of a measure that is neither good nor bad there are no ranks.
+    With people's labels all are corrected by them, NaN and None where these are too few (`why`); `judged` is
+    the judge's value then, and `corrected_from` what that rests on.
     """
 
     measure: str
@@ -144,12 +157,17 @@ class Standing(NamedTuple):
     rank_high: int | None
     signature: str
     basis: str
+    judged: float | None = None
+    labels: int | None = None
+    corrected_from: str = ""
+    why: str = ""
 
 
 def standings(results: Sequence[Scores]) -> list[Standing]:
     """Return where runs stand, the best first by each measure.
 
-    Intervals of values and of ranks are bootstrapped over topics, from one resample for all runs. Runs of the
+    Intervals of values and of ranks are bootstrapped over topics, from one resample for all runs; where the
+    scores know people's labels, they are those of the corrected means, and of their differences. Runs of the
     same value share the better rank.
     """
     return [row for number in range(len(results[0].scores)) for row in _standings(results, number)]
@@ -162,7 +180,9 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
     values = np.array([score.value for score in scores])
     nothing = np.full(len(scores), math.nan)
     low, high = nothing, nothing
-    ranks: list[tuple[int | None, int | None, int | None]] = [(None, None, None)] * len(scores)
+    ranks: list[_Rank] = [(None, None, None)] * len(scores)
+    if any(score.people is not None for score in scores):
+        return _corrected(results, scores, sign)
     if _has_interval(measure):
         columns = _sample(scores)
         low, high = intervals(
@@ -171,12 +191,7 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
         if sign is not None:
             turned = replace(columns, values=sign * columns.values)
             least, most = rank_intervals(turned)
-            ranks = [
-                (1 + int((sign * values > sign * value).sum()), int(first), int(last))
-                if value == value
-                else (None, None, None)
-                for value, first, last in zip(values, least, most, strict=True)
-            ]
+            ranks = _ranked(sign * values, least.tolist(), most.tolist())
     rows = [
         Standing(
             str(measure),
@@ -192,6 +207,59 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
         )
         for at, (found, score) in enumerate(zip(results, scores, strict=True))
     ]
+    return _in_order(rows, sign)
+
+
+def _corrected(results: Sequence[Scores], scores: Sequence[Score], sign: float | None) -> list[Standing]:
+    """Return where runs stand by what people's labels make of the judge's values."""
+    names = [found.run for found in results]
+    means = [corrected_score(score, None) for score in scores]
+    nothing = (math.nan, math.nan, math.nan)
+    numbers = [
+        (each.found.value, each.found.low, each.found.high) if each.found else nothing for each in means
+    ]
+    ranks: list[_Rank] = [(None, None, None)] * len(scores)
+    if sign is not None:
+        differences = {}
+        for first, second in combinations(range(len(scores)), 2):
+            pair = corrected_pair(scores[first], scores[second], (names[first], names[second]), None)
+            if pair.found is not None:
+                # By name, as two pairs may have other queries.
+                differences[first, second] = replace(pair.found, units=pair.queries)
+        values = sign * np.array([value for value, _, _ in numbers])
+        ranks = _ranked(values, *corrected_rank_intervals(len(scores), differences, sign))
+    rows = []
+    for name, score, mean, number, rank in zip(names, scores, means, numbers, ranks, strict=True):
+        basis, source = score.claimed_by
+        row = Standing(
+            str(score.measure),
+            name,
+            *number,
+            len(mean.queries),
+            score.undefined,
+            *rank,
+            score.signature,
+            basis,
+            judged=score.value,
+            labels=len(mean.people),
+            corrected_from=source,
+            why=mean.why or mean.doubt,
+        )
+        rows.append(row)
+    return _in_order(rows, sign)
+
+
+def _ranked(values: Float, least: Sequence[int], most: Sequence[int]) -> list[_Rank]:
+    """Return the rank of each value with its interval, the highest first; none where there is no value."""
+    ranks = [1 + int((values > value).sum()) for value in values]
+    # Means and differences that labels correct are estimates of their own, and may order two runs otherwise.
+    return [
+        (rank, min(rank, first), max(rank, last)) if value == value else (None, None, None)
+        for rank, value, first, last in zip(ranks, values, least, most, strict=True)
+    ]
+
+
+def _in_order(rows: list[Standing], sign: float | None) -> list[Standing]:
     return sorted(rows, key=lambda row: (_last(row.rank), -(sign or 1.0) * _last(row.value), row.run))
 
 

@@ -132,6 +132,11 @@ _LIST = re.compile(rb"\s*\[\s*\{")  # a list of records
 
 
 def _is_answer_table(start: Start) -> bool:
+    line = start.line
+    # Nothing is imported for runs and judgements: their columns have blanks or tabs between them, and digits.
+    is_plain = kind_of_line(line) is not None and _DIGIT.search(line) is not None
+    if is_plain or not any(mark in line for mark in (b",", b";", b"\t")):
+        return False
     from rageval.files.jsonl import table_columns
     from rageval.files.synonyms import is_answered
 

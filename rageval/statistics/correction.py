@@ -47,6 +47,7 @@ from rageval.statistics.significance import _TINY, DRAWS, _signs
 Population = Literal["kind", "set"]
 FEWEST = 20  # labels
 FEWEST_CLUSTERS = 10
+FARTHEST = 8.0  # standard errors, so that a quantile is finite
 _LEVERAGE = 0.95  # a label that alone decides the slope counts as if it did not quite
 
 
@@ -383,15 +384,54 @@ def max_t(
     """
     from scipy.special import ndtri
 
-    table = _aligned(means, units)
-    size = np.sqrt((table**2).sum(axis=0))
-    table = np.divide(table, size, out=np.zeros_like(table), where=size > 0)
     seen = -ndtri(np.maximum(np.array([each.p for each in means]), _TINY) / 2)
-    largest = [np.abs(signs @ table).max(axis=1) for signs in _signs(len(table), draws, seed, len(table))]
-    ordered = np.sort(np.concatenate(largest))
+    ordered = np.sort(_farthest(means, units, draws, seed))
     reached = draws - np.searchsorted(ordered, seen - 1e-9, side="left")
     return [max((count + 1) / (draws + 1), each.p)
             for count, each in zip(reached.tolist(), means, strict=True)]  # fmt: skip
+
+
+def at_once(
+    means: Sequence[Corrected],
+    *,
+    level: float = LEVEL,
+    units: Sequence[Sequence[Hashable]] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> list[tuple[float, float]]:
+    """Return intervals of corrected means that hold all at once: theirs of this `level`, widened.
+
+    By as much as the `level` quantile of the largest |Σ s·ψ|/‖ψ‖ of all (see `max_t`) is farther out than a
+    single one, in Student's terms.
+
+    >>> judged = [0.0, 1.0] * 50
+    >>> one = corrected(judged, {at: judged[at] - at % 3 / 4 for at in range(0, 100, 3)}, paired=True)
+    >>> ((low, high),) = at_once([one])
+    >>> low <= one.low <= one.high <= high
+    True
+    """
+    from scipy.special import ndtr
+
+    if not means:
+        return []
+    far = min(float(np.quantile(_farthest(means, units, draws, seed), level)), FARTHEST)
+    inside = 2 * float(ndtr(far)) - 1
+    wider = [max(_reach(each.freedom, inside) / _reach(each.freedom, level), 1.0) for each in means]
+    return [
+        (each.value - by * (each.value - each.low), each.value + by * (each.high - each.value))
+        for each, by in zip(means, wider, strict=True)
+    ]
+
+
+def _farthest(
+    means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None, draws: int, seed: int
+) -> Float:
+    """Return the largest |Σ s·ψ|/‖ψ‖ of all, for each draw of signs."""
+    table = _aligned(means, units)
+    size = np.sqrt((table**2).sum(axis=0))
+    table = np.divide(table, size, out=np.zeros_like(table), where=size > 0)
+    largest = [np.abs(signs @ table).max(axis=1) for signs in _signs(len(table), draws, seed, len(table))]
+    return np.concatenate(largest)
 
 
 def _aligned(means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None = None) -> Float:

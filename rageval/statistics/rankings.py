@@ -17,17 +17,17 @@ one another: a sample drawn from a sample scatters around what was seen, not aro
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from rageval.statistics import LEVEL, SEED
 from rageval.statistics.bootstrap import RESAMPLES, _floor, _means, _times, is_coarse
+from rageval.statistics.correction import FARTHEST, Corrected, at_once
 from rageval.statistics.samples import Float, Int, Sample
 
 RBO_P = 0.9
 _ROUNDING = 1e-12
-_FARTHEST = 8.0  # standard errors, so that a quantile is finite
 _WORK, _FEWEST = 2**26, 500  # differences that are drawn; draws at least, however many pairs there are
 _IN_CACHE = 2**15  # numbers
 
@@ -138,20 +138,51 @@ def rank_intervals(columns: Sample, resamples: int = RESAMPLES, seed: int = SEED
     if number < 2:
         return low, high
     mean = columns.mean()
-    draws = min(resamples, max(_FEWEST, _WORK // (number * (number - 1) // 2)))
+    draws = _draws(number, resamples)
     # All columns by the same draws: topics that are hard for one system are so for the others.
     drawn = (_means(_times(columns.units, draws, seed), columns.sums(), columns.sizes()) - mean).T.copy()
     spread, farthest = _noise(drawn)
     units, floor = _known(columns)
     for column in range(number):
-        at_once = min(float(np.quantile(farthest[column], LEVEL)), _FARTHEST)
-        half = _half_widths(spread[column], at_once, units[column], floor[column])
+        far = min(float(np.quantile(farthest[column], LEVEL)), FARTHEST)
+        half = _half_widths(spread[column], far, units[column], floor[column])
         # What is not known (a run without a value, one topic in common) is neither better nor worse.
         difference = mean[column] - mean
         # Each system that is surely better pushes its best rank down by one, each that is worse its worst up.
         low[column] += int((difference < -half).sum())
         high[column] -= int((difference > half).sum())
     return low, high
+
+
+def corrected_rank_intervals(
+    number: int,
+    differences: Mapping[tuple[int, int], Corrected],
+    sign: float = 1.0,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> tuple[list[int], list[int]]:
+    """Return between what ranks each of so many columns lies, by corrected differences, first less second.
+
+    As of `rank_intervals`, a column's differences are bounded at once. A pair without a difference is neither
+    better nor worse than the other. With a `sign` of -1 the lowest mean has rank 1.
+    """
+    low, high = [1] * number, [number] * number
+    for column in range(number):
+        pairs = [pair for pair in differences if column in pair]
+        ends = at_once(
+            [differences[pair] for pair in pairs], level=LEVEL, draws=_draws(number, resamples), seed=seed
+        )
+        for (first, _), (least, most) in zip(pairs, ends, strict=True):
+            towards = sign if column == first else -sign
+            is_better, is_worse = (least > 0, most < 0) if towards > 0 else (most < 0, least > 0)
+            low[column] += is_worse
+            high[column] -= is_better
+    return low, high
+
+
+def _draws(number: int, resamples: int) -> int:
+    """Return how many draws are taken of so many columns, of which every pair is looked at."""
+    return min(resamples, max(_FEWEST, _WORK // max(number * (number - 1) // 2, 1)))
 
 
 def _noise(drawn: Float) -> tuple[Float, Float]:
@@ -202,14 +233,14 @@ def _known(columns: Sample) -> tuple[Int, Float]:
     return units, floor
 
 
-def _half_widths(spread: Float, at_once: float, units: Int, floor: Float) -> Float:
+def _half_widths(spread: Float, far: float, units: Int, floor: Float) -> Float:
     """Return half the widths of intervals of one column's differences from all, which hold at once."""
     from scipy.special import ndtr, stdtrit
 
     # As many errors as the normal would need, in Student's terms: few topics know their own error badly.
     # The bootstrap's own error divides by n instead of n − 1.
     counts, which = np.unique(np.maximum(units, 2), return_inverse=True)
-    errors = np.sqrt(counts / (counts - 1)) * stdtrit(counts - 1, ndtr(at_once))
+    errors = np.sqrt(counts / (counts - 1)) * stdtrit(counts - 1, ndtr(far))
     half: Float = np.maximum(spread * errors[which], floor)
     # From one topic nothing can be told, and the rank may be any.
     half[units < 2] = np.inf

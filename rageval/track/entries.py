@@ -22,7 +22,8 @@ import msgspec
 
 from rageval.checking import validation
 from rageval.checking.findings import ERROR
-from rageval.checking.tracks import track_named
+from rageval.checking.tables import answers_in
+from rageval.checking.tracks import OF_RUNS, OF_TABLES, columns_named
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
 from rageval.files.kinds import tag_of
@@ -142,7 +143,6 @@ def _looked_at(path: Path, name: str, limits: EntryLimits) -> Entry | None:
 
 # The process that reads entries.
 
-OF_RUNS = "run"  # the track whose submissions are rankings
 READY = b"ready"
 MOST = 100  # findings of a file that are kept
 _LONGEST = 500  # characters of a finding
@@ -271,12 +271,12 @@ def _named(path: Path, job: EntryJob) -> tuple[str, int]:
         # What it calls itself counts if that is a name.
         tag = tag_of(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         return tag if tag and problem_of_id(tag) is None else path.name, len(topics)
-    if columns := track_named(job.track).columns:
+    if columns := columns_named(job.track):
         rows = [line.split("\t") for line in path.read_text("utf-8-sig").splitlines() if line.strip()]
         place, topic = columns.index("run_id"), columns.index("topic_id")
         return rows[0][place].strip(), len({row[topic].strip() for row in rows})
     runs: dict[str, int] = {}
-    for answer in read_answers(str(path)):
+    for answer in answers_in(str(path)).answers if job.track == OF_TABLES else read_answers(str(path)):
         runs[answer.run_id] = runs.get(answer.run_id, 0) + 1
     # The leaderboard has a row a file, so a file is of one run.
     if len(runs) != 1:

@@ -12,7 +12,6 @@ from rageval.comparison.leaderboards import Standing, rows_of_scores, standings
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import GRADED
-from rageval.files.questions import read_questions
 from rageval.files.scores import write_leaderboard
 from rageval.files.writing import write_lines
 from rageval.measures.base import Measure
@@ -21,8 +20,8 @@ from rageval.records import Qrel
 from rageval.scoring.scores import Scores
 from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table
 from rageval.text import visible
-from rageval.track.plan import TrackPlan, source_of
-from rageval.track.submissions import Submission, answers_of
+from rageval.track.plan import TrackPlan, questions_of, source_of
+from rageval.track.submissions import Submission, answers_of, some_of
 
 STANDINGS, TABLE, VALUES = "leaderboard.jsonl", "leaderboard.tsv", "scores.jsonl"
 _COLUMNS = (
@@ -32,6 +31,9 @@ _COLUMNS = (
     *(Column(name, NUMBER, nan="-") for name in ("value", "low", "high")),
     Column("queries", COUNT),
 )
+# What people's labels correct, and how many there are.
+_JUDGED = (Column("judged", NUMBER, nan="-", none="-"), Column("labels", COUNT, none="-"))
+_FIELDS = {"from": "rank_low", "to": "rank_high"}  # of a standing, where its column is called otherwise
 _NAMED = 5  # runs in a remark
 
 
@@ -57,22 +59,12 @@ def score(
     rows = standings(results)
     # A value that is not defined, NaN, becomes null.
     write_lines(plan.out / STANDINGS, (as_line(row._asdict()) for row in rows))
-    cells = (
-        (
-            row.measure,
-            row.rank,
-            row.rank_low,
-            row.rank_high,
-            row.run,
-            row.value,
-            row.low,
-            row.high,
-            row.queries,
-        )
-        for row in rows
-    )
-    write_lines(plan.out / TABLE, PRINTERS["tsv"].table(Table(_COLUMNS, cells)))
+    columns = [*_COLUMNS, *(_JUDGED if plan.gold else ())]
+    cells = ([getattr(row, _FIELDS.get(each.name, each.name)) for each in columns] for row in rows)
+    write_lines(plan.out / TABLE, PRINTERS["tsv"].table(Table(columns, cells)))
     write_lines(plan.out / VALUES, write_leaderboard(rows_of_scores(results), "jsonl"))
+    said += [f"{visible(row.run)}: {row.measure}: {'no corrected mean: ' * (row.value != row.value)}{row.why}"
+             for row in rows if row.why]  # fmt: skip
     for remark in [f"{len(results):,} runs by {', '.join(map(str, results[0]))}", *said]:
         say(f"score: {remark}")
     return [STANDINGS, TABLE, VALUES]
@@ -83,7 +75,7 @@ def _of_answers(
 ) -> list[Scores]:
     from rageval.scoring.answers import scored
 
-    topics = _topics(plan)
+    topics = questions_of(plan)
     if topics is not None and files:
         said = (row for path in files for _, row in read_records(str(path), dict[str, Any], "judgements"))
         judged = {str(row.get("query_id")) for row in said}
@@ -97,7 +89,7 @@ def _of_answers(
             say(remark)
     # What scores need to know of an answer, with ids of documents as citations.
     answers: list[dict[str, Any]] = []
-    for each in answers_of(plan.folder, submissions):
+    for each in answers_of(plan, submissions):
         parts = [{"text": part.text, "citations": part.citations} for part in each.sentences]
         failed = {"answer": None, "status": "error", "reason": each.error}
         record: dict[str, Any] = {"query_id": each.query_id, "run_id": each.run_id}
@@ -110,6 +102,8 @@ def _of_answers(
         answers=answers,
         nuggets=source_of(plan, "nuggets"),
         questions=None if topics is None else [{"query_id": topic} for topic in topics],
+        gold=[str(path) for path in plan.gold] or None,
+        gold_chosen=plan.gold_chosen or None,
         on_missing=plan.on_missing,
     )
     known = {submission.run for submission in submissions}
@@ -158,22 +152,10 @@ def _of_runs(
     lacking = [f"{run} ({count:,})" for run, count in counts if count]
     if lacking:  # the leaderboard counts these for all runs
         say(f"topics that a run lacks count as 0: {some_of(lacking)}")
-    topics = _topics(plan) or []
+    topics = questions_of(plan) or {}
     if unjudged := [topic for topic in topics if topic not in judged]:
         say(f"{len(unjudged):,} of {len(topics):,} topics are unjudged; means are over the judged ones")
     return results
-
-
-def some_of(runs: Sequence[str]) -> str:
-    """Return the first of some runs, and how many more there are, for a remark."""
-    more = f" and {len(runs) - _NAMED:,} more runs" if len(runs) > _NAMED else ""
-    return ", ".join(runs[:_NAMED]) + more
-
-
-def _topics(plan: TrackPlan) -> list[str] | None:
-    """Return the ids of what was asked; None where no file says."""
-    source = source_of(plan, "topics")
-    return None if source is None else [question.query_id for question in read_questions(source)]
 
 
 def _qrels(plan: TrackPlan) -> Any:

@@ -13,14 +13,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from rageval.checking.tracks import OF_RUNS, OF_TABLES
+from rageval.files.questions import read_questions
 from rageval.files.whole import digest_of
 from rageval.files.writing import write_lines
 from rageval.judges.panel import Settings
 from rageval.plugins import above
+from rageval.records import Question
 from rageval.text import mended
-from rageval.track.entries import OF_RUNS, EntryLimits
+from rageval.track.entries import EntryLimits
 
 NAME = "stages.json"
+# What tables hold together, as lines: answers under the names of runs, and what was asked.
+ANSWERS, QUESTIONS = "answers.jsonl", "questions.jsonl"
 _PART = "a file of a track"
 OnMissing = Literal["error", "skip", "worst", "best"]
 Stage = Literal["validate", "pool", "judge", "score", "pages", "archive"]
@@ -38,7 +43,8 @@ class TrackPlan:
     out
         Where everything is written.
     track
-        Whose rules they must keep: `run` for rankings, else a track of answers or reports.
+        Whose rules they must keep: `run` for rankings, `answers` for tables of answers and plain ones, else a
+        track of answers or reports.
     topics, nuggets, passages
         Files, or data sets, of what was asked, of what a good answer holds, and of texts of documents.
     qrels
@@ -49,6 +55,9 @@ class TrackPlan:
         What is judged, and by whom; none of them where judgements are there.
     measures
         What the leaderboard is by.
+    gold, gold_chosen
+        Files of what people said of some of the answers, which corrects the leaderboard, and how these were
+        chosen: `uniform`, a plan, or a file of chances.
     depth
         How many documents of each run are pooled.
     label
@@ -84,6 +93,8 @@ class TrackPlan:
     rubrics: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     measures: str = ""
+    gold: tuple[str, ...] = ()
+    gold_chosen: str = ""
     depth: int = 20
     label: int | None = None
     seed: int = 0
@@ -105,6 +116,11 @@ class TrackPlan:
     def is_of_runs(self) -> bool:
         """Whether rankings were handed in, not answers."""
         return self.track == OF_RUNS
+
+    @property
+    def is_of_tables(self) -> bool:
+        """Whether tables of answers, or plain ones, were handed in."""
+        return self.track == OF_TABLES
 
     @property
     def heading(self) -> str:
@@ -130,6 +146,13 @@ def source_of(plan: TrackPlan, what: str) -> Any:
     }
     named, content = holds[what]
     return None if named is None else above("data set")(named, content)
+
+
+def questions_of(plan: TrackPlan) -> dict[str, Question] | None:
+    """Return what was asked, by id; None where no file says."""
+    # Tables may say it themselves, or topics be a table: what came of it was written.
+    source = plan.out / QUESTIONS if plan.is_of_tables else source_of(plan, "topics")
+    return None if source is None else {each.query_id: each for each in read_questions(source)}
 
 
 class DoneStages:

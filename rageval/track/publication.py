@@ -17,7 +17,6 @@ from rageval.errors import InputError
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import GRADED
 from rageval.files.nuggets import read_nuggets
-from rageval.files.questions import read_questions
 from rageval.files.scores import ALL, read_leaderboard
 from rageval.files.whole import digest_of, open_regular
 from rageval.files.writing import file_names, whole_file, write_lines
@@ -29,7 +28,7 @@ from rageval.scoring.basis import in_words
 from rageval.table import finite, or_none
 from rageval.text import visible
 from rageval.track.leaderboard import STANDINGS, VALUES, read_standings
-from rageval.track.plan import TrackPlan, source_of
+from rageval.track.plan import TrackPlan, questions_of, source_of
 from rageval.track.submissions import Submission
 from rageval.version import __version__
 
@@ -91,9 +90,7 @@ class _Shown:
         self.places: dict[str, list[dict[str, Any]]] = {run: [] for run in self.runs}
         for standing in self.standings:
             self.places[standing.run].append(finite(standing._asdict()))
-        self.texts: dict[str, str] = {}
-        if plan.topics is not None:
-            self.texts = {each.query_id: each.text for each in read_questions(source_of(plan, "topics"))}
+        self.texts = {name: asked.text for name, asked in (questions_of(plan) or {}).items()}
         self.nuggets: dict[str, list[Nugget]] = {}
         for nugget in read_nuggets(source_of(plan, "nuggets")) if plan.nuggets is not None else ():
             self.nuggets.setdefault(nugget.query_id, []).append(nugget)
@@ -137,11 +134,21 @@ class _Shown:
             ("rubric", f"{name}@{rubric_named(name).digest}") for name in dict.fromkeys(self.plan.rubrics)
         ]
         made += [("judge", _without_folder(judge)) for judge in self.plan.judges]
+        if self.plan.gold:
+            made += [("human labels", f"chosen: {_chosen(self.plan)}")]
         tables = []
         for measure in self.measures:
             rows = [row for row in self.standings if row.measure == measure]
             cells = [{**finite(row._asdict()), "href": self.page_of_run[row.run]} for row in rows]
-            tables.append({"measure": measure, "basis": in_words(rows[0].basis), "rows": cells})
+            basis = in_words(rows[0].basis, rows[0].corrected_from)
+            tables.append(
+                {
+                    "measure": measure,
+                    "basis": basis,
+                    "judged": any(row.judged is not None for row in rows),
+                    "rows": cells,
+                }
+            )
         return {
             "title": self.plan.heading,
             "lead": f"{len(self.runs):,} runs · {len(self.topics):,} topics",
@@ -223,6 +230,11 @@ def _neighbours(names: Sequence[str], pages: Mapping[str, str]) -> dict[str, dic
     return {name: {"before": places[at], "after": places[at + 2]} for at, name in enumerate(names)}
 
 
+def _chosen(plan: TrackPlan) -> str:
+    """Return how people's labels were chosen: a word, or the name of a file."""
+    return Path(plan.gold_chosen).name or "not said"
+
+
 def _without_folder(judge: str) -> str:
     kind, colon, rest = judge.partition(":")
     return f"{kind}:{Path(rest).name}" if kind == "frozen" and colon else judge
@@ -261,6 +273,7 @@ def write_archive(plan: TrackPlan, submissions: Sequence[Submission], made: Mapp
         "intervals": HOW,
         "rubrics": {name: rubric_named(name).digest for name in plan.rubrics},
         "judges": list(map(_without_folder, plan.judges)),
+        **({"labels_chosen": _chosen(plan)} if plan.gold else {}),
         "inputs": {name: sha256 for name, sha256 in plan.inputs.items() if sha256},
         # Of all but the manifest itself.
         "files": {

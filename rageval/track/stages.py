@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from rageval.checking.tracks import track_named
+from rageval.checking.tracks import columns_named
 from rageval.comparison.leaderboards import Standing
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.folders import refuse_others, require_folder
@@ -16,14 +17,29 @@ from rageval.files.jsonl import first_record
 from rageval.files.judgements import GRADED, judgement_line
 from rageval.files.opening import BOM, DEFAULT, chunks
 from rageval.files.whole import read_whole
-from rageval.files.writing import write_lines
+from rageval.files.writing import whole_file, write_lines
 from rageval.judges.material import Material, gathered, tasks
 from rageval.judges.rubric import Rubric, rubric_named
+from rageval.measures.scales import usual_measure
+from rageval.scoring.answers import read_judgements
+from rageval.scoring.gold import UNIFORM, drawn, gold_of
 from rageval.scoring.sources import read_run
+from rageval.statistics.correction import FEWEST
 from rageval.text import visible
 from rageval.track.entries import EntryLimits, entries_in
-from rageval.track.leaderboard import STANDINGS, judged_topics, parsed, read_standings, score, some_of
-from rageval.track.plan import NAME, STAGES, DoneStages, Stage, TrackPlan, key_of, source_of, stamp
+from rageval.track.leaderboard import STANDINGS, judged_topics, parsed, read_standings, score
+from rageval.track.plan import (
+    ANSWERS,
+    NAME,
+    QUESTIONS,
+    STAGES,
+    DoneStages,
+    Stage,
+    TrackPlan,
+    key_of,
+    source_of,
+    stamp,
+)
 from rageval.track.submissions import (
     OF_NO_RUN,
     Submission,
@@ -32,11 +48,15 @@ from rageval.track.submissions import (
     finding_lines,
     lines_of,
     read_submissions,
+    some_of,
+    write_tables,
 )
 from rageval.version import __version__
 
 POOL, LABEL = "pool.jsonl", "label.jsonl"
 FOLDER = "judgements"
+_LABELS = "labels"  # of people, which correct what is judged
+_RUBRIC = "crag"  # of plain answers, where none is named
 _Pool = dict[str, dict[str, dict[str, int]]]  # query -> document -> run -> rank
 
 
@@ -49,7 +69,7 @@ def _pool(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
         found = pooled(runs, plan.depth)
     else:
         found = {}
-        for answer in answers_of(plan.folder, submissions):
+        for answer in answers_of(plan, submissions):
             # In the order of the text, which stands in for a rank where nothing was ranked.
             cited = dict.fromkeys(doc for part in answer.sentences for doc in part.citations if doc)
             docs = found.setdefault(answer.query_id, {})
@@ -58,7 +78,9 @@ def _pool(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
     write_lines(plan.out / POOL, pool_lines(found))
     documents = sum(map(len, found.values()))
     what = f"the top {plan.depth} of" if plan.is_of_runs else "cited by"
-    say(f"pool: {documents:,} documents of {len(found):,} topics, {what} {len(submissions):,} runs")
+    # Tables seldom cite: nothing to pool is no news of them.
+    if documents or not plan.is_of_tables:
+        say(f"pool: {documents:,} documents of {len(found):,} topics, {what} {len(submissions):,} runs")
     place = plan.out / LABEL
     if plan.label is not None:
         lines = list(_labels(plan, submissions, found, say))
@@ -76,7 +98,7 @@ def _asked_of_people(plan: TrackPlan) -> Rubric:
     """Return the rubric of a plan of labels: the judges', or what suits what was handed in."""
     if len(plan.rubrics) > 1:
         raise UsageError("--label: expected one --rubric, what people are asked")
-    usual = "relevance" if plan.is_of_runs else "nugget-assignment"
+    usual = "relevance" if plan.is_of_runs else _RUBRIC if plan.is_of_tables else "nugget-assignment"
     return rubric_named(plan.rubrics[0] if plan.rubrics else usual)
 
 
@@ -114,11 +136,13 @@ def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say
 def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say: _Say) -> Material:
     candidates = [(query, doc) for query, docs in pool.items() for doc in docs]
     topics, nuggets, passages = (source_of(plan, name) for name in ("topics", "nuggets", "passages"))
+    if plan.is_of_tables:
+        topics = plan.out / QUESTIONS
     # Without the answers: a question or a text that one of them holds would be taken for those of all.
     material = gathered([], topics, nuggets, passages, candidates, every_question=False)
     if plan.is_of_runs:
         return material
-    answers = list(answers_of(plan.folder, submissions))
+    answers = list(answers_of(plan, submissions))
     corpus = None if passages is None else material.passages
     lost: dict[str, int] = {}
     # Where nobody has texts, a judge that needs some says so.
@@ -151,16 +175,26 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
     when the command is given again.
     """
     from rageval.building import read_pool
-    from rageval.judges.panel import judged_by
+    from rageval.judges.panel import judged_by, prepared
 
     files: list[str] = []
     material = Material()
     if plan.rubrics:
-        material = _material(plan, submissions, read_pool(plan.out / POOL), say)
+        place = plan.out / POOL
+        pool = read_pool(place) if place.stat().st_size else {}  # of answers that cite nothing
+        material = _material(plan, submissions, pool, say)
     lost = 0
     for name in dict.fromkeys(plan.rubrics):
         rubric = rubric_named(name)
-        said = list(judged_by(plan.judges, rubric, material, plan.settings))
+        if "gold" in rubric.file.sees and not any(each.gold for each in material.questions.values()):
+            raise InputError(
+                f"there are no right answers, by which {rubric.name} judges; expected them in --topics FILE"
+                + " or in the tables" * (plan.is_of_tables and plan.topics is None)
+            )
+        settings, remarks = prepared(plan.judges, rubric, material, plan.settings)
+        for remark in remarks:
+            say(f"judge: {remark}")
+        said = list(judged_by(plan.judges, rubric, material, settings))
         files.append(f"{FOLDER}/{rubric.name}.jsonl")
         write_lines(plan.out / files[-1], map(judgement_line, said))
         failed = sum(row.get("status", "ok") not in GRADED for row in said)
@@ -180,11 +214,27 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
         )
     # After all rubrics: one command more asks again for everything that failed.
     if lost and plan.on_missing == "error":
+        absent = sum(bool(answer.error) for answer in material.answers)
+        of = f" ({absent:,} answers are not there)" if absent else ""
         raise MissingJudgements(
-            f"{lost:,} judgements failed: give the command again to ask for them again, or say --on-missing"
-            " skip, worst or best"
+            f"{lost:,} judgements failed{of}: give the command again to ask for them again, or say"
+            " --on-missing skip, worst or best"
         )
     return files
+
+
+def _labels_kept(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> Iterator[str]:
+    """Copy what people said, and how it was chosen, for whoever wants to correct again; yield the files."""
+    for number, path in enumerate(plan.gold, 1):
+        name = f"{_LABELS}/gold-{number}.jsonl"
+        write_lines(plan.out / name, _copied(path, {each.run for each in submissions}, say))
+        yield name
+    chosen = _file_of_choice(plan)
+    if chosen is not None:
+        name = f"{_LABELS}/chosen{chosen.suffix}"
+        with whole_file(plan.out / name) as stream:  # a plan is known by its digest
+            stream.write(read_whole(chosen, "how labels were chosen"))
+        yield name
 
 
 def _copied(path: str, runs: Collection[str], say: _Say) -> Iterator[str]:
@@ -243,7 +293,11 @@ def organise(
     Organised
         The submissions and the stages.
     """
-    _check(plan)
+    named = _with_usual(plan)
+    _check(named)
+    if named != plan:
+        plan = named
+        say(f"judged by {', '.join(plan.judges)}: rubric {', '.join(plan.rubrics)}, measure {plan.measures}")
     ledger = DoneStages(plan.out)
     found = Organised()
     for stage in STAGES[: STAGES.index(plan.stage) + 1]:
@@ -286,11 +340,18 @@ def leaderboard_of(plan: TrackPlan) -> list[Standing]:
     return read_standings(plan.out / STANDINGS)
 
 
+def _with_usual(plan: TrackPlan) -> TrackPlan:
+    """Return the plan with what goes without saying: the rubric of plain answers, and a rubric's measure."""
+    rubrics = plan.rubrics or ((_RUBRIC,) if plan.is_of_tables and plan.judges else ())
+    found = filter(None, (usual_measure(rubric_named(name).name) for name in rubrics))
+    return replace(plan, rubrics=rubrics, measures=plan.measures or ",".join(dict.fromkeys(found)))
+
+
 def _check(plan: TrackPlan) -> None:
     """Refuse a plan that cannot be carried out before anything is written, or paid for."""
     if plan.stage not in STAGES:
         raise UsageError(f"stage {plan.stage!r}: expected one of {', '.join(STAGES)}")
-    if not plan.is_of_runs and track_named(plan.track).columns and plan.stage != "validate":
+    if columns_named(plan.track) and plan.stage != "validate":
         raise UsageError(f"--track {plan.track}: is of questions, not of answers; expected --stage validate")
     shown = visible(str(plan.out))
     try:
@@ -301,7 +362,7 @@ def _check(plan: TrackPlan) -> None:
         # All that stands there may be written again by a later stage; an input among it would be gone then.
         named = (plan.topics, plan.nuggets, plan.passages, plan.qrels, plan.teams, plan.citation)
         frozen = (judge.partition("frozen:")[2] for judge in plan.judges)
-        every = (*named, *plan.judgements, *frozen)
+        every = (*named, *plan.judgements, *plan.gold, *frozen, _file_of_choice(plan))
         paths = [Path(path) for path in every if isinstance(path, str | Path) and str(path)]
         for path in [path for path in paths if path.is_file()]:
             if out in path.resolve().parents:
@@ -319,20 +380,53 @@ def _check(plan: TrackPlan) -> None:
         from rageval.pages.page import require_engine
 
         require_engine()  # now, and not when everything is judged
+    is_untold = plan.topics is None and not plan.is_of_tables
     for option, is_used, stage in (("--label", plan.label, "pool"), ("--rubric", plan.rubrics, "judge")):
-        if is_used and plan.topics is None and STAGES.index(plan.stage) >= STAGES.index(stage):
+        if is_used and is_untold and STAGES.index(plan.stage) >= STAGES.index(stage):
             # Answers repeat what was asked, but it is the same question for all, and not theirs to say.
             raise UsageError(f"{option}: expected --topics FILE, what was asked")
+    is_judged = STAGES.index(plan.stage) >= STAGES.index("judge")
+    if plan.is_of_tables and is_judged and not plan.judges and not plan.judgements:
+        raise UsageError(
+            "--track answers: expected --judge JUDGE (short compares with right answers, and needs no model),"
+            " or --judgements FILE"
+        )
     if bool(plan.rubrics) != bool(plan.judges):
         raise UsageError("expected --rubric and --judge together: what is judged, and by whom")
     if plan.is_of_runs and plan.judgements:
         raise UsageError("judgements of documents are named by --qrels; --judgements are of answers")
     if not plan.is_of_runs and plan.qrels is not None:
         raise UsageError(f"--qrels: a track of answers ({plan.track}) expects --judgements FILE")
+    if plan.gold:
+        _check_gold(plan)
+    elif plan.gold_chosen:
+        raise UsageError("--gold-chosen says how people's labels were chosen; expected --gold FILE, too")
     if plan.measures:
         parsed(plan)
     elif STAGES.index(plan.stage) >= STAGES.index("score"):
         raise UsageError("expected -m MEASURES for the leaderboard, or --stage judge to end before it")
+
+
+def _file_of_choice(plan: TrackPlan) -> Path | None:
+    """Return the file that says how labels were chosen, unless it is the plan that this very track drew."""
+    path = Path(plan.gold_chosen)
+    is_own = path.resolve() == (plan.out / LABEL).resolve()
+    return None if is_own or plan.gold_chosen in ("", UNIFORM) else path
+
+
+def _check_gold(plan: TrackPlan) -> None:
+    """Refuse labels that can correct no run, before anybody judges."""
+    if plan.is_of_runs:
+        raise UsageError("--gold: corrects judged answers, and --track run is of rankings")
+    files = list(map(str, plan.gold))
+    labels = gold_of(read_judgements(files), files, drawn(plan.gold_chosen or None)).answers
+    queries = {(str(line.run_id), str(line.query_id)) for _, line in labels.each()}
+    most = max(Counter(run for run, _ in queries).values())
+    if most < FEWEST:
+        raise InputError(
+            f"{visible(', '.join(files))}: labels of at most {most} questions a run, {FEWEST} are needed to"
+            f" correct it; label {FEWEST} questions of every run, or more"
+        )
 
 
 def _parts(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:
@@ -349,6 +443,8 @@ def _parts(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:
         (each.file, each.run, each.sha256) for each in read_submissions(plan.out / _SUBMISSIONS) if each.valid
     ]
     before = {"valid": valid, **ledger.files(*STAGES[first : STAGES.index(stage)])}
+    tables = {name: made for name, made in ledger.files("validate").items() if name in (ANSWERS, QUESTIONS)}
+    before |= tables
     if stage == "pool":
         if plan.label is None:
             return {"before": before, "depth": plan.depth}
@@ -364,11 +460,16 @@ def _parts(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:
     if stage == "judge":
         given = [stamp(path) for path in plan.judgements]
         return {"before": before, **inputs, **judged, "given": given, "refresh": plan.settings.refresh}
-    scored = {"measures": plan.measures, "on_missing": plan.on_missing, "nuggets": inputs["nuggets"]}
+    scored: dict[str, Any] = {"measures": plan.measures, "on_missing": plan.on_missing}
+    # The plan that this track drew is among what was made before.
+    chosen = _file_of_choice(plan)
+    labels = [*map(stamp, plan.gold), plan.gold_chosen if chosen is None else stamp(chosen)]
+    scored |= {"nuggets": inputs["nuggets"], "gold": labels}
     if stage == "score":
         return {"before": before, "qrels": inputs["qrels"], "topics": inputs["topics"], **scored}
     cited = stamp(plan.citation) if plan.citation is not None else ""
-    return {"before": before, "title": plan.heading, "citation": cited, **inputs, **judged}
+    named = {"title": plan.heading, "citation": cited, "chosen": plan.gold_chosen}
+    return {"before": before, **named, **inputs, **judged}
 
 
 def _files_of(plan: TrackPlan, stage: Stage, ledger: DoneStages, say: _Say) -> list[str]:
@@ -379,7 +480,9 @@ def _files_of(plan: TrackPlan, stage: Stage, ledger: DoneStages, say: _Say) -> l
         found, said = checked(plan.folder, plan.track, topics, judged, plan.teams, plan.limits)
         write_lines(plan.out / _SUBMISSIONS, lines_of(found))
         write_lines(plan.out / _FINDINGS, finding_lines(said))
-        return [_SUBMISSIONS, _FINDINGS]
+        valid = [each for each in found if each.valid]
+        tables = write_tables(plan, valid, say) if plan.is_of_tables and valid else []
+        return [_SUBMISSIONS, _FINDINGS, *tables]
     submissions = read_submissions(plan.out / _SUBMISSIONS)
     valid = [each for each in submissions if each.valid]
     if stage == "pool":
@@ -387,10 +490,13 @@ def _files_of(plan: TrackPlan, stage: Stage, ledger: DoneStages, say: _Say) -> l
     if stage == "judge":
         return _judge(plan, valid, say)
     if stage == "score":
-        return score(plan, valid, ledger.files("judge"), say)
+        return [*score(plan, valid, ledger.files("judge"), say), *_labels_kept(plan, valid, say)]
     # Not imported for the stages before: pages need a package more.
     from rageval.track.publication import write_archive, write_pages
 
     if stage == "pages":
         return write_pages(plan, submissions, ledger.files("judge"))
-    return write_archive(plan, valid, ledger.files(*STAGES[:-1]))
+    made = ledger.files(*STAGES[:-1])
+    if plan.topics is not None:  # whose right answers are the organiser's to publish
+        made.pop(QUESTIONS, None)
+    return write_archive(plan, valid, made)

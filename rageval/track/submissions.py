@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -17,13 +18,16 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rageval.checking.findings import ERROR
+from rageval.checking.tables import answers_in, topics_in
+from rageval.checking.tracks import OF_TABLES
 from rageval.errors import InputError, OutputError
-from rageval.files.answers import read_answers
+from rageval.files.answers import NO_ANSWER, read_answers, write_answers
 from rageval.files.jsonl import as_line
-from rageval.files.questions import read_questions
+from rageval.files.questions import write_questions
 from rageval.files.whole import text_of_whole
-from rageval.judges.material import DOCUMENTS
-from rageval.records import Answer
+from rageval.files.writing import write_lines
+from rageval.judges.material import DOCUMENTS, gathered
+from rageval.records import Answer, Question
 from rageval.text import compatible, visible
 from rageval.track.entries import (
     MOST,
@@ -35,6 +39,7 @@ from rageval.track.entries import (
     EntryRead,
     entries_in,
 )
+from rageval.track.plan import ANSWERS, QUESTIONS, TrackPlan, source_of
 
 # Entries are read by processes of their own, so that one that kills or stops its reader harms no other.
 
@@ -157,6 +162,7 @@ def _started() -> subprocess.Popen[bytes]:
 OF_NO_RUN = (DOCUMENTS, "nuggets", "gold", "")  # run ids of judgements that are of no run
 _LONGEST = 100  # characters of a run's name
 _SHOWN = 3
+_NAMED = 5  # runs in a remark
 
 
 class Submission(msgspec.Struct, frozen=True):
@@ -195,7 +201,7 @@ def checked(
     says under which names entries are listed.
     """
     # Once, and not while a run is read: what is wrong with the topics is no participant's fault.
-    known = None if topics is None else {each.query_id: each for each in read_questions(topics)}
+    known = None if topics is None else topics_in(topics, track)
     entries = entries_in(folder, limits)
     names = {} if teams is None else read_teams(teams, [each.name for each in entries])
     job = EntryJob(str(folder), track, known, None if judged is None else frozenset(judged), limits, ())
@@ -205,6 +211,8 @@ def checked(
         for each in entries
     ]
     run_of = [names.get(each.name, found.run) for each, found in zip(entries, read, strict=True)]
+    if track == OF_TABLES:
+        run_of = _after_files(entries, read, run_of, names)
     bad_names = {
         at: f"{problem}; write another as the run's name"
         for at, (found, run) in enumerate(zip(read, run_of, strict=True))
@@ -234,6 +242,23 @@ def _problem_of(name: str) -> str:
     if name.casefold() in OF_NO_RUN:
         return f"the name {name!r} is what judgements of no run are called"
     return ""
+
+
+def _after_files(
+    entries: Sequence[Entry], read: Sequence[EntryRead], names: Sequence[str], given: Mapping[str, str]
+) -> list[str]:
+    """Return the names, of which two tables that call their systems the same are called after their files."""
+    from rageval.logs.readers import stem_of
+
+    counts = Counter(_alike(name) for found, name in zip(read, names, strict=True) if not found.errors)
+
+    def called(entry: Entry, name: str) -> str:
+        if entry.name in given or counts[_alike(name)] < 2:
+            return name
+        folder, slash, _ = entry.name.rpartition("/")
+        return f"{folder}{slash}{stem_of(entry.name)}"
+
+    return [called(entry, name) for entry, name in zip(entries, names, strict=True)]
 
 
 def _claimed_twice(
@@ -304,11 +329,52 @@ def read_teams(path: Path, files: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def answers_of(folder: Path, submissions: Iterable[Submission]) -> Iterator[Answer]:
+def answers_of(plan: TrackPlan, submissions: Iterable[Submission]) -> Iterator[Answer]:
     """Yield the answers of valid entries, each under the name that its entry is listed under."""
+    if plan.is_of_tables:
+        yield from read_answers(str(plan.out / ANSWERS))
+        return
     for each in submissions:
-        for answer in read_answers(str(folder / each.file)):
+        for answer in read_answers(str(plan.folder / each.file)):
             yield answer._replace(run_id=each.run)
+
+
+def write_tables(plan: TrackPlan, submissions: Sequence[Submission], say: Callable[[str], None]) -> list[str]:
+    """Write what valid tables hold together as answers and questions; return the names of the files."""
+    paths = [str(plan.folder / each.file) for each in submissions]
+    asked: Mapping[str, Question]
+    if plan.topics is not None:
+        asked = topics_in(source_of(plan, "topics"), plan.track)
+    else:
+        material = gathered(paths)
+        asked = material.questions
+        for remark in material.remarks:
+            say(f"validate: {remark}")
+    found: list[Answer] = []
+    lacking = []
+    for each, path in zip(submissions, paths, strict=True):
+        read = answers_in(path, asked)
+        if read.strange:  # with topics it would not be valid
+            query = visible(read.strange[0].text or read.strange[0].query_id)[:80]
+            raise InputError(f"{visible(each.file)}: no table asks {query!r}; expected --topics FILE")
+        # What was asked stands in the file of questions.
+        answers = [answer._replace(run_id=each.run, question="") for answer in read.answers]
+        there = {answer.query_id for answer in answers}
+        lost = [Answer(query, each.run, (), error=NO_ANSWER) for query in asked if query not in there]
+        found += [*answers, *lost]
+        if lost:
+            lacking.append(f"{visible(each.run)} ({len(lost):,})")
+    if lacking:
+        say(f"validate: questions that a run does not answer count as failed: {some_of(lacking)}")
+    write_lines(plan.out / ANSWERS, write_answers(found, "plain"))
+    write_lines(plan.out / QUESTIONS, write_questions(asked.values()))
+    return [ANSWERS, QUESTIONS]
+
+
+def some_of(runs: Sequence[str]) -> str:
+    """Return the first of some runs, and how many more there are, for a remark."""
+    more = f" and {len(runs) - _NAMED:,} more runs" if len(runs) > _NAMED else ""
+    return ", ".join(runs[:_NAMED]) + more
 
 
 def lines_of(submissions: Iterable[Submission]) -> Iterator[str]:

@@ -116,6 +116,10 @@ LINES: dict[str, tuple[str, ...]] = {
         ),
         *("--judge", "lexical", "--judgements", "other", "-m", "lexical_recall", "-o", "out/ta"),
     ),
+    "track tables": (
+        *("track", "tabled", "--track", "answers", "--topics", "asked.csv", "--judge", "short"),
+        *("--gold", "labels", "--gold-chosen", "uniform", "-o", "out/tt"),
+    ),
     "arena": ("arena", "other"),
     "judge": (
         "judge",
@@ -324,6 +328,11 @@ def _odd(_files: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("board").write_text("a all m 3\nb all m 2\nc all m 1\n")
     Path("topics").write_text("q0\tone\nq1\ttwo\n")
     Path("teams").write_text("one\tone\n")
+    Path("asked.csv").write_text("id,question,gold\nq0,Who?,Ann\nq1,Where?,Oslo\n")
+    Path("tabled").mkdir()
+    Path("tabled/one.csv").write_text("question,answer\nWho?,Ann\nWhere?,Rome\n")
+    label = '{{"query_id": "q{}", "run_id": "one", "label": "perfect", "judge": "person:ann"}}\n'
+    Path("labels").write_text("".join(map(label.format, range(20))))
     Path("replies").write_text("")
     page = command("report", *RUNS, "-m", "recall@5", "-o", "page.html")
     assert page.code == 0

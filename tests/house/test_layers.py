@@ -49,7 +49,9 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
     "checking": (BASE | {"files", "measures", "plugins", "scoring"}, {"msgspec"}),
     "track": (
-        BASE | {"building", "checking", "comparison", "files", "judges", "measures", "pages", "scoring"},
+        BASE
+        | {"building", "checking", "comparison", "files", "judges", "measures", "pages", "scoring"}
+        | {"statistics"},
         {"msgspec"},
     ),
     "conformance": (BASE | {"scoring", "measures"}, {"msgspec"}),

@@ -391,7 +391,7 @@ ELSEWHERE: dict[str, set[str]] = {
         - {"--permutations", "--balanced", "--pilot", "--abstentions"},
         *("--output", "--track", "--stage", "--strict", "--topics", "--nuggets", "--judgements", "--rubric"),
         *("--judge", "--measure", "--label", "--title", "--citation"),
-        *("--teams", "--limit"),
+        *("--teams", "--limit", "--gold", "--gold-chosen"),
     },
     "rubrics import": {"--as", "--examples", "--tokenizer", "--system", "--output"},
     "store export": {"--store", "--output"},

@@ -174,8 +174,27 @@ def by_arena(files: dict[str, Any]) -> None:
     assert one.high - one.low == pytest.approx((high - low) / (share * (1 - share)) / 2, abs=1e-9)
 
 
+def by_track(files: dict[str, Any]) -> None:
+    tables, out = files["folder"] / "tables", files["folder"] / "track"
+    tables.mkdir()
+    for run in ("one", "other"):
+        rows = [
+            {"query_id": query, "run_id": run, "answer": "x"} for query, of in files["values"] if of == run
+        ]
+        lines(tables / f"{run}.jsonl", rows)
+    words = ("track", str(tables), "--track", "answers", "--judgements", files["gpt"], "-m", "crag_score")
+    # Questions have a text, which nothing but judges needs.
+    topics = files["folder"] / "topics"
+    topics.write_text("".join(f"{query}\tWhat is {query}?\n" for query in files["kind"]))
+    how = ("--topics", str(topics), "--gold", files["people"], *CHOSEN, "--stage", "score", "-o", str(out))
+    command(*words, *how)
+    for row in map(json.loads, (out / "leaderboard.jsonl").read_text().splitlines()):
+        holds(row, student(of_run(files, row["run"])))
+        assert row["judged"] == pytest.approx(row["value"], abs=1e-9)
+
+
 TAKERS = {"compare": by_compare, "report": by_report, "score": by_score, "label correct": by_correct,
-          "gate": by_gate, "arena": by_arena}  # fmt: skip
+          "gate": by_gate, "arena": by_arena, "track": by_track}  # fmt: skip
 
 
 # `judge` bounds errors by labels, and corrects no value.

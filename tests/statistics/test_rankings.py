@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rageval.statistics.bootstrap import _floor, _means, _times, is_coarse
-from rageval.statistics.rankings import pearson, rank_intervals, rbo, spearman, tau_ap, tau_b
+from rageval.statistics.correction import Corrected, corrected
+from rageval.statistics.rankings import (
+    corrected_rank_intervals,
+    pearson,
+    rank_intervals,
+    rbo,
+    spearman,
+    tau_ap,
+    tau_b,
+)
 from rageval.statistics.samples import SLACK, Sample, settled, settled_columns
 
 levels = st.integers(0, 5).map(float)
@@ -166,6 +175,28 @@ def test_ranks_are_what_each_pair_by_itself_gives(seed: int) -> None:
     sample = Sample(tuple(map(str, range(30))), values, np.arange(30))
     low, high = rank_intervals(sample, resamples=300, seed=0)
     assert (low.tolist(), high.tolist()) == slow_rank_intervals(sample, 300)
+
+
+def differences_of(apart: float) -> dict[tuple[int, int], Corrected]:
+    """Corrected differences of three columns, each so far above the next, by labels of half the queries."""
+    drawn = np.random.default_rng(2).normal(0, 0.2, (120, 3)) - apart * np.arange(3)
+    found = {}
+    for first, second in combinations(range(3), 2):
+        gap = drawn[:, first] - drawn[:, second]
+        found[first, second] = corrected(gap + 0.1, {at: gap[at] for at in range(0, 120, 2)}, paired=True)
+    return found
+
+
+def test_corrected_differences_give_ranks() -> None:
+    far = differences_of(0.5)
+    assert corrected_rank_intervals(3, far) == ([1, 2, 3], [1, 2, 3])
+    assert corrected_rank_intervals(3, far, sign=-1.0) == ([3, 2, 1], [3, 2, 1])
+    # Of a pair without a difference nothing is known, and nothing of a column in no pair.
+    del far[0, 1]
+    assert corrected_rank_intervals(3, far) == ([1, 1, 3], [2, 2, 3])
+    assert corrected_rank_intervals(4, far) == ([1, 1, 3, 1], [3, 3, 4, 4])
+    assert corrected_rank_intervals(3, differences_of(0.0)) == ([1, 1, 1], [3, 3, 3])
+    assert corrected_rank_intervals(1, {}) == ([1], [1])
 
 
 def test_columns_are_settled_each_by_itself() -> None:

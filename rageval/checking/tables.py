@@ -1,0 +1,115 @@
+"""Tables of answers, and plain answers, as they are handed in: of one system, to topics that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from rageval.checking.findings import ERROR, WARNING, Finding, Tally, Validation, counted
+from rageval.checking.tracks import OF_TABLES, Track
+from rageval.errors import InputError
+from rageval.files.answers import read_answers
+from rageval.files.kinds import is_answer_table, told
+from rageval.files.opening import Source, name_of
+from rageval.files.questions import read_questions
+from rageval.files.start import ANSWERS
+from rageval.records import Answer, Question
+from rageval.text import visible
+
+_LISTED = 5  # questions in a finding
+
+
+def topics_in(source: Source, track: str | Track) -> dict[str, Question]:
+    """Read what was asked, by id; of tables of answers it may be a table, too, with the right ones."""
+    if track != OF_TABLES:
+        return {each.query_id: each for each in read_questions(source)}
+    from rageval.judges.material import gathered
+
+    return dict(gathered([], source, every_question=False).questions)
+
+
+class AnswersRead(NamedTuple):
+    """The answers of a file, by ids of topics; the questions that no topic is; how many rows it has."""
+
+    answers: list[Answer]
+    strange: list[Question]
+    rows: int
+
+
+def answers_in(source: Source, topics: Mapping[str, Question] | None = None) -> AnswersRead:
+    """Read a table of answers, or answers.
+
+    An answer is to the topic of its id, unless the two are other questions; else to that of its question.
+    """
+    kind = told(source)
+    # Of a table whose columns are called otherwise its reader says what they may be called.
+    if is_answer_table(source) or (kind is not None and kind.name == "table"):
+        from rageval.logs.tables import read_table
+
+        log, _ = read_table(source)
+        answers, asked = log.answers, {each.query_id: each.text for each in log.questions}
+    else:
+        if kind is not None and kind.holds != ANSWERS:
+            raise InputError(f"{name_of(source)}:1: holds {kind.said}; expected answers, or a table of them")
+        answers = list(read_answers(source))
+        asked = {each.query_id: each.question for each in answers}
+    if topics is None:
+        return AnswersRead(answers, [], len(answers))
+    by_text = {_key(topic.text): name for name, topic in topics.items() if topic.text}
+    meant, strange = {}, []
+    for query, text in asked.items():
+        topic = topics.get(query)
+        if topic is not None and (not text or not topic.text or _key(text) == _key(topic.text)):
+            meant[query] = query
+        elif text and _key(text) in by_text:
+            meant[query] = by_text[_key(text)]
+        else:
+            strange.append(Question(query, text))
+    known = [each._replace(query_id=meant[each.query_id]) for each in answers if each.query_id in meant]
+    return AnswersRead(known, strange, len(answers))
+
+
+def _key(question: str) -> str:
+    from rageval.logs.rows import folded
+
+    return folded(question).casefold()
+
+
+def validate_tables(source: Source, topics: Mapping[str, Question] | None = None) -> Validation:
+    """Return the findings of a table of answers, or of answers, of one system."""
+    tally = Tally("answer")
+    return Validation(_findings(source, topics, tally), tally)
+
+
+def _findings(source: Source, topics: Mapping[str, Question] | None, tally: Tally) -> Iterator[Finding]:
+    found = answers_in(source, topics)
+    tally.count = found.rows
+    # A table does not say in which of its lines an answer stands: all is said of its first.
+    systems = dict.fromkeys(each.run_id for each in found.answers)
+    if len(systems) > 1:
+        several = f"expected the answers of one system, found {len(systems)}: {_listed(list(systems))}"
+        yield Finding(1, ERROR, several)
+    if found.strange:
+        strange = [each.text or each.query_id for each in found.strange]
+        what = f"answers {counted(len(strange), 'question')} that the topics do not have: {_listed(strange)}"
+        yield Finding(1, ERROR, what)
+    elif not found.answers:
+        yield Finding(1, ERROR, "holds no answers")
+    first: set[tuple[str, str]] = set()
+    again: dict[str, None] = {}
+    for each in found.answers:
+        if (each.run_id, each.query_id) in first:
+            again[each.query_id] = None
+        first.add((each.run_id, each.query_id))
+    if again:
+        twice = f"answers {counted(len(again), 'question')} more than once: {_listed(list(again))}"
+        yield Finding(1, ERROR, twice)
+    answered = {query for _, query in first}
+    lacking = [query for query in topics or () if query not in answered]
+    if lacking and found.answers:
+        of = f"{len(lacking):,} of {len(topics or ()):,} questions"
+        yield Finding(1, WARNING, f"no answer to {of}, which count as failed: {_listed(lacking)}")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(visible(name)[:60] for name in names[:_LISTED]) + ", …" * (len(names) > _LISTED)
