@@ -110,7 +110,7 @@ def organisers(folder: Path) -> None:
             writer = csv.DictWriter(stream, ["id", "question", "answer", "gold"], extrasaction="ignore")
             writer.writeheader()
             writer.writerows(rows)
-        for row in rows[:5]:
+        for row in rows[:25]:
             label = "perfect" if str(row["gold"]) in str(row["answer"]) else "incorrect"
             labels.append({"query_id": row["id"], "run_id": f"team{team}", "label": label})
     more = {"judge": "person:ann", "rubric": "crag"}
@@ -205,6 +205,25 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
                 _FRAMES, 'print(rageval.gate(after, baseline=before, judge="short", margin=0.05))', "ship"
             ),
             _python(_FRAMES, "print(judged.scores.to_pandas())", "crag_score"),
+        ),
+    ),
+    "organizer with twelve tables": (
+        organisers,
+        (
+            Typed("rageval track submissions --track answers --judge short -o out", (0, 2), "crag_score"),
+            Typed("rageval validate submissions/team3.csv --track answers", (0, 1)),
+            Typed("rageval track submissions --track answers -o out", (2,), "--judge"),
+            Typed(
+                "rageval track submissions --track answers --judge short --gold labels.jsonl"
+                " --gold-chosen uniform --stage score -o corrected",
+                shows="0.",
+            ),
+            Typed("rageval score submissions/team0.csv submissions/team11.csv", shows="crag_score"),
+            Typed("rageval compare submissions/team0.csv submissions/team11.csv", shows="lower"),
+            Typed("rageval judge crag submissions/team3.csv -o judged.jsonl"),
+            Typed("rageval label agree judged.jsonl labels.jsonl", (0, 2)),
+            Typed("rageval label plan judged.jsonl -n 5 -o plan.jsonl", shows="5 of"),
+            Typed("rageval doctor submissions/team3.csv", shows="nothing suspicious"),
         ),
     ),
     "author of a plug-in": (
