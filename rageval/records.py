@@ -122,6 +122,23 @@ class Nugget(NamedTuple):
         return f"{self.text} ({how}: {'; '.join(answer.text for answer in self.answers)})"
 
 
+class PassageParts(NamedTuple):
+    """A passage in its parts: its text, and what a collection keeps beside it."""
+
+    segment: str
+    title: str = ""
+    url: str = ""
+    headings: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The text below its title, if it has one."""
+        return f"{self.title}\n{self.segment}" if self.title else self.segment
+
+
+BESIDE = PassageParts._fields[1:]  # what may stand beside a text
+
+
 class Question(NamedTuple):
     """A question, the answers that are right, and what is known about it (domain, type, …).
 

@@ -24,6 +24,7 @@ _Source: TypeAlias = Literal[
     "support",
     "pairwise",
     "listwise",
+    "ragdoll",
 ]
 
 
@@ -87,6 +88,9 @@ class Options(opt.Options):
         str | None,
         opt.Option("The tokenizer that cuts answers as its script does (tokenizer.json).", metavar="FILE"),
     ] = None
+    prompt: Annotated[
+        str | None, opt.Option("Which prompt of a FILE that holds several.", metavar="NAME")
+    ] = None
     system: Annotated[str | None, opt.gated("The system message that its program sends.", metavar="TEXT")] = (
         None
     )
@@ -109,7 +113,8 @@ def _import(files: tuple[str, ...], options: Options) -> None:
     """
     from rageval.judges.foreign import Given, imported
 
-    text = imported(options.source, Given(files, options.examples, options.tokenizer, options.system))
+    given = Given(files, options.examples, options.tokenizer, options.system, options.prompt)
+    text = imported(options.source, given)
     if options.output is None:
         print_lines([text])
         return

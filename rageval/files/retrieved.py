@@ -31,7 +31,7 @@ from rageval.files.jsonl import (
 from rageval.files.objects import finite, ids
 from rageval.files.opening import BOM, Limits, Source, _refuse_bom, chunks, limits_of, name_of, start_of
 from rageval.files.trec import RunRows
-from rageval.records import Qrel, Question
+from rageval.records import BESIDE, PassageParts, Qrel, Question
 
 _DICT = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*(?:"(?:[^"\\]|\\.)*"\s*:\s*[-\d]|\})')
 _POINT = re.compile(rb":\s*-?\d+(?:\.\d|[eE])")
@@ -53,13 +53,14 @@ class _Candidate(msgspec.Struct):
     score: float | None = None
     doc: str | dict[str, Any] | None = None
 
-    def whole_text(self) -> str:
+    def passage(self) -> PassageParts:
         """Return the text of a candidate, with its title; nothing if it has none."""
         doc = self.doc
         if isinstance(doc, str) or doc is None:
-            return doc or ""
+            return PassageParts(doc or "")
         text = next((str(doc[name]) for name in _TEXTS if doc.get(name)), "")
-        return f"{doc['title']}\n{text}" if doc.get("title") and text else text
+        beside = (str(doc.get(name) or "") for name in BESIDE)
+        return PassageParts(text, *beside) if text else PassageParts("")
 
 
 class _Candidates(msgspec.Struct):

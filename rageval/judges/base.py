@@ -16,6 +16,7 @@ from string import Formatter
 from typing import Any, Protocol, TypedDict, Unpack
 
 from rageval.errors import UsageError
+from rageval.records import PassageParts
 from rageval.text import mended
 
 # --- Prompts as parts: what we say, where a fence stands, what others wrote; templates that make such parts.
@@ -138,6 +139,10 @@ def _flat(prompt: Iterable[Part]) -> Iterable[str | Mark]:
 # there as it is.
 
 
+# What may be seen of passages besides all of them.
+PARTS = tuple(f"{what}.{part}" for what in ("passage", "passages") for part in PassageParts._fields)
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """Where a value goes, by its name in the template."""
@@ -163,7 +168,7 @@ def template_of(text: str) -> Template:
             parts.append(literal)
         if name is None:
             continue
-        if form or conversion or not name.isidentifier():
+        if form or conversion or not (name.isidentifier() or name in PARTS):
             raise ValueError(f"expected fields as in {{name}}, found {{{name}}}; a brace itself is doubled")
         parts.append(Slot(name))
     return tuple(parts)
@@ -219,6 +224,18 @@ def texts_of(value: Any) -> list[str]:
     return [str(item["text"] if isinstance(item, dict) else item) for item in items]
 
 
+def unbracketed(text: str) -> str:
+    """Write numbers in brackets in parentheses, as RankLLM does: in brackets stand its own.
+
+    >>> unbracketed("as [3] says")
+    'as (3) says'
+    """
+    return _NUMBER_IN_BRACKETS.sub(r"(\1)", text)
+
+
+_NUMBER_IN_BRACKETS = re.compile(r"\[(\d+)\]")
+
+
 # How a value is written where a field stands; the way of each is its source's.
 WAYS: dict[str, Callable[[Any], Parts]] = {
     "text": lambda value: ("\n\n".join(texts_of(value)),),
@@ -228,17 +245,30 @@ WAYS: dict[str, Callable[[Any], Parts]] = {
     "python": lambda value: (repr(texts_of(value)),),
     "json": lambda value: (json.dumps(value, ensure_ascii=False),),
     "count": lambda value: (str(len(texts_of(value))),),
+    "unbracketed": lambda value: (unbracketed("\n\n".join(texts_of(value))),),
 }
-ITEMS = "items"  # each by the template of an item
+ITEMS, WORDS = "items", "words"  # each by the template of an item; so, and its white space is made one blank
+_WORDS_AT_ONCE = 300 * 20  # that RankLLM shows of a window of 20 items
 
 
-def item_prompt(template: Template, value: Any) -> Parts:
-    """Write each item by its own template, in which `rank` counts from 1 and `text` is the item."""
-    return tuple(
-        piece
-        for rank, text in enumerate(texts_of(value), 1)
-        for piece in plain_prompt(template, {"rank": (str(rank),), "text": (text,), "candidate": (text,)})
-    )
+def items_of(value: Any, way: str) -> list[dict[str, Parts]]:
+    """Return the fields of the template of an item, for each: `rank` counts from 1, `text` is the item.
+
+    As `words` an item is what RankLLM makes of it: words with a blank between them, of all items together no
+    more than a window of theirs may have, and no number in brackets.
+    """
+    texts = texts_of(value)
+    if way == WORDS:
+        most = int(_WORDS_AT_ONCE / max(len(texts), 1))
+        texts = [unbracketed(" ".join(text.split()[:most])) for text in texts]
+    return [
+        {"rank": (str(rank),), "text": (text,), "candidate": (text,)} for rank, text in enumerate(texts, 1)
+    ]
+
+
+def item_prompt(template: Template, items: Iterable[Mapping[str, Parts]]) -> Parts:
+    """Write each item by its own template."""
+    return tuple(piece for item in items for piece in plain_prompt(template, item))
 
 
 # --- Requests, replies and models.

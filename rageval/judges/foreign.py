@@ -10,18 +10,19 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rageval.errors import InputError, UsageError
 from rageval.files.whole import text_of_whole
-from rageval.judges.base import names_in, template_of
+from rageval.judges.base import PARTS, Slot, Template, names_in, template_of
 from rageval.judges.rubric import (
     Prompt,
     RubricFile,
     Trim,
+    Turn,
     as_toml,
     examples_in,
     require_sane,
@@ -48,7 +49,8 @@ def read_prompt_file(path: str) -> str:
 def yaml_texts(path: str) -> dict[str, str]:
     """Read the texts of a YAML file of keys and texts; `InputError` with the line for anything else.
 
-    A text is a block (`|`, `|-`, `|+`), a quoted string, or plain words on the line of its key.
+    A text is a block (`|`, `|-`, `|+`), a quoted string, or plain words on the line of its key. What lies
+    below a key that has none, as a list of patterns does, is not read.
     """
     lines = read_prompt_file(path).split("\n")
     texts: dict[str, str] = {}
@@ -65,6 +67,9 @@ def yaml_texts(path: str) -> dict[str, str]:
         block = _BLOCK.match(value)
         if block is not None:
             texts[match[1]], position = _block(lines, position, block[1], f"{path}:{number}")
+        elif not value:
+            while position < len(lines) and re.match(r"[ -]|$", lines[position]):
+                position += 1
         else:
             texts[match[1]] = _scalar(value, f"{path}:{number}")
     return texts
@@ -109,8 +114,8 @@ def python_texts(path: str) -> dict[str, str]:
     """Read the constants of a Python file that are texts, wherever in it they are given their names."""
     texts: dict[str, str] = {}
     for node in ast.walk(_parsed(path)):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            for target in node.targets:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant):
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 if isinstance(target, ast.Name) and isinstance(node.value.value, str):
                     texts[target.id] = node.value.value
     return texts
@@ -146,16 +151,67 @@ def _parsed(path: str) -> ast.Module:
         raise InputError(f"{path}{line}: expected Python: {error}") from None
 
 
-def json_texts(path: str, needed: str) -> dict[str, str]:
-    """Read the texts of the first object, of lines of JSON, that has one under the key that is needed."""
-    for line in read_prompt_file(path).splitlines():
+def json_prompts(path: str, needed: str) -> dict[str, dict[str, str]]:
+    """Read the objects, of lines of JSON, that have a text under the key that is needed, by their names."""
+    prompts: dict[str, dict[str, str]] = {}
+    for number, line in enumerate(read_prompt_file(path).splitlines(), 1):
         try:
             record = json.loads(line)
         except (ValueError, RecursionError):
             continue
         if isinstance(record, dict) and isinstance(record.get(needed), str):
-            return {name: text for name, text in record.items() if isinstance(text, str)}
-    raise InputError(f"{path}: expected a line of JSON with a text under {needed!r}")
+            texts = {name: text for name, text in record.items() if isinstance(text, str)}
+            prompts.setdefault(texts.get("name", str(number)), texts)
+    if not prompts:
+        raise InputError(f"{path}: expected a line of JSON with a text under {needed!r}")
+    return prompts
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the user gives: files of the source, and what is to be found in files beside them."""
+
+    paths: Sequence[str]
+    examples: str | None = None
+    tokenizer: str | None = None
+    system: str | None = None
+    prompt: str | None = None  # the name of the one that is meant
+
+    @property
+    def path(self) -> str:
+        """The only file."""
+        if len(self.paths) != 1:
+            raise UsageError(f"expected one file, found {len(self.paths)}")
+        return self.paths[0]
+
+
+def meant(prompts: Mapping[str, str], fields: Collection[str], given: Given, usual: str = "") -> str:
+    """Return the name of the prompt that is meant: the one that is given, the usual one, or the only one.
+
+    Only what shows one of these fields, and no other, is a prompt.
+    """
+    fitting = [name for name, text in prompts.items() if _shows(text, fields)]
+    wanted = given.prompt or (usual if usual in prompts else "")
+    if wanted in prompts:
+        return wanted
+    listed = ", ".join(map(visible, fitting or prompts)) or "none"
+    if given.prompt is not None:
+        raise InputError(f"{given.path}: has no prompt {visible(given.prompt)!r}; expected one of {listed}")
+    if len(fitting) > 1:
+        raise UsageError(f"{given.path}: holds several prompts; expected --prompt with one of {listed}")
+    if not fitting:
+        shown = f" a prompt with {', '.join(f'{{{name}}}' for name in fields)}"
+        expected = f" the text {usual!r}, or" if usual else ""
+        raise InputError(f"{given.path}: expected{expected}{shown}; found {listed[:200]}")
+    return fitting[0]
+
+
+def _shows(text: str, fields: Collection[str]) -> bool:
+    try:
+        names = names_in(template_of(text))
+    except ValueError:
+        return False
+    return bool(names) and set(names) <= set(fields)
 
 
 def headed_texts(path: str, headings: tuple[str, ...]) -> dict[str, str]:
@@ -177,27 +233,13 @@ def headed_texts(path: str, headings: tuple[str, ...]) -> dict[str, str]:
 # --- The sources, and what each does with a prompt and a reply.
 
 _BOUNDED = "a limit of tokens is sent, which its source does not"
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What the user gives: files of the source, and what is to be found in files beside them."""
-
-    paths: Sequence[str]
-    examples: str | None = None
-    tokenizer: str | None = None
-    system: str | None = None
-
-    @property
-    def path(self) -> str:
-        """The only file."""
-        if len(self.paths) != 1:
-            raise UsageError(f"expected one file, found {len(self.paths)}")
-        return self.paths[0]
+_UNSAID = "that one reply is asked for (n = 1) is not sent"
 
 
 def imported(source: str, given: Given) -> str:
     """Return the rubric file that the source's prompt makes, as text."""
+    if given.prompt is not None and not given.path.endswith((".py", ".json", ".jsonl")):
+        raise UsageError(f"{given.path}: holds one prompt, so --prompt names none; leave it out")
     file = SOURCES[source](given)
     _take_fields(file, given.paths[0])
     if given.examples is not None:
@@ -224,18 +266,21 @@ def imported(source: str, given: Given) -> str:
 
 def _take_fields(file: RubricFile, path: str) -> None:
     """Keep the fields that the prompt has; refuse one that nobody knows, and a prompt that shows nothing."""
+    texts = [file.prompt.template]
+    texts += [text for turn in file.prompt.turns if not turn.each for text in (turn.user, turn.assistant)]
     try:
-        names = names_in(template_of(file.prompt.template))
+        names = list(dict.fromkeys(name for text in texts for name in names_in(template_of(text))))
     except ValueError as error:
         raise InputError(f"{path}: {error}") from None
+    names += [turn.each for turn in file.prompt.turns if turn.each]
     # A field that is not known here would be shown empty, without anybody noticing.
-    strange = [name for name in names if name not in file.fields]
+    strange = [name for name in names if name not in (*file.fields, *PARTS)]
     if strange or not names:
         found = f"{{{strange[0]}}}" if strange else "none"
         known = ", ".join(f"{{{name}}}" for name in file.fields)
         raise InputError(f"{path}: expected fields as the source has them ({known}), found {found}")
     file.fields = {name: told for name, told in file.fields.items() if name in names}
-    shown = {told.partition(":")[0] for told in file.fields.values()}
+    shown = {told.partition(":")[0] for told in file.fields.values()} | {*names}
     # What the prompt does not show need not be given.
     file.sees = [name for name in file.sees if name in shown]
 
@@ -264,19 +309,20 @@ def _of_umbrela(given: Given) -> RubricFile:
     if given.path.endswith((".yaml", ".yml")):
         template = _key(yaml_texts(given.path), "prefix_user", given.path)
     else:
+        # Its older versions read a file so, and strip it.
         template = read_prompt_file(given.path).strip()
     # Its judges send this sentence whatever the file says of a system message.
     system = "You are a helpful assistant." if given.system is None else given.system
     return _rubric(
         "passage",
         "label",
-        ["question", "passage"],
+        ["question", "passage.segment"],
         Prompt(system, template=template),
         follows="UMBRELA (Upadhyay et al., 2024), the prompt of its repository",
         departs=["its judges read a model's reasoning, too, where a server shows it"],
         labels=_labels("relevance"),
         values={f"{grade:g}": label for label, grade in _labels("relevance").items()},
-        fields={"query": "question", "passage": "passage", "examples": "examples"},
+        fields={"query": "question", "passage": "passage.segment", "examples": "examples"},
         judged_as="relevance",
         reads="score-line",
         canaries=True,
@@ -300,7 +346,7 @@ def _of_umbrela_2025(given: Given) -> RubricFile:
         "that its parameters and its reading are those of 2024 is taken for granted",
     ]
     file.judged_as, file.unreadable = "umbrela-2025", "0"
-    file.fields |= {"narrative": "question", "topic": "question", "segment": "passage"}
+    file.fields |= {"narrative": "question", "topic": "question", "segment": "passage.segment"}
     return file
 
 
@@ -312,7 +358,11 @@ def _of_nuggetizer(given: Given) -> RubricFile:
     if method not in _STEPS:
         raise InputError(f"{given.path}: method: expected one of {', '.join(_STEPS)}, found {method!r}")
     system = texts.get("system_message", "") if given.system is None else given.system
-    prompt = Prompt(system, template=_key(texts, "prefix_user", given.path))
+    return _step(method, Prompt(system, template=_key(texts, "prefix_user", given.path)))
+
+
+def _step(method: str, prompt: Prompt) -> RubricFile:
+    """Return the rubric of one of the nuggetizer's steps."""
     common = {
         "follows": "AutoNuggetizer (Pradeep et al., 2024), the prompt of the nuggetizer's repository",
         "departs": [
@@ -327,19 +377,19 @@ def _of_nuggetizer(given: Given) -> RubricFile:
     }
     if judged_as := common.get("judged_as"):
         common["labels"] = _labels(judged_as)
-    if method == "nugget_assignment" and "partial_support" not in prompt.template:
+    if "assignment" in method and "partial_support" not in prompt.template:
         common["labels"] = _labels("nugget-assignment-binary")
     return RubricFile(prompt=prompt, unfenced=True, **common)
 
 
-_STEPS: Mapping[str, dict[str, Any]] = {
+_STEPS: dict[str, dict[str, Any]] = {
     "nugget_creation": {
         "unit": "passages",
         "kind": "texts",
-        "sees": ["question", "nuggets", "passages"],
+        "sees": ["question", "nuggets", "passages.segment"],
         "fields": {
             "query": "question",
-            "context": "passages:numbered",
+            "context": "passages.segment:numbered",
             "nuggets": "nuggets:python",
             "nuggets_length": "nuggets:count",
             "creator_max_nuggets": "most",
@@ -370,6 +420,7 @@ _STEPS: Mapping[str, dict[str, Any]] = {
         "unreadable": "not_support",
     },
 }
+_STEPS["nugget_assignment_2grade"] = _STEPS["nugget_assignment"]
 
 
 @_source("crag-script")
@@ -455,32 +506,38 @@ def _of_ragtifier(given: Given) -> RubricFile:
 @_source("support")
 def _of_support(given: Given) -> RubricFile:
     """TREC RAG's support prompt: the constant of a Python file, or a text with its fields."""
-    prompt = _plain_or_constant(given, "SUPPORT_EVAL_PROMPT")
+    prompt = _plain_or_constant(given, ("statement", "citation", "answer"), "SUPPORT_EVAL_PROMPT")
+    # What the script puts there of a segment.
+    prompt.template = _with(prompt.template, "citation", "{passage.title}: {passage.segment}")
+    return _of_support_prompt(
+        prompt,
+        follows="TREC RAG, support evaluation (Thakur et al., 2025), the prompt of its script",
+        departs=["a passage without a title is shown with an empty one", _BOUNDED, _UNSAID],
+        temperature=0.1,
+    )
+
+
+def _of_support_prompt(prompt: Prompt, **more: Any) -> RubricFile:
     # Later versions of the prompt ask for tags.
     tags = ["<support>", "</support>"] if "<support>" in prompt.template else []
     return _rubric(
         "citation",
         "label",
-        ["sentence", "passage", "answer"],
+        ["sentence", "passage.title", "passage.segment"],
         prompt,
-        follows="TREC RAG, support evaluation (Thakur et al., 2025), the prompt of its script",
-        departs=[
-            "how the script reads a reply is not published: the label, wherever it stands, is read",
-            _BOUNDED,
-        ],
         labels=_labels("citation-support"),
         values={
             "Full Support": "full_support",
             "Partial Support": "partial_support",
             "No Support": "no_support",
         },
-        fields={"statement": "sentence", "citation": "passage", "answer": "answer"},
+        fields={"statement": "sentence", "citation": "passage.segment"},
         judged_as="citation-support",
-        reads="tagged",
+        reads="tagged" if tags else "contained",
         tags=tags,
         canaries=True,
-        temperature=0.1,
         tries=1,
+        **more,
     )
 
 
@@ -491,7 +548,7 @@ def _of_pairwise(given: Given) -> RubricFile:
         "pair",
         "label",
         ["question", "answer_a", "answer_b"],
-        _plain_or_constant(given, "PROMPT"),
+        _plain_or_constant(given, ("question", "answer_a", "answer_b"), "PROMPT"),
         follows="MT-bench (Zheng et al., 2023), pairwise comparison; Ragnarök's arena",
         departs=["both orders are asked", _BOUNDED],
         labels=_labels("pairwise"),
@@ -506,21 +563,22 @@ def _of_pairwise(given: Given) -> RubricFile:
 
 @_source("listwise")
 def _of_listwise(given: Given) -> RubricFile:
-    """RankLLM's prompts, RankVicuna's among them: YAML with `prefix`, `body` and `suffix`."""
+    """RankLLM's prompts, in one turn (RankVicuna) or in several (RankGPT)."""
     texts = yaml_texts(given.path)
-    item = _key(texts, "body", given.path)
-    template = f"{texts.get('prefix', '')}{{passages}}{texts.get('suffix', '')}"
+    system = texts.get("system_message", "") if given.system is None else given.system
     return _rubric(
         "list",
         "permutation",
         ["question", "answers"],
-        Prompt(texts.get("system_message", "") if given.system is None else given.system, "", template, item),
+        _in_turns(texts, system, given.path) if "body_user" in texts else _in_one(texts, system, given.path),
         follows="RankVicuna and RankGPT (RankLLM's prompts), the judge of the sentence-ordering paper",
         departs=[
-            "numbers in brackets in a text are left as they are, and texts are not cut to 300 words",
+            "what ftfy mends in a text (fix_text) is shown as it is",
+            "more than 20 answers are ranked at once, not in windows of 20",
+            "texts are cut to a window's words alone, whatever room a model has",
             _BOUNDED,
         ],
-        fields={"query": "question", "num": "answers:count", "passages": "answers:items"},
+        fields={"query": "question:unbracketed", "num": "answers:count", "passages": "answers:words"},
         judged_as="listwise",
         reads="ranking",
         tries=1,
@@ -528,15 +586,164 @@ def _of_listwise(given: Given) -> RubricFile:
     )
 
 
-def _plain_or_constant(given: Given, name: str) -> Prompt:
+def _in_one(texts: Mapping[str, str], system: str, path: str) -> Prompt:
+    item = _key(texts, "body", path)
+    return Prompt(system, "", f"{texts.get('prefix', '')}{{passages}}{texts.get('suffix', '')}", item)
+
+
+def _in_turns(texts: Mapping[str, str], system: str, path: str) -> Prompt:
+    """Return a prompt before which what is ranked is shown piece by piece, as if a model had taken it."""
+    turns = []
+    if "prefix_user" in texts:
+        turns.append(Turn(texts["prefix_user"], _key(texts, "prefix_assistant", path)))
+    suffix, body = texts.get("suffix_user", ""), texts["body_user"]
+    if "body_assistant" not in texts:
+        return Prompt(system, "", f"{{passages}}{suffix}", body, turns=turns)
+    turns.append(Turn(body, texts["body_assistant"], "passages"))
+    return Prompt(system, template=_key(texts, "suffix_user", path), turns=turns)
+
+
+@_source("ragdoll")
+def _of_ragdoll(given: Given) -> RubricFile:
+    """RAGDoll's prompts: constants of its `prompts.py`, each told by its name."""
+    texts = python_texts(given.path)
+    prompts = {name: text for name, text in texts.items() if _of_name(name) is not None}
+    fields = [name for _, made in _RAGDOLLS for name in made.fields]
+    name = meant(prompts, fields, given)
+    of = _of_name(name)
+    assert of is not None  # only such are among the prompts
+    told = given.system
+    if told is None and name.startswith("NUGGET_"):
+        told = texts.get(re.sub("(_2GRADE)?_USER$", "_SYSTEM", name), "")
+    file = of.make(Prompt(told or "", template=texts[name]))
+    file.follows = f"RAGDoll (castorini), {name}"
+    file.departs = [*of.departs, _AGENT, _BOUNDED]
+    file.temperature, file.again, file.sampling = "unset", None, {}
+    file.compat = file.unreadable = None
+    file.tries = 1
+    return file
+
+
+_AGENT = "its agent sends a system message and parameters of its own, where a job has some"
+
+
+@dataclass(frozen=True, slots=True)
+class _RagdollPrompt:
+    """What RAGDoll does with a prompt of this name."""
+
+    make: Callable[[Prompt], RubricFile]
+    fields: tuple[str, ...]
+    departs: tuple[str, ...] = ()
+
+
+def _of_name(name: str) -> _RagdollPrompt | None:
+    return next((prompt for pattern, prompt in _RAGDOLLS if re.fullmatch(pattern, name)), None)
+
+
+def _scored(prompt: Prompt) -> RubricFile:
+    return _rubric(
+        "passage",
+        "label",
+        ["question", "passage.segment"],
+        prompt,
+        labels=_labels("relevance"),
+        values={f"{grade:g}": label for label, grade in _labels("relevance").items()},
+        fields={"query": "question", "passage": "passage.segment"},
+        judged_as="relevance",
+        reads="pattern",
+        patterns=[
+            r"(?i)##\s*+final score\s*+:\s*+([0-3])",
+            r"(?i)final score\s*+:\s*+([0-3])",
+            r"(?i)relevance category\s*+[:-=]?\s*+([0-3])",
+            r"([0-3])\s*+\Z",
+        ],
+        canaries=True,
+    )
+
+
+def _listed(method: str) -> Callable[[Prompt], RubricFile]:
+    return lambda prompt: _step(method, prompt)
+
+
+def _preferred(prompt: Prompt) -> RubricFile:
+    # How it calls a tie of two bad answers has changed.
+    ties = dict.fromkeys(re.findall(r"\[\[(Tie[^\]\n]*+)\]\]", prompt.template))
+    return _rubric(
+        "pair",
+        "label",
+        ["question", "answer_a", "answer_b"],
+        prompt,
+        labels=_labels("pairwise"),
+        values={"A": "a", "B": "b"} | dict.fromkeys(ties, "tie"),
+        fields={"query": "question", "answer_a": "answer_a", "answer_b": "answer_b"},
+        judged_as="pairwise",
+        reads="alone",
+        tags=["[[", "]]"],
+    )
+
+
+_IN_ONE_LIST = "a list with words around it is not read"
+_RAGDOLLS = (
+    ("UMBRELA_ZERO_.*", _RagdollPrompt(_scored, ("query", "passage"))),
+    (
+        "NUGGET_CREATOR_USER",
+        _RagdollPrompt(
+            _listed("nugget_creation"),
+            ("query", "context", "nuggets", "nuggets_length", "creator_max_nuggets"),
+            (_IN_ONE_LIST, "passages are shown a few at a time"),
+        ),
+    ),
+    (
+        "NUGGET_SCORER_USER",
+        _RagdollPrompt(_listed("nugget_scoring"), ("query", "nuggets", "num_nuggets"), (_IN_ONE_LIST,)),
+    ),
+    (
+        "NUGGET_ASSIGNER_(2GRADE_)?USER",
+        _RagdollPrompt(
+            _listed("nugget_assignment"), ("query", "context", "nuggets", "num_nuggets"), (_IN_ONE_LIST,)
+        ),
+    ),
+    ("SUPPORT_EVAL_PROMPT", _RagdollPrompt(_of_support_prompt, ("statement", "citation"))),
+    (
+        "PAIRWISE_.*",
+        _RagdollPrompt(
+            _preferred,
+            ("query", "answer_a", "answer_b"),
+            ("both orders are asked, of which it draws one", "a tie of two bad answers is a tie"),
+        ),
+    ),
+)
+
+
+def _plain_or_constant(given: Given, fields: Sequence[str], usual: str) -> Prompt:
+    """Return the prompt of a file: a constant of Python, what stands in a line of JSON, or all of it."""
     if given.path.endswith((".json", ".jsonl")):
-        texts = json_texts(given.path, "prompt_template")
-        return Prompt(given.system or texts.get("system_prompt", ""), template=texts["prompt_template"])
+        prompts = json_prompts(given.path, "prompt_template")
+        name = meant({name: texts["prompt_template"] for name, texts in prompts.items()}, fields, given)
+        told = prompts[name].get("system_prompt", "") if given.system is None else given.system
+        return Prompt(told, template=prompts[name]["prompt_template"])
     if given.path.endswith(".py"):
-        template = _key(python_texts(given.path), name, given.path).strip()
-    else:
-        template = read_prompt_file(given.path).strip()
-    return Prompt(given.system or "", template=template)
+        constants = python_texts(given.path)
+        return Prompt(given.system or "", template=constants[meant(constants, fields, given, usual)])
+    return Prompt(given.system or "", template=read_prompt_file(given.path))
+
+
+def _with(template: str, name: str, shown: str) -> str:
+    """Return a template that shows this in place of a field."""
+    pieces = []
+    for part in _taken_apart(template):
+        if isinstance(part, Slot):
+            pieces.append(shown if part.name == name else f"{{{part.name}}}")
+        else:
+            pieces.append(part.replace("{", "{{").replace("}", "}}"))
+    return "".join(pieces)
+
+
+def _taken_apart(template: str) -> Template:
+    try:
+        return template_of(template)
+    except ValueError:
+        return ()  # which is told when its fields are looked for
 
 
 def _labels(name: str) -> dict[str, float]:

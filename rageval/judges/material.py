@@ -29,7 +29,7 @@ from rageval.files.questions import read_questions
 from rageval.files.start import JUDGED_DOCUMENTS, QUESTIONS, RUNS
 from rageval.files.synonyms import SYNONYMS
 from rageval.judges.rubric import Rubric
-from rageval.records import Answer, Nugget, Question, Sentence
+from rageval.records import BESIDE, Answer, Nugget, PassageParts, Question, Sentence
 from rageval.text import problem_of_id, visible
 
 UNITS = ("question", "passages")  # of rubrics that write nuggets
@@ -46,7 +46,7 @@ class Material:
     answers: Sequence[Answer] = ()
     questions: Mapping[str, Question] = field(default_factory=dict)
     nuggets: Mapping[str, Sequence[Nugget]] = field(default_factory=dict)
-    passages: Mapping[str, str] = field(default_factory=dict)  # by document id
+    passages: Mapping[str, str | PassageParts] = field(default_factory=dict)  # by document id
     candidates: Mapping[str, Sequence[str]] = field(default_factory=dict)  # documents to judge, by query
     permutations: int = 10
     balanced: bool = False
@@ -96,7 +96,12 @@ class Material:
         return self.claims[query, run]
 
     def passage(self, doc: str) -> str:
-        """Return the text of a document."""
+        """Return the text of a document, below its title if it has one."""
+        known = self.known_passage(doc)
+        return known if isinstance(known, str) else known.whole
+
+    def known_passage(self, doc: str) -> str | PassageParts:
+        """Return the text of a document, in its parts where these are known."""
         if doc not in self.passages:
             raise InputError(
                 f"document {visible(doc)!r}: its text is not known; expected it in --passages FILE, or in the"
@@ -208,9 +213,45 @@ def _shown(answer: Answer, material: Material, sees: Iterable[str]) -> dict[str,
         "gold": lambda: material.gold(answer.query_id),
         "gold_passages": lambda: [text for _, text in material.question(answer.query_id).documents],
         "answer": lambda: answer.text,
-        "passages": lambda: [text for _, text in answer.passages],
     }
-    return {name: show[name]() for name in sees if name in show}
+    passages = [_seen(text, doc, material) for doc, text in answer.passages]
+    return {name: show[name]() for name in sees if name in show} | {
+        name: [_part(text, name) for text in passages] for name in _parts("passages", sees)
+    }
+
+
+def _parts(name: str, sees: Iterable[str]) -> list[str]:
+    """Return which of these is this, as a whole or one of its parts."""
+    return [each for each in sees if each.partition(".")[0] == name]
+
+
+def _seen(text: str | None, doc: str, material: Material) -> str | PassageParts:
+    """Return what a system saw of a document, else what the corpus has: it may have been cut.
+
+    Where both are the same the corpus knows its parts.
+    """
+    if not text:
+        return material.known_passage(doc)
+    known = material.passages.get(doc)
+    return known if isinstance(known, PassageParts) and known.whole == text else text
+
+
+def _part(passage: str | PassageParts, name: str) -> str:
+    """Return what stands under this name of a passage: all of it, or one of its parts."""
+    part = name.partition(".")[2]
+    parts = PassageParts(passage) if isinstance(passage, str) else passage
+    return str(getattr(parts, part)) if part else parts.whole
+
+
+def _passage(rubric: Rubric, passage: str | PassageParts) -> dict[str, str]:
+    """Return what the rubric shows of a passage; all of it, where it does not say."""
+    return {name: _part(passage, name) for name in _parts("passage", rubric.file.sees) or ("passage",)}
+
+
+def _several(rubric: Rubric, passages: Sequence[str | PassageParts]) -> dict[str, list[str]]:
+    """Return what the rubric shows of several passages; all of them, where it does not say."""
+    names = _parts("passages", rubric.file.sees) or ("passages",)
+    return {name: [_part(passage, name) for passage in passages] for name in names}
 
 
 @_unit("nuggets")
@@ -284,7 +325,10 @@ def _documents(rubric: Rubric, material: Material) -> Iterator[Task]:
 def _passages(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, docs in material.candidates.items():
         for doc in docs:
-            data = {"question": material.question(query).text, "passage": material.passage(doc)}
+            data = {
+                "question": material.question(query).text,
+                **_passage(rubric, material.known_passage(doc)),
+            }
             yield Task(data, {"": (VerdictRow(query, DOCUMENTS, item=doc),)})
 
 
@@ -299,11 +343,10 @@ def _citations(rubric: Rubric, material: Material) -> Iterator[Task]:
             for doc in dict.fromkeys(sentence.citations):
                 if doc is None:
                     continue  # leads nowhere: no text to judge, and worth nothing anyway
-                # What the system saw goes before what a corpus has under this id: it may have been cut.
-                passage = texts.get(doc) or material.passage(doc)
+                passage = _seen(texts.get(doc), doc, material)
                 also = repeat_of(answer) | {"sentences": len(answer.sentences)}
                 row = VerdictRow(answer.query_id, answer.run_id, doc, str(number), also)
-                yield Task({"sentence": sentence.text, "passage": passage}, {"": (row,)})
+                yield Task({"sentence": sentence.text, **_passage(rubric, passage)}, {"": (row,)})
 
 
 def _of_a_sentence(answer: Answer, item: str) -> Task:
@@ -328,9 +371,9 @@ def _cited_together(rubric: Rubric, material: Material) -> Iterator[Task]:
                 shown |= {doc: [doc] for doc in docs}
                 shown |= {f"-{doc}": [other for other in docs if other != doc] for doc in docs}
             for item, some in shown.items():
-                passages = [texts.get(doc) or material.passage(doc) for doc in some]
+                passages = [_seen(texts.get(doc), doc, material) for doc in some]
                 row = VerdictRow(answer.query_id, answer.run_id, item, str(number), repeat_of(answer))
-                yield Task({"sentence": sentence.text, "passages": passages}, {"": (row,)})
+                yield Task({"sentence": sentence.text, **_several(rubric, passages)}, {"": (row,)})
 
 
 @_unit("passage-nuggets")
@@ -338,7 +381,7 @@ def _passage_nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, docs in material.candidates.items():
         question = material.question(query).text
         for doc in docs:
-            data = {"question": question, "passage": material.passage(doc)}
+            data = {"question": question, **_passage(rubric, material.known_passage(doc))}
             for window in _windows(material.bank(query), rubric.file.window):
                 names = _short("n", window)
                 rows = {
@@ -484,7 +527,7 @@ def _gathering(rubric: Rubric, material: Material) -> Iterator[Task]:
         for window in _windows(docs, rubric.file.window):
             data = {"question": material.question(query).text, "nuggets": []}
             yield Task(
-                data | {"passages": [material.passage(doc) for doc in window]},
+                data | _several(rubric, [material.known_passage(doc) for doc in window]),
                 {"": (VerdictRow(query, _NUGGETS),)},
             )
 
@@ -629,6 +672,8 @@ class _Passage(msgspec.Struct):
     title: str = ""
     segment: str = ""
     passage: str = ""
+    url: Any = None  # a text, if it is to be shown
+    headings: Any = None
 
 
 def gathered(
@@ -697,12 +742,13 @@ def gathered(
         # A file of questions goes before what answers repeat of it.
         if answer.query_id not in known and answer.question:
             known[answer.query_id] = Question(answer.query_id, answer.question)
-    texts = dict(passage for answer in given for passage in answer.passages)
+    texts: dict[str, str | PassageParts] = dict(passage for answer in given for passage in answer.passages)
     pools: dict[str, list[str]] = {}
     for query, doc in candidates:
         pools.setdefault(query, []).append(doc)
     if passages:
-        texts |= _texts(passages, given, pools)
+        for doc, passage in _texts(passages, given, pools):
+            texts[doc] = passage if any(passage[1:]) else passage.segment
     split = None
     if claims:
         split = {
@@ -759,28 +805,42 @@ def _remark(answers: Sequence[Answer], lacking: int, asked: Sequence[str]) -> It
     )
 
 
-def _texts(passages: Any, answers: Iterable[Answer], pools: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """Return the texts of a file; of a data set, which may exceed memory, only those that will be shown."""
+def _texts(
+    passages: Any, answers: Iterable[Answer], pools: Mapping[str, Iterable[str]]
+) -> Iterator[tuple[str, PassageParts]]:
+    """Yield the passages of a file; of a data set, which may exceed memory, only those that will be shown."""
     if not hasattr(passages, "document_store"):
-        return dict(passages_in(passages))
+        yield from _in_parts(passages)
+        return
     wanted = {doc for docs in pools.values() for doc in docs}
     wanted |= {doc for answer in answers for part in answer.sentences for doc in part.citations if doc}
-    documents = passages.document_store().get_many(sorted(wanted))
-    return {doc: _text_of(document) for doc, document in documents.items()}
+    for doc, document in passages.document_store().get_many(sorted(wanted)).items():
+        yield doc, _passage_of(document)
 
 
-def _text_of(document: Any) -> str:
-    title, text = getattr(document, "title", ""), getattr(document, "text", None)
+def _passage_of(document: Any) -> PassageParts:
+    # Segments of MS MARCO have their text as `segment`.
+    texts = (getattr(document, name, None) for name in ("text", "segment"))
+    text = next((text for text in texts if text is not None), None)
     if text is None:
-        return str(document.default_text())
-    return f"{title}\n{text}" if title else str(text)
+        return PassageParts(str(document.default_text()))
+    return PassageParts(str(text), *(_as_text(getattr(document, name, None)) for name in BESIDE))
 
 
 def passages_in(source: Source) -> Iterator[tuple[str, str]]:
-    """Read (document, text) of a corpus of JSON lines, whatever it calls them, or of a data set."""
+    """Read (document, text) of a corpus of JSON lines, whatever it calls them, or of a data set.
+
+    A text stands below its title, if it has one.
+    """
+    for doc, passage in _in_parts(source):
+        yield doc, passage.whole
+
+
+def _in_parts(source: Source) -> Iterator[tuple[str, PassageParts]]:
+    """Read the passages of a corpus, each in its parts."""
     if callable(content := getattr(source, "documents", None)):
         for document in content():
-            yield document.doc_id, _text_of(document)
+            yield document.doc_id, _passage_of(document)
         return
     if retrieved.is_candidates(start_of(source)):
         yield from _candidates(source)
@@ -793,16 +853,20 @@ def passages_in(source: Source) -> Iterator[tuple[str, str]]:
             raise InputError(f"{name_of(source)}:{line}: expected a passage with an id and a text")
         if (problem := problem_of_id(doc)) is not None:
             raise InputError(f"{name_of(source)}:{line}: expected {problem}")
-        yield doc, f"{record.title}\n{text}" if record.title else text
+        yield doc, PassageParts(text, record.title, *map(_as_text, (record.url, record.headings)))
 
 
-def _candidates(source: Source) -> Iterator[tuple[str, str]]:
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _candidates(source: Source) -> Iterator[tuple[str, PassageParts]]:
     """Yield the texts of candidates, each document once: it may have been retrieved for several queries."""
-    known: dict[str, str] = {}
+    known: dict[str, PassageParts] = {}
     for line, record in retrieved.read_candidates(source):
         for candidate in record.candidates:
-            doc, text = str(candidate.docid), candidate.whole_text()
-            if not text:
+            doc, text = str(candidate.docid), candidate.passage()
+            if not text.segment:
                 raise InputError(f"{name_of(source)}:{line}: expected a text of candidate {visible(doc)!r}")
             # `is`: the text was not there before, so that it is yielded once; equal copies are not.
             if known.setdefault(doc, text) is text:

@@ -36,10 +36,12 @@ from rageval.judges.base import (
     FENCE,
     ITEMS,
     JSON_FORM,
+    PARTS,
     SAMPLING,
     SCHEMA_FORM,
     TEXT_FORM,
     WAYS,
+    WORDS,
     Mark,
     Part,
     Parts,
@@ -49,6 +51,7 @@ from rageval.judges.base import (
     fenced_prompt,
     fences_said,
     item_prompt,
+    items_of,
     names_in,
     plain_prompt,
     template_of,
@@ -89,11 +92,19 @@ _UNSET = "unset"
 LIMITS = ("max_tokens", "max_completion_tokens")
 
 
+class Turn(msgspec.Struct, forbid_unknown_fields=True):
+    """What is said before the prompt as if both had said it: `each` item of a field, if it names one."""
+
+    user: str
+    assistant: str
+    each: str = ""
+
+
 class Prompt(msgspec.Struct, forbid_unknown_fields=True):
     """The prompt: `system`, and `ask`, which stands behind the data, or a `template` with fields in it.
 
     `steps` are templates that are asked before, whose replies are the fields `step1`, `step2`, …; `item` is
-    the template of one item of a list.
+    the template of one item of a list; `turns` stand before the template.
     """
 
     system: str = ""
@@ -101,6 +112,7 @@ class Prompt(msgspec.Struct, forbid_unknown_fields=True):
     template: str = ""
     item: str = ""
     steps: list[str] = []
+    turns: list[Turn] = []
 
 
 class Trim(msgspec.Struct, forbid_unknown_fields=True):
@@ -292,6 +304,9 @@ def _problems(rubric: RubricFile) -> Iterator[tuple[str, str]]:
         yield "canaries", f"canaries are for the units {', '.join(_CANARIES)}, not {rubric.unit}"
     if rubric.kind == "grades" and not rubric.ranges:
         yield "ranges", "expected ranges, such as correctness = [-1.0, 2.0]"
+    for name in rubric.sees:
+        if "." in name and name not in PARTS:
+            yield "sees", f"sees: {name!r} is no part of a passage; expected one of {', '.join(PARTS)}"
     yield from _of_numbers(rubric)
     yield from _of_prompt(rubric)
     yield from _of_reading(rubric)
@@ -342,20 +357,32 @@ def _of_prompt(rubric: RubricFile) -> Iterator[tuple[str, str]]:
     for key, texts in (("template", [prompt.template]), ("item", [prompt.item]), ("steps", prompt.steps)):
         for number, text in enumerate(texts):
             yield from _of_template(rubric, key, text, number)
+    if prompt.turns and not rubric.unfenced:
+        yield "turns", "turns are of an unfenced prompt: what stands in them has no fence"
+    for turn in prompt.turns:
+        for text in (turn.user, turn.assistant):
+            yield from _of_template(rubric, "item" if turn.each else "turns", text)
+        if turn.each and _way(rubric.fields.get(turn.each, "")) not in (ITEMS, WORDS):
+            yield "turns", f'turns: each = {turn.each!r}: expected a field of items, as in "answers:items"'
     for name, told in rubric.fields.items():
-        what, _, way = told.partition(":")
-        if what not in (*rubric.sees, *OF_RUBRIC) or way not in ("", ITEMS, *WAYS):
-            ways = ", ".join((*WAYS, ITEMS))
+        what, way = told.partition(":")[0], _way(told)
+        if what not in (*rubric.sees, *OF_RUBRIC) or way not in ("", ITEMS, WORDS, *WAYS):
+            ways = ", ".join((*WAYS, ITEMS, WORDS))
             yield (
                 name,
                 f"fields: {name} = {told!r}, expected something it sees ({', '.join(rubric.sees)}) or"
                 f" {' or '.join(OF_RUBRIC)}, and how it is written: {ways}",
             )
-        if way == ITEMS and not prompt.item:
+        in_turns = any(turn.each == name for turn in prompt.turns)
+        if way in (ITEMS, WORDS) and not prompt.item and not in_turns:
             yield name, "expected the template of one item (item = …) in [prompt]"
 
 
-def _of_template(rubric: RubricFile, key: str, text: str, number: int) -> Iterator[tuple[str, str]]:
+def _way(told: str) -> str:
+    return told.partition(":")[2]
+
+
+def _of_template(rubric: RubricFile, key: str, text: str, number: int = 0) -> Iterator[tuple[str, str]]:
     try:
         names = names_in(template_of(text))
     except ValueError as error:
@@ -383,8 +410,8 @@ def _of_reading(rubric: RubricFile) -> Iterator[tuple[str, str]]:
             require_quick(pattern)
         except ValueError as error:
             yield "patterns", f"patterns: {pattern[:80]!r}: {error}"
-    if rubric.tags and (rubric.reads != "tagged" or len(rubric.tags) != 2):
-        yield "tags", 'expected two tags, as in ["[[", "]]"], of reads = "tagged"'
+    if rubric.tags and (rubric.reads not in ("tagged", "alone") or len(rubric.tags) != 2):
+        yield "tags", 'expected two tags, as in ["[[", "]]"], of reads = "tagged" or "alone"'
     for value, label in rubric.values.items():
         if label not in rubric.labels:
             yield value, f"values: {value} = {label!r}, expected one of the labels {', '.join(rubric.labels)}"
@@ -574,7 +601,7 @@ class Rubric:
             self._system(step),
             self._user(shown, sees, step),
             {} if form != SCHEMA_FORM else KINDS[self.file.kind].schema(self.scale, ids),
-            self._turns() if is_last else (),
+            (*(self._turns() if is_last else ()), *(self._said_before(shown) if is_last else ())),
             name=self.name.replace("-", "_"),
             max_tokens=self.file.room,
             temperature=self.file.heat,
@@ -720,9 +747,22 @@ class Rubric:
             return (str(self.file.most),)
         if what == "examples":
             return (self.file.examples.text if self.file.examples else "",)
-        if way == ITEMS:
-            return item_prompt(template_of(self.file.prompt.item), data[what])
+        if way in (ITEMS, WORDS):
+            return item_prompt(template_of(self.file.prompt.item), items_of(data[what], way))
         return WAYS[way or "text"](data[what])
+
+    def _said_before(self, data: Mapping[str, Any]) -> Iterator[tuple[Parts, Parts]]:
+        """Yield what stands before the prompt as if both had said it."""
+        for turn in self.file.prompt.turns:
+            said = template_of(turn.user), template_of(turn.assistant)
+            if turn.each:
+                what, _, way = self.file.fields[turn.each].partition(":")
+                values: list[dict[str, Parts]] = items_of(data[what], way)
+            else:
+                names = {name for template in said for name in names_in(template)}
+                values = [{name: self._value(name, data) for name in names}]
+            for fields in values:
+                yield plain_prompt(said[0], fields), plain_prompt(said[1], fields)
 
     def _turns(self) -> list[tuple[Parts, Parts]]:
         """Examples as turns, each shown as what is asked about is shown."""

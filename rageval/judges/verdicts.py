@@ -558,6 +558,27 @@ def _tagged(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     raise Invalid(f"expected one of {known}")
 
 
+@_parser("contained", "label")
+def _contained(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
+    """Read the first of the values, in the rubric's order, that stands anywhere in the reply."""
+    folded = text.lower()
+    for value in reading.values or reading.scale.labels:
+        if value.lower() in folded:
+            return [reading.verdict(value)]
+    raise Invalid(f"expected one of {', '.join(reading.values or reading.scale.labels)}")
+
+
+@_parser("alone", "label")
+def _alone(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
+    """Read a value between its tags that is all of the reply."""
+    opening, closing = reading.tags
+    for value in reading.values or reading.scale.labels:
+        if text.strip() == f"{opening}{value}{closing}":
+            return [reading.verdict(value)]
+    known = ", ".join(f"{opening}{value}{closing}" for value in reading.values or reading.scale.labels)
+    raise Invalid(f"expected one of {known}, and nothing else")
+
+
 @_parser("ranking", "permutation")
 def _ranking(text: str, reading: ReplyRules, ids: _Ids) -> list[Verdict]:
     """Read the numbers of the answers, best first, as RankLLM finds them; digits of any kind."""

@@ -143,7 +143,7 @@ def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, s
     if plan.is_of_runs:
         return material
     answers = list(answers_of(plan, submissions))
-    corpus = None if passages is None else material.passages
+    corpus = None if passages is None else {doc: material.passage(doc) for doc in material.passages}
     lost: dict[str, int] = {}
     # Where nobody has texts, a judge that needs some says so.
     if corpus is not None or any(answer.passages for answer in answers):

@@ -178,7 +178,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "rubrics show": ("rubrics", "show", "crag"),
     "rubrics import": (
         *("rubrics", "import", "prompt.txt", "--as", "umbrela", "--examples", "qrels"),
-        *("--tokenizer", "qrels", "--system", "Hello.", "-o", "out/r"),
+        *("--tokenizer", "qrels", "--prompt", "X", "--system", "Hello.", "-o", "out/r"),
     ),
     "measures": ("measures", "recall"),
     "store import": ("store", "import", "replies", "--store", "other.sqlite"),

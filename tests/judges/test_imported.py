@@ -397,11 +397,13 @@ def test_the_track_asks_for_support_so(server: LlmServer) -> None:
     rubric = imports("support", "support.py", system="You check citations.")
     answer = {"answer": [{"text": f"{HOSTILE}.", "citations": [0]}], "references": ["d0"]}
     write_lines(questions=QUESTIONS[:1], answers=[{"query_id": "q1", "run_id": "ours", **answer}])
-    rows = judges(server, rubric, "answers", "--passages", "passages", reply="Partial  support")
+    rows = judges(server, rubric, "answers", "--passages", "passages", reply="It is partial support.")
     namespace: dict[str, str] = {}
     exec(SUPPORT, namespace)
     template = namespace["SUPPORT_EVAL_PROMPT"]
-    user = template.format(statement=f"{HOSTILE}.", citation=PASSAGES[0]["text"]).strip()
+    user = template.format(statement=f"{HOSTILE}.", citation=f": {PASSAGES[0]['text']}")
+    assert user.startswith("\n")
+    assert user.endswith("\n")
     assert body(server)["messages"] == messages("You check citations.", user)
     assert [(row["label"], row["grade"]) for row in rows] == [("partial_support", 0.5)]
     assert "0.5000" in command("judged", "-m", "citation_precision").out

@@ -393,7 +393,7 @@ ELSEWHERE: dict[str, set[str]] = {
         *("--judge", "--measure", "--label", "--title", "--citation"),
         *("--teams", "--limit", "--gold", "--gold-chosen"),
     },
-    "rubrics import": {"--as", "--examples", "--tokenizer", "--system", "--output"},
+    "rubrics import": {"--as", "--examples", "--tokenizer", "--prompt", "--system", "--output"},
     "store export": {"--store", "--output"},
     **{f"store {name}": {"--store"} for name in ("import", "show", "stats")},
     "store merge": {"--output"},
