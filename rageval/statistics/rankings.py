@@ -78,7 +78,7 @@ def nearer(truth: Float, one: Float, other: Float, resamples: int = 1000, seed: 
 
     >>> truth = np.random.default_rng(1).random((40, 6)) + np.arange(6) / 6
     >>> noise = np.random.default_rng(2).normal(size=(40, 6))
-    >>> found = nearer(truth, truth + noise / 9, truth + noise * 4)
+    >>> found = nearer(truth, truth + noise / 9, noise)
     >>> found.difference > 0, found.p < 0.05
     (True, True)
     """
