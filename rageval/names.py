@@ -9,7 +9,7 @@ from itertools import pairwise
 _MARKS = "#_/:."
 _SLIGHT = "case, leading zeros, %-escapes or Unicode composition"
 _LETTERS = "but for letters in front,"
-_FEW = 0.05  # of the ids: fewer that would agree are chance
+_MANY = 0.25  # of the judged ids, or of those retrieved: a cause explains so many, and chance fewer
 
 
 def suggestion(typed: str, known: Iterable[object]) -> str:
@@ -49,8 +49,11 @@ def near_misses(ids: Iterable[str], known: Iterable[str]) -> str:
 
 
 def _agreement_but_for(ours: Mapping[str, Collection[str]], theirs: Mapping[str, Collection[str]]) -> str:
-    """Return what the ids of the same queries differ by, if so read many of ours are among theirs.
+    """Return what the ids of the same queries differ by, if so read many of theirs, or of ours, are met.
 
+    A run that is deep meets few of the judged documents with most of what it holds, and a short one few of
+    many judged ones: it is enough if either side agrees in a quarter of its ids. Where the ids of both sides
+    are cut, which makes many alike, it is a quarter of the judged ones, or of as many as were retrieved.
     What has to be cut off the ids of one side only is a better reason than what has to be cut off both. Of
     several ways the one counts by which most agree, and by which twice as many agree with the ids of the same
     query as with those of another.
@@ -58,8 +61,7 @@ def _agreement_but_for(ours: Mapping[str, Collection[str]], theirs: Mapping[str,
     >>> _agreement_but_for({"q": ["a#1", "b#7"]}, {"q": ["a", "c"]})
     'Without "#…" at the end 1 of the 2'
     """
-    total = sum(map(len, ours.values()))
-    enough = _FEW * min(total, sum(map(len, theirs.values())))
+    total, judged = (sum(map(len, ids.values())) for ids in (ours, theirs))
     following = pairwise([*ours, *ours][: len(ours) + 1])  # no other where there is one query
     others = {query: theirs[other] for query, other in following if query != other}
     slightly = (f"But for {_SLIGHT}", partial(_alike, _folded))
@@ -70,7 +72,11 @@ def _agreement_but_for(ours: Mapping[str, Collection[str]], theirs: Mapping[str,
         for words, alike in ways:
             agree = sum(alike(names, theirs[query]) for query, names in ours.items())
             chance = sum(alike(names, others[query]) for query, names in ours.items()) if others else 0
-            if agree > best and agree >= enough and agree >= 2 * chance:
+            if agree <= best or agree < 2 * chance:
+                continue
+            met = sum(alike(theirs[query], names) for query, names in ours.items())
+            of_ours = ways is not of_both and agree >= _MANY * total
+            if of_ours or met >= _MANY * (min(total, judged) if ways is of_both else judged):
                 best, found = agree, f"{words[0].upper()}{words[1:]} {agree:,} of the {total:,}"
         if found:
             return found

@@ -92,7 +92,7 @@ def _nuggets(content: bytes) -> None:
     from rageval.errors import InputError
     from rageval.files.nuggets import read_banks, read_nuggets, write_banks
 
-    for nugget in read_nuggets(_file(content), remarks=[]):
+    for nugget in read_nuggets(_file(content)):
         str(nugget.statement).encode()
     with suppress(InputError):
         list(write_banks(read_banks(_file(content))))

@@ -828,10 +828,11 @@ def diagnose_nuggets(path: str) -> tuple[list[Finding], Known]:
             known.nuggets.setdefault((nugget.query_id, nugget.nugget_id), line)
             known.texts[nugget.query_id, nugget.nugget_id] = nugget.text
     findings = [*_of_lists(path, lines), *_of_importance(path, lines)]
-    # What the rules of v3 leave out, and what cannot be scored.
-    if (message := left_out(bank for _, bank in banks)) is not None:
-        line = next(line for line, bank in banks if bank.unsupported)
-        findings.append(Finding(line, WARNING, message, "no measure asks for them", path))
+    # What Auto-ARGUE's rule leaves out, and what cannot be scored.
+    if (message := left_out(nugget for _, nuggets in lines for nugget in nuggets)) is not None:
+        line = next(line for line, nuggets in lines if left_out(nuggets))
+        effect = "its judgements are scored without them; a judge is shown them"
+        findings.append(Finding(line, WARNING, message, effect, path))
     unscored = {
         in_query(nugget.nugget_id, nugget.query_id): line
         for line, bank in banks

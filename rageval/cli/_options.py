@@ -410,7 +410,10 @@ class Measuring(opt.Options):
     judged_only: opt.JudgedOnly = False
     dedup: opt.Dedup | None = None
     nuggets_in_qrels: opt.NuggetsInQrels | None = None
-    comments: opt.Comments = "error"
+    comments: Annotated[
+        opt.Comments | None,
+        "Lines that begin with '#' (default: error; with --compat trec_eval skip, as trec_eval 10 does).",
+    ] = None
     limits: opt.Limits = ()
     names: tuple[str, ...] = ()
     jobs: int = 1
@@ -474,11 +477,11 @@ def checked_plot(plot: Path | None, size: str | None) -> Path | None:
     return checked_path(plot)
 
 
-def reading_of(comments: str) -> Reading:
-    """Return how files are read, by what --comments says."""
+def reading_of(comments: str | None, compat: str | None = None) -> Reading:
+    """Return how files are read, by what --comments says, and else by whose rules count."""
     from rageval.files.trec import Reading
 
-    return Reading(comments)
+    return Reading(comments or ("skip" if compat == "trec_eval" else "error"))
 
 
 def _put_limits(ctx: click.Context) -> None:

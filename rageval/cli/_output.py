@@ -197,6 +197,31 @@ def trec(results: list[Scores], layout: Layout) -> Iterator[str]:
         yield f"{head}{measure:<22}\t{visible(query)}\t{value:6.{layout.places}f}"
 
 
+def trec_eval(results: list[Scores], layout: Layout, rel: int | None) -> Iterator[str]:
+    """Write what trec_eval itself prints: its own names, counts without decimals, query by query.
+
+    Measures that it does not have keep our names. It prints the number of queries once, and not for each.
+    """
+    from rageval.measures.official import in_trec_eval
+
+    for scores in results:
+        head = f"{visible(scores.run)}\t" if len(results) > 1 else ""
+        for at, query in enumerate(scores.scores[0].query_ids if layout.by_query else ()):
+            for score in scores.scores:
+                if in_trec_eval(str(score.measure)) != "num_q":
+                    yield head + _line_of_trec_eval(score, query, score.numbers[at], layout, rel)
+        for score in scores.scores if layout.summary else ():
+            yield head + _line_of_trec_eval(score, "all", score.value, layout, rel)
+
+
+def _line_of_trec_eval(score: Score, query: str, value: float, layout: Layout, rel: int | None) -> str:
+    from rageval.measures.official import in_trec_eval
+
+    name = in_trec_eval(str(score.measure), rel) or str(score.measure)
+    places = 0 if name.startswith("num_") else layout.places
+    return f"{name:<22}\t{visible(query)}\t{value:.{places}f}"
+
+
 def ir_measures(results: list[Scores], layout: Layout) -> Iterator[str]:
     """Write ir_measures' line: measure and value, or query, measure and value."""
     for run, measure, query, value, *_ in _values(results, layout):

@@ -125,7 +125,7 @@ def _runs(inputs: Inputs, measures: list[Any], options: Scoring, again: bool) ->
     # These look at judgements of any grade, so that none may be left out when reading.
     everything = options.judged_only or options.bounds or bool(options.provider) or named is False
     floor = lowest_grade(measures, options.rel, everything)
-    reading = reading_of(options.comments)
+    reading = reading_of(options.comments, options.compat)
     qrels = judgements(inputs, reading, floor, options)
     groups = None
     if options.group_by:

@@ -105,7 +105,7 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     from rageval.comparison.comparisons import compared, sensitivity
     from rageval.comparison.plots import figure_of_comparison, save
 
-    inputs = sorted_out(words, reading_of(options.comments), tables=True)
+    inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = judged(inputs, options)
     options = options.replaced(baseline=system_named(options.baseline, inputs))
     refuse_idle_for(bool(inputs.answers))

@@ -254,7 +254,7 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
         if not os.path.isfile(baseline):
             return _without_baseline(baseline, options)
         _required(options.margin, "margin", "how much worse is good enough")
-    inputs = sorted_out(words, reading_of(options.comments), tables=True)
+    inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = _judged(inputs, options)
     refuse_idle_for(bool(inputs.answers))
     if options.aa:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,33 +16,33 @@ from rageval.table import BRIEF, NUMBER, Column, Prose, Table, lines
 from rageval.text import visible
 
 if TYPE_CHECKING:
+    from rageval.comparison.leaderboards import JudgesBeside, LeaderboardAgreement
     from rageval.comparison.passport import Judged, OneJudge, Parting, Passport
-    from rageval.files.scores import Form
+    from rageval.files.scores import Form, LeaderboardRow
 
 _LONGEST = 120  # characters of reasons in a table
 
 
 @click.command("agree", cls=Command)
-@click.argument("judged", type=FileOrId("labels"), required=False)
-@click.argument("gold", type=FileOrId("labels"), required=False)
+@click.argument("files", type=FileOrId("labels"), nargs=-1, metavar="[JUDGED GOLD]")
 @takes_options
 @click.pass_context
 def label_agree(
     ctx: click.Context,
     /,
-    judged: Any,
-    gold: Any,
+    files: tuple[Any, ...],
     leaderboards: Annotated[
-        tuple[str, str] | None,
+        tuple[tuple[str, str], ...],
         opt.Option(
-            "Compare how two leaderboards rank the same runs, in place of judgements.",
-            metavar="TRUTH JUDGE",
+            "In place of judgements, compare how leaderboards rank the same runs: the truth's and that of a"
+            " judge, or of several.",
+            metavar="TRUTH JUDGE [JUDGE...]",
         ),
-    ] = None,
+    ] = (),
     forms: Annotated[
         tuple[Literal["trec_eval", "tot", "ir_measures", "jsonl"], ...],
         opt.Option(
-            "The form of a leaderboard, where it cannot be told; twice: of the truth, of the judge.",
+            "The form of a leaderboard, where it cannot be told; twice: of the truth, of the judges.",
             ("--form",),
         ),
     ] = (),
@@ -95,18 +96,29 @@ def label_agree(
     rageval label agree ours.jsonl originals.jsonl --parting 20
     rageval label agree judged.jsonl human.jsonl -m v_strict --answers answers.jsonl --format json
     rageval label agree --leaderboards truth.txt judge.txt
+    rageval label agree --leaderboards truth.txt a.txt b.txt c.txt
     """
     if leaderboards:
         way_out = "of leaderboards expected --leaderboards TRUTH JUDGE, -m, --form, --at and --format only"
         # Options of the other kind would be taken and do nothing, which is worse than an error.
         _refuse_others(ctx, _OF_BOARDS | _OF_BOTH, way_out)
-        deliver(_alike(leaderboards, forms, cutoffs, measures, style), output)
+        if len(leaderboards) > 1:
+            raise UsageError(
+                "--leaderboards: found it twice; name all judges after one truth: --leaderboards TRUTH JUDGE"
+                " JUDGE…"
+            )
+        truth, judge = leaderboards[0]
+        boards = _boards([truth, judge, *map(str, files)], forms)
+        deliver(_alike(boards, cutoffs, measures, style), output)
         return
     _refuse_others(
-        ctx, set(ctx.params) - _OF_BOARDS, "is of leaderboards; expected --leaderboards TRUTH JUDGE, too"
+        ctx,
+        set(ctx.params) - _OF_BOARDS | {"files"},
+        "is of leaderboards; expected --leaderboards TRUTH JUDGE, too",
     )
-    if judged is None or gold is None:
+    if len(files) != 2:
         raise UsageError("expected JUDGED and GOLD, two files of judgements (or --leaderboards TRUTH JUDGE)")
+    judged, gold = files
     from rageval.comparison.passport import between, passport, read, read_people, together
 
     lengths: dict[tuple[str, str], float] | None = None
@@ -124,7 +136,7 @@ def label_agree(
     end_if_biased([("the judge", found.facts["positions"])], max_bias)
 
 
-_OF_BOARDS = {"leaderboards", "forms", "cutoffs"}
+_OF_BOARDS = {"leaderboards", "forms", "cutoffs", "files"}
 _OF_BOTH = {"measures", "style", "output"}
 
 
@@ -140,55 +152,83 @@ def _refuse_others(ctx: click.Context, known: set[str], way_out: str) -> None:
 
 
 def _alike(
-    files: tuple[str, str],
-    forms: tuple[Form, ...],
+    boards: Sequence[tuple[str, list[LeaderboardRow]]],
     cutoffs: str | None,
     measure: str | None,
     style: str,
 ) -> Iterator[str]:
-    """Yield how alike two leaderboards rank runs, in any style."""
-    from rageval.comparison.leaderboards import CUTOFFS, compare_leaderboards
+    """Yield how alike leaderboards rank runs, the truth first, in any style."""
+    from rageval.comparison.leaderboards import (
+        CUTOFFS,
+        JudgesBeside,
+        compare_judges,
+        compare_leaderboards,
+    )
 
-    truth, judge = _boards(files, forms)
     numbers: Sequence[int] = CUTOFFS
     if cutoffs is not None:
         words = [word.strip() for word in cutoffs.split(",")]
         if not all(word.isascii() and word.isdigit() and int(word) >= 3 for word in words):
             raise UsageError(f"--at {visible(cutoffs)!r}: expected whole numbers from 3, such as 4,10")
         numbers = [int(word) for word in words]
-    found = compare_leaderboards(truth, judge, (measure,) if measure else (), numbers)
+    measures = (measure,) if measure else ()
+    (_, truth), *judges = boards
+    found: list[LeaderboardAgreement | JudgesBeside]
+    if len(judges) == 1:
+        found = [*compare_leaderboards(truth, judges[0][1], measures, numbers)]
+    else:
+        found = [*compare_judges(truth, dict(judges), measures, numbers)]
 
     def parts() -> Iterator[Table | str]:
         for number, each in enumerate(found):
             if number:
                 yield ""
-            yield from each.tables()
-            yield ""
+            for table in each.tables():
+                yield table
+                yield ""
             yield from map(Prose, each.sentences())
 
     def data() -> Table:
         columns = [*map(Column, ("truth", "judge", "coefficient"))]
         columns += [Column(name, NUMBER, nan="") for name in ("value", "low", "high")]
-        rows = [[each.truth, each.judge, *row] for each in found for row in each._table().rows]
+        rows = [
+            [one.truth, name, *row]
+            for each in found
+            for name, one in (each.judges if isinstance(each, JudgesBeside) else {each.judge: each}).items()
+            for row in one._table().rows
+        ]
         return Table(columns, rows, 3)
 
     yield from lines(style, parts, data, record=lambda: [each.as_dict() for each in found])
 
 
-def _boards(files: tuple[str, str], forms: tuple[Form, ...]) -> tuple[Any, Any]:
-    """Read both leaderboards; topics of one that can be told tell those of the other."""
+def _boards(files: Sequence[str], forms: tuple[Form, ...]) -> list[tuple[str, list[LeaderboardRow]]]:
+    """Read all leaderboards, by the names of their files; topics of one that can be told tell the others'."""
     from rageval.files.scores import ALL, UntoldForm, read_leaderboard
 
     if len(forms) > 2:
-        raise UsageError("--form: expected it once for both leaderboards, or twice")
-    first, second = (*forms, *forms)[:2] if forms else (None, None)
-    try:
-        truth = read_leaderboard(files[0], first)
-    # Some files look the same in two forms; the topics of the other leaderboard tell which it is.
-    except UntoldForm:
-        judge = read_leaderboard(files[1], second)
-        return read_leaderboard(files[0], first, {row.query_id for row in judge} - {ALL}), judge
-    return truth, read_leaderboard(files[1], second, {row.query_id for row in truth} - {ALL})
+        raise UsageError("--form: expected it once for all leaderboards, or twice")
+    of_truth, of_judges = (*forms, *forms)[:2] if forms else (None, None)
+    twice = next((name for name in files if files.count(name) > 1), None)
+    # One judge beside itself, or a truth taken for a judge, is a slip where several are compared.
+    if twice is not None and len(files) > 2:
+        raise UsageError(f"{visible(twice)}: is named twice; expected each leaderboard once")
+    found: dict[int, list[LeaderboardRow]] = {}
+    untold: list[int] = []
+    topics: set[str] = set()
+    for place, name in enumerate(files):
+        try:
+            found[place] = read_leaderboard(name, of_judges if place else of_truth, topics)
+        # Some files look the same in two forms; the topics of another leaderboard tell which it is.
+        except UntoldForm:
+            untold.append(place)
+        else:
+            topics |= {row.query_id for row in found[place]} - {ALL}
+    for place in untold:
+        found[place] = read_leaderboard(files[place], of_judges if place else of_truth, topics)
+    short = list(map(os.path.basename, files))
+    names = short if len(set(short)) == len(short) else files
+    return [(names[place], found[place]) for place in range(len(files))]
 
 
 def passport_lines(

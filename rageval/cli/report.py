@@ -145,7 +145,7 @@ def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) ->
     from rageval.pages.report import provenance
 
     require_engine()
-    reading = reading_of(options.comments)
+    reading = reading_of(options.comments, options.compat)
     # What an earlier command printed is no run and no judgements, and is told apart first.
     kinds = {word: told(word, reading) for word in words if os.path.isfile(word)}
     earlier = [word for word in words if (kind := kinds.get(word)) is not None and kind.name == "results"]

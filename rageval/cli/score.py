@@ -70,8 +70,8 @@ class Options(Scoring):
     style: Annotated[
         str | None,
         opt.printed(
-            "Default: table on a terminal, else trec; latex is a table for a paper, cite says how to cite the"
-            " numbers.",
+            "Default: table on a terminal, else trec (with --compat trec_eval: under its names); latex is a"
+            " table for a paper, cite says how to cite the numbers.",
             ("--format",),
             choices=_FORMATS,
         ),
@@ -137,7 +137,7 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
             "--gold corrects the values of --by; of all queries: rageval label correct, or compare"
         )
     wanted = _gates(options.require, options.fail_under)
-    inputs = sorted_out(words, reading_of(options.comments), tables=True)
+    inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     if inputs.tables:
         from rageval.cli._tables import judged
 
@@ -174,6 +174,8 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
             raise UsageError(f"--by {options.by!r}: expected one or more fields of the questions")
         settings = Settings(population=options.population)
         lines = _output.slice_lines(results, groups, layout, style, settings)
+    elif style == "trec" and options.compat == "trec_eval":
+        lines = _output.trec_eval(results, layout, options.rel)
     else:
         lines = _output.lines_of(results, layout, style)
     _output.deliver(lines, options.output)

@@ -1,4 +1,4 @@
-"""How alike two leaderboards rank the same runs: a judge's beside the truth."""
+"""How alike leaderboards rank the same runs: a judge's, or several judges', beside the truth."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from rageval.statistics.agreement import Agreement
 from rageval.statistics.bootstrap import FEW, RESAMPLES, draws, ends_of, intervals, ranges_of
 from rageval.statistics.rankings import (
     RBO_P,
+    Nearer,
     corrected_rank_intervals,
+    nearer,
     pearson,
     rank_intervals,
     rbo,
@@ -30,7 +32,8 @@ from rageval.statistics.rankings import (
     tau_b,
 )
 from rageval.statistics.samples import SLACK, Float
-from rageval.table import NUMBER, Column, Displayed, Table, or_none
+from rageval.statistics.significance import holm
+from rageval.table import NUMBER, Column, Displayed, Table, finite, or_none
 from rageval.text import visible
 
 CUTOFFS = (4, 10)
@@ -38,6 +41,7 @@ CUTOFFS = (4, 10)
 HOW = f"{LEVEL:.0%} from {RESAMPLES:,} resamples of topics, seed {SEED}"
 _FEWEST_RUNS = 3
 _RESAMPLES = 1000
+_NO_ERROR = "all samples of the topics give the same difference, so there is no test"
 _ROUNDED = 1e-3  # what means of rounded values may be off by
 _Values = Mapping[str, Mapping[str, float]]  # run -> topic -> value
 _Figure = Callable[[Float, Float], float]
@@ -126,6 +130,169 @@ def compare_leaderboards(
     known, given = _by_measure(truth), _by_measure(judge)
     pairs = _pairs(known, given, measures)
     return [_compared(one, known[one], other, given[other], at) for one, other in pairs]
+
+
+class JudgePair(NamedTuple):
+    """Two judges, and which of them ranks the runs more as the truth does, by `tau_b`.
+
+    `difference` is that of `one` less that of `other`, with a 95 % interval; `p` is adjusted by Holm's
+    method over the pairs. NaN for what is not known, and `nearer` is empty where no difference is shown.
+    """
+
+    one: str
+    other: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    adjusted: float
+    topics: int
+    nearer: str
+
+
+@dataclass(frozen=True)
+class JudgesBeside(Displayed):
+    """Several judges beside one measure of the truth, on the runs that all of them have."""
+
+    truth: str
+    runs: int
+    judges: Mapping[str, LeaderboardAgreement]
+    pairs: tuple[JudgePair, ...]
+    notes: tuple[str, ...] = ()
+
+    def _table(self) -> Table:
+        names = [each.name for each in next(iter(self.judges.values())).coefficients]
+        columns = [Column("judge"), *(Column(name, NUMBER, nan="-") for name in names)]
+        rows = [
+            [visible(name), *(each.value for each in found.coefficients)]
+            for name, found in self.judges.items()
+        ]
+        return Table(columns, rows, title=f"{visible(self.truth)}: {self.runs:,} runs")
+
+    def pairs_table(self) -> Table:
+        """Return a row a pair of judges."""
+        number = [Column(name, NUMBER, nan="-") for name in ("difference", "low", "high")]
+        columns = [Column("judge"), Column("other"), *number]
+        columns += [Column("p", "p", nan="-"), Column("p (Holm)", "p", nan="-"), Column("nearer")]
+        rows = [
+            [visible(each.one), visible(each.other), *each[2:7], visible(each.nearer) or "-"]
+            for each in self.pairs
+        ]
+        return Table(columns, rows, 2, title="Differences of tau_b")
+
+    def tables(self) -> list[Table]:
+        """Return the coefficients of all judges, and the pairs of judges."""
+        return [self._table(), self.pairs_table()]
+
+    def sentences(self) -> list[str]:
+        """Return what was tested, and the notes."""
+        topics = sorted({each.topics for each in self.pairs if each.p == each.p})
+        if not topics:
+            return list(self.notes)
+        many = f"{topics[0]:,} to " * (len(topics) > 1) + f"{topics[-1]:,} topics"
+        number = len(self.pairs)
+        tested = (
+            "'nearer' names the judge with the higher tau_b where the difference is significant at 0.05"
+            f" (bootstrap over {many}, Holm over {number:,} pair{'s' * (number > 1)}); it is about these"
+            " runs, and the other coefficients are not tested"
+        )
+        return [tested, *self.notes]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, for a program; None for what is not defined."""
+        return {
+            "truth": self.truth,
+            "runs": self.runs,
+            "judges": {name: found.as_dict() for name, found in self.judges.items()},
+            "pairs": [finite(each._asdict()) for each in self.pairs],
+            "notes": list(self.notes),
+        }
+
+
+def compare_judges(
+    truth: Iterable[LeaderboardRow],
+    judges: Mapping[str, Iterable[LeaderboardRow]],
+    measures: Collection[str] = (),
+    at: Sequence[int] = CUTOFFS,
+) -> list[JudgesBeside]:
+    """Say how alike several judges and the truth rank the runs that all have, and which judge is nearer.
+
+    Parameters
+    ----------
+    truth
+        Rows of `rageval.files.scores.read_leaderboard`, or of `rows_of_scores`.
+    judges
+        The rows of each judge, by its name.
+    measures, at
+        As of `compare_leaderboards`.
+
+    Returns
+    -------
+    list of JudgesBeside
+        For each measure of the truth the coefficients of every judge, and for each pair of judges a test of
+        the difference of their τ_b, bootstrapped over topics (`rageval.statistics.rankings.nearer`).
+
+    Examples
+    --------
+    >>> board = [LeaderboardRow(run, "all", "ndcg", value) for run, value in zip("abc", (0.3, 0.2, 0.1))]
+    >>> turned = [row._replace(value=-row.value) for row in board]
+    >>> found = compare_judges(board, {"A": board, "B": turned})[0]
+    >>> found.judges["A"]["tau_b"].value, found.judges["B"]["tau_b"].value
+    (1.0, -1.0)
+    """
+    known = _by_measure(truth)
+    given = {name: _by_measure(rows) for name, rows in judges.items()}
+    beside: dict[str, dict[str, tuple[str, _Values]]] = {}
+    for name, board in given.items():
+        pairs = _pairs(known, board, measures)
+        often = {one for one, _ in pairs if sum(one == each for each, _ in pairs) > 1}
+        for one, other in pairs:
+            # A judge with several measures beside one of the truth is a judge by each of them.
+            called = f"{name} {other}" if one in often else name
+            beside.setdefault(one, {})[called] = other, board[other]
+    return [_beside(one, known[one], of, at) for one, of in beside.items()]
+
+
+def _beside(
+    one: str, truth: _Values, judges: Mapping[str, tuple[str, _Values]], at: Sequence[int]
+) -> JudgesBeside:
+    """Compare the judges on the runs that all have, so that their coefficients are of the same runs."""
+    shared = set.intersection(set(truth), *(set(values) for _, values in judges.values()))
+    notes = []
+    for name, values in (("the truth", truth), *((visible(each), of) for each, (_, of) in judges.items())):
+        if lost := sorted(values.keys() - shared):
+            notes.append(f"in {name}, and not in all others, so left out: {_listed(lost)}")
+    kept = {run: truth[run] for run in truth if run in shared}
+    boards = {name: {run: of[run] for run in kept} for name, (_, of) in judges.items()}
+    found = {
+        name: _compared(one, kept, other, boards[name], at, what=visible(name))
+        for name, (other, _) in judges.items()
+    }
+    for name, each in found.items():
+        # Without intervals in this table, what is said of them would be of nothing.
+        notes += [f"{visible(name)}: {note}" for note in each.notes if "interval" not in note]
+    signed = {name: -1.0 if is_lower_better(other) else 1.0 for name, (other, _) in judges.items()}
+    sign = -1.0 if is_lower_better(one) else 1.0
+    pairs = []
+    for first, second in combinations(judges, 2):
+        sides = {"truth": kept, visible(first): boards[first], visible(second): boards[second]}
+        why: list[str] = []
+        runs = sorted(kept)
+        means = [_means(values, runs, name, []) for name, values in sides.items()]
+        topics, tables = _topics(sides, runs, means, why, "so there is no test")
+        notes += [f"{visible(first)} and {visible(second)}: {note}" for note in why]
+        tested = Nearer(found[first]["tau_b"].value - found[second]["tau_b"].value)
+        if topics:
+            tested = nearer(sign * tables[0], signed[first] * tables[1], signed[second] * tables[2])
+            if tested.p != tested.p:
+                notes.append(f"{visible(first)} and {visible(second)}: {_NO_ERROR}")
+        pairs.append((first, second, tested, topics))
+    adjusted = holm(np.array([tested.p for *_, tested, _ in pairs])).tolist()
+    rows = []
+    for (first, second, tested, topics), p in zip(pairs, adjusted, strict=True):
+        better = (first if tested.difference > 0 else second) if p < 1 - LEVEL else ""
+        rows.append(JudgePair(first, second, *tested, p, topics, better))
+    return JudgesBeside(one, len(kept), found, tuple(rows), tuple(dict.fromkeys(notes)))
 
 
 def rows_of_scores(results: Iterable[Scores]) -> Iterator[LeaderboardRow]:
@@ -290,10 +457,11 @@ def _pairs(
 
 
 def _compared(
-    one: str, truth: _Values, other: str, judge: _Values, at: Sequence[int]
+    one: str, truth: _Values, other: str, judge: _Values, at: Sequence[int], what: str = ""
 ) -> LeaderboardAgreement:
     runs = sorted(truth.keys() & judge.keys())
     name = visible(one) if one == other else f"{visible(one)} and {visible(other)}"
+    name = f"{what}: {name}" if what else name
     if len(runs) < _FEWEST_RUNS:
         raise InputError(
             f"{name}: {len(runs)} runs are in both leaderboards, expected {_FEWEST_RUNS} or more: are runs"
@@ -325,7 +493,10 @@ def _compared(
     figures = _figures(runs, at)
     values = {figure: of(*sides) for figure, of in figures.items()}
     topics, tables = _topics(
-        (truth, judge), runs, [sign * side for sign, side in zip(signs, sides, strict=True)], notes
+        {"truth": truth, "judge": judge},
+        runs,
+        [sign * side for sign, side in zip(signs, sides, strict=True)],
+        notes,
     )
     tables = [sign * table for sign, table in zip(signs, tables, strict=False)]
     ends = _intervals(tables, figures, values, notes) if topics else {}
@@ -409,32 +580,44 @@ def _figures(runs: Sequence[str], at: Sequence[int]) -> dict[str, _Figure]:
 
 
 def _topics(
-    boards: Sequence[_Values], runs: Sequence[str], sides: Sequence[Float], notes: list[str]
+    boards: Mapping[str, _Values],
+    runs: Sequence[str],
+    sides: Sequence[Float],
+    notes: list[str],
+    so: str = "so there are no intervals",
 ) -> tuple[int, list[Float]]:
-    """Return tables of the topics (rows) that all runs have on both sides; none with a note that says why."""
-    topics = [set.intersection(*(set(board[run]) - {ALL} for run in runs)) for board in boards]
-    shared = sorted(topics[0] & topics[1])
-    no_interval = "so there are no intervals"
-    if not topics[0] or not topics[1]:
-        which = "neither" if not topics[0] and not topics[1] else "the truth" if topics[1] else "the judge"
-        verb = "has rows of topics" if which == "neither" else "has no rows of topics that all runs share"
-        notes.append(f"{which} {verb}, {no_interval}")
+    """Return tables of the topics (rows) that all runs have on all sides; none with a note that says why.
+
+    `boards` are by what they are called, and `sides` what each says of all topics.
+    """
+    topics = [set.intersection(*(set(board[run]) - {ALL} for run in runs)) for board in boards.values()]
+    shared = sorted(set.intersection(*topics))
+    both = "both" if len(boards) == 2 else "all"
+    lacking = [name for name, there in zip(boards, topics, strict=True) if not there]
+    if len(lacking) == len(boards):
+        notes.append(f"{'neither' if both == 'both' else 'none'} has rows of topics, {so}")
+        return 0, []
+    if lacking:
+        notes.append(f"the {lacking[0]} has no rows of topics that all runs share, {so}")
         return 0, []
     if len(shared) < FEW:
-        notes.append(f"topics that all runs have in both: {len(shared)}, fewer than {FEW}, {no_interval}")
+        notes.append(f"topics that all runs have in {both}: {len(shared)}, fewer than {FEW}, {so}")
         return 0, []
-    tables = [np.array([[board[run][topic] for run in runs] for topic in shared]) for board in boards]
+    tables = [
+        np.array([[board[run][topic] for run in runs] for topic in shared]) for board in boards.values()
+    ]
     if any(np.isnan(table).any() for table in tables):
-        notes.append(f"some topics have no value for some runs, {no_interval}")
+        notes.append(f"some topics have no value for some runs, {so}")
         return 0, []
-    for board, side, which in zip(boards, sides, ("truth", "judge"), strict=True):
+    for (which, board), side in zip(boards.items(), sides, strict=True):
         means = np.array([_mean_of_topics(board[run]) for run in runs])
         if not np.allclose(means, side, rtol=_ROUNDED, atol=_ROUNDED):
-            notes.append(f"in the {which}, {ALL!r} is not the mean of the topics, {no_interval}")
+            notes.append(f"in the {which}, {ALL!r} is not the mean of the topics, {so}")
             return 0, []
     if len(shared) < max(map(len, topics)):
-        every = f"{len(topics[0]):,} and {len(topics[1]):,}"
-        notes.append(f"intervals are over the {len(shared):,} topics that both have, of {every}")
+        every = " and ".join(f"{len(each):,}" for each in topics)
+        what = "intervals are" if so.endswith("intervals") else "the test is"
+        notes.append(f"{what} over the {len(shared):,} topics that {both} have, of {every}")
     return len(shared), tables
 
 

@@ -204,9 +204,11 @@ class _RowBatch:
             raise self._wrong(too_long, name, self._length_of_ids(), column)
 
     def nuggets(self) -> list[bytes]:
-        """Return the column that names the nugget, `0` everywhere if there is none."""
+        """Return the column that names the nugget, `0` everywhere if there is none, or nothing in it."""
         name = nugget_column(self._batch.schema.names)
-        return self.ids(name) if name else [b"0"] * self._batch.num_rows
+        if name is None or self._batch.column(name).null_count == self._batch.num_rows:
+            return [b"0"] * self._batch.num_rows
+        return self.ids(name)
 
     def numbers(self, name: str) -> list[float]:
         """Return a column of finite numbers."""

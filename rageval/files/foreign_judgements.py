@@ -441,7 +441,7 @@ _STANCES = {name: name for name in ("supports", "partial", "none", "contradicts"
 _SIMILAR = {
     name: name.replace("-", "_") for name in ("very-similar", "similar", "different", "very-different")
 }
-_COMPOUND = {"true": "compound", "false": "single"}
+_COMPOUND = {"true": "compound", "false": "single", "compound": "compound", "not-compound": "single"}
 
 
 class _Table(NamedTuple):
@@ -457,7 +457,13 @@ class _Table(NamedTuple):
 _TABLES = (
     _Table("stance", (), ("answer_id",), _LABEL, _STANCES),
     _Table("question-similarity", ("run_question_rank",), ("rubric_question_rank",), _LABEL, _SIMILAR),
-    _Table("compound-question", ("run_question_rank", "rank"), (), ("compound_question",), _COMPOUND),
+    _Table(
+        "compound-question",
+        ("run_question_rank", "rank"),
+        (),
+        ("compound_question", "auto_compound_question_assessment"),
+        _COMPOUND,
+    ),
 )
 _PLACE = (("topic_id",), ("run_tag",))
 

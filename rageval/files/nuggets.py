@@ -1,9 +1,9 @@
 """Nuggets: what a good answer holds. AutoNuggetizer's, TREC RAG 2026's, FreshStack's, banks, and rubrics.
 
-Banks are NuggetBank v3, NeuCLIR's older form and DRAGUN's rubrics, a file or a line a topic. They are read by
-the rules of Auto-ARGUE: an answer that no document states is left out, and then a question without answers.
-What is left out is counted, so that it can be said; the record itself is kept as it was read, and written
-back without loss. The scores that the nuggetizer printed for a run are read here, too, to compare with.
+Banks are NuggetBank v3, NeuCLIR's older form and DRAGUN's rubrics, a file or a line a topic. They are read
+whole, with answers that no document states, and written back without loss; Auto-ARGUE leaves such answers
+out, and then questions without answers (`supported`), which is done where its judgements are scored. The
+scores that the nuggetizer printed for a run are read here, too, to compare with.
 
 >>> print(*write_nuggets([Nugget("q1", "0", "It rains.", "vital")], {"q1": "What is the weather?"}))
 {"query":"What is the weather?","qid":"q1","nuggets":[{"text":"It rains.","importance":"vital"}]}
@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import PurePath
@@ -39,6 +38,7 @@ __all__ = [
     "read_banks",
     "read_intent_weights",
     "read_nuggets",
+    "supported",
     "write_banks",
     "write_nuggets",
 ]
@@ -51,22 +51,32 @@ _Importance = str | int | float | None
 
 
 class NuggetBank(NamedTuple):
-    """The nuggets of a query, the record they are from, and how much of it was left out.
-
-    `unsupported` answers have no reference, `unanswered` questions no answer that has one.
-    """
+    """The nuggets of a query, and the record they are from."""
 
     query_id: str
     nuggets: tuple[Nugget, ...]
     record: Mapping[str, Any] = {}
-    unsupported: int = 0
-    unanswered: int = 0
 
 
-def left_out(banks: Iterable[NuggetBank]) -> str | None:
-    """Return what Auto-ARGUE's rules leave out of some banks, in a sentence; None if it is nothing."""
-    listed = list(banks)
-    answers, questions = sum(bank.unsupported for bank in listed), sum(bank.unanswered for bank in listed)
+def supported(nugget: Nugget) -> Nugget | None:
+    """Return a question with those of its answers that some document states; None if there are none.
+
+    This is Auto-ARGUE's rule. Claims have no answers, and stay as they are.
+    """
+    kept = tuple(answer for answer in nugget.answers if answer.references)
+    return nugget._replace(answers=kept) if kept or not nugget.answers else None
+
+
+def left_out(nuggets: Iterable[Nugget]) -> str | None:
+    """Return what Auto-ARGUE's rule leaves out of banks, in a sentence; None if it is nothing.
+
+    Answers of DRAGUN's rubrics, which have ids, are known by no reference.
+    """
+    answers = questions = 0
+    for nugget in nuggets:
+        lacking = [each for each in nugget.answers if not each.references and not each.answer_id]
+        answers += len(lacking)
+        questions += bool(lacking) and len(lacking) == len(nugget.answers)
     if not answers:
         return None
     more = f", and with them {questions:,} questions that have no other" if questions else ""
@@ -140,20 +150,7 @@ def _from_v3(record: _Fields, limits: Limits) -> NuggetBank:
     query = identifier(bank.query_id, "query_id", limits)
     asked = [_nugget(fields, key, query, limits) for key, fields in (bank.nugget_bank or {}).items()]
     claims = [_nugget(fields, key, query, limits) for key, fields in (bank.claim_bank or {}).items()]
-    # Claims have no answers, so that nothing of them is left out.
-    kept = list(map(_supported, asked))
-    return NuggetBank(
-        query,
-        distinct([nugget for nugget in kept if nugget.answers] + claims),
-        record,
-        sum(len(nugget.answers) for nugget in asked) - sum(len(nugget.answers) for nugget in kept),
-        sum(not nugget.answers for nugget in kept),
-    )
-
-
-def _supported(question: Nugget) -> Nugget:
-    """Return a question with those of its answers only that some document states."""
-    return question._replace(answers=tuple(answer for answer in question.answers if answer.references))
+    return NuggetBank(query, distinct(asked + claims), record)
 
 
 def _nugget(fields: _Fields, key: str, query: str, limits: Limits) -> Nugget:
@@ -267,10 +264,7 @@ def _from_older(query: str | None) -> Callable[[_Fields, Limits], NuggetBank]:
             }
             fields = {"question": text, "aggregator_type": how, "answers": given}
             asked.append(_nugget(fields, text, name, limits))
-        kept = list(map(_supported, asked))
-        lost = sum(len(nugget.answers) for nugget in asked) - sum(len(nugget.answers) for nugget in kept)
-        nuggets = distinct([nugget for nugget in kept if nugget.answers])
-        return NuggetBank(name, nuggets, record, lost, sum(not nugget.answers for nugget in kept))
+        return NuggetBank(name, distinct(asked), record)
 
     return build
 
@@ -470,26 +464,17 @@ _FRESHSTACK = RecordForm(
 )
 
 
-def read_nuggets(source: Source, remarks: list[str] | None = None) -> Iterator[Nugget]:
+def read_nuggets(source: Source) -> Iterator[Nugget]:
     """Read the nuggets (or the criteria of rubrics) of a file, or of the files of a folder, query by query.
 
     A nugget without an id is called after its place, from 0, or in NuggetBank v3 after the digest of its
-    question; an importance that "failed" is None. What the rules of v3 leave out is added to `remarks`, or
-    warned of, in one sentence. A data set that holds nuggets may stand for a file.
+    question; an importance that "failed" is None. A data set that holds nuggets may stand for a file.
     """
     if callable(content := getattr(source, "nuggets", None)):
         yield from content()
         return
-    banks = []
     for _, bank in numbered_banks(source):
         yield from bank.nuggets
-        banks.append(bank._replace(record={}, nuggets=()))
-    if (remark := left_out(banks)) is None:
-        return
-    if remarks is None:
-        warnings.warn(f"{name_of(source)}: {remark}", stacklevel=2)
-    else:
-        remarks.append(f"{visible(name_of(source))}: {remark}")
 
 
 def read_banks(source: Source) -> Iterator[NuggetBank]:

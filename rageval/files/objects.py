@@ -99,8 +99,14 @@ def records_of_frame(frame: Any) -> list[dict[str, Any]]:
 def _plain(cell: Any) -> Any:
     """Return a cell as JSON could hold it: what is numpy's as Python's, what is missing as None."""
     value = cell.tolist() if hasattr(cell, "tolist") else cell
-    is_missing = value is None or (isinstance(value, float) and value != value) or repr(value) == "<NA>"
-    return None if is_missing else value
+    return None if is_missing(value) else value
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a cell of a frame, or a field of a record, holds nothing: None, NaN, or pandas' NA."""
+    if value is None or isinstance(value, str | int):
+        return value is None
+    return bool(value != value) if isinstance(value, float) else repr(value) == "<NA>"
 
 
 def ids(values: Iterable[Any], table: str, column: str) -> list[bytes]:

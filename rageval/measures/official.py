@@ -59,6 +59,7 @@ NOT_OFFERED: Mapping[str, str] = {
 _ONE = re.compile(r"(?P<name>[A-Za-z]\w*?)[_.](?P<at>\d+|\d*\.\d+)")
 _WITH_GAINS = r"(?s)(ndcg|G|Rndcg|ndcg_rel)[_.][\d.]+=.*"  # and below: compiled where a name is not known
 _WITH_BETA = re.compile(r"set_F[_.](\d+|\d*\.\d+)", re.IGNORECASE)
+_PRINTED = r"(?P<name>\w+)(?:\((?P<parameters>.*)\))?(?:@(?P<at>[\d.]+))?"  # a measure as it is printed here
 _PARAMETER = r"[_.]?[\d.][\d.,=-]*$"
 
 
@@ -76,6 +77,35 @@ def of_trec_eval(text: str) -> str | None:
         return None
     at = str(float(found["at"])) if family == "iprec_at_recall" else found["at"]
     return FAMILIES[family][0].format(at)
+
+
+def in_trec_eval(measure: str, rel: int | None = None) -> str | None:
+    """Return trec_eval's own name for a measure as it is printed here; None where it has none.
+
+    `rel` is the lowest relevant grade of all measures (`-l`), which trec_eval's names do not say.
+
+    >>> in_trec_eval("p@5"), in_trec_eval("ap(rel=2)", rel=2), in_trec_eval("IPrec@0.1")
+    ('P_5', 'map', 'iprec_at_recall_0.10')
+    >>> in_trec_eval("ap(rel=2)"), in_trec_eval("alpha_ndcg@10")
+    (None, None)
+    """
+    found = re.fullmatch(_PRINTED, measure)
+    if found is None:
+        return None
+    name, at = found["name"], found["at"]
+    parameters = [part for part in (found["parameters"] or "").split(",") if part]
+    level = f"rel={1 if rel is None else rel}"
+    if name == "NumRet" and parameters == [level]:
+        return "num_rel_ret"  # the level alone tells it from num_ret, so it is no level to leave out
+    if level in parameters and name != "NumRet":
+        parameters.remove(level)
+    plain = name + (f"({','.join(parameters)})" if parameters else "")
+    if at is None:
+        return {here: theirs for theirs, here in NAMES.items()}.get(plain)
+    families = {pattern: theirs for theirs, (pattern, _) in FAMILIES.items()}
+    theirs = families.get(f"{plain}@{{}}")
+    number = f"{float(at):.2f}" if theirs == "iprec_at_recall" else at
+    return None if theirs is None else f"{theirs}_{number}"
 
 
 def every_cutoff(text: str) -> list[str]:

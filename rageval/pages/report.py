@@ -318,10 +318,10 @@ def _kept(matrices: Report, report: Report, extra: Beside, least: int = 1) -> Re
 
 
 def _bank(extra: Beside) -> dict[tuple[str, str], Any]:
-    """Return the nuggets by place; what was left out of them has been said where they were scored."""
+    """Return the nuggets by place."""
     if extra.nuggets is None:
         return {}
-    return {(n.query_id, n.nugget_id): n for n in read_nuggets(extra.nuggets, remarks=[])}
+    return {(n.query_id, n.nugget_id): n for n in read_nuggets(extra.nuggets)}
 
 
 _Record = dict[str, Any]

@@ -8,7 +8,14 @@ from typing import Any
 from rageval.errors import InputError, MeasureError
 from rageval.files.foreign_judgements import Match
 from rageval.files.judgements import AskedNugget, JudgementLine, JudgementTable, Said, distinct
-from rageval.files.nuggets import SCORED, read_intent_weights, read_nuggets, weight_of
+from rageval.files.nuggets import (
+    SCORED,
+    left_out,
+    read_intent_weights,
+    read_nuggets,
+    supported,
+    weight_of,
+)
 from rageval.files.opening import limits_of, name_of
 from rageval.measures.base import Measure
 from rageval.measures.ranking import of_mean_1
@@ -30,7 +37,9 @@ def weigh(table: JudgementTable, source: Any) -> None:
     Nuggets are known by query and id; those of assignments, which have no ids, by their text. A judgement
     that says something else is an error; what only one side knows is told in `table.remarks`.
     """
-    nuggets, name = _nuggets(source, table.remarks)
+    nuggets, name = _nuggets(source)
+    if table.matched:
+        nuggets = _supported(nuggets)
     _refuse_unscored(nuggets, name)
     nuggets = _rubric_of(nuggets, table, name)
     by_id = {(nugget.query_id, nugget.nugget_id): nugget for nugget in nuggets}
@@ -52,12 +61,16 @@ def weigh(table: JudgementTable, source: Any) -> None:
 def match(table: JudgementTable, source: Any) -> None:
     """Make judgements of what reports were matched with: a row for every question of the bank.
 
-    A question is supported by any of its answers (OR), or by all of them (AND), and then in part by some. One
-    that a judgement which failed may have matched is missing. Before the table is finished.
+    A question is supported by any of its answers (OR), or by all of them (AND), and then in part by some;
+    answers that no document states do not count. One that a judgement which failed may have matched is
+    missing. Before the table is finished.
     """
     if not table.matched:
         return
-    nuggets, name = _nuggets(source, [])  # what there is to say of them is said when they are weighed
+    nuggets, name = _nuggets(source)
+    if (remark := left_out(nuggets)) is not None:
+        table.remarks.append(f"{visible(name)}: {remark}")
+    nuggets = _supported(nuggets)
     _refuse_unscored(nuggets, name)
     banks: dict[str, list[Nugget]] = {}
     for nugget in nuggets:
@@ -94,10 +107,10 @@ def relate(table: JudgementTable, source: Any) -> None:
     rubric = CITED_RELEVANCE.rubrics[0]
     if rubric in {said.rubric for said in table.said.words}:
         return
-    nuggets, _ = _nuggets(source, [])
+    nuggets, _ = _nuggets(source)
     stating: dict[str, set[str]] = {}
     for nugget in nuggets:
-        if nugget.answers and nugget.answers[0].references:
+        if any(answer.references for answer in nugget.answers):
             found = stating.setdefault(nugget.query_id, set())
             found |= {each.doc_id for answer in nugget.answers for each in answer.references}
     rows = [
@@ -162,7 +175,11 @@ def _refuse_unscored(nuggets: Iterable[Nugget], name: str) -> None:
         )
 
 
-def _nuggets(source: Any, remarks: list[str]) -> tuple[list[Nugget], str]:
+def _supported(nuggets: Iterable[Nugget]) -> list[Nugget]:
+    return [kept for kept in map(supported, nuggets) if kept is not None]
+
+
+def _nuggets(source: Any) -> tuple[list[Nugget], str]:
     if isinstance(source, Iterable) and not isinstance(source, str) and not hasattr(source, "read"):
         found = list(source)
         if not all(isinstance(nugget, Nugget) for nugget in found):
@@ -170,7 +187,7 @@ def _nuggets(source: Any, remarks: list[str]) -> tuple[list[Nugget], str]:
                 f"nuggets: expected a file, a data set or records of Nugget, found {found!r:.80}"
             )
         return found, "nuggets"
-    return list(read_nuggets(source, remarks)), name_of(source)
+    return list(read_nuggets(source)), name_of(source)
 
 
 def _rubric_of(nuggets: list[Nugget], table: JudgementTable, name: str) -> list[Nugget]:

@@ -21,6 +21,7 @@ from rageval.files.objects import (
     columns_of_frame,
     graded,
     ids,
+    is_missing,
     mappings,
     nugget_column,
     unread,
@@ -178,6 +179,14 @@ class Qrels:
     def _from_named(cls, columns: list[Any], nugget: str | None, others: tuple[str, ...], name: str) -> Qrels:
         """Make judgements of columns, the last of which is the nugget's if it has a name."""
         rows = len(columns[0]) if columns else 0
+        if nugget and columns:
+            # What is missing names no nugget, and a column of nothing else is as if it were not there.
+            missing = list(map(is_missing, columns[-1]))
+            if all(missing):
+                nugget, columns = None, columns[:-1]
+            elif any(missing):
+                named = zip(columns[-1], missing, strict=True)
+                columns = [*columns[:-1], [_NO_NUGGET if lost else value for value, lost in named]]
         qrels = cls._from_columns(columns if nugget else [*columns, [_NO_NUGGET] * rows], name)
         # The other names can only mean nuggets.
         qrels.declared = nugget is not None and nugget not in ITERATIONS

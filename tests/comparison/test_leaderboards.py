@@ -10,11 +10,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rageval.comparison.leaderboards import _intervals, compare_leaderboards, rows_of_scores
+from rageval.comparison.leaderboards import (
+    _intervals,
+    compare_judges,
+    compare_leaderboards,
+    rows_of_scores,
+)
 from rageval.errors import InputError
-from rageval.files.scores import LeaderboardRow, read_leaderboard
+from rageval.files.scores import LeaderboardRow, read_leaderboard, write_leaderboard
 from rageval.scoring.evaluation import evaluate
-from rageval.statistics.rankings import tau_b
+from rageval.statistics.rankings import nearer, tau_b
 from test_bad_input import assert_refused, command
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "leaderboards"
@@ -176,7 +181,7 @@ def test_the_command_says_which_form_it_cannot_tell_and_what_does_not_belong(tmp
             ("--leaderboards", TRUTH, JUDGE, "--near-misses", "linear"),
             "--near-misses: of leaderboards expected",
         ),
-        (("--leaderboards", TRUTH, JUDGE, TRUTH), "of leaderboards expected --leaderboards TRUTH JUDGE"),
+        (("--leaderboards", TRUTH, JUDGE, TRUTH), "is named twice"),
         ((TRUTH, JUDGE, "--form", "tot"), "--form: is of leaderboards"),
         ((TRUTH,), "expected JUDGED and GOLD"),
         (("--leaderboards", TRUTH, JUDGE, "-m", "map"), "map: neither leaderboard has it; expected one of"),
@@ -191,3 +196,111 @@ def test_it_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     done = command("label", "agree", "--leaderboards", TRUTH, JUDGE, "--format", "table")
     assert max(map(len, done.out.splitlines())) <= 80
     assert "tau_b                0.5521" in done.out
+
+
+class TestSeveralJudges:
+    """Several judges beside one truth, and which of two is nearer to it."""
+
+    @pytest.fixture
+    def files(self, tmp_path: Path) -> list[str]:
+        generator = np.random.default_rng(4)
+        truth = np.linspace(0, 0.4, 8) + generator.normal(0, 0.2, (30, 8))
+        noisy = {"a": 0.1, "b": 1.2, "c": 0.15}
+        tables = {"truth": truth}
+        tables |= {name: truth + generator.normal(0, noise, truth.shape) for name, noise in noisy.items()}
+        for name, table in tables.items():
+            lines = write_leaderboard(board(table), "tot")
+            (tmp_path / f"{name}.txt").write_text("".join(f"{line}\n" for line in lines))
+        return [str(tmp_path / f"{name}.txt") for name in tables]
+
+    def test_each_is_as_it_is_alone_and_pairs_are_tested(self, files: list[str]) -> None:
+        said = command("label", "agree", "--leaderboards", *files, "--format", "json").out
+        (found,) = json.loads(said)
+        assert list(found["judges"]) == ["a.txt", "b.txt", "c.txt"]
+        for path in files[1:]:
+            (alone,) = json.loads(
+                command("label", "agree", "--leaderboards", files[0], path, "--format", "json").out
+            )
+            assert found["judges"][Path(path).name] == alone
+        pairs = {(each["one"], each["other"]): each for each in found["pairs"]}
+        assert {pair: each["nearer"] for pair, each in pairs.items()} == {
+            ("a.txt", "b.txt"): "a.txt",
+            ("a.txt", "c.txt"): "",
+            ("b.txt", "c.txt"): "c.txt",
+        }
+        for (one, other), each in pairs.items():
+            values = [found["judges"][name]["coefficients"]["tau_b"]["value"] for name in (one, other)]
+            assert each["difference"] == pytest.approx(values[0] - values[1])
+            assert each["low"] < each["difference"] < each["high"]
+            assert each["p"] <= each["adjusted"] <= 1
+
+    def test_the_order_of_the_judges_turns_the_sign_alone(self, files: list[str]) -> None:
+        truth, *judges = (read_leaderboard(path) for path in files)
+        (found,) = compare_judges(truth, dict(zip("abc", judges, strict=True)))
+        (turned,) = compare_judges(truth, dict(zip("cba", judges[::-1], strict=True)))
+        other = {(each.other, each.one): each for each in turned.pairs}
+        for each in found.pairs:
+            same = other[each.one, each.other]
+            assert (each.p, each.adjusted, each.nearer) == (same.p, same.adjusted, same.nearer)
+            assert each.difference == -same.difference
+
+    def test_a_measure_of_which_less_is_better_is_turned(self, files: list[str]) -> None:
+        truth, good, bad = (read_leaderboard(path) for path in files[:3])
+        lower = [row._replace(measure="hole@10", value=-row.value) for row in good]
+        (found,) = compare_judges(truth, {"good": lower, "bad": bad}, ["m"])
+        assert found.pairs[0].nearer == "good"
+
+    def test_runs_that_one_lacks_are_left_out_of_all(self, files: list[str]) -> None:
+        truth, one, other, _ = (read_leaderboard(path) for path in files)
+        short = [row for row in other if row.run_id != "r7"]
+        (found,) = compare_judges(truth, {"one": one, "short": short})
+        assert found.runs == found.judges["one"].runs == 7
+        assert "in one, and not in all others, so left out: r7" in found.notes
+
+    def test_without_topics_there_is_no_test_and_a_note(self, files: list[str]) -> None:
+        truth, one, other, _ = (read_leaderboard(path) for path in files)
+        means = [row for row in other if row.query_id == "all"]
+        (found,) = compare_judges(truth, {"one": one, "means": means})
+        assert math.isnan(found.pairs[0].p)
+        assert found.pairs[0].nearer == ""
+        assert any(note.endswith("so there is no test") for note in found.notes)
+        (same,) = compare_judges(truth, {"one": one, "copy": one})
+        assert math.isnan(same.pairs[0].p)
+        assert any("all samples of the topics give the same difference" in note for note in same.notes)
+
+    def test_the_option_twice_and_a_file_twice_are_refused(self, files: list[str]) -> None:
+        pair = ["--leaderboards", *files[:2]]
+        assert_refused(command("label", "agree", *pair, *pair), "found it twice", "TRUTH JUDGE JUDGE")
+        assert_refused(command("label", "agree", *pair, files[1]), "is named twice")
+
+
+def worlds(kind: str, topics: int, runs: int, number: int) -> list[tuple[np.ndarray, ...]]:
+    """Worlds in which neither judge is nearer: what one does, the other does to the reversed runs."""
+    generator = np.random.default_rng(7)
+    noise, lean = {"alike": (0.3, 0.0), "leaning": (0.3, 0.12), "exact": (0.02, 0.12)}[kind]
+    made = []
+    for _ in range(number):
+        truth = np.linspace(-0.2, 0.2, runs) + generator.normal(0, 0.2, (topics, runs))
+        leaning = generator.normal(0, lean, runs) if lean else np.zeros(runs)
+        one, other = (truth + generator.normal(0, noise, truth.shape) for _ in range(2))
+        made.append((truth, one + leaning, other - leaning[::-1]))
+    return made
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", ["alike", "leaning", "exact"])
+@pytest.mark.parametrize(("topics", "runs"), [(10, 5), (30, 8)])
+def test_a_judge_is_seldom_called_nearer_that_is_not(kind: str, topics: int, runs: int) -> None:
+    number = 1000
+    p = [nearer(*world, resamples=400).p for world in worlds(kind, topics, runs, number)]
+    assert np.mean(np.array(p) < 0.05) <= 0.05 + 1.5 * math.sqrt(0.05 * 0.95 / number)
+
+
+def test_a_judge_that_is_nearer_is_mostly_called_so() -> None:
+    generator = np.random.default_rng(3)
+    found = 0
+    for _ in range(20):
+        truth = np.linspace(-0.2, 0.2, 20) + generator.normal(0, 0.2, (50, 20))
+        good, bad = (truth + generator.normal(0, noise, truth.shape) for noise in (0.2, 1.2))
+        found += nearer(truth, good, bad, resamples=200).p < 0.05
+    assert found >= 16

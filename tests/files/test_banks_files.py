@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 import rageval
 from rageval.checking import diagnose
 from rageval.errors import InputError, UsageError
-from rageval.files.nuggets import read_banks, read_intent_weights, read_nuggets, write_banks
+from rageval.files.nuggets import (
+    left_out,
+    read_banks,
+    read_intent_weights,
+    read_nuggets,
+    supported,
+    write_banks,
+)
 from rageval.files.opening import DEFAULT, with_limits
 from rageval.judges.material import Material, tasks
 from rageval.judges.rubric import rubric_named
@@ -67,26 +74,26 @@ def refused(*records: Any, name: str = "file.jsonl") -> str:
     return str(error.value)
 
 
-def test_a_bank_over_many_lines_is_read_by_the_rules_of_auto_argue(tmp_path: Path) -> None:
+def test_a_bank_over_many_lines_is_read_whole(tmp_path: Path) -> None:
     path = tmp_path / "nuggets_300.v3.json.gz"
     path.write_bytes(gzip.compress(json.dumps(published(), indent=1).encode()))
-    said: list[str] = []
-    found = list(read_nuggets(path, remarks=said))
+    found = list(read_nuggets(path))
     assert [nugget.aggregator for nugget in found] == [how for how, _ in PUBLISHED]
-    kept = [[len(answer.references) for answer in nugget.answers] for nugget in found]
-    assert kept == [[count for count in documents if count] for _, documents in PUBLISHED]
-    assert said == [f"{path}: 9 answers without a reference are left out, as Auto-ARGUE does"]
-    with pytest.warns(UserWarning, match="9 answers without a reference"):
-        list(read_nuggets(path))
+    there = [[len(answer.references) for answer in nugget.answers] for nugget in found]
+    assert there == [list(documents) for _, documents in PUBLISHED]
+    assert left_out(found) == "9 answers without a reference are left out, as Auto-ARGUE does"
+    by_rule = [[len(answer.references) for answer in kept.answers] for kept in map(supported, found) if kept]
+    assert by_rule == [[count for count in documents if count] for _, documents in PUBLISHED]
 
 
-def test_a_made_up_bank_has_two_questions_a_claim_and_a_question_within_another() -> None:
-    said: list[str] = []
-    built, protects, claim = read_nuggets(GOLDEN / "synthetic.v3.jsonl", remarks=said)
-    assert said[0].endswith(
+def test_a_made_up_bank_has_questions_a_claim_and_a_question_within_another() -> None:
+    found = list(read_nuggets(GOLDEN / "synthetic.v3.jsonl"))
+    assert left_out(found) == (
         "2 answers without a reference are left out, and with them 1 questions that have no other, as"
         " Auto-ARGUE does"
     )
+    assert [nugget.text for nugget in found if supported(nugget) is None] == ["Asked, never answered?"]
+    built, protects, claim = filter(None, map(supported, found))
     assert built.nugget_id == hashlib.md5(b"When was it built?").hexdigest()
     assert [answer.text for answer in built.answers] == ["15th century", "about 1450"]
     assert built.answers[0].references[1] == Reference("doc2", start=0, end=10, encoding="utf-8")
@@ -119,11 +126,15 @@ def test_the_older_form_is_of_the_query_in_the_name_of_its_file(tmp_path: Path) 
     record = {"Who?": ["AND", {"she": ["d1", "d2"], "he": ["d1"], "it": []}], "When?": ["OR", {"now": []}]}
     path = tmp_path / "nuggets_300.json"
     path.write_text(json.dumps(record, indent=2))
-    said: list[str] = []
-    (found,) = read_nuggets(path, remarks=said)
+    both = list(read_nuggets(path))
+    found, _ = both
     assert (found.query_id, found.text, found.aggregator) == ("300", "Who?", "AND")
-    assert [(answer.text, len(answer.references)) for answer in found.answers] == [("she", 2), ("he", 1)]
-    assert said[0].endswith(
+    assert [(answer.text, len(answer.references)) for answer in found.answers] == [
+        ("she", 2),
+        ("he", 1),
+        ("it", 0),
+    ]
+    assert left_out(both) == (
         "2 answers without a reference are left out, and with them 1 questions that have no other, as"
         " Auto-ARGUE does"
     )
@@ -224,21 +235,35 @@ def test_what_says_not_is_read_and_never_scored(tmp_path: Path) -> None:
 
 
 def test_judges_are_told_the_answers_to_a_question() -> None:
-    built, protects = list(read_nuggets(GOLDEN / "synthetic.v3.jsonl", remarks=[]))[:2]
+    built, protects, never = list(read_nuggets(GOLDEN / "synthetic.v3.jsonl"))[:3]
     assert built.statement == "When was it built? (one of: 15th century; about 1450)"
-    assert protects.statement == "What protects it? (all of: UNESCO rules; fewer visitors)"
+    assert protects.statement == "What protects it? (all of: UNESCO rules; fewer visitors; no source)"
     said = [{"query_id": "1", "run_id": "r", "answer": "UNESCO rules, about 1450."}]
     asked = [{"query_id": "1", "question": "What is known?"}]
-    with pytest.warns(UserWarning, match="2 answers without a reference"):
-        judged = rageval.judge(
-            "nugget-assignment", said, "lexical", questions=asked, nuggets=GOLDEN / "synthetic.v3.jsonl"
-        )
+    judged = rageval.judge(
+        "nugget-assignment", said, "lexical", questions=asked, nuggets=GOLDEN / "synthetic.v3.jsonl"
+    )
     grades = {each["aspect"]: each["grade"] for each in judged}
-    assert grades == {built.nugget_id: 1.0, protects.nugget_id: 0.5, "c1": 0.0}
+    assert grades.keys() == {built.nugget_id, protects.nugget_id, never.nugget_id, "c1"}
+    assert grades[built.nugget_id] == 1.0
     material = Material([Answer("t1", "r", (Sentence("x"),))], {"t1": Question("t1", "?")})
     material = replace(material, nuggets={"t1": list(read_nuggets(GOLDEN / "dragun.rubric.json"))})
     (task,) = tasks(rubric_named("nugget-assignment"), material)
     assert [row.also for rows in task.rows.values() for row in rows] == [{}, {}, {}]
+
+
+def test_a_bank_without_references_is_scored_where_others_judged_by_it(tmp_path: Path) -> None:
+    """As the Auto-Judge kit's own banks are: Auto-ARGUE's rule would leave nothing of them."""
+    path = tmp_path / "bank.jsonl"
+    asked = [question(f"{name}?", [0], question_id=name, importance="vital") for name in "ab"]
+    path.write_text(json.dumps(bank(*asked)))
+    assert [supported(nugget) for nugget in read_nuggets(path)] == [None, None]
+    labels = {"a": "support", "b": "not_support"}
+    judged = [
+        {"query_id": "300", "run_id": "r", "aspect": name, "label": label} for name, label in labels.items()
+    ]
+    scores = rageval.evaluate_answers("nugget_recall", judged, nuggets=path)
+    assert scores["r"]["nugget_recall"].value == 0.5
 
 
 def test_importance_of_another_kind_is_not_weighed() -> None:

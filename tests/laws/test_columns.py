@@ -101,3 +101,20 @@ def test_polars_frames() -> None:
     for column in NUGGET_COLUMNS:
         given = polars.DataFrame(dicts(column))
         assert rageval.evaluate("alpha_ndcg@3", RUN, given)["alpha_ndcg@3"].value == RIGHT
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan")])
+def test_a_column_without_anything_in_it_is_as_if_it_were_not_there(nothing: Any, tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    rows = [row | {"aspect": nothing} for row in dicts("unused")]
+    plain = [{name: row[name] for name in ("query_id", "doc_id", "relevance")} for row in rows]
+    expected = rageval.evaluate("ndcg", RUN, plain)["ndcg"].value
+    pandas.DataFrame(rows).drop(columns="unused").to_parquet(tmp_path / "rows")
+    for way in (rows, pandas.DataFrame(rows).drop(columns="unused"), tmp_path / "rows"):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*unused")
+            assert rageval.evaluate("ndcg", RUN, way)["ndcg"].value == expected
+    # A gap among nuggets names none: the document is judged, and supports the nugget of plain judgements.
+    gap = [row | {"aspect": None if row["doc_id"] == "c" else "n1"} for row in plain]
+    assert {row.iteration for row in rageval.Qrels.from_records(gap)} == {"n1", "0"}

@@ -104,6 +104,10 @@ class TestDragun:
         names = "dragun_questions, dragun_questions(compound=counted)"
         both = values(names, [similar, compound], nuggets=self.RUBRIC)
         assert both["r"] == pytest.approx([(2 + 1) / 7, (4 + 1) / 7])
+        # The organizers' judge calls the column and its labels otherwise.
+        name = "auto_compound_question_assessment"
+        compound.write_text(f"{head}{name}\nt1,r,1,compound\nt1,r,2,not-compound\n")
+        assert values(names, [similar, compound], nuggets=self.RUBRIC) == both
         (counted,) = values("dragun_questions(compound=counted)", similar, nuggets=self.RUBRIC)["r"]
         assert counted == both["r"][1]
         with pytest.raises(rageval.errors.UsageError, match="holds no judgements of compound questions"):
