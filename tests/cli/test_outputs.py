@@ -183,6 +183,7 @@ NO_FILES = {
         "--names",
         "--until-labelled",
         "--annotator",
+        "--prompt",
         "key",
         "name",
         "dataset",

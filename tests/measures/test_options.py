@@ -419,8 +419,14 @@ def test_the_same_on_the_command_line(files: list[str], options: str) -> None:
     done = CliRunner().invoke(main, [*files, "-q", "-p", "12", *words, *asked])
     assert done.exit_code == 0, done.output
     rows = [line.split("\t") for line in done.stdout.splitlines()]
-    lines = iter([float(value) for _, query, value in rows if query != "all"])
+    by_measure: dict[str, list[float]] = {}  # trec_eval's own lines go query by query, ours measure by measure
+    for name, query, value in rows:
+        if query != "all":
+            by_measure.setdefault(name, []).append(float(value))
+    lines = iter([value for values in by_measure.values() for value in values])
     for case in chosen:
+        if case.name == "NumQ" and options.startswith("compat trec_eval"):
+            continue  # trec_eval does not print it for each query
         for value in right(case.name, options).values():
             assert same(next(lines), value, max(case.tolerance, 1e-11)), case.name
     assert next(lines, None) is None
