@@ -1,4 +1,4 @@
-"""CRAG's evaluation: two judges, truthfulness, slices, traffic weights; and the rows the paper published."""
+"""CRAG's evaluation: two judges, truthfulness, slices, traffic weights."""
 
 from __future__ import annotations
 
@@ -13,22 +13,6 @@ from rageval.files.questions import read_facts, read_weights
 from rageval.judges import Settings, gathered, judged_by, rubric_named
 
 DATA = Path(__file__).parent / "data" / "answers"
-# Human grading (perfect, acceptable, incorrect, missing in %), and the truthfulness the paper gives.
-PUBLISHED = {
-    (70.0, 9.5, 14.3, 6.1): 60.5,
-    (67.1, 10.0, 12.7, 10.2): 59.3,
-    (61.8, 11.4, 25.7, 1.3): 41.8,
-    (61.0, 7.1, 14.1, 17.8): 50.5,
-    (63.7, 6.3, 20.9, 9.1): 45.9,
-}
-LABELS = ("perfect", "acceptable", "incorrect", "missing")
-
-
-def of_shares(shares: tuple[float, ...]) -> float:
-    """Truthfulness, in %, of answers whose labels have these shares: ten judgements a per mille."""
-    labels = [label for label, share in zip(LABELS, shares, strict=True) for _ in range(round(10 * share))]
-    judged = [{"query_id": str(at), "run_id": "r", "label": label} for at, label in enumerate(labels)]
-    return 100 * rageval.evaluate_answers("truthfulness", judged)["r"]["truthfulness"].value
 
 
 def main() -> None:
@@ -55,10 +39,6 @@ def main() -> None:
         parts = slices(scores[run]["crag_score"], "question_type", kinds)
         shown = "  ".join(f"{part.name} {part.value:.2f} (n={part.queries})" for part in parts)
         print(f"  {run:<7} {shown}  weighted {weighted[run]['crag_score'].value:.2f}")
-
-    print("Published shares (perfect, acceptable, incorrect, missing), and truthfulness: theirs, ours")
-    for shares, theirs in PUBLISHED.items():
-        print(f"  {shares!s:<26} {theirs:5.1f} {of_shares(shares):6.2f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""LiveRAG and RAGtifier: three judge prompts, one of them without gold, gold documents over k, Table 1."""
+"""LiveRAG and RAGtifier: three judge prompts, one of them without gold, gold documents over k."""
 
 from __future__ import annotations
 
@@ -14,27 +14,6 @@ from rageval.judges import Rubric, Settings, gathered, judged_by, rubric_named
 
 DATA = Path(__file__).parent / "data"
 PROMPTS = ("liverag", "simple-comparison", "crag-style")
-# RAGtifier's Table 1, in %: correctness 1 and 2, faithfulness 0 and 1, of single- and multi-hop questions.
-TABLE_1 = {
-    "Simple Prompt": ((10.0, 89.6, 8.4, 91.6), (6.0, 91.2, 5.2, 92.0)),
-    "TrustRAG": ((15.3, 80.9, 14.8, 80.9), (14.7, 83.3, 17.3, 80.7)),
-    "Astute": ((17.0, 77.1, 15.7, 78.3), (35.5, 62.0, 36.6, 60.4)),
-    "InstructRAG": ((4.2, 94.5, 3.4, 95.3), (5.6, 92.9, 5.1, 93.4)),
-    "IterDRAG": ((3.4, 94.5, 4.2, 93.6), (3.8, 93.6, 3.8, 93.6)),
-}
-SHARES = (
-    "correctness_share(level=1), correctness_share(level=2), faithfulness_share(level=0), faithfulness_share"
-)
-
-
-def of_shares(shares: tuple[float, ...]) -> list[float]:
-    """The four shares again, in %, out of a thousand answers with such grades; the others are graded -1."""
-    judged = []
-    for aspect, low, middle, high in (("correctness", 1, *shares[:2]), ("faithfulness", 0, *shares[2:])):
-        grades = [low] * round(10 * middle) + [low + 1] * round(10 * high)
-        for at, grade in enumerate(grades + [-1] * (1000 - len(grades))):
-            judged.append({"query_id": str(at), "run_id": "r", "aspect": aspect, "grade": grade})
-    return [100 * score.value for score in rageval.evaluate_answers(SHARES, judged)["r"].values()]
 
 
 def blind(rubric: Rubric) -> Rubric:
@@ -68,11 +47,6 @@ def main() -> None:
     for score in rageval.evaluate("all_gold@1,all_gold@2,all_gold@5", *files).values():
         groups = score.by_group({str(query): kind for query, kind in hops.items()})
         print(f"  {score.measure}", ", ".join(f"{kind} {each.mean():.2f}" for kind, each in groups.items()))
-
-    print("\nRAGtifier's Table 1, recomputed from grades with its shares (single-hop | multi-hop)")
-    for system, rows in TABLE_1.items():
-        cells = (" ".join(f"{share:5.1f}" for share in of_shares(row)) for row in rows)
-        print(f"  {system:<14}" + " | ".join(cells))
 
 
 if __name__ == "__main__":

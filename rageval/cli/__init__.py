@@ -52,6 +52,7 @@ GROUPS = {
         "arena": "Rank systems by judgements that compare their answers.",
         "diagnose": "Say where what answers lack was lost: retriever or generator.",
         "validate": "Check a file against the rules of its track, and repair it.",
+        "reproduce": "Make a table that a paper published again, the published values beside.",
         "conformance": "Compare with the tools that are installed, on golden vectors.",
     },
 }

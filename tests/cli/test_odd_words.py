@@ -230,6 +230,7 @@ LINES: dict[str, tuple[str, ...]] = {
         *("--records", "[]", "--split", "contexts=|", "-o", "out/imported"),
     ),
     "conformance": ("conformance", "--peer", "pyndeval"),
+    "reproduce": ("reproduce", "crag-leaderboard", "--data", "answers"),
     "demo": ("demo", "out/demo"),
     "init": ("init",),
 }

@@ -56,6 +56,7 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         "",
     ),
     ("conformance", "--output"): (("conformance", "--vectors", "runs", "-o", "OUT"), ""),
+    ("reproduce", "--output"): (("reproduce", "-o", "OUT"), ""),
     ("label agree", "--output"): (("label", "agree", "many", "people", "-o", "OUT"), ""),
     ("label correct", "--output"): (
         ("label", "correct", "many", "--gold", "people", "-m", "crag_score", "-o", "OUT"),
@@ -137,6 +138,7 @@ READ = {
         "--answers",
         "--at",
         "--corpus",
+        "--data",
         "--evidence",
         "--gold",
         "--judged",

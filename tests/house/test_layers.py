@@ -55,6 +55,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         {"msgspec"},
     ),
     "conformance": (BASE | {"scoring", "measures"}, {"msgspec"}),
+    "published": (BASE | {"building", "comparison", "files", "scoring"}, {"msgspec"}),
     "interop": (BASE | {"scoring", "measures"}, set()),
     "typing": ({"options"}, set()),
     "policy": (BASE | {"files"}, set()),

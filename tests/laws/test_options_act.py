@@ -487,6 +487,7 @@ ELSEWHERE: dict[str, set[str]] = {
         *("--dry-run", "--limit"),
         "--overwrite",  # tests/files/test_folders.py
     },
+    "reproduce": {"--data", "--format", "--output"},  # tests/published
     "demo": {"--overwrite"},  # tests/cli/test_demo.py
     "init": {"--overwrite"},  # tests/cli/test_init.py
 }

@@ -419,7 +419,9 @@ def test_the_same_on_the_command_line(files: list[str], options: str) -> None:
     done = CliRunner().invoke(main, [*files, "-q", "-p", "12", *words, *asked])
     assert done.exit_code == 0, done.output
     rows = [line.split("\t") for line in done.stdout.splitlines()]
-    by_measure: dict[str, list[float]] = {}  # trec_eval's own lines go query by query, ours measure by measure
+    by_measure: dict[
+        str, list[float]
+    ] = {}  # trec_eval's own lines go query by query, ours measure by measure
     for name, query, value in rows:
         if query != "all":
             by_measure.setdefault(name, []).append(float(value))

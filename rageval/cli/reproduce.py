@@ -1,0 +1,69 @@
+"""`rageval reproduce`: a table that a paper published, made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import click
+
+from rageval import options as opt
+from rageval.cli._options import Command, takes_options
+from rageval.cli._output import TableFormat, deliver, say
+from rageval.table import Column, Prose, Table, lines
+from rageval.text import visible
+
+if TYPE_CHECKING:
+    from rageval.published import Reproduced
+
+
+@click.command(cls=Command)
+@click.argument("name", required=False, metavar="[TABLE]")
+@takes_options
+def reproduce(
+    name: str | None,
+    data: Annotated[str, opt.read("The folder with runs or judgements.", metavar="DIR")] = ".",
+    style: Annotated[TableFormat, "How the table is written."] = "table",
+    output: opt.Output | None = None,
+) -> None:
+    """Make a table that a paper published again, with what was published beside what comes out.
+
+    The files are those of a folder: runs, or judgements of answers; what is not there is named, and how to
+    come by it. A system has the name that the paper gives it, in the same letters and digits. Without TABLE
+    the tables are listed.
+
+    \b
+    rageval reproduce
+    rageval reproduce freshstack-4 --data runs
+    rageval reproduce ragtifier-1 --data judged --format csv
+    """
+    from rageval.published import reproduce as reproduced
+
+    if name is None:
+        deliver(lines(style, lambda: [_listed()], _listed), output)
+        return
+    made = reproduced(name, data)
+    say(*(visible(each) for each in made.missing))
+    deliver(lines(style, lambda: _parts(made), made.records), output)
+
+
+def _listed() -> Table:
+    from rageval.published import declared, names
+
+    tables = {name: declared(name) for name in names()}
+    rows = [[name, table.title, table.where] for name, table in tables.items()]
+    return Table([Column("table"), Column("title"), Column("where")], rows, 3)
+
+
+def _parts(made: Reproduced) -> Iterator[Table | str]:
+    table = made.declared
+    yield Prose(f"{table.title}. {table.where}.")
+    if table.about:
+        yield Prose(table.about)
+    if table.published:
+        yield Prose("In brackets: what was published.")
+    yield ""
+    yield made.table()
+    if made.absent:
+        yield ""
+        yield Prose(f"Published, and nothing here: {'; '.join(made.absent)}. {table.get}")
