@@ -59,7 +59,10 @@ def main() -> None:
     write("freshstack-5.pairs.jsonl", on_pairs(rng))
     write(
         "ragtifier-1.questions.jsonl",
-        ({"query_id": str(query), "hops": ("single", "multi")[query % 2]} for query in range(20)),
+        (
+            {"query_id": str(query), "question": f"question {query}", "hops": ("single", "multi")[query % 2]}
+            for query in range(20)
+        ),
     )
     write("ragtifier-1.judged.jsonl", on_answers(rng))
     write("rag24.nuggets.jsonl", assigned(rng))

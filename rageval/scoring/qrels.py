@@ -126,28 +126,39 @@ class Qrels:
 
         A query or a nugget with nothing in it is known all the same: it counts, and nothing supports it.
         """
-        rows: list[tuple[Any, Any, Any, Any]] = []
-        unsupported: list[tuple[Any, Any]] = []
+        topics: list[_Topic] = []
+        declared, row = False, 1
         for query, inner in mappings(judgements, name, "{doc: grade}"):
-            for key, value in inner.items():
-                if not isinstance(value, Mapping):
-                    # A grade in the place of a mapping: the keys are documents, and the one nugget is called
-                    # 0.
-                    rows.append((query, key, value, _NO_NUGGET))
-                elif value:
-                    rows.extend((query, doc, grade, key) for doc, grade in value.items())
-                else:
-                    # A nugget that nothing supports has no rows, and counts in coverage all the same.
-                    unsupported.append((query, key))
-        # Read as bytes like all others, so that the same checks hold for queries and nuggets without rows.
-        queries = ids([query for query, _ in unsupported], name, "query_id")
-        nuggets = ids([nugget for _, nugget in unsupported], name, "nugget")
-        empty = ids(judgements, name, "query_id"), list(zip(queries, nuggets, strict=True))
-        qrels = cls._from_columns(list(zip(*rows, strict=True)), name, *empty)
-        # A mapping in the place of a grade says that its key is a nugget, whatever it is called.
-        qrels.declared = any(
-            isinstance(value, Mapping) for inner in judgements.values() for value in inner.values()
-        )
+            (query_id,) = ids((query,), name, "query_id", row)
+            docs: Iterable[Any] = inner
+            grades: Iterable[Any] = inner.values()
+            nuggets: Iterable[Any] = [_NO_NUGGET] * len(inner)
+            unsupported: list[Any] = []
+            if any(issubclass(kind, Mapping) for kind in set(map(type, grades))):
+                # A mapping in the place of a grade says that its key is a nugget, whatever it is called.
+                declared = True
+                # A nugget that nothing supports has no rows, and counts in coverage all the same.
+                unsupported = [
+                    key for key, value in inner.items() if isinstance(value, Mapping) and not value
+                ]
+                docs, nuggets, grades = _parted_at_nuggets(inner)
+            found = ids(docs, name, "doc_id", row)
+            rows = QrelsRows(
+                name,
+                range(row, row + len(found)),
+                (query_id,),
+                found,
+                ids(nuggets, name, "nugget", row),
+                graded(grades, name, "relevance", LARGEST_GRADE, row),
+            )
+            topic = _Topic(rows, EVERYTHING)
+            for nugget in ids(unsupported, name, "nugget", row):
+                topic.nuggets.setdefault(nugget, len(topic.nuggets))
+            topics.append(topic)
+            row += len(found)
+        columns, below = _together(topics)
+        qrels = cls(name, columns, EVERYTHING, below)
+        qrels.declared = declared
         return qrels
 
     @classmethod
@@ -198,8 +209,6 @@ class Qrels:
         cls,
         columns: list[Any],
         name: str,
-        queries: Sequence[bytes] = (),
-        unsupported: Sequence[tuple[bytes, bytes]] = (),
     ) -> Qrels:
         query, doc, relevance, nugget = columns or ((), (), (), ())
         docs = ids(doc, name, "doc_id")
@@ -211,9 +220,7 @@ class Qrels:
             ids(nugget, name, "nugget"),
             graded(relevance, name, "relevance", LARGEST_GRADE),
         )
-        return cls.of_rows(
-            name, [_regrouped([rows])] if docs else [], queries=queries, unsupported=unsupported
-        )
+        return cls.of_rows(name, [_regrouped([rows])] if docs else [])
 
     @classmethod
     def of_rows(
@@ -221,16 +228,15 @@ class Qrels:
         name: str,
         stretches: Iterable[QrelsRows],
         floor: int = EVERYTHING,
-        queries: Sequence[bytes] = (),
         unsupported: Sequence[tuple[bytes, bytes]] = (),
     ) -> Qrels:
         """Make judgements of rows, those of a query together; `Scattered` where they are not.
 
-        Queries may be known that have none, and nuggets (query, nugget) that no document was judged for.
+        Nuggets (query, nugget) may be known that no document was judged for.
         """
         topics: Iterable[_Topic] = (_Topic(rows, floor) for rows in _whole_queries(stretches))
-        if queries or unsupported:
-            topics = _with_unsupported(list(topics), name, queries, unsupported)
+        if unsupported:
+            topics = _with_unsupported(list(topics), name, unsupported)
         columns, below = _together(topics)
         return cls(name, columns, floor, below)
 
@@ -561,6 +567,19 @@ def _quick(column: Sequence[Any]) -> Sequence[Any]:
     return list(column) if len(column) <= _LARGE else column
 
 
+def _parted_at_nuggets(inner: Mapping[Any, Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the documents, nuggets and grades of {nugget: {document: grade}}, or {document: grade} in it."""
+    rows: list[tuple[Any, Any, Any]] = []
+    for key, value in inner.items():
+        if isinstance(value, Mapping):
+            rows.extend((doc, key, grade) for doc, grade in value.items())
+        else:
+            # A grade in the place of a mapping: the keys are documents, and the one nugget is called 0.
+            rows.append((key, _NO_NUGGET, value))
+    docs, nuggets, grades = map(list, zip(*rows, strict=True)) if rows else ([], [], [])
+    return docs, nuggets, grades
+
+
 def _field_names(records: Sequence[Any]) -> list[str]:
     """Return the names of the fields of records: of all dicts, or of the first object."""
     if all(isinstance(record, Mapping) for record in records):
@@ -623,6 +642,11 @@ class _Topic:
             docs, nuggets = list(compress(kept.docs, above)), list(compress(kept.nuggets, above))
             kept = kept._replace(docs=docs, nuggets=nuggets, grades=list(compress(kept.grades, above)))
         self.docs = _numbered(kept.docs)
+        if len(self.nuggets) < 2 and self.one_nugget_a_document and len(self.docs) == len(every):
+            # The usual of judgements without nuggets: nothing is to be sorted.
+            self.below = frozenset[bytes]()
+            self.nugget, self.grade, self.sizes = [0] * self.rows, list(kept.grades), [1] * self.rows
+            return
         self.below = frozenset(every - self.docs.keys()) if len(every) > len(self.docs) else frozenset()
         width = len(self.nuggets)
         # A pair of document and nugget as one number, so that sorting needs no tuples.
@@ -667,13 +691,12 @@ def _conflict(rows: QrelsRows, row: int, earlier: int) -> str:
 
 
 def _with_unsupported(
-    topics: list[_Topic], name: str, queries: Sequence[bytes], unsupported: Sequence[tuple[bytes, bytes]]
+    topics: list[_Topic], name: str, unsupported: Sequence[tuple[bytes, bytes]]
 ) -> list[_Topic]:
     found = {topic.query: topic for topic in topics}
-    for query in (*queries, *(query for query, _ in unsupported)):
+    for query, nugget in unsupported:
         if query not in found:
             found[query] = _Topic(QrelsRows(name, (), (query,), (), (), ()), EVERYTHING)
-    for query, nugget in unsupported:
         found[query].nuggets.setdefault(nugget, len(found[query].nuggets))
     return list(found.values())
 

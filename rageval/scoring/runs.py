@@ -289,12 +289,18 @@ class Run:
     @classmethod
     def from_dict(cls, ranking: Mapping[Any, Mapping[Any, SupportsFloat]], name: str = "run") -> Run:
         """Make a run of `{query_id: {doc_id: score}}`."""
-        rows = (
-            (query, doc, score)
-            for query, docs in mappings(ranking, name, "{doc: score}")
-            for doc, score in docs.items()
-        )
-        return cls._from_columns(list(zip(*rows, strict=True)), name)
+        queries: list[Documents] = []
+        row = 1
+        for query, found in mappings(ranking, name, "{doc: score}"):
+            docs = ids(found, name, "doc_id", row)
+            if docs:
+                (query_id,) = ids((query,), name, "query_id", row)
+                scores = finite(found.values(), name, "score", row)
+                each = Documents(name, query_id, range(row, row + len(docs)), docs, scores)
+                # Keys differ; a number and a text may be the same id.
+                queries.append(each if set(map(type, found)) == {str} else _closed(each, None))
+            row += len(docs)
+        return cls(name, queries)
 
     @classmethod
     def from_records(

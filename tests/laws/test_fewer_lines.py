@@ -31,7 +31,16 @@ SCORING = {
 }
 # These write, list, convert, check or ask; no value or verdict comes of what they read.
 OTHERS = {
-    *("measures", "judge", "label plan", "label page", "conformance", "spans anchor", "spans project"),
+    *(
+        "measures",
+        "judge",
+        "label plan",
+        "label page",
+        "conformance",
+        "reproduce",
+        "spans anchor",
+        "spans project",
+    ),
     *("doctor", "validate", "import", "demo", "init"),
 }
 GROUPS = {"rubrics", "store", "collection", "datasets"}

@@ -29,6 +29,10 @@ EXAMPLES, CORPUS, GOLDEN = ROOT / "examples/data", ROOT / "tests/corpus", ROOT /
 # By what their names end with; the first that fits.
 KINDS = {
     "answers/assignments.jsonl": "assignments",
+    "rag24.nuggets.jsonl": "assignments",
+    "rag24.support.jsonl": "judged",
+    "freshstack-5.nuggets.jsonl": "judgements",
+    "pairs.jsonl": "judgements",
     "nuggets/assignments": "assignments",
     "candidates.jsonl": "candidates",
     "umbrela/candidates": "candidates",

@@ -328,6 +328,7 @@ OTHERS = {
     "collection variants": "asks models",
     "label page": "writes one page of a plan",
     "conformance": "reads golden vectors",
+    "reproduce": "scores each file as score does",
     "datasets": "a group of commands",
     "datasets check": "needs a data set",
     "datasets export": "needs a data set",
