@@ -209,6 +209,8 @@ def _promptfoo_table(content: Content, reading: LogReading) -> Iterator[Row]:
             system = _SYSTEM.fullmatch(names[begin])
             where = f"{record.where}: Named Scores"
             named = parsed_json(mine["Named Scores"], where) if mine["Named Scores"] else {}
+            if not isinstance(named, dict):
+                raise InputError(f"{where}: expected an object of scores, found {named!r:.80}")
             reason = mine.get("Grader Reason", "")
             label = {"PASS": "pass", "FAIL": "fail"}.get(mine["Status"])
             has_failed = mine["Status"] == "ERROR"
@@ -373,17 +375,6 @@ def _said(record: Record | None) -> str:
     return str(value) if isinstance(value, str | int) else ""
 
 
-def _judges(header: Record) -> dict[str, str]:
-    """Return the model that a scorer asks, by the scorer's name; none where it asks none."""
-    scorers = header.at("eval", "scorers")
-    found = {}
-    for scorer in scorers.each() if scorers else ():
-        model = _said(scorer.at("options", "model"))
-        if model:
-            found[_said(scorer.get("name"))] = f"inspect:{model}"
-    return found
-
-
 def _put_back(value: Any, attached: Any) -> Any:
     """Return a value with its long texts, which inspect keeps apart, back in their places."""
     if isinstance(value, str):
@@ -420,12 +411,17 @@ _RAGAS_OTHER = (
     *SPENT,
 )
 _RAGAS_WAYS = ("response", "retrieved_contexts", "reference", "reference_contexts", "rubrics")
+_CONVERSATION = "[{'content': "  # how one begins in a CSV, as Python writes it
 _has_ragas_fields = holding(*(f"user_input {name}" for name in _RAGAS_WAYS))
 
 
 def _is_ragas(content: Content) -> bool:
-    asked = content.first.get("user_input")  # of a conversation alone nothing else need be there
-    return asked is not None and (_has_ragas_fields(content) or next(asked.each(), None) is not None)
+    if _has_ragas_fields(content):
+        return True
+    # Beside a conversation nothing else need be there.
+    asked = content.first.get("user_input")
+    said = asked.value() if asked else ""
+    return said.startswith(_CONVERSATION) if isinstance(said, str) else isinstance(said, list)
 
 
 @log_reader("ragas", _is_ragas)
@@ -477,7 +473,7 @@ _RAGAS_ROLES = {"human": "user", "ai": "assistant"}
 def _ragas_turn(cells: dict[str, Any], where: str) -> dict[str, Any]:
     """Return a row with the question and the answer of its conversation, which may have one of each only."""
     said = cells.get("user_input")
-    if isinstance(said, str) and said.startswith("[{'content': "):  # in a CSV, as Python writes it
+    if isinstance(said, str) and said.startswith(_CONVERSATION):
         said = literal(said, f"{where}: user_input")
     if not isinstance(said, list):
         return cells
@@ -544,13 +540,16 @@ def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
         case = read_as(_Case, _snake(value), record.where)
         about = case.metadata or case.additional_metadata
         asked, answer, contexts = case.input, case.actual_output, case.retrieval_context
+        if asked is None and case.turns is None:
+            raise InputError(f"{record.where}: expected an input, or turns of a conversation, found neither")
         if asked is None:
             turns = case.turns if isinstance(case.turns, list) else []
             if isinstance(case.turns, str) and case.turns.startswith("["):
                 turns = parsed_json(case.turns, record.where)
             within = path if path == ("test_results",) else talks
             way = f"--records {'.'.join(within)}" if within else "--tool records"
-            asked, answer = turn_of(turns, f"{record.where}: turns", way, "turns")
+            place = "turns|json" if isinstance(case.turns, str) else "turns"
+            asked, answer = turn_of(turns, f"{record.where}: turns", way, place)
             retrieved = [turn.get("retrievalContext") or turn.get("retrieval_context") for turn in turns]
             contexts = next(filter(None, retrieved), None)
         metrics = case.metrics_data or []

@@ -304,6 +304,13 @@ class TestUnknown:
         (b'user_input,response\n"a,b\n', "log:"),
         (b'{"user_input": [{"content": "hi"}], "response": "x"}', "a conversation with 0 questions"),
         (b'{"user_input": 1e999, "response": "x"}', "log:1: "),
+        (b'{"testCases": [{"actualOutput": "x"}]}', "expected an input, or turns of a conversation, found"),
+        (b'{"user_input": [1]}', "a conversation with 0 questions"),
+        (b"user_input\n\"[{'content': 'hi', 'type': 'ai'}]\"\n", "a conversation with 0 questions"),
+        (b"q,x,Status,Score,Named Scores\na,b,PASS,1.0,[1]\n", "expected an object of scores, found [1]"),
+        (b"Status,q,Score,x,Named Scores\nPASS,a,1,b,{}\n", "expected Status, Score, Named Scores behind"),
+        (b'{"columns": ["a", "b"], "data": [[1]]}', "expected 2 cells, found [1]"),
+        (b'{"columns": [1], "data": []}', "expected names as columns, found [1]"),
     ],
 )
 def test_odd_content(content: bytes, said: str, tmp_path: Path) -> None:
