@@ -410,9 +410,8 @@ _RAGAS_OTHER = (
     *("", "index", "Unnamed: 0"),  # the rows' numbers, as pandas writes them
     *SPENT,
 )
-_RAGAS_WAYS = ("response", "retrieved_contexts", "reference", "reference_contexts", "rubrics")
 _CONVERSATION = "[{'content': "  # how one begins in a CSV, as Python writes it
-_has_ragas_fields = holding(*(f"user_input {name}" for name in _RAGAS_WAYS))
+_has_ragas_fields = holding("user_input response", "user_input retrieved_contexts")
 
 
 def _is_ragas(content: Content) -> bool:

@@ -233,9 +233,10 @@ def _spans_of(record: Record) -> Iterator[_OtelSpan]:
 
 def _frame_span(record: Record) -> _OtelSpan:
     """Return a row of Phoenix's frame of spans, in a CSV of which lists stand as Python writes them."""
+    row = record.object()
     cells = {
         name: cell
-        for name, cell in record.object().items()
+        for name, cell in row.items()
         if cell is not None and cell == cell and (cell != "" or name == f"{_ATTRIBUTE}output.value")
     }
     if isinstance(cells.get("context.trace_id"), dict):
@@ -247,9 +248,10 @@ def _frame_span(record: Record) -> _OtelSpan:
     for name in (*_LISTS, "metadata"):
         if isinstance(said.get(name), str):
             said[name] = literal(said[name], f"{record.where}: {_ATTRIBUTE}{name}")
-    # A cell is empty both where nothing was returned and where a text of no characters was: of the latter
-    # alone the kind is known.
-    if said.get("output.value") == "" and "output.mime_type" not in said:
+    # A cell of a CSV is empty both where nothing was returned and where a text of no characters was: of the
+    # latter alone the kind is known.
+    is_csv = all(isinstance(cell, str) for cell in row.values())
+    if is_csv and said.get("output.value") == "" and "output.mime_type" not in said:
         del said["output.value"]
     if isinstance(said.get("metadata"), dict):  # all that any span has is in each, as null
         said["metadata"] = {name: value for name, value in said["metadata"].items() if value is not None}

@@ -257,3 +257,48 @@ def test_a_frame_by_columns_is_refused_with_the_words_that_write_it_by_rows(tmp_
     path.write_text(json.dumps(columns), encoding="utf-8")
     with pytest.raises(InputError, match="written by columns, expected a record a span"):
         logs.read(str(path))
+
+
+@pytest.mark.parametrize(("value", "found"), [("", ""), (None, "failed")])
+def test_an_empty_output_of_a_frame_is_an_answer_and_none_is_none(
+    value: str | None, found: str, tmp_path: Path
+) -> None:
+    rows = list(map(json.loads, (LOGS / "otel/seven/phoenix.jsonl").read_text(encoding="utf-8").splitlines()))
+    for row in rows:
+        if row["name"] == "rag":
+            row["attributes.output.mime_type"] = None
+            row["attributes.output.value"] = row["attributes.output.value"] or value
+        row["attributes.llm.output_messages"] = None
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    said = texts_of(logs.read(str(path)))
+    assert (said[SEVEN["a7"]], said[SEVEN["a6"]], said[SEVEN["a1"]]) == (found, "failed", ANSWERS["a1"])
+
+
+def test_a_call_that_was_asked_again_is_no_failure(tmp_path: Path) -> None:
+    spans = list(
+        map(json.loads, (LOGS / "otel/seven/langfuse.jsonl").read_text(encoding="utf-8").splitlines())
+    )
+    (call,) = (
+        span for span in spans if span["name"] == "chat" and QUESTIONS["a1"] in str(span["attributes"])
+    )
+    failed = json.loads(json.dumps(call)) | {"start_time": "2026-01-01T00:00:00.000000Z"}
+    failed["status"] = {"status_code": "ERROR", "description": "429"}
+    del failed["attributes"]["langfuse.observation.output"]
+    (root,) = (span for span in spans if span["name"] == "rag" and QUESTIONS["a1"] in str(span["attributes"]))
+    del root["attributes"]["langfuse.observation.output"]  # so that the call has the last word
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, [failed, *spans])), encoding="utf-8")
+    assert texts_of(logs.read(str(path)))[QUESTIONS["a1"]] == ANSWERS["a1"]
+    path.write_text(
+        "\n".join(map(json.dumps, [failed, *(each for each in spans if each is not call)])), "utf-8"
+    )
+    (answer,) = (each for each in logs.read(str(path)).answers if each.question == QUESTIONS["a1"])
+    assert answer.error == "429"
+
+
+def test_a_table_with_answers_of_its_own_is_none_of_ragas(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("user_input,reference,answer\nWhere?,Oslo,In Oslo.\n", encoding="utf-8")
+    with pytest.raises(InputError, match="no reader knows this"):
+        logs.read(str(path))
