@@ -82,9 +82,9 @@ class Options(opt.Options):
 def import_(logs: tuple[str, ...], options: Options) -> None:
     """Part another tool's log into answers, questions, run and judgements.
 
-    Knows logs of promptfoo, inspect_ai, ragas, deepeval, lm-eval, OpenTelemetry (GenAI), MLflow, langfuse,
-    LangSmith, AutoRAG and open-rag-eval by their content, and any other (JSON, a table as CSV) by --map. What
-    failed there is missing here, never 0. Nothing of a log is run, and no network is used.
+    Knows logs of promptfoo, inspect_ai, ragas, deepeval, lm-eval, OpenTelemetry (GenAI), Phoenix, MLflow,
+    langfuse, LangSmith, AutoRAG and open-rag-eval by their content, and any other (JSON, a table as CSV) by
+    --map. What failed there is missing here, never 0. Nothing of a log is run, and no network is used.
 
     \b
     rageval import results.json -o prod

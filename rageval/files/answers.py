@@ -558,7 +558,7 @@ def _liverag_record(answer: Answer, **extra: str) -> dict[str, Any]:
     }
 
 
-def _plain_record(answer: Answer, **extra: str) -> dict[str, Any]:
+def _plain_record(answer: Answer, **extra: str | float) -> dict[str, Any]:
     """Return an answer as a line of plain answers; citations are ids."""
     ids = tuple(doc for doc, _ in answer.passages)
     record: dict[str, Any] = {"query_id": answer.query_id, "run_id": answer.run_id}
@@ -658,7 +658,7 @@ def read_answers(source: Source) -> Iterator[Answer]:
         yield answer if answer.run_id else answer._replace(run_id=run)
 
 
-def write_answers(answers: Iterable[Answer], form: str, **extra: str) -> Iterator[str]:
+def write_answers(answers: Iterable[Answer], form: str, **extra: str | float) -> Iterator[str]:
     """Write each answer as a line of `form`: rag24, rag25, rag26, report, liverag or plain.
 
     What a format has no place for is left out (passages in TREC RAG's, citations and the run in LiveRAG's,

@@ -12,6 +12,7 @@ import re
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -172,7 +173,10 @@ def opened(source: Source) -> Content:
                 for line, raw in read_decoded(source, _raw, "a record of a log"):
                     yield Record(raw.copy(), f"{name}:{line}")
 
-            return Content(name, "lines", next(records()), records)
+            one = next(records())
+            return _value(source, name) if set(one.keys()) in _SPLIT else Content(name, "lines", one, records)
+    if first == b"{" and _are_several(source):
+        return Content(name, "lines", *_objects_of(source, name))
     if first in (b"{", b"["):
         return _value(source, name)
     if not start.strip():
@@ -199,8 +203,54 @@ def _raw(line: bytes) -> msgspec.Raw:
     return msgspec.json.decode(_plain(line), type=msgspec.Raw)
 
 
+# What ends an object that is written over several lines: a bracket that begins a line, alone.
+_END = re.compile(rb"^\}[ \t\r]*$", re.MULTILINE)
+
+
+def _objects(source: Source) -> Iterator[tuple[int, bytes]]:
+    """Yield (line, text) of objects over several lines, one after another, as OpenTelemetry prints spans."""
+    most = limits_of(source).record
+    parts: list[bytes] = []  # of an object that is not yet whole
+    line = 1
+    for chunk in chunks(source, most):
+        begin = 0
+        for end in _END.finditer(chunk):
+            text = b"".join([*parts, chunk[begin : end.end()]])
+            held = text.removeprefix(BOM).lstrip()
+            yield line + text[: len(text) - len(held)].count(b"\n"), held
+            line += text.count(b"\n")
+            parts, begin = [], end.end()
+        parts.append(chunk[begin:])
+        if sum(map(len, parts)) > most:
+            break
+    if held := b"".join(parts).strip():
+        yield line + 1, held
+
+
+def _are_several(source: Source) -> bool:
+    """Tell whether another object follows the first; brackets of one that is not indented end no object."""
+    objects = _objects(source)
+    try:
+        _raw(next(objects)[1])
+    except (ValueError, RecursionError):
+        return False
+    return next(objects, None) is not None
+
+
+def _objects_of(source: Source, name: str) -> tuple[Record, Callable[[], Iterator[Record]]]:
+    def records() -> Iterator[Record]:
+        for line, text in _objects(source):
+            try:
+                yield Record(_raw(text).copy(), f"{name}:{line}")
+            except (ValueError, RecursionError) as error:
+                why = explained(error, text[:400], "a record of a log")
+                raise InputError(f"{name}:{line}: {why}") from None
+
+    return next(records()), records
+
+
 def _value(source: Source, name: str) -> Content:
-    """Read one value of JSON that fills the file; an array is its records."""
+    """Read one value of JSON that fills the file; an array is its records, and so are rows of a table."""
     text = _plain(_all_of(source, name, limits_of(source).record))
     whole = Record(text, name)
     try:
@@ -216,7 +266,26 @@ def _value(source: Source, name: str) -> Content:
     first = next(whole.each(), None) if is_list else whole
     if first is None:
         raise InputError(f"{name}: holds no record, expected a log")
+    if not is_list and set(whole.keys()) in _SPLIT:
+        rows = list(_split_rows(whole))
+        return Content(name, "value", rows[0] if rows else whole, lambda: iter(rows))
     return Content(name, "value", first, whole.each if is_list else lambda: iter([whole]))
+
+
+_SPLIT = ({"columns", "data"}, {"columns", "index", "data"})  # what pandas calls `orient="split"`
+
+
+def _split_rows(whole: Record) -> Iterator[Record]:
+    """Yield the rows of a table that names its columns once."""
+    columns, data = whole.get("columns"), whole.get("data")
+    names = columns.value() if columns else None
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+        raise InputError(f"{whole.where}: expected names as columns, found {names!r:.80}")
+    for row in data.each() if data else ():
+        cells = row.value()
+        if not isinstance(cells, list) or len(cells) != len(names):
+            raise InputError(f"{row.where}: expected {len(names)} cells, found {cells!r:.80}")
+        yield Record.of(dict(zip(names, cells, strict=True)), row.where)
 
 
 def _all_of(source: Source, name: str, most: int) -> bytes:
@@ -259,6 +328,8 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
     try:
         header = [cell.strip() for cell in next(reader, [])]
         columnar.refuse_columns(name, len(header), limits)
+        if not _REPEATING.isdisjoint(header):
+            header = list(_numbered(header))
         named = [cell for cell in header if cell]
         if len(set(named)) < len(named):
             raise InputError(f"{name}:1: a column stands twice in the header: {', '.join(header)[:200]}")
@@ -275,6 +346,18 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
         raise InputError(
             f"{name}:{reader.line_num}: is no CSV ({error}), and no other log is known"
         ) from None
+
+
+# Columns of tools whose tables repeat names: promptfoo's for each system, and the index of Phoenix's frames.
+_REPEATING = frozenset(("Named Scores", "context.span_id"))
+
+
+def _numbered(header: list[str]) -> Iterator[str]:
+    """Yield the names, those that stand there again with a number behind them, as pandas reads them."""
+    seen: Counter[str] = Counter()
+    for cell in header:
+        yield f"{cell}.{seen[cell]}" if cell and seen[cell] else cell
+        seen[cell] += 1
 
 
 def _text_lines(source: Source, name: str) -> Iterator[str]:

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from rageval.errors import InputError
 from rageval.logs._content import Content, Record
-from rageval.logs.paths import literal
+from rageval.logs.paths import literal, parsed_json
 from rageval.logs.rows import (
+    SPENT,
     Grade,
     LogReading,
     Passage,
@@ -33,10 +35,12 @@ from rageval.logs.rows import (
     metrics_in,
     number_of,
     read_as,
+    spent_as,
     text_of,
+    turn_of,
 )
 
-# Results of promptfoo, `-o results.json` or `-o results.jsonl`.
+# Results of promptfoo, `-o results.json`, `-o results.jsonl` or `-o results.csv`.
 
 _PROMPTFOO_ERROR = 2  # its failureReason; 1 is an assertion that failed
 _VARIABLES_ASKED = ("question", "query", "input", "prompt")
@@ -71,8 +75,14 @@ class _Provider(msgspec.Struct):
     label: str | None = None
 
 
-class _Response(msgspec.Struct):
+class _TokenUsage(msgspec.Struct):
+    prompt: Any = None
+    completion: Any = None
+
+
+class _Response(msgspec.Struct, rename="camel"):
     output: Any = None
+    token_usage: _TokenUsage | None = None
 
 
 class _PromptfooTest(msgspec.Struct):
@@ -92,10 +102,17 @@ class _Result(msgspec.Struct, rename="camel"):
     failure_reason: int | None = None
     error: str | None = None
     test_case: _PromptfooTest | None = None
+    cost: Any = None
+    latency_ms: Any = None
+
+
+_OUTPUT = ("Status", "Score", "Named Scores")  # what follows the output of each system in a CSV
 
 
 def _is_promptfoo(content: Content) -> bool:
     first = content.first
+    if content.is_table:
+        return set(_OUTPUT) <= set(first.keys())
     if first.get("promptIdx") and first.get("testIdx") and first.get("gradingResult"):
         return True
     version = first.at("results", "version")
@@ -105,6 +122,9 @@ def _is_promptfoo(content: Content) -> bool:
 @log_reader("promptfoo", _is_promptfoo)
 def promptfoo(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the results, lines of their own or within the one value of a whole evaluation."""
+    if content.is_table:
+        yield from _promptfoo_table(content, reading)
+        return
     if content.first.get("results") is None:
         records: Iterable[Record] = content.records()
     else:
@@ -116,34 +136,99 @@ def promptfoo(content: Content, reading: LogReading) -> Iterator[Row]:
         result = read_as(_Result, value, record.where)
         provider = result.provider
         test = result.test_case or _PromptfooTest()
-        # The prompt has the variables filled in; the question is the one variable that is called so.
-        asked = [result.vars[name] for name in _VARIABLES_ASKED if isinstance(result.vars.get(name), str)]
+        question, key = _promptfoo_question(result.vars)
         output = result.response.output if result.response else None
         error = result.error or "error" if result.failure_reason == _PROMPTFOO_ERROR else ""
         if output is None:
             error = error or result.error or ""
-        question = asked[0] if len(asked) == 1 else ""
-        # What tells tests apart: their variables but for passages, and for what are mere ids.
-        kept = {
-            name: value
-            for name, value in result.vars.items()
-            if name.lower() not in _VARIABLES_RETRIEVED and not is_id(name)
-        }
-        only_asked = len(kept) == 1 and question in kept.values()
+        tokens = (result.response and result.response.token_usage) or _TokenUsage()
+        latency = number_of(result.latency_ms)
         yield Row(
             record.where,
             question,
             output if isinstance(output, str) or output is None else msgspec.json.encode(output).decode(),
             variant=f"prompt{result.prompt_idx}",
             run=provider if isinstance(provider, str) else provider.label or provider.id,
-            grades=list(_promptfoo_grades(result)),
+            # One that failed has a score of 0, and none of the named ones that all others have.
+            grades=[] if result.failure_reason == _PROMPTFOO_ERROR else list(_promptfoo_grades(result)),
             facts=facts_in(test.metadata),
             ids=ids_in(result.vars) | ({"description": test.description} if test.description else {})
             | ids_in(test.metadata),
-            key=folded(question) if only_asked else msgspec.json.encode(kept, order="sorted").decode(),
+            key=key,
             failed=error,
+            spent=spent_as(
+                cost=result.cost,
+                input_tokens=tokens.prompt,
+                output_tokens=tokens.completion,
+                seconds=None if latency is None else latency / 1000,
+            ),
             record=value,
         )  # fmt: skip
+
+
+def _promptfoo_question(variables: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the question of a test, and what tells tests apart."""
+    # The prompt has the variables filled in; the question is the one variable that is called so.
+    asked = [variables[name] for name in _VARIABLES_ASKED if isinstance(variables.get(name), str)]
+    question = asked[0] if len(asked) == 1 else ""
+    # What tells tests apart: their variables but for passages, and for what are mere ids.
+    kept = {
+        name: value
+        for name, value in variables.items()
+        if name.lower() not in _VARIABLES_RETRIEVED and not is_id(name)
+    }
+    only_asked = len(kept) == 1 and question in kept.values()
+    return question, folded(question) if only_asked else msgspec.json.encode(kept, order="sorted").decode()
+
+
+_SYSTEM = re.compile(r"\[(?P<provider>[^\]]+)\] .*", re.DOTALL)
+_DISARMED = re.compile(r"'(?=[\s\u200b-\u200d]*[=@+-])")  # how it keeps a text from being a formula
+
+
+def _promptfoo_table(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the answers of a CSV, a column a system: behind each stand its status, scores and reasons."""
+    names = content.first.keys()
+    begins = [
+        at - 1
+        for at in range(1, len(names) - 2)
+        if tuple(name.partition(".")[0] for name in names[at : at + 3]) == _OUTPUT
+    ]
+    if not begins:
+        raise InputError(f"{content.first.where}: expected {', '.join(_OUTPUT)} behind each output")
+    about = [name for name in names[: begins[0]] if name != "Description"]
+    for record in content.records():
+        cells = {name: _DISARMED.sub("", text, count=1) for name, text in record.object().items()}
+        variables = {name: cells[name] for name in about}
+        question, key = _promptfoo_question(variables)
+        described = cells.get("Description", "").strip()
+        for number, begin in enumerate(begins):
+            end = begins[number + 1] if number + 1 < len(begins) else len(names)
+            mine = {name.partition(".")[0]: cells[name] for name in names[begin + 1 : end]}
+            if not mine["Status"]:
+                continue  # a system that was not asked this
+            system = _SYSTEM.fullmatch(names[begin])
+            where = f"{record.where}: Named Scores"
+            named = parsed_json(mine["Named Scores"], where) if mine["Named Scores"] else {}
+            if not isinstance(named, dict):
+                raise InputError(f"{where}: expected an object of scores, found {named!r:.80}")
+            reason = mine.get("Grader Reason", "")
+            label = {"PASS": "pass", "FAIL": "fail"}.get(mine["Status"])
+            has_failed = mine["Status"] == "ERROR"
+            grades = [graded(name, value, "") for name, value in named.items()]
+            if not named and not has_failed:
+                grades = [graded("score", mine["Score"], "", reason, label)]
+            yield Row(
+                record.where,
+                question,
+                None if has_failed else cells[names[begin]],
+                run=system["provider"] if system else "",
+                variant=f"prompt{number}",
+                grades=grades,
+                ids=ids_in(variables) | ({"description": described} if described else {}),
+                key=key,
+                failed=(reason or cells[names[begin]] or "error") if has_failed else "",
+                record=cells,
+            )
 
 
 def _promptfoo_grades(result: _Result) -> Iterator[Grade]:
@@ -191,6 +276,7 @@ class _InspectSample(msgspec.Struct):
     metadata: dict[str, Any] | None = None
     error: Any = None
     attachments: dict[str, str] = {}
+    model_usage: dict[str, dict[str, Any]] = {}
     uuid: str | None = None
 
 
@@ -240,11 +326,22 @@ def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
             ids={"id": str(sample.id)} | ids_in(sample.metadata),
             failed=failed,
             lacks_failed=True,  # every scorer is asked about every sample
+            spent=_inspect_tokens(sample.model_usage.get(model)),
             record=value,
         )
     status = _said(header.get("status"))
     if status not in ("success", ""):
         reading.remarks.append(f"inspect says of this log that it is no success, but {status!r}")
+
+
+def _inspect_tokens(usage: Mapping[str, Any] | None) -> dict[str, float]:
+    """Return what the model itself used: models that grade are counted there, too, under their own names."""
+    about = usage or {}
+    return spent_as(
+        cost=about.get("total_cost"),
+        input_tokens=about.get("input_tokens"),
+        output_tokens=about.get("output_tokens"),
+    )
 
 
 def _inspect_parts(content: Content) -> tuple[Record, Iterator[Record]]:
@@ -276,17 +373,6 @@ def _places(header: Record) -> Callable[[str], int]:
 def _said(record: Record | None) -> str:
     value = record.value() if record else ""
     return str(value) if isinstance(value, str | int) else ""
-
-
-def _judges(header: Record) -> dict[str, str]:
-    """Return the model that a scorer asks, by the scorer's name; none where it asks none."""
-    scorers = header.at("eval", "scorers")
-    found = {}
-    for scorer in scorers.each() if scorers else ():
-        model = _said(scorer.at("options", "model"))
-        if model:
-            found[_said(scorer.get("name"))] = f"inspect:{model}"
-    return found
 
 
 def _put_back(value: Any, attached: Any) -> Any:
@@ -322,10 +408,22 @@ _RAGAS_LISTS = ("retrieved_contexts", "retrieved_context_ids", "reference_contex
 _RAGAS_OTHER = (
     *("rubrics", "multi_responses", "reference_tool_calls", "synthesizer_name", "persona_name"),
     *("", "index", "Unnamed: 0"),  # the rows' numbers, as pandas writes them
+    *SPENT,
 )
+_CONVERSATION = "[{'content': "  # how one begins in a CSV, as Python writes it
+_has_ragas_fields = holding("user_input response", "user_input retrieved_contexts")
 
 
-@log_reader("ragas", holding("user_input response", "user_input retrieved_contexts"))
+def _is_ragas(content: Content) -> bool:
+    if _has_ragas_fields(content):
+        return True
+    # Beside a conversation nothing else need be there.
+    asked = content.first.get("user_input")
+    said = asked.value() if asked else ""
+    return said.startswith(_CONVERSATION) if isinstance(said, str) else isinstance(said, list)
+
+
+@log_reader("ragas", _is_ragas)
 def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the rows; any column that is no field may be a metric, so all rows have to be known first."""
     rows = [(record.where, record.object()) for record in content.records()]
@@ -333,6 +431,7 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
     metrics = metrics_in((cells for _, cells in rows), lambda name: name in fields or is_id(name), reading)
     lost = 0
     for where, cells in rows:
+        cells = _ragas_turn(cells, where)
         texts = {name: _ragas_text(cells.get(name), name, where) for name in _RAGAS_TEXTS}
         lists = {}
         for name in _RAGAS_LISTS:
@@ -360,18 +459,34 @@ def ragas(content: Content, reading: LogReading) -> Iterator[Row]:
             grades=[cell_graded(name, cells.get(name)) for name in metrics],
             relevant=[[text_of(doc)] for doc in lists["reference_context_ids"]],
             ids=ids_in(cells),
+            spent=spent_as(**{name: cells.get(name) for name in SPENT}),
             record=cells,
         )
     if lost:
         reading.remarks.append(f"{lost:,} reference_contexts have no ids and are left out")
 
 
+_RAGAS_ROLES = {"human": "user", "ai": "assistant"}
+
+
+def _ragas_turn(cells: dict[str, Any], where: str) -> dict[str, Any]:
+    """Return a row with the question and the answer of its conversation, which may have one of each only."""
+    said = cells.get("user_input")
+    if isinstance(said, str) and said.startswith(_CONVERSATION):
+        said = literal(said, f"{where}: user_input")
+    if not isinstance(said, list):
+        return cells
+    messages = [
+        each | {"role": _RAGAS_ROLES.get(text_of(each.get("type")), "")}
+        for each in said
+        if isinstance(each, dict)
+    ]
+    place = "user_input|literal" if isinstance(cells["user_input"], str) else "user_input"
+    question, answer = turn_of(messages, f"{where}: user_input", "--tool records", place)
+    return cells | {"user_input": question} | ({} if cells.get("response") else {"response": answer})
+
+
 def _ragas_text(value: Any, name: str, where: str) -> str | None:
-    if isinstance(value, list):
-        raise InputError(
-            f"{where}: {name} is a conversation of several turns, expected one question and its answer; part"
-            " the turns first"
-        )
     if value is None or value != value:  # pandas has NaN where there is no text
         return None
     if not isinstance(value, str):
@@ -379,10 +494,11 @@ def _ragas_text(value: Any, name: str, where: str) -> str | None:
     return value
 
 
-# Test runs of deepeval (`.latest_test_run.json`, a results folder's files) and its data sets.
+# Test runs of deepeval (`.latest_test_run.json`, a results folder's files), what its `evaluate()` returns
+# (names are spelled otherwise there), and its data sets.
 
 
-class _Metric(msgspec.Struct, rename="camel"):
+class _Metric(msgspec.Struct):
     name: str
     score: float | None = None
     success: bool | None = None
@@ -391,43 +507,51 @@ class _Metric(msgspec.Struct, rename="camel"):
     evaluation_model: str | None = None
 
 
-class _Case(msgspec.Struct, rename="camel"):
-    input: str
+class _Case(msgspec.Struct):
+    input: str | None = None
     name: str | None = None
     actual_output: str | None = None
     expected_output: str | None = None
     retrieval_context: list[str] | str | None = None
     metrics_data: list[_Metric] | None = None
     metadata: dict[str, Any] | None = None
+    additional_metadata: dict[str, Any] | str | None = None  # of a data set
+    turns: list[dict[str, Any]] | str | None = None
+    token_cost: Any = None
+    input_token_count: Any = None
+    output_token_count: Any = None
+    completion_time: Any = None
 
 
-class _Golden(msgspec.Struct):
-    input: str
-    name: str | None = None
-    actual_output: str | None = None
-    expected_output: str | None = None
-    retrieval_context: list[str] | str | None = None
-    additional_metadata: dict[str, Any] | str | None = None
+_DEEPEVAL_PLACES = (("testCases",), ("testRunData", "testCases"), ("test_results",))
+_is_deepeval = holding(*map(".".join, _DEEPEVAL_PLACES), "actual_output input", "scenario turns")
 
 
-@log_reader("deepeval", holding("testCases", "testRunData.testCases", "actual_output input"))
+@log_reader("deepeval", _is_deepeval)
 def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the cases of a test run, or the rows of a data set."""
-    paths = [(*within, "testCases") for within in ((), ("testRunData",))]
-    path = next((path for path in paths if content.first.at(*path) is not None), None)
-    if path is not None:
-        turns = content.first.at(*path[:-1], "conversationalTestCases")
-        if turns is not None and next(turns.each(), None) is not None:
-            raise InputError(
-                f"{turns.where}: holds conversations of several turns, expected one question and its"
-                " answer; leave them out of the test run"
-            )
-    for record in content.records() if path is None else each_of(content, *path):
+    path = next((path for path in _DEEPEVAL_PLACES if content.first.at(*path) is not None), None)
+    talks = (*path[:-1], "conversationalTestCases") if path else ()
+    for record in (
+        content.records() if path is None else chain(each_of(content, *path), each_of(content, *talks))
+    ):
         value = record.value()
-        kind: type[_Case | _Golden] = _Golden if path is None else _Case
-        case = read_as(kind, value, record.where)
-        about = case.metadata if isinstance(case, _Case) else case.additional_metadata
-        metrics = case.metrics_data or [] if isinstance(case, _Case) else []
+        case = read_as(_Case, _snake(value), record.where)
+        about = case.metadata or case.additional_metadata
+        asked, answer, contexts = case.input, case.actual_output, case.retrieval_context
+        if asked is None and case.turns is None:
+            raise InputError(f"{record.where}: expected an input, or turns of a conversation, found neither")
+        if asked is None:
+            turns = case.turns if isinstance(case.turns, list) else []
+            if isinstance(case.turns, str) and case.turns.startswith("["):
+                turns = parsed_json(case.turns, record.where)
+            within = path if path == ("test_results",) else talks
+            way = f"--records {'.'.join(within)}" if within else "--tool records"
+            place = "turns|json" if isinstance(case.turns, str) else "turns"
+            asked, answer = turn_of(turns, f"{record.where}: turns", way, place)
+            retrieved = [turn.get("retrievalContext") or turn.get("retrieval_context") for turn in turns]
+            contexts = next(filter(None, retrieved), None)
+        metrics = case.metrics_data or []
         grades = []
         for metric in metrics:
             judge = f"deepeval:{metric.evaluation_model}" if metric.evaluation_model else ""
@@ -440,16 +564,35 @@ def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
             grades.append(Grade(metric.name, score, label, judge, metric.reason or ""))
         yield Row(
             record.where,
-            case.input,
-            case.actual_output,
+            asked,
+            answer,
             [case.expected_output] if case.expected_output else [],
-            contexts=_deepeval_contexts(case.retrieval_context, reading, record.where),
+            contexts=_deepeval_contexts(contexts, reading, record.where),
             grades=grades,
             facts=facts_in(about),
             ids=({"name": case.name} if case.name else {}) | ids_in(about),
-            lacks_failed=isinstance(case, _Case) and not metrics,
+            lacks_failed=path is not None and not metrics,
+            spent=spent_as(
+                cost=case.token_cost,
+                input_tokens=case.input_token_count,
+                output_tokens=case.output_token_count,
+                seconds=case.completion_time,
+            ),
             record=value,
         )
+
+
+_HUMP = re.compile("(?<=[a-z])(?=[A-Z])")
+
+
+def _snake(value: Any) -> Any:
+    """Return a case with names as Python writes them: `actual_output` for `actualOutput`."""
+    if not isinstance(value, dict):
+        return value
+    plain = {_HUMP.sub("_", name).lower(): inner for name, inner in value.items()}
+    if isinstance(metrics := plain.get("metrics_data"), list):
+        plain["metrics_data"] = list(map(_snake, metrics))
+    return plain
 
 
 def _deepeval_contexts(contexts: list[str] | str | None, reading: LogReading, where: str) -> list[Passage]:

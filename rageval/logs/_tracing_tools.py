@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,14 +16,16 @@ import msgspec
 
 from rageval.errors import InputError
 from rageval.logs._content import Content, Record
-from rageval.logs.paths import parsed_json
+from rageval.logs.paths import literal, parsed_json
 from rageval.logs.rows import (
     PERSON,
+    QUESTIONS,
     Grade,
     LogReading,
     Passage,
     Row,
     answer_in,
+    cell_graded,
     facts_in,
     graded,
     holding,
@@ -35,6 +38,7 @@ from rageval.logs.rows import (
     passages_of,
     question_in,
     read_as,
+    spent_as,
     text_of,
     unfolded,
 )
@@ -55,13 +59,20 @@ def _one_hop(hops: Sequence[Sequence[Passage]], reading: LogReading, where: str)
     return list(hops[0 if reading.hop == "first" else -1])
 
 
-# OpenTelemetry spans after the GenAI conventions (or OpenInference's): OTLP/JSON, or lines of the SDK.
+# OpenTelemetry spans after the GenAI conventions, OpenInference's or langfuse's: OTLP/JSON, as the SDK prints
+# them, or a frame of Phoenix.
 
-_DOCUMENT = re.compile(r"retrieval\.documents\.(\d{1,6})\.document\.(content|id|score)")
+_FLAT = re.compile(
+    r"(?P<list>retrieval\.documents|llm\.(?:input|output)_messages)\.(?P<number>\d{1,6})\.(?P<name>.+)"
+)
+_ATTRIBUTE = "attributes."  # what Phoenix's columns of attributes begin with
+_LISTS = ("retrieval.documents", "llm.input_messages", "llm.output_messages")
+_UNNAMED = "unknown_service"  # what the SDK calls a service that nobody named
+_FAILED_CODES = ("ERROR", "STATUS_CODE_ERROR", 2)
 
 
 class _OtelSpan(msgspec.Struct):
-    """A span as both forms have it, its attributes a plain dict."""
+    """A span as all forms have it, its attributes a plain dict; `failed` is why it ended in an error."""
 
     trace: str
     start: str
@@ -71,6 +82,12 @@ class _OtelSpan(msgspec.Struct):
     events: list[dict[str, Any]]
     service: str
     where: str
+    failed: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What the span does, in OpenInference's words (which are langfuse's, too), such as RETRIEVER."""
+        return text_of(self.attributes.get("openinference.span.kind")).upper()
 
 
 class _SdkContext(msgspec.Struct):
@@ -84,6 +101,7 @@ class _SdkSpan(msgspec.Struct):
     start_time: str = ""
     parent_id: str | None = None
     events: list[Any] = []
+    status: dict[str, Any] = {}
     resource: dict[str, Any] = {}
 
 
@@ -94,36 +112,56 @@ class _OtlpSpan(msgspec.Struct, rename="camel"):
     start_time_unix_nano: str | int = 0
     parent_span_id: str = ""
     events: list[Any] = []
+    status: dict[str, Any] = {}
 
 
-@log_reader("otel", holding("resourceSpans", "context.trace_id attributes"))
+_is_printed = holding("resourceSpans", "context.trace_id attributes")
+
+
+def _is_frame(record: Record) -> bool:
+    fields = record.keys()
+    return "context.trace_id" in fields and any(name.startswith(_ATTRIBUTE) for name in fields)
+
+
+def _is_otel(content: Content) -> bool:
+    return _is_printed(content) or _is_frame(content.first)
+
+
+@log_reader("otel", _is_otel)
 def otel(content: Content, reading: LogReading) -> Iterator[Row]:
-    """Yield the traces that are about a question, from spans of either form."""
+    """Yield the traces that are about a question, from spans of any form."""
     traces: dict[str, list[_OtelSpan]] = {}
     for record in content.records():
         for span in _spans_of(record):
             traces.setdefault(span.trace, []).append(span)
-    for trace, spans in traces.items():
-        # Spans are exported as they end; what comes first in the trace has to be told by the clock.
+    turns = 0
+    # Spans are exported as they end; what comes first has to be told by the clock.
+    for spans in traces.values():
         spans.sort(key=lambda span: span.start)
+    for trace, spans in sorted(traces.items(), key=lambda item: item[1][0].start):
         root = next((span for span in spans if not span.parent), spans[0])
         told = _Told()
         for span in spans:
             _take(span, span is root, told)
-        if not told.question and told.answer is None:
+        answer = told.answer if told.answer is not None else told.replied
+        if not told.question and answer is None:
             reading.left_out["traces that are about no question"] += 1
             continue
+        turns += told.turn > 1
         own = {name: value for name, value in root.attributes.items() if not name.startswith("gen_ai.")}
+        about = unfolded(own.get("metadata"))
         yield Row(
             root.where,
             told.question,
-            told.answer,
+            answer,
             run=root.service,
             trace=trace,
             contexts=_one_hop(told.hops, reading, root.where),
             grades=told.grades,
-            ids=ids_in(own),
-            failed=told.failed,
+            facts=facts_in(about) | ({"turn": told.turn} if told.turn > 1 else {}),
+            ids=ids_in(about) | ids_in(own),
+            failed=told.failed or ("" if answer is not None else told.call_failed),
+            spent=told.spent,
             record={
                 "trace_id": trace,
                 "name": root.name,
@@ -132,24 +170,33 @@ def otel(content: Content, reading: LogReading) -> Iterator[Row]:
                 "spans": [{"name": span.name, "attributes": span.attributes} for span in spans],
             },
         )
+    if turns:
+        reading.remarks.append(
+            f"{turns:,} answers are later turns of a conversation; their questions do not hold what was said"
+            " before"
+        )
 
 
 def _spans_of(record: Record) -> Iterator[_OtelSpan]:
-    """Yield the spans of a record: one, as the SDK prints it, or those of an export of OTLP."""
+    """Yield the spans of a record: one that the SDK prints or that is a row, or those of an OTLP export."""
+    if _is_frame(record):
+        yield _frame_span(record)
+        return
     if record.get("resourceSpans") is None:
         printed = read_as(_SdkSpan, record.value(), record.where)
         about = printed.resource.get("attributes")
-        # A time of ISO 8601 in UTC, as text that sorts as nanoseconds do.
-        digits = re.sub(r"\D", "", printed.start_time.rstrip("Z").partition("+")[0])
-        yield _OtelSpan(
-            printed.context.trace_id.lower().removeprefix("0x"),  # which OTLP does not write
-            digits.ljust(23, "0"),
-            printed.name,
-            printed.parent_id or "",
-            printed.attributes,
-            [each for each in printed.events if isinstance(each, dict)],
-            text_of(about.get("service.name") if isinstance(about, dict) else ""),
-            record.where,
+        yield _spoken(
+            _OtelSpan(
+                printed.context.trace_id.lower().removeprefix("0x"),  # which OTLP does not write
+                _clock(printed.start_time),
+                printed.name,
+                printed.parent_id or "",
+                printed.attributes,
+                [each for each in printed.events if isinstance(each, dict)],
+                text_of(about.get("service.name") if isinstance(about, dict) else ""),
+                record.where,
+                _why(printed.status.get("status_code"), printed.status.get("description")),
+            )
         )
         return
     for resource in _in(record, "resourceSpans"):
@@ -165,20 +212,128 @@ def _spans_of(record: Record) -> Iterator[_OtelSpan]:
                     trace = span.trace_id
                     with suppress(ValueError):
                         trace = base64.b64decode(trace, validate=True).hex()
-                yield _OtelSpan(
-                    trace,
-                    str(span.start_time_unix_nano).zfill(23),
-                    span.name,
-                    span.parent_span_id,
-                    _attributes(span.attributes, each.where),
-                    [
-                        event | {"attributes": _attributes(event.get("attributes"), each.where)}
-                        for event in span.events
-                        if isinstance(event, dict)
-                    ],
-                    service,
-                    each.where,
+                yield _spoken(
+                    _OtelSpan(
+                        trace,
+                        str(span.start_time_unix_nano).zfill(23),
+                        span.name,
+                        span.parent_span_id,
+                        _attributes(span.attributes, each.where),
+                        [
+                            event | {"attributes": _attributes(event.get("attributes"), each.where)}
+                            for event in span.events
+                            if isinstance(event, dict)
+                        ],
+                        service,
+                        each.where,
+                        _why(span.status.get("code"), span.status.get("message")),
+                    )
                 )
+
+
+def _frame_span(record: Record) -> _OtelSpan:
+    """Return a row of Phoenix's frame of spans, in a CSV of which lists stand as Python writes them."""
+    row = record.object()
+    cells = {
+        name: cell
+        for name, cell in row.items()
+        if cell is not None and cell == cell and (cell != "" or name == f"{_ATTRIBUTE}output.value")
+    }
+    if isinstance(cells.get("context.trace_id"), dict):
+        raise InputError(
+            f"{record.where}: is a frame written by columns, expected a record a span; write it with"
+            " to_json(path, orient='records', lines=True)"
+        )
+    said = {name.removeprefix(_ATTRIBUTE): cells[name] for name in cells if name.startswith(_ATTRIBUTE)}
+    for name in (*_LISTS, "metadata"):
+        if isinstance(said.get(name), str):
+            said[name] = literal(said[name], f"{record.where}: {_ATTRIBUTE}{name}")
+    # A cell of a CSV is empty both where nothing was returned and where a text of no characters was: of the
+    # latter alone the kind is known.
+    is_csv = all(isinstance(cell, str) for cell in row.values())
+    if is_csv and said.get("output.value") == "" and "output.mime_type" not in said:
+        del said["output.value"]
+    if isinstance(said.get("metadata"), dict):  # all that any span has is in each, as null
+        said["metadata"] = {name: value for name, value in said["metadata"].items() if value is not None}
+    return _spoken(
+        _OtelSpan(
+            text_of(cells.get("context.trace_id")),
+            _clock(str(cells.get("start_time", ""))),
+            text_of(cells.get("name")),
+            text_of(cells.get("parent_id")),
+            said,
+            [],
+            "",
+            record.where,
+            _why(cells.get("status_code"), cells.get("status_message")),
+        )
+    )
+
+
+def _clock(time: str) -> str:
+    """Return a time in UTC, of ISO 8601 or in units since 1970, as text that sorts as times do."""
+    if time.isdigit():
+        return time.zfill(23)
+    return re.sub(r"\D", "", time.rstrip("Z").partition("+")[0]).ljust(23, "0")
+
+
+def _why(code: Any, message: Any) -> str:
+    """Return why a span ended in an error; nothing where it did not."""
+    return (text_of(message) or "the span ended in an error") if code in _FAILED_CODES else ""
+
+
+def _spoken(span: _OtelSpan) -> _OtelSpan:
+    """Return the span with what langfuse says in OpenInference's words, and with lists as lists."""
+    said = span.attributes
+    if any(name.startswith("langfuse.") for name in said):
+        _translate(span)
+    parts: dict[str, dict[int, dict[str, Any]]] = {}
+    for name, value in said.items():
+        if found := _FLAT.fullmatch(name):
+            parts.setdefault(found["list"], {}).setdefault(int(found["number"]), {})[found["name"]] = value
+    said |= {name: [items[number] for number in sorted(items)] for name, items in parts.items()}
+    span.service = "" if span.service.startswith(_UNNAMED) else span.service
+    return span
+
+
+_LANGFUSE = "langfuse.observation."
+_METADATA = re.compile(r"langfuse\.(?:observation|trace)\.metadata\.(.+)")
+
+
+def _translate(span: _OtelSpan) -> None:
+    said = span.attributes
+    kind = text_of(said.get(f"{_LANGFUSE}type"))
+    # Of a trace the last word is what the trace was given, or its first span.
+    for name in ("input", "output"):
+        texts = (said.get(f"langfuse.trace.{name}"), said.get(_LANGFUSE + name))
+        value = next((text for text in texts if text is not None), None)
+        if value is not None:
+            said.setdefault(f"{name}.value", value)
+    said["openinference.span.kind"] = {"generation": "LLM"}.get(kind, kind.upper())
+    if kind == "retriever" and isinstance(documents := unfolded(said.get(f"{_LANGFUSE}output")), list):
+        said["retrieval.documents"] = documents
+    said["metadata"] = {
+        found[1]: _plain(value) for name, value in said.items() if (found := _METADATA.fullmatch(name))
+    }
+    if said.get(f"{_LANGFUSE}level") == "ERROR":
+        span.failed = text_of(said.get(f"{_LANGFUSE}status_message")) or span.failed or "level ERROR"
+    usage, cost = (unfolded(said.get(f"{_LANGFUSE}{name}_details")) for name in ("usage", "cost"))
+    if isinstance(usage, dict):
+        said["llm.token_count.prompt"] = usage.get("input")
+        said["llm.token_count.completion"] = usage.get("output")
+    if isinstance(cost, dict):
+        said["llm.cost.total"] = cost.get("total")
+    if not span.parent:
+        name = text_of(said.get("langfuse.trace.name")) or span.name
+        span.service = "-".join(filter(None, (name, text_of(said.get("langfuse.release")))))
+
+
+def _plain(value: Any) -> Any:
+    """Return what a text holds as JSON, if it is a text, a number or the like; else the text itself."""
+    with suppress(ValueError, RecursionError):
+        found = msgspec.json.decode(value) if isinstance(value, str) else value
+        return found if isinstance(found, str | int | float) else value
+    return value
 
 
 def _in(record: Record, name: str) -> Iterator[Record]:
@@ -213,34 +368,42 @@ def _value(value: Any, where: str, depth: int = 0) -> Any:
 
 
 class _Told(msgspec.Struct):
-    """What the spans of a trace say together."""
+    """What the spans of a trace say together: `replied` is what a model said, where the root says nothing."""
 
     question: str = ""
+    turn: int = 1  # of a conversation
     answer: str | None = None
+    replied: str | None = None
     failed: str = ""
+    call_failed: str = ""
     hops: list[list[Passage]] = []
     grades: list[Grade] = []
+    spent: dict[str, float] = {}
 
 
 def _take(span: _OtelSpan, is_root: bool, told: _Told) -> None:
     said = span.attributes
     is_chat = "gen_ai.output.messages" in said
+    is_call = is_chat or span.kind == "LLM" or span.name.startswith("chat")
     query = said.get("gen_ai.retrieval.query.text")
     messages = _messages(span, "gen_ai.input.messages", "input.value")
     if not told.question:
         if isinstance(query, str):
             told.question = query
-        elif isinstance(messages, list):
-            # The first text of the user: later ones may be of the tools' making.
-            users = (each for each in messages if isinstance(each, dict) and each.get("role") == "user")
-            first = next(users, None)
-            told.question = (last_said([first], "user") if first else None) or ""
         else:
-            told.question = question_in(messages)
+            within = messages.get("messages") if isinstance(messages, dict) else messages
+            listed = within if isinstance(within, list) else _said(said, "llm.input_messages")
+            told.question = "" if within is listed else question_in(messages)
+            if not told.question:
+                told.question, told.turn = _asked(listed)
     output = _messages(span, "gen_ai.output.messages", "output.value")
     # The last chat has the final answer; what a root of OpenInference returns counts where there is none.
     if is_chat or (is_root and told.answer is None):
         told.answer = answer_in(output) if output is not None else told.answer
+    if span.kind == "LLM":
+        reply = last_said(_said(said, "llm.output_messages"), "assistant")
+        reply = answer_in(output) if reply is None and output is not None else reply
+        told.replied = reply if reply is not None else told.replied
     hop = _otel_documents(span)
     if hop is not None:
         told.hops.append(hop)
@@ -261,6 +424,50 @@ def _take(span: _OtelSpan, is_root: bool, told: _Told) -> None:
         told.grades.append(graded(name, worth, "otel", reason, word))
     if is_root or is_chat or span.name.startswith("chat"):  # a tool that failed need not spoil the answer
         told.failed = told.failed or text_of(said.get("error.type"))
+    if is_root:
+        told.failed = told.failed or span.failed
+    elif is_call:  # which may have been asked again
+        told.call_failed = span.failed
+    if is_call:
+        for name, value in _spent_by_a_call(said).items():
+            told.spent[name] = told.spent.get(name, 0) + value
+
+
+def _asked(messages: Sequence[Any]) -> tuple[str, int]:
+    """Return what a user asked, and in which turn of a conversation: behind the last answer it stands first.
+
+    Later texts of the user may be of the tools' making, and texts beside calls of tools are no answers.
+    """
+    begin, turn = 0, 1
+    for number, message in enumerate(messages[:-1]):
+        parts = message.get("parts", message.get("content")) if isinstance(message, dict) else None
+        calls = isinstance(parts, list) and any(
+            isinstance(part, dict) and part.get("type") == "tool_call" for part in parts
+        )
+        if last_said([message], "assistant") and not calls and not message.get("tool_calls"):
+            begin, turn = number + 1, turn + 1
+    for message in messages[begin:]:
+        if isinstance(message, dict) and message.get("role") == "user":
+            return last_said([message], "user") or "", turn
+    return "", 1
+
+
+def _said(attributes: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return messages of OpenInference as such."""
+    found = attributes.get(name)
+    return [
+        {key.removeprefix("message."): value for key, value in message.items()}
+        for message in (found if isinstance(found, list) else [])
+        if isinstance(message, dict)
+    ]
+
+
+def _spent_by_a_call(said: Mapping[str, Any]) -> dict[str, float]:
+    return spent_as(
+        cost=said.get("llm.cost.total", said.get("gen_ai.usage.cost")),
+        input_tokens=said.get("gen_ai.usage.input_tokens", said.get("llm.token_count.prompt")),
+        output_tokens=said.get("gen_ai.usage.output_tokens", said.get("llm.token_count.completion")),
+    )
 
 
 def _messages(span: _OtelSpan, name: str, other: str) -> Any:
@@ -279,18 +486,24 @@ def _otel_documents(span: _OtelSpan) -> list[Passage] | None:
     said = span.attributes
     if "gen_ai.retrieval.documents" in said:
         return passages_of(_read(said["gen_ai.retrieval.documents"], span.where), span.where)
-    # OpenInference flattens documents into attributes, a number and a field in the name of each.
-    parts: dict[int, dict[str, Any]] = {}
-    for name, value in said.items():
-        if found := _DOCUMENT.fullmatch(name):
-            parts.setdefault(int(found[1]), {})[found[2]] = value
-    if parts:
-        return passages_of([parts[number] for number in sorted(parts)], span.where)
-    is_retrieval = "retrieval" in (said.get("gen_ai.operation.name"), said.get("openinference.span.kind"))
+    found = said.get("retrieval.documents")
+    if isinstance(found, list):
+        # OpenInference's documents have it in the name of each of their fields that they are such.
+        plain = [
+            {key.removeprefix("document."): value for key, value in each.items()}
+            if isinstance(each, dict)
+            else each
+            for each in found
+        ]
+        return passages_of(plain, span.where)
+    is_retrieval = (
+        "retrieval" in (said.get("gen_ai.operation.name"), span.kind.lower()) or span.kind == "RETRIEVER"
+    )
     return [] if is_retrieval else None
 
 
-# Traces of MLflow (`search_traces`), and the `result_df` of `mlflow.genai.evaluate`, as JSON lines.
+# Traces of MLflow (`search_traces`), and the `result_df` of `mlflow.genai.evaluate`, as JSON lines, CSV or
+# Parquet; tables of `mlflow.models.evaluate`, which know no traces.
 
 _GOLD = ("expected_response", "expected_answer", "ground_truth")
 _FAILED = ("ERROR", "STATE_UNSPECIFIED")
@@ -320,10 +533,23 @@ class _MlflowTrace(msgspec.Struct):
     spans: list[dict[str, Any]] = []
     assessments: list[_Assessment] = []
     run: str = ""
+    spent: dict[str, float] = {}
+
+
+_OUTPUTS = ("outputs", "predictions", "prediction")
+_TARGETS = (*_GOLD, "targets", "target", "expectations")
+_SCORE, _WHY = "/score", "/justification"
+
+
+def _is_mlflow_table(content: Content) -> bool:
+    fields = content.first.keys()
+    return any(name.endswith(_SCORE) for name in fields) and not {*_OUTPUTS}.isdisjoint(fields)
 
 
 def _is_mlflow(content: Content) -> bool:
     first = content.first
+    if _is_mlflow_table(content):
+        return True
     if first.at("info", "trace_id") is not None and first.at("data", "spans") is not None:
         return True
     fields = first.keys()
@@ -335,12 +561,15 @@ def _is_mlflow(content: Content) -> bool:
 def mlflow(content: Content, reading: LogReading) -> Iterator[Row]:
     """Yield the traces, or the rows of a frame, by their ids.
 
-    Rows come in no order that means anything; the ids of traces are the same in both forms.
+    Rows come in no order that means anything; the ids of traces are the same in all forms.
     """
+    if _is_mlflow_table(content):
+        yield from _mlflow_table(content, reading)
+        return
     rows = []
     for record in content.records():
         value, where = record.value(), record.where
-        trace = read_as(_MlflowTrace, _flat(value), where)
+        trace = read_as(_MlflowTrace, _flat(value, where), where)
         root = next((span for span in trace.spans if span.get("parent_span_id") is None), {})
         request = trace.request if trace.request is not None else _told(root, "mlflow.spanInputs", where)
         response = trace.response if trace.response is not None else _told(root, "mlflow.spanOutputs", where)
@@ -385,14 +614,43 @@ def mlflow(content: Content, reading: LogReading) -> Iterator[Row]:
                 ids=ids_in(expected),
                 lacks_failed=True,  # every scorer is asked about every trace
                 failed="the trace ended in an error" if trace.state in _FAILED else "",
+                spent=trace.spent,
                 record=value,
             )
         )
     yield from sorted(rows, key=lambda row: row.trace)
 
 
-def _flat(value: Any) -> Any:
+def _mlflow_table(content: Content, reading: LogReading) -> Iterator[Row]:
+    """Yield the rows of a table of `mlflow.models.evaluate`, in which people name most columns."""
+    rows = [(record.where, record.object()) for record in content.records()]
+    for where, cells in rows:
+        names = [name.removesuffix(_SCORE) for name in cells if name.endswith(_SCORE)]
+        answered = next(name for name in _OUTPUTS if name in cells)
+        wanted = next((name for name in _TARGETS if name in cells), "")
+        asked = {name: cells[name] for name in ("inputs", *QUESTIONS) if isinstance(cells.get(name), str)}
+        answer = cells[answered]
+        known = {answered, wanted, *asked, *(name + end for name in names for end in (_SCORE, _WHY))}
+        known |= {name for name, cell in cells.items() if not cell or is_id(name)}
+        reading.unread.update(cells.keys() - known)
+        yield Row(
+            where,
+            next(iter(asked.values()), ""),
+            answer if isinstance(answer, str) else answer_in(answer),
+            list_of(cells.get(wanted)),
+            grades=[
+                cell_graded(name, cells[name + _SCORE], text_of(cells.get(name + _WHY))) for name in names
+            ],
+            ids=ids_in(cells),
+            record=cells,
+        )
+
+
+def _flat(value: Any, where: str) -> Any:
     """Return a trace, or a row of a frame, as fields of one object."""
+    # In a CSV lists are texts as Python writes them; the whole trace stands in a column of its own as JSON.
+    if isinstance(value, dict) and isinstance(value.get("spans"), str):
+        value = parsed_json(text_of(value.get("trace")), f"{where}: trace")
     if not isinstance(value, dict) or not isinstance(info := value.get("info", value), dict):
         return value
     # A trace has `info` and `data`; in a frame, the same fields are columns.
@@ -416,8 +674,21 @@ def _flat(value: Any) -> Any:
         "spans": data.get("spans") or [] if isinstance(data, dict) else [],
         "assessments": assessments,
         "run": run or "",
+        "spent": _mlflow_spent(info, about if isinstance(about, dict) else {}),
     }
     return flat | {name: unfolded(flat[name]) for name in ("request", "response")}
+
+
+def _mlflow_spent(info: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, float]:
+    used, paid = (unfolded(about.get(f"mlflow.trace.{name}")) for name in ("tokenUsage", "cost"))
+    used, paid = (each if isinstance(each, dict) else {} for each in (used, paid))
+    took = number_of(info.get("execution_duration_ms", info.get("execution_duration")))
+    return spent_as(
+        cost=paid.get("total_cost"),
+        input_tokens=used.get("input_tokens"),
+        output_tokens=used.get("output_tokens"),
+        seconds=None if took is None else took / 1000,
+    )
 
 
 def _told(span: dict[str, Any], name: str, where: str) -> Any:
@@ -439,6 +710,8 @@ class _Observation(msgspec.Struct, rename="camel"):
     input: Any = None
     output: Any = None
     status_message: str | None = None
+    usage_details: dict[str, Any] | None = None
+    cost_details: dict[str, Any] | None = None
 
 
 class _LangfuseScore(msgspec.Struct, rename="camel"):
@@ -453,6 +726,8 @@ class _LangfuseScore(msgspec.Struct, rename="camel"):
 
 class _LangfuseTrace(msgspec.Struct):
     id: str
+    total_cost: Any = msgspec.field(default=None, name="totalCost")
+    latency: Any = None
     name: str | None = None
     release: str | None = None
     input: Any = None
@@ -526,8 +801,23 @@ def _langfuse_row(trace: _LangfuseTrace, record: Any, where: str, reading: LogRe
         facts=facts_in(trace.metadata),
         ids=ids_in(trace.metadata),
         failed=why if answer is None or any(each.type == "GENERATION" for each in failed) else "",
+        spent=_langfuse_spent(trace, made),
         record=record,
     )
+
+
+def _langfuse_spent(trace: _LangfuseTrace, made: Sequence[_Observation]) -> dict[str, float]:
+    spent: Counter[str] = Counter()
+    for each in made:
+        used = each.usage_details or {}
+        spent.update(
+            spent_as(
+                cost=(each.cost_details or {}).get("total"),
+                input_tokens=used.get("input"),
+                output_tokens=used.get("output"),
+            )
+        )
+    return dict(spent) | spent_as(cost=trace.total_cost, seconds=trace.latency)
 
 
 # Runs of LangSmith: the runs of a trace, one a line.
@@ -545,6 +835,9 @@ class _Run(msgspec.Struct):
     error: str | None = None
     reference_example_id: str | None = None
     feedback_stats: dict[str, Any] | None = None
+    total_cost: Any = None
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
     extra: dict[str, Any] | None = None
 
 
@@ -593,6 +886,9 @@ def langsmith(content: Content, reading: LogReading) -> Iterator[Row]:
             facts=facts_in(metadata),
             ids=ids,
             failed=(run.error or "")[:200],
+            spent=spent_as(
+                cost=run.total_cost, input_tokens=run.prompt_tokens, output_tokens=run.completion_tokens
+            ),
             record=root.record,
         )
         means.update(dict.fromkeys(name for each in kept for name in each.run.feedback_stats or {}))

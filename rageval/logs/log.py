@@ -21,7 +21,18 @@ from rageval.files.questions import write_questions
 from rageval.files.whole import digest_of
 from rageval.files.writing import file_names
 from rageval.logs.paths import Path, fields_of, found_at, list_in
-from rageval.logs.rows import PERSON, Grade, LogReading, Passage, Row, folded, graded, is_mostly, number_of
+from rageval.logs.rows import (
+    PERSON,
+    Grade,
+    LogReading,
+    Passage,
+    Row,
+    folded,
+    graded,
+    is_mostly,
+    number_of,
+    spent_as,
+)
 from rageval.records import Answer, Qrel, Question, ScoredDoc, Sentence
 from rageval.text import mended, visible
 from rageval.version import __version__
@@ -41,8 +52,9 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 class Log:
     """What a log holds: answers, questions, a ranking a run, passages by id, judgements, right documents.
 
-    `traces` keeps the tool's own id of each answer, by run, query and repeat; `left_out` counts what is not
-    here, by the reason.
+    `traces` keeps the tool's own id of each answer, by run, query and repeat, and `spent` what it cost by the
+    tool's own count (cost, input_tokens, output_tokens, seconds); `left_out` counts what is not here, by the
+    reason.
     """
 
     tool: str
@@ -54,6 +66,7 @@ class Log:
     judgements: list[dict[str, Any]] = field(default_factory=list)
     gold: list[Qrel] = field(default_factory=list)
     traces: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    spent: dict[tuple[str, str, str], dict[str, float]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     left_out: dict[str, int] = field(default_factory=dict)
 
@@ -190,6 +203,8 @@ def _take_mapped(row: Row, values: Mapping[str, Any], reading: LogReading) -> No
             row.answer = None if value is None else one_text(value, name, row.where)
         elif name == "gold":
             row.gold = [one_text(each, name, row.where) for each in _listed(value) if each is not None]
+        elif name == "cost":
+            row.spent |= spent_as(cost=value)
         elif name.startswith("fact:"):
             row.facts[name.removeprefix("fact:")] = one_text(value, name, row.where)
         elif name.startswith("grade:"):
@@ -353,6 +368,8 @@ class _Parting:
             self.log.judgements += self._judgements(row, query)
             if row.trace:
                 self.log.traces[row.run, query, row.repeat] = row.trace
+            if row.spent:
+                self.log.spent[row.run, query, row.repeat] = row.spent
         self.log.questions = [
             Question(query, question["text"], tuple(question["gold"]), tuple(question["facts"].items()))
             for query, question in self._questions.items()
@@ -554,6 +571,7 @@ def together(logs: Sequence[tuple[str, Log]]) -> Log:
             whole.run.setdefault(run, []).extend(ranking)
         whole.passages = log.passages | whole.passages  # the first log's text of an id stays
         whole.traces |= log.traces
+        whole.spent |= log.spent
         whole.remarks += [f"{visible(name)}: {remark}" for remark in log.remarks]
         left_out.update(log.left_out)
     whole.questions, whole.left_out = list(questions.values()), dict(sorted(left_out.items()))
@@ -568,8 +586,10 @@ def outputs(log: Log) -> dict[str, Lines]:
 
     def answers() -> Iterator[str]:
         for answer in log.answers:
-            trace = log.traces.get((answer.run_id, answer.query_id, answer.repeat))
-            yield next(write_answers([answer], "plain", **({"trace_id": trace} if trace else {})))
+            place = answer.run_id, answer.query_id, answer.repeat
+            trace = log.traces.get(place)
+            more: dict[str, Any] = {"trace_id": trace} if trace else {}
+            yield next(write_answers([answer], "plain", **more, **log.spent.get(place, {})))
 
     def run(name: str) -> Iterator[str]:
         rank, query = 0, ""

@@ -21,7 +21,7 @@ from rageval.text import visible
 
 FIELDS = (
     *("query_id", "question", "answer", "gold", "contexts", "context_ids", "context_scores", "run_id"),
-    *("repeat", "trace_id"),
+    *("repeat", "trace_id", "cost"),
 )
 _PREFIXES = ("fact:", "grade:")
 _FILTERS = ("json", "literal", "split")
@@ -197,7 +197,7 @@ def parsed_json(text: str, where: str) -> Any:
 
 # What a list of texts and numbers looks like as Python writes it; nothing else is understood, nothing run.
 _TOKEN = re.compile(
-    r"""\s*(?: (?P<mark>[\[\](),]) | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    r"""\s*(?: (?P<mark>[\[\](){},:]) | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
     | (?P<word>None|True|False|nan)\b
     | (?P<number>-?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?) )\s*""",
     re.DOTALL | re.VERBOSE | re.ASCII,
@@ -212,31 +212,40 @@ _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, "nan": Non
 
 
 def literal(text: str, where: str) -> Any:
-    r"""Return a list of texts and numbers that is written as Python writes it.
+    r"""Return a list of texts and numbers, or of objects, that is written as Python writes it.
 
-    >>> literal("['it\\'s', \"a\\nb\", 1.5, None]", "here")
-    ["it's", 'a\nb', 1.5, None]
+    >>> literal("['it\\'s', \"a\\nb\", 1.5, None]", "here"), literal("[{'text': 'a'}]", "here")
+    (["it's", 'a\nb', 1.5, None], [{'text': 'a'}])
     """
-    stack: list[list[Any]] = [[]]
+    stack: list[tuple[str, list[Any]]] = [("", [])]
     place, may_have = 0, True  # a value may stand here
     while place < len(text):
         token = _TOKEN.match(text, place)
-        mark = token["mark"] if token else ""
-        if token is None or (mark in ("[", "(", None) and not may_have) or (mark == "," and may_have):
+        if token is None:
+            break
+        mark = token["mark"] or ""
+        bracket, items = stack[-1]
+        # In an object names and values take turns, with a colon behind each name.
+        is_named = bracket == "{" and len(items) % 2 == 1
+        if (mark in ("[", "(", "{", "") and not may_have) or (mark in (",", ":") and may_have):
+            break
+        if (mark == ":") != is_named and mark in (",", ":"):
             break
         place = token.end()
-        if mark in ("[", "("):
-            inner: list[Any] = []
-            stack[-1].append(inner)
-            stack.append(inner)
+        if mark in ("[", "(", "{"):
+            if bracket == "{" and not is_named:
+                break  # no name of a field
+            stack.append((mark, []))
+            may_have = True
             if len(stack) > _DEEPEST:
                 break
-        elif mark in ("]", ")"):
-            if len(stack) < 2:
+        elif mark in ("]", ")", "}"):
+            if bracket == "" or (mark == "}") != (bracket == "{") or is_named:
                 break
             stack.pop()
+            stack[-1][1].append(dict(zip(items[::2], items[1::2], strict=True)) if mark == "}" else items)
             may_have = False
-        elif mark == ",":
+        elif mark:
             may_have = True
         else:
             if token["word"]:
@@ -247,12 +256,14 @@ def literal(text: str, where: str) -> Any:
                 value = int(token["number"][:400]) if is_whole else float(token["number"])
             else:
                 value = _ESCAPE.sub(lambda match: _meant(match, where), token["text"][1:-1])
-            stack[-1].append(value)
+            if bracket == "{" and not is_named and not isinstance(value, str):
+                break
+            items.append(value)
             may_have = False
     else:
         # No break, so the text ends where a token does; one value and no open bracket make it a literal.
-        if len(stack) == 1 and len(stack[0]) == 1:
-            return stack[0][0]
+        if len(stack) == 1 and len(stack[0][1]) == 1:
+            return stack[0][1][0]
     raise InputError(
         f"{where}: expected a list of quoted texts as Python writes it, found at character {place + 1}"
         f" {_said(text[place : place + 60])}"

@@ -63,7 +63,7 @@ def read(
     map
         Where fields stand that the tool has no place for, as {field: path} or `"field=path,…"`; fields are
         query_id, question, answer, gold, contexts, context_ids, context_scores, run_id, repeat, trace_id,
-        fact:NAME and grade:NAME.
+        cost, fact:NAME and grade:NAME.
     tool
         Whose log it is, instead of looking.
     records

@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
@@ -74,6 +74,7 @@ class Row:
     failed: str = ""
     missing: str = ""
     lacks_failed: bool = False
+    spent: dict[str, float] = field(default_factory=dict)  # of `SPENT`, as far as the log says so
     record: Any = None
 
 
@@ -142,6 +143,23 @@ def read_as(form: type[_Struct], record: Any, where: str) -> _Struct:
         raise InputError(f"{where}: {visible(what)[:200]}{inside}") from None
 
 
+SPENT = ("cost", "input_tokens", "output_tokens", "seconds")  # what an answer cost, by the tool's own count
+
+
+def spent_as(**values: Any) -> dict[str, float]:
+    """Return what an answer cost, as far as it is a number; a frame has fractions of tokens, too.
+
+    >>> spent_as(cost="0.002", input_tokens=27.0, seconds=None)
+    {'cost': 0.002, 'input_tokens': 27}
+    """
+    numbers = ((name, number_of(value)) for name, value in values.items())
+    return {
+        name: int(number) if name.endswith("tokens") else number
+        for name, number in numbers
+        if number is not None
+    }
+
+
 def number_of(value: Any) -> float | None:
     """Return a number, or one that a text spells; None where there is none, or it is no finite one."""
     if isinstance(value, str):
@@ -197,17 +215,17 @@ def is_mostly(numbers: int, said: int) -> bool:
     return 2 * numbers > said
 
 
-def cell_graded(aspect: str, value: Any) -> Grade:
+def cell_graded(aspect: str, value: Any, reason: str = "") -> Grade:
     """Return what the cell of a metric of numbers holds; what is no number is why it failed."""
-    grade = graded(aspect, _yes_or_no(value), "")
+    grade = graded(aspect, _yes_or_no(value), "", reason)
     return grade if grade.grade is not None else Grade(aspect, reason=grade.label or "")
 
 
 def _yes_or_no(value: Any) -> Any:
-    """Return a cell; a text that spells true or false, as all cells of a CSV are texts, as that."""
+    """Return a cell; a text that spells a verdict, as all cells of a CSV are texts, as true or false."""
     if not isinstance(value, str):
         return value
-    return {"true": True, "false": False}.get(value.strip().lower(), value)
+    return {"true": True, "false": False, "pass": True, "fail": False}.get(value.strip().lower(), value)
 
 
 _TEXTS = ("text", "content", "page_content", "passage", "document", "chunk")
@@ -242,7 +260,7 @@ def text_of(value: Any) -> str:
     return str(value).strip() if is_id else ""
 
 
-_ASKED = ("question", "query", "user_input", "input", "prompt")
+QUESTIONS = ("question", "query", "user_input", "input", "prompt")  # what the field of one is called
 
 
 def question_in(value: Any) -> str:
@@ -256,7 +274,7 @@ def question_in(value: Any) -> str:
     if isinstance(value.get("messages"), list):
         return last_said(value["messages"], "user") or ""
     # Of several texts, which is the question would be a guess.
-    named = [value[name] for name in _ASKED if isinstance(value.get(name), str)]
+    named = [value[name] for name in QUESTIONS if isinstance(value.get(name), str)]
     texts = named or [text for text in value.values() if isinstance(text, str)]
     return texts[0] if len(texts) == 1 else ""
 
@@ -321,6 +339,21 @@ def last_said(messages: Iterable[Any], role: str) -> str | None:
             told = [text for text in texts if isinstance(text, str)]
             said = "\n".join(told) if told or not parts else None
     return said
+
+
+def turn_of(messages: Sequence[Any], where: str, way: str, place: str) -> tuple[str, str | None]:
+    """Return the question and the answer of a conversation; `InputError` where there are several of them.
+
+    `way` and `place` are the words by which one of several is read: whose `content` stands at a number.
+    """
+    asked = [each for each in messages if isinstance(each, dict) and each.get("role") == "user"]
+    if len(asked) != 1:
+        raise InputError(
+            f"{where}: is a conversation with {len(asked)} questions, expected one and its answer (scores of"
+            " a conversation are of none of its answers); to import one of each, counted from 0:"
+            f" {way} --map 'question={place}[0].content,answer={place}[1].content'"
+        )
+    return last_said(asked, "user") or "", last_said(messages, "assistant")
 
 
 def ids_in(metadata: Any) -> dict[str, str]:

@@ -61,14 +61,19 @@ KINDS = sorted(
     for path in (ROOT / folder).rglob("*")
     if path.is_file() and path.suffix not in (".py", ".pyc", ".md")
 )
-LOGS = sorted(path for path in (ROOT / "tests/golden/logs").glob("*/*") if path.suffix != ".md")
+_LOGS = ROOT / "tests/golden/logs"
+LOGS = {  # by names that differ, as several tools' files are called alike
+    "-".join(path.relative_to(_LOGS).parts): path
+    for path in sorted(_LOGS.rglob("*"))
+    if path.is_file() and path.suffix != ".md"
+}
 
 
 def lines() -> dict[str, tuple[str, ...]]:
     """The lines to try: every command, and every log that can be imported."""
     found = {name: line for name, line in LINES.items() if name not in NOT_HERE and "--serve" not in line}
     for log in LOGS:
-        found[f"import {log.parent.name}/{log.name}"] = ("import", f"logs/{log.name}", "-o", "out/imported")
+        found[f"import {log}"] = ("import", f"logs/{log}", "-o", "out/imported")
     return found
 
 
@@ -217,8 +222,8 @@ def tree(folder: Path) -> set[str]:
 def world_(_odd: None, tmp_path: Path) -> Path:  # noqa: F811
     """A folder with the files of all lines; what is in it before each case is put back from a copy."""
     (tmp_path / "logs").mkdir()
-    for log in LOGS:
-        shutil.copy(log, tmp_path / "logs" / log.name)
+    for name, log in LOGS.items():
+        shutil.copy(log, tmp_path / "logs" / name)
     return tmp_path
 
 

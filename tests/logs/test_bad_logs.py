@@ -188,7 +188,11 @@ class TestLiteral:
         "[,]",
         "['a' , , 'b']",
         "[" * 50,
-        "{'a': 1}",
+        "{1: 'a'}",
+        "{'a', 'b'}",
+        "{'a': 1 'b': 2}",
+        "{'a':}",
+        "['a': 1]",
         "['\\N{DASH}']",
         "",
     )
@@ -206,6 +210,7 @@ class TestLiteral:
             ["a", 'it\'s "b"', "tab\there", "new\nline", "back\\slash", "é 文 \u2028 \x07 \U0001f600"],
             [["a"], ["b", "c"], []],
             [1, -2.5, True, None, 1e-9],
+            [{"text": "it's {a: b}", "of": [1, {"id": None}]}, {}],
         )
         for value in texts:
             assert literal(repr(value), "here") == ast.literal_eval(repr(value)) == value
@@ -297,8 +302,15 @@ class TestUnknown:
         (b"a,b\n1\n", "log:2: expected 2 cells, found 1"),
         (b"a,a\n1,2\n", "a column stands twice"),
         (b'user_input,response\n"a,b\n', "log:"),
-        (b'{"user_input": [{"content": "hi"}], "response": "x"}', "a conversation of several turns"),
+        (b'{"user_input": [{"content": "hi"}], "response": "x"}', "a conversation with 0 questions"),
         (b'{"user_input": 1e999, "response": "x"}', "log:1: "),
+        (b'{"testCases": [{"actualOutput": "x"}]}', "expected an input, or turns of a conversation, found"),
+        (b'{"user_input": [1]}', "a conversation with 0 questions"),
+        (b"user_input\n\"[{'content': 'hi', 'type': 'ai'}]\"\n", "a conversation with 0 questions"),
+        (b"q,x,Status,Score,Named Scores\na,b,PASS,1.0,[1]\n", "expected an object of scores, found [1]"),
+        (b"Status,q,Score,x,Named Scores\nPASS,a,1,b,{}\n", "expected Status, Score, Named Scores behind"),
+        (b'{"columns": ["a", "b"], "data": [[1]]}', "expected 2 cells, found [1]"),
+        (b'{"columns": [1], "data": []}', "expected names as columns, found [1]"),
     ],
 )
 def test_odd_content(content: bytes, said: str, tmp_path: Path) -> None:
@@ -313,7 +325,8 @@ def test_parquet_without_its_package_says_which(monkeypatch: pytest.MonkeyPatch)
 def test_several_turns_of_deepeval_are_refused(tmp_path: Path) -> None:
     log = json.loads((LOGS / "deepeval/latest_test_run.json").read_text(encoding="utf-8"))
     log["testRunData"]["conversationalTestCases"] = [{"turns": []}]
-    assert "holds conversations of several turns" in refused(log_of(tmp_path, json.dumps(log)))
+    said = refused(log_of(tmp_path, json.dumps(log)))
+    assert "conversationalTestCases[0]: turns: is a conversation with 0 questions, expected one" in said
 
 
 def test_several_retrievals_in_a_trace_need_a_word(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ TEXTS = {
     "shipping.md#1": "We ship to 14 countries.",
 }
 RIGHT = {"a1": 1.0, "a2": 1.0, "a3": 0.0, "a4": 0.0, "a5": 1.0}
-FILES = sorted(str(path.relative_to(LOGS)) for path in LOGS.rglob("*.*") if path.name != "README.md")
+FILES = sorted(str(path.relative_to(LOGS)) for path in LOGS.glob("*/*.*"))
 _PROMPTFOO = {
     "contexts": "response.metadata.retrieved[].text",
     "context_ids": "response.metadata.retrieved[].id",
