@@ -336,17 +336,20 @@ def _of_umbrela(given: Given) -> RubricFile:
 
 @_source("umbrela-2025")
 def _of_umbrela_2025(given: Given) -> RubricFile:
-    """Read a prompt of the same shape whose grades go from 0 to 4; nobody's names of them are known here."""
+    """Read a prompt whose grades go from 0 to 4 by the sub-narratives that a passage answers."""
     file = _of_umbrela(given)
-    grades = [str(grade) for grade in range(5)]
-    file.labels, file.values = {grade: float(grade) for grade in grades}, {}
+    file.labels = _labels("relevance-2025")
+    file.values = {f"{grade:g}": label for label, grade in file.labels.items()}
     file.follows = "UMBRELA as TREC RAG 2025 used it, grades 0 to 4 by sub-narratives"
     file.departs = [
         *file.departures,
         "that its parameters and its reading are those of 2024 is taken for granted",
+        "sub-narratives are shown as a list in JSON",
     ]
-    file.judged_as, file.unreadable = "umbrela-2025", "0"
+    file.judged_as = "relevance-2025"
+    file.sees.append("sub_narratives")
     file.fields |= {"narrative": "question", "topic": "question", "segment": "passage.segment"}
+    file.fields["sub_narratives"] = "sub_narratives:json"
     return file
 
 
