@@ -233,6 +233,7 @@ def headed_texts(path: str, headings: tuple[str, ...]) -> dict[str, str]:
 # --- The sources, and what each does with a prompt and a reply.
 
 _BOUNDED = "a limit of tokens is sent, which its source does not"
+_ASKED_AGAIN = "a reply that cannot be read is asked for 3 times in place of 500"
 _UNSAID = "that one reply is asked for (n = 1) is not sent"
 
 
@@ -368,9 +369,7 @@ def _step(method: str, prompt: Prompt) -> RubricFile:
     """Return the rubric of one of the nuggetizer's steps."""
     common = {
         "follows": "AutoNuggetizer (Pradeep et al., 2024), the prompt of the nuggetizer's repository",
-        "departs": [
-            "a reply that cannot be read is asked for 3 times in place of 500 (tries)",
-        ],
+        "departs": [_ASKED_AGAIN],
         "reads": "json-list",
         "max_tokens": 4096,
         "sampling": {"max_completion_tokens": 4096},
@@ -409,6 +408,7 @@ _STEPS: dict[str, dict[str, Any]] = {
         "unreadable": "okay",
     },
     "nugget_assignment": {
+        "departs": ["an empty answer is asked about, too", _ASKED_AGAIN],
         "unit": "nuggets",
         "kind": "labels",
         "sees": ["question", "answer", "nuggets"],
@@ -485,8 +485,7 @@ def _of_ragtifier(given: Given) -> RubricFile:
         Prompt(texts["System Prompt"], template=texts["Query Prompt"]),
         follows="RAGtifier (Cofala et al., 2025), Figure 2",
         departs=[
-            "its program is not published: how it writes several passages, and what it does with a reply that"
-            " is no JSON, is not known",
+            "how it writes several passages, and what it does with a reply that is no JSON, is not known",
             _BOUNDED,
         ],
         ranges=rubric_named("liverag").file.ranges,
@@ -515,7 +514,12 @@ def _of_support(given: Given) -> RubricFile:
     return _of_support_prompt(
         prompt,
         follows="TREC RAG, support evaluation (Thakur et al., 2025), the prompt of its script",
-        departs=["a passage without a title is shown with an empty one", _BOUNDED, _UNSAID],
+        departs=[
+            "a passage without a title is shown with an empty one",
+            "a sentence's citations are all judged",
+            _BOUNDED,
+            _UNSAID,
+        ],
         temperature=0.1,
     )
 
@@ -553,7 +557,7 @@ def _of_pairwise(given: Given) -> RubricFile:
         ["question", "answer_a", "answer_b"],
         _plain_or_constant(given, ("question", "answer_a", "answer_b"), "PROMPT"),
         follows="MT-bench (Zheng et al., 2023), pairwise comparison; Ragnarök's arena",
-        departs=["both orders are asked", _BOUNDED],
+        departs=[_BOUNDED],
         labels=_labels("pairwise"),
         values={"A": "a", "B": "b", "C": "tie"},
         fields={name: name for name in ("question", "answer_a", "answer_b")},
