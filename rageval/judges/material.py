@@ -107,8 +107,7 @@ class Material:
 
     def passage(self, doc: str) -> str:
         """Return the text of a document, below its title if it has one."""
-        known = self.known_passage(doc)
-        return known if isinstance(known, str) else known.whole
+        return _part(self.known_passage(doc), "passage")
 
     def known_passage(self, doc: str) -> str | PassageParts:
         """Return the text of a document, in its parts where these are known."""
@@ -262,7 +261,8 @@ def _part(passage: str | PassageParts, name: str) -> str:
 
 def _passage(rubric: Rubric, passage: str | PassageParts) -> dict[str, str]:
     """Return what the rubric shows of a passage; all of it, where it does not say."""
-    return {name: _part(passage, name) for name in _parts("passage", rubric.file.sees) or ("passage",)}
+    names = _parts("passage", rubric.file.sees) or ("passage",)
+    return {name: _part(passage, name) for name in names}
 
 
 def _several(rubric: Rubric, passages: Sequence[str | PassageParts]) -> dict[str, list[str]]:

@@ -731,6 +731,27 @@ def texts_of(bodies: list[str]) -> set[str]:
     return {json.dumps(json.loads(body)["messages"]) for body in bodies}
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "prompts.py: holds several prompts; expected --prompt with one of UMBRELA_ZERO_BASIC, "),
+        (("--prompt", "X"), "prompts.py: has no prompt 'X'; expected one of UMBRELA_ZERO_BASIC, "),
+        (("--prompt", "PAIRWISE_ANSWER_COMPARISON_W_RUBRICS"), "{answer_b}), found {rubric}"),
+    ],
+)
+def test_a_prompt_of_several_is_named(words: tuple[str, ...], message: str, place: Path) -> None:
+    Path("prompts.py").write_text(RAGDOLL)
+    outcome = command("rubrics", "import", "prompts.py", "--as", "ragdoll", *words)
+    assert (outcome.code, message in outcome.err) == (2, True)
+    names = re.findall("[A-Z_2]{12,}", outcome.err.partition("one of ")[2])
+    kinds = ("SCORER", "CREATOR", "ASSIGNER", "ASSIGNER_2GRADE")
+    assert not names or {f"NUGGET_{kind}_USER" for kind in kinds} < set(names)
+    assert "PAIRWISE_ANSWER_COMPARISON_W_RUBRICS" not in names  # no request of ours can show a rubric
+    Path("one.yaml").write_text(block(prefix_user=UMBRELA.format(shots="")))
+    outcome = command("rubrics", "import", "one.yaml", "--as", "umbrela", "--prompt", "X")
+    assert (outcome.code, "one.yaml: holds one prompt" in outcome.err) == (2, True)
+
+
 @pytest.mark.parametrize(("name", "sends"), [("RankVicuna", ranks_in_one), ("RankGPT", ranks_in_turns)])
 def test_rankllm_makes_its_prompts_so(name: str, sends: Callable[..., Iterator[Body]]) -> None:
     """What its own classes made of the same templates and records, ftfy's mending included."""
