@@ -143,7 +143,8 @@ class Question(NamedTuple):
     """A question, the answers that are right, and what is known about it (domain, type, …).
 
     `documents` are the texts that hold the answer, by id, where a benchmark names them; `request` is what a
-    track says beside a title: who asks, and what for.
+    track says beside a title: who asks, and what for. `sub_narratives` are the smaller needs in a need for
+    information, where a track tells them apart.
     """
 
     query_id: str
@@ -152,6 +153,7 @@ class Question(NamedTuple):
     facts: tuple[tuple[str, str], ...] = ()
     documents: tuple[tuple[str, str], ...] = ()
     request: str = ""
+    sub_narratives: tuple[str, ...] = ()
 
 
 class Span(NamedTuple):

@@ -27,6 +27,7 @@ QUESTIONS = {
     "q1": Question("q1", "Capital of France?", ("Paris",), (("query_time", "noon"),), (("d1", "Paris."),)),
     "q2": Question("q2", "Was heißt {x} in „f{{x}}“?\u2028Ja?", ("4", "four"), (), (("d2", "{{fence}}"),)),
 }
+QUESTIONS = {name: asked._replace(sub_narratives=("Since {when}?",)) for name, asked in QUESTIONS.items()}
 TEXTS = {
     "d1": 'Paris "is" the capital.\r\n\u0085Of {{fence}} France \\{ \\" ``` 🙂 \x7f\x00',
     "d2": "It's 4, {or} {{four}}; {{{ }}} {{fence} {fence}} — \u202eabc\u202c\ufeff\u2029",

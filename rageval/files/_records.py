@@ -101,9 +101,10 @@ def _is_row(start: Start) -> bool:
 
 
 def _is_question(start: Start) -> bool:
-    has_text = bool(start.record.keys() & _DOCUMENT_TEXTS)
-    asks = any(form.fits(start.record) for form in QUESTION_FORMS)
-    return "interaction_id" in start.record or (not has_text and (asks or "query_text" in start.record))
+    record = dict.fromkeys(start.names) if start.is_list else start.record
+    has_text = bool(record.keys() & _DOCUMENT_TEXTS)
+    asks = any(form.fits(record) for form in QUESTION_FORMS)
+    return "interaction_id" in record or (not has_text and (asks or "query_text" in record))
 
 
 _KINDS = (

@@ -237,17 +237,7 @@ def one_a_line(source: Source, expected: str) -> Source:
     # The first line tells: JSON that ends with its line is JSON lines, and most files are.
     if not _goes_on(start_of(readable).lstrip().partition(b"\n")[0]):
         return readable
-    limits, name = limits_of(source), name_of(source)
-    parts: list[bytes] = []
-    for part in chunks(readable, limits.record):
-        parts.append(part)
-        # Such a file can only be read whole, so that it may be no longer than one record may be.
-        if sum(map(len, parts)) > limits.record:
-            raise InputError(
-                f"{name}:1: JSON over many lines of more than {limits.record:,} bytes;"
-                " raise the limit with --limit record=…"
-            )
-    text = _without_bom(b"".join(parts), name)
+    text, name = _whole_text(readable), name_of(source)
     lines, number, at = [], 1, 0
     # An object that was written prettily ends with a brace at the beginning of a line, where nothing within
     # it stands.
@@ -262,8 +252,52 @@ def one_a_line(source: Source, expected: str) -> Source:
             # name.
             lines.append(compact + b"\n" * piece.count(b"\n"))
         number += piece.count(b"\n")
-    rewritten: Source = with_limits(_NamedBytes(b"".join(lines), name), limits)
+    rewritten: Source = with_limits(_NamedBytes(b"".join(lines), name), limits_of(source))
     return rewritten
+
+
+_LIST = re.compile(rb"\s*\[\s*\{")
+
+
+def unlisted(source: Source, expected: str) -> Source:
+    """Return a source of JSON lines: the records of a list, each in the line in which it begins.
+
+    Records that stand in one line are counted instead. JSON lines are returned as they are, unread.
+    """
+    readable = kept(source)
+    if _LIST.match(start_of(readable).removeprefix(BOM)) is None:
+        return readable
+    text, name = _whole_text(readable), name_of(source)
+    try:
+        records = _items(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name}:1: {explained(error, text, f'a list of {expected}')}") from None
+    lines: list[bytes] = []
+    number, written, at = 1, 1, 0
+    for record in map(bytes, records):
+        begins = text.index(record, at)
+        number += text.count(b"\n", at, begins)
+        at = begins
+        # As many empty lines before it as the file has, so that messages name its own line.
+        empty = max(number - written, 0)
+        lines.append(b"\n" * empty + msgspec.json.format(record, indent=-1))
+        written += empty + 1
+    rewritten: Source = with_limits(_NamedBytes(b"\n".join(lines), name), limits_of(source))
+    return rewritten
+
+
+def _whole_text(source: Source) -> bytes:
+    """Return a file that can only be read whole, so that it may be no longer than one record may be."""
+    limits, name = limits_of(source), name_of(source)
+    parts: list[bytes] = []
+    for part in chunks(source, limits.record):
+        parts.append(part)
+        if sum(map(len, parts)) > limits.record:
+            raise InputError(
+                f"{name}:1: JSON over many lines of more than {limits.record:,} bytes;"
+                " raise the limit with --limit record=…"
+            )
+    return _without_bom(b"".join(parts), name)
 
 
 def _goes_on(line: bytes) -> bool:

@@ -22,6 +22,7 @@ from rageval.files.jsonl import (
     once,
     read_forms,
     read_records,
+    unlisted,
 )
 from rageval.files.opening import (
     BOM,
@@ -232,31 +233,66 @@ def _keyed(name: str, query: str, question: str) -> RecordForm[Question]:
         # As in tables: what people call the right answer, where nothing is called an answer.
         called = next((key for key in ("answer", *filter(_is_gold, fields)) if key in fields), "answer")
         gold = words(_value(fields, called, _Gold, None))
-        return Question(asked, text, gold, tuple(_facts(fields, {query, question, called})))
+        facts = tuple(_facts(fields, {query, question, called, _SUB_NARRATIVES}))
+        return Question(asked, text, gold, facts, sub_narratives=_sub_narratives(fields))
 
     return RecordForm(name, f"{{{query}, {question}, …}}", has(query, question), _Fields, build)
 
 
+_SUB_NARRATIVES = "sub_narratives"
+
+
+class _SubNarrative(msgspec.Struct):
+    """A smaller need in a narrative, as NIST's file has it: with what else is known of it."""
+
+    text: str
+
+
+def _sub_narratives(fields: _Fields) -> tuple[str, ...]:
+    """Return the smaller needs in a need for information: texts, or objects with a `text`."""
+    given = _value(fields, _SUB_NARRATIVES, list[str | _SubNarrative] | None, None) or ()
+    texts = (part if isinstance(part, str) else part.text for part in given)
+    return tuple(text for text in texts if text.strip())
+
+
 _TOPIC_IDS = ("request_id", "topic_id", "id")
+_NARRATIVE_IDS = ("narrative_id", "id")
 _REQUEST = ("background", "problem_statement")
-_NO_FACTS = {*_TOPIC_IDS, "title", "answer", *_REQUEST, "original_background"}
+_NO_FACTS = {*_TOPIC_IDS, "title", "answer", *_REQUEST, "original_background", _SUB_NARRATIVES}
 
 
-def _from_request(fields: _Fields, limits: Limits) -> Question:
-    """Return the question that a topic's title asks, with the request behind it."""
-    keys = (key for key in _TOPIC_IDS if key in fields and bytes(fields[key]) != b"null")
+def _topic_id(fields: _Fields, names: tuple[str, ...], limits: Limits) -> str:
+    """Return the id of a topic, which stands under one of these names, or under several."""
+    keys = (key for key in names if key in fields and bytes(fields[key]) != b"null")
     given = {key: _value(fields, key, str | int) for key in keys}
     named = {key: identifier(value, key, limits) for key, value in given.items()}
     if not named:
-        raise Unfit(f"expected the id of a topic, one of {', '.join(_TOPIC_IDS)}, found none")
+        raise Unfit(f"expected the id of a topic, one of {', '.join(names)}, found none")
     # Tracks renamed the id from year to year, and some files have both names.
     if len(set(named.values())) > 1:
         shown = " and ".join(f"{key} {name[:60]!r}" for key, name in named.items())
         raise Unfit(f"expected one id of the topic, found {shown}")
+    return next(iter(named.values()))
+
+
+def _from_request(fields: _Fields, limits: Limits) -> Question:
+    """Return the question that a topic's title asks, with the request behind it."""
+    name = _topic_id(fields, _TOPIC_IDS, limits)
     request = [text for key in _REQUEST if (text := _value(fields, key, str | None, None))]
     title, gold = _value(fields, "title", str), words(_value(fields, "answer", _Gold, None))
     facts = tuple(_facts(fields, _NO_FACTS))
-    return Question(next(iter(named.values())), title, gold, facts, request="\n".join(request))
+    return Question(
+        name, title, gold, facts, request="\n".join(request), sub_narratives=_sub_narratives(fields)
+    )
+
+
+def _from_narrative(fields: _Fields, limits: Limits) -> Question:
+    """Return the question that a person tells as a narrative, with the smaller needs in it."""
+    name = _topic_id(fields, _NARRATIVE_IDS, limits)
+    facts = tuple(_facts(fields, {*_NARRATIVE_IDS, "narrative", _SUB_NARRATIVES}))
+    return Question(
+        name, _value(fields, "narrative", str), facts=facts, sub_narratives=_sub_narratives(fields)
+    )
 
 
 _TOPICS_IN_JSON: RecordForm[Question] = RecordForm(
@@ -268,12 +304,27 @@ _TOPICS_IN_JSON: RecordForm[Question] = RecordForm(
 )
 
 
+# Some files of narratives have a question or a title beside them; what is asked is the narrative, as whoever
+# has its parts sees it.
+_NARRATIVES: RecordForm[Question] = RecordForm(
+    "TREC narratives",
+    "{id or narrative_id, narrative, sub_narratives: [text or {text}], …}",
+    lambda record: (
+        "narrative" in record
+        and any(key in record for key in _NARRATIVE_IDS)
+        and (_SUB_NARRATIVES in record or record.keys().isdisjoint(("question", "title")))
+    ),
+    _Fields,
+    _from_narrative,
+)
+
 # A record is of the first form it fits.
 QUESTION_FORMS: tuple[RecordForm[Question], ...] = (
     _keyed("plain questions", "query_id", "question"),
     _CRAG,
     _LIVERAG,
     _FRESHSTACK,
+    _NARRATIVES,
     _keyed("LiveRAG questions", "id", "question"),
     _TOPICS_IN_JSON,
     CANDIDATES,
@@ -282,7 +333,9 @@ QUESTION_FORMS: tuple[RecordForm[Question], ...] = (
 
 
 def read_questions(source: Source) -> Iterator[Question]:
-    """Read questions: plain, of LiveRAG, CRAG, FreshStack or TREC's tracks (JSON lines or `id<TAB>text`).
+    """Read questions: plain, of LiveRAG, CRAG, FreshStack or TREC's tracks (JSON, or lines of `id<TAB>text`).
+
+    Records stand one a line, or in a list.
 
     What else a plain record says in a word (a text of up to 1,024 characters, a number, true or false)
     becomes a fact. A data set that holds questions may stand for a file.
@@ -290,12 +343,12 @@ def read_questions(source: Source) -> Iterator[Question]:
     if callable(content := getattr(source, "questions", None)):
         yield from content()
         return
-    records = read_forms(source, QUESTION_FORMS, "questions")
+    records = read_forms(unlisted(source, "questions"), QUESTION_FORMS, "questions")
     for _, question in once(records, source, lambda question: f"question {question.query_id}"):
         yield question
 
 
-_OWN = ("query_id", "question", "answer", "id", "title", "interaction_id", "query")
+_OWN = ("query_id", "question", "answer", "id", "title", "interaction_id", "query", _SUB_NARRATIVES)
 
 
 def write_questions(questions: Iterable[Question]) -> Iterator[str]:
@@ -306,8 +359,9 @@ def write_questions(questions: Iterable[Question]) -> Iterator[str]:
     """
     for question in questions:
         facts = {name: value for name, value in question.facts if value and name not in _OWN}
-        gold = {"answer": list(question.gold)} if question.gold else {}
-        yield as_line(facts | {"query_id": question.query_id, "question": question.text} | gold)
+        more = {"answer": list(question.gold)} if question.gold else {}
+        more |= {_SUB_NARRATIVES: list(question.sub_narratives)} if question.sub_narratives else {}
+        yield as_line(facts | {"query_id": question.query_id, "question": question.text} | more)
 
 
 def _value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:
@@ -319,7 +373,8 @@ def _value(fields: _Fields, key: str, kind: Any, *default: Any) -> Any:
     try:
         return msgspec.json.decode(fields[key], type=kind)
     except Unfit as error:
-        raise Unfit(f"{error} - at `$.{key}`") from None
+        what, _, place = str(error).partition(" - at `$")
+        raise Unfit(f"{what} - at `$.{key}{place or '`'}") from None
 
 
 def _facts(fields: _Fields, known: set[str]) -> Iterator[tuple[str, str]]:

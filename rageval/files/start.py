@@ -33,6 +33,11 @@ class Start:
         return self.text.lstrip().startswith((b"{", b"["))
 
     @cached_property
+    def is_list(self) -> bool:
+        """Whether it begins as a list of JSON does."""
+        return self.text.lstrip().startswith(b"[")
+
+    @cached_property
     def piece(self) -> bytes:
         """The text of an object that is longer than what was looked at, or broken; else nothing."""
         return self.text if not self.record and self._is_piece else b""
@@ -57,7 +62,7 @@ class Start:
     def _records(self) -> Iterator[dict[str, Any]]:
         from rageval.files.jsonl import first_record
 
-        if not self.text.lstrip().startswith(b"["):
+        if not self.is_list:
             for line in self.lines[:_RECORDS]:
                 yield first_record(line) or {}
             return

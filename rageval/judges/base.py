@@ -247,7 +247,8 @@ WAYS: dict[str, Callable[[Any], Parts]] = {
     "count": lambda value: (str(len(texts_of(value))),),
     "unbracketed": lambda value: (unbracketed("\n\n".join(texts_of(value))),),
 }
-ITEMS, WORDS = "items", "words"  # each by the template of an item; so, and its white space is made one blank
+# How a list is written each of whose items has a template: as it is, or as RankLLM shows it.
+ITEM_WAYS = ("items", "words")
 _WORDS_AT_ONCE = 300 * 20  # that RankLLM shows of a window of 20 items
 
 
@@ -258,7 +259,7 @@ def items_of(value: Any, way: str) -> list[dict[str, Parts]]:
     more than a window of theirs may have, and no number in brackets.
     """
     texts = texts_of(value)
-    if way == WORDS:
+    if way == "words":
         most = int(_WORDS_AT_ONCE / max(len(texts), 1))
         texts = [unbracketed(" ".join(text.split()[:most])) for text in texts]
     return [

@@ -12,12 +12,13 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rageval.errors import InputError, UsageError
 from rageval.files.whole import text_of_whole
-from rageval.judges.base import PARTS, Slot, Template, names_in, template_of
+from rageval.judges.base import PARTS, Slot, names_in, template_of
 from rageval.judges.rubric import (
     Prompt,
     RubricFile,
@@ -233,6 +234,7 @@ def headed_texts(path: str, headings: tuple[str, ...]) -> dict[str, str]:
 # --- The sources, and what each does with a prompt and a reply.
 
 _BOUNDED = "a limit of tokens is sent, which its source does not"
+_ASKED_AGAIN = "a reply that cannot be read is asked for 3 times in place of 500"
 _UNSAID = "that one reply is asked for (n = 1) is not sent"
 
 
@@ -305,6 +307,10 @@ def _rubric(unit: str, kind: str, sees: list[str], prompt: Prompt, **more: Any) 
 
 @_source("umbrela")
 def _of_umbrela(given: Given) -> RubricFile:
+    return _umbrela(given, "relevance")
+
+
+def _umbrela(given: Given, scale: str) -> RubricFile:
     """UMBRELA's prompts: YAML with `prefix_user`, or the text of its older versions."""
     if given.path.endswith((".yaml", ".yml")):
         template = _key(yaml_texts(given.path), "prefix_user", given.path)
@@ -313,19 +319,12 @@ def _of_umbrela(given: Given) -> RubricFile:
         template = read_prompt_file(given.path).strip()
     # Its judges send this sentence whatever the file says of a system message.
     system = "You are a helpful assistant." if given.system is None else given.system
-    return _rubric(
-        "passage",
-        "label",
-        ["question", "passage.segment"],
+    return _of_passages(
         Prompt(system, template=template),
+        scale,
         follows="UMBRELA (Upadhyay et al., 2024), the prompt of its repository",
         departs=["its judges read a model's reasoning, too, where a server shows it"],
-        labels=_labels("relevance"),
-        values={f"{grade:g}": label for label, grade in _labels("relevance").items()},
-        fields={"query": "question", "passage": "passage.segment", "examples": "examples"},
-        judged_as="relevance",
         reads="score-line",
-        canaries=True,
         max_tokens=100,
         sampling={"max_tokens": 100, "top_p": 1, "frequency_penalty": 0.5, "presence_penalty": 0},
         tries=1,
@@ -334,19 +333,36 @@ def _of_umbrela(given: Given) -> RubricFile:
     )
 
 
+def _of_passages(prompt: Prompt, scale: str, **more: Any) -> RubricFile:
+    """Return a rubric that grades passages by numbers, which are labels of a rubric of ours."""
+    labels = _labels(scale)
+    return _rubric(
+        "passage",
+        "label",
+        ["question", "passage.segment"],
+        prompt,
+        labels=labels,
+        values={f"{grade:g}": label for label, grade in labels.items()},
+        fields={"query": "question", "passage": "passage.segment", "examples": "examples"},
+        judged_as=scale,
+        canaries=True,
+        **more,
+    )
+
+
 @_source("umbrela-2025")
 def _of_umbrela_2025(given: Given) -> RubricFile:
-    """Read a prompt of the same shape whose grades go from 0 to 4; nobody's names of them are known here."""
-    file = _of_umbrela(given)
-    grades = [str(grade) for grade in range(5)]
-    file.labels, file.values = {grade: float(grade) for grade in grades}, {}
+    """Read a prompt whose grades go from 0 to 4 by the sub-narratives that a passage answers."""
+    file = _umbrela(given, "relevance-2025")
     file.follows = "UMBRELA as TREC RAG 2025 used it, grades 0 to 4 by sub-narratives"
     file.departs = [
         *file.departures,
         "that its parameters and its reading are those of 2024 is taken for granted",
+        "sub-narratives are shown as a list in JSON",
     ]
-    file.judged_as, file.unreadable = "umbrela-2025", "0"
+    file.sees.append("sub_narratives")
     file.fields |= {"narrative": "question", "topic": "question", "segment": "passage.segment"}
+    file.fields["sub_narratives"] = "sub_narratives:json"
     return file
 
 
@@ -365,9 +381,7 @@ def _step(method: str, prompt: Prompt) -> RubricFile:
     """Return the rubric of one of the nuggetizer's steps."""
     common = {
         "follows": "AutoNuggetizer (Pradeep et al., 2024), the prompt of the nuggetizer's repository",
-        "departs": [
-            "a reply that cannot be read is asked for 3 times in place of 500 (tries)",
-        ],
+        "departs": [_ASKED_AGAIN],
         "reads": "json-list",
         "max_tokens": 4096,
         "sampling": {"max_completion_tokens": 4096},
@@ -406,6 +420,7 @@ _STEPS: dict[str, dict[str, Any]] = {
         "unreadable": "okay",
     },
     "nugget_assignment": {
+        "departs": ["an empty answer is asked about, too", _ASKED_AGAIN],
         "unit": "nuggets",
         "kind": "labels",
         "sees": ["question", "answer", "nuggets"],
@@ -482,8 +497,7 @@ def _of_ragtifier(given: Given) -> RubricFile:
         Prompt(texts["System Prompt"], template=texts["Query Prompt"]),
         follows="RAGtifier (Cofala et al., 2025), Figure 2",
         departs=[
-            "its program is not published: how it writes several passages, and what it does with a reply that"
-            " is no JSON, is not known",
+            "how it writes several passages, and what it does with a reply that is no JSON, is not known",
             _BOUNDED,
         ],
         ranges=rubric_named("liverag").file.ranges,
@@ -512,7 +526,12 @@ def _of_support(given: Given) -> RubricFile:
     return _of_support_prompt(
         prompt,
         follows="TREC RAG, support evaluation (Thakur et al., 2025), the prompt of its script",
-        departs=["a passage without a title is shown with an empty one", _BOUNDED, _UNSAID],
+        departs=[
+            "a passage without a title is shown with an empty one",
+            "a sentence's citations are all judged",
+            _BOUNDED,
+            _UNSAID,
+        ],
         temperature=0.1,
     )
 
@@ -550,7 +569,7 @@ def _of_pairwise(given: Given) -> RubricFile:
         ["question", "answer_a", "answer_b"],
         _plain_or_constant(given, ("question", "answer_a", "answer_b"), "PROMPT"),
         follows="MT-bench (Zheng et al., 2023), pairwise comparison; Ragnarök's arena",
-        departs=["both orders are asked", _BOUNDED],
+        departs=[_BOUNDED],
         labels=_labels("pairwise"),
         values={"A": "a", "B": "b", "C": "tie"},
         fields={name: name for name in ("question", "answer_a", "answer_b")},
@@ -607,62 +626,43 @@ def _in_turns(texts: Mapping[str, str], system: str, path: str) -> Prompt:
 def _of_ragdoll(given: Given) -> RubricFile:
     """RAGDoll's prompts: constants of its `prompts.py`, each told by its name."""
     texts = python_texts(given.path)
-    prompts = {name: text for name, text in texts.items() if _of_name(name) is not None}
-    fields = [name for _, made in _RAGDOLLS for name in made.fields]
-    name = meant(prompts, fields, given)
-    of = _of_name(name)
-    assert of is not None  # only such are among the prompts
+    known = {name: found for name in texts if (found := _told_by(name)) is not None}
+    fields = [name for _, make, _ in _RAGDOLLS for name in make(Prompt()).fields]
+    name = meant({name: texts[name] for name in known}, fields, given)
+    make, departs = known[name]
     told = given.system
     if told is None and name.startswith("NUGGET_"):
-        told = texts.get(re.sub("(_2GRADE)?_USER$", "_SYSTEM", name), "")
-    file = of.make(Prompt(told or "", template=texts[name]))
+        told = texts.get(re.sub("(_2GRADE)?_USER$", "_SYSTEM", name))
+    file = make(Prompt(told or "", template=texts[name]))
     file.follows = f"RAGDoll (castorini), {name}"
-    file.departs = [*of.departs, _AGENT, _BOUNDED]
+    file.departs = [
+        "its agent sends a system message and parameters of its own, where a job has some",
+        _BOUNDED,
+        *departs,
+    ]
     file.temperature, file.again, file.sampling = "unset", None, {}
     file.compat = file.unreadable = None
     file.tries = 1
     return file
 
 
-_AGENT = "its agent sends a system message and parameters of its own, where a job has some"
+_OfPrompt = Callable[[Prompt], RubricFile]
 
 
-@dataclass(frozen=True, slots=True)
-class _RagdollPrompt:
-    """What RAGDoll does with a prompt of this name."""
-
-    make: Callable[[Prompt], RubricFile]
-    fields: tuple[str, ...]
-    departs: tuple[str, ...] = ()
-
-
-def _of_name(name: str) -> _RagdollPrompt | None:
-    return next((prompt for pattern, prompt in _RAGDOLLS if re.fullmatch(pattern, name)), None)
+def _told_by(name: str) -> tuple[_OfPrompt, tuple[str, ...]] | None:
+    """Return what RAGDoll does with a prompt of this name, and where the import departs from it."""
+    matching = ((make, departs) for pattern, make, departs in _RAGDOLLS if re.fullmatch(pattern, name))
+    return next(matching, None)
 
 
 def _scored(prompt: Prompt) -> RubricFile:
-    return _rubric(
-        "passage",
-        "label",
-        ["question", "passage.segment"],
-        prompt,
-        labels=_labels("relevance"),
-        values={f"{grade:g}": label for label, grade in _labels("relevance").items()},
-        fields={"query": "question", "passage": "passage.segment"},
-        judged_as="relevance",
-        reads="pattern",
-        patterns=[
-            r"(?i)##\s*+final score\s*+:\s*+([0-3])",
-            r"(?i)final score\s*+:\s*+([0-3])",
-            r"(?i)relevance category\s*+[:-=]?\s*+([0-3])",
-            r"([0-3])\s*+\Z",
-        ],
-        canaries=True,
-    )
-
-
-def _listed(method: str) -> Callable[[Prompt], RubricFile]:
-    return lambda prompt: _step(method, prompt)
+    patterns = [
+        r"(?i)##\s*+final score\s*+:\s*+([0-3])",
+        r"(?i)final score\s*+:\s*+([0-3])",
+        r"(?i)relevance category\s*+[:-=]?\s*+([0-3])",
+        r"([0-3])\s*+\Z",
+    ]
+    return _of_passages(prompt, "relevance", reads="pattern", patterns=patterns)
 
 
 def _preferred(prompt: Prompt) -> RubricFile:
@@ -683,34 +683,21 @@ def _preferred(prompt: Prompt) -> RubricFile:
 
 
 _IN_ONE_LIST = "a list with words around it is not read"
-_RAGDOLLS = (
-    ("UMBRELA_ZERO_.*", _RagdollPrompt(_scored, ("query", "passage"))),
+# By what a prompt is called: its rubric, and where that departs from RAGDoll.
+_RAGDOLLS: tuple[tuple[str, _OfPrompt, tuple[str, ...]], ...] = (
+    ("UMBRELA_ZERO_.*", _scored, ()),
     (
         "NUGGET_CREATOR_USER",
-        _RagdollPrompt(
-            _listed("nugget_creation"),
-            ("query", "context", "nuggets", "nuggets_length", "creator_max_nuggets"),
-            (_IN_ONE_LIST, "passages are shown a few at a time"),
-        ),
+        partial(_step, "nugget_creation"),
+        (_IN_ONE_LIST, "passages are shown a few at a time"),
     ),
-    (
-        "NUGGET_SCORER_USER",
-        _RagdollPrompt(_listed("nugget_scoring"), ("query", "nuggets", "num_nuggets"), (_IN_ONE_LIST,)),
-    ),
-    (
-        "NUGGET_ASSIGNER_(2GRADE_)?USER",
-        _RagdollPrompt(
-            _listed("nugget_assignment"), ("query", "context", "nuggets", "num_nuggets"), (_IN_ONE_LIST,)
-        ),
-    ),
-    ("SUPPORT_EVAL_PROMPT", _RagdollPrompt(_of_support_prompt, ("statement", "citation"))),
+    ("NUGGET_SCORER_USER", partial(_step, "nugget_scoring"), (_IN_ONE_LIST,)),
+    ("NUGGET_ASSIGNER_(2GRADE_)?USER", partial(_step, "nugget_assignment"), (_IN_ONE_LIST,)),
+    ("SUPPORT_EVAL_PROMPT", _of_support_prompt, ()),
     (
         "PAIRWISE_.*",
-        _RagdollPrompt(
-            _preferred,
-            ("query", "answer_a", "answer_b"),
-            ("both orders are asked, of which it draws one", "a tie of two bad answers is a tie"),
-        ),
+        _preferred,
+        ("both orders are asked, of which it draws one", "a tie of two bad answers is a tie"),
     ),
 )
 
@@ -730,20 +717,17 @@ def _plain_or_constant(given: Given, fields: Sequence[str], usual: str) -> Promp
 
 def _with(template: str, name: str, shown: str) -> str:
     """Return a template that shows this in place of a field."""
+    try:
+        parts = template_of(template)
+    except ValueError:
+        return template  # which is refused when its fields are looked for
     pieces = []
-    for part in _taken_apart(template):
+    for part in parts:
         if isinstance(part, Slot):
             pieces.append(shown if part.name == name else f"{{{part.name}}}")
         else:
             pieces.append(part.replace("{", "{{").replace("}", "}}"))
     return "".join(pieces)
-
-
-def _taken_apart(template: str) -> Template:
-    try:
-        return template_of(template)
-    except ValueError:
-        return ()  # which is told when its fields are looked for
 
 
 def _labels(name: str) -> dict[str, float]:

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -78,6 +78,16 @@ class Material:
             f" answers (a column {', '.join(SYNONYMS['gold'][:4])}, …) or in --questions FILE"
         )
 
+    def sub_narratives(self, query: str) -> list[str]:
+        """Return the smaller needs in a question; `InputError` if it has none."""
+        question = self.question(query)
+        if not question.sub_narratives:
+            raise InputError(
+                f"query {visible(query)!r}: has no sub-narratives, which this rubric judges by; expected"
+                " sub_narratives (a list of texts) of every question in --questions FILE"
+            )
+        return list(question.sub_narratives)
+
     def bank(self, query: str) -> Sequence[Nugget]:
         """Return the nuggets of a query."""
         if not self.nuggets.get(query):
@@ -97,8 +107,7 @@ class Material:
 
     def passage(self, doc: str) -> str:
         """Return the text of a document, below its title if it has one."""
-        known = self.known_passage(doc)
-        return known if isinstance(known, str) else known.whole
+        return _part(self.known_passage(doc), "passage")
 
     def known_passage(self, doc: str) -> str | PassageParts:
         """Return the text of a document, in its parts where these are known."""
@@ -201,23 +210,30 @@ def _answers(rubric: Rubric, material: Material) -> Iterator[Task]:
         yield Task(_shown(answer, material, rubric.file.sees), rows, failed=answer.error)
 
 
-def _shown(answer: Answer, material: Material, sees: Iterable[str]) -> dict[str, Any]:
+def _shown(answer: Answer, material: Material, sees: Collection[str]) -> dict[str, Any]:
     """Return what the rubric wants to see of an answer and its question; nothing of one that failed."""
     if answer.error:
         return {}
+    shown = _of_question(answer.query_id, material, sees)
+    if "answer" in sees:
+        shown["answer"] = answer.text
+    for name in _parts("passages", sees):
+        shown[name] = [_part(_seen(text, doc, material), name) for doc, text in answer.passages]
+    return shown
+
+
+def _of_question(query: str, material: Material, sees: Iterable[str]) -> dict[str, Any]:
+    """Return what the rubric wants to see of a question."""
+    # Made when asked for: a rubric that sees no gold answer must not be refused for want of one.
     show: dict[str, Callable[[], Any]] = {
-        "question": lambda: material.question(answer.query_id).text,
-        # Made when asked for: a rubric that sees no gold answer must not be refused for want of one.
-        "request": lambda: (asked := material.question(answer.query_id)).request or asked.text,
-        "time": lambda: dict(material.question(answer.query_id).facts).get("query_time", ""),
-        "gold": lambda: material.gold(answer.query_id),
-        "gold_passages": lambda: [text for _, text in material.question(answer.query_id).documents],
-        "answer": lambda: answer.text,
+        "question": lambda: material.question(query).text,
+        "request": lambda: material.question(query).request or material.question(query).text,
+        "time": lambda: dict(material.question(query).facts).get("query_time", ""),
+        "sub_narratives": lambda: material.sub_narratives(query),
+        "gold": lambda: material.gold(query),
+        "gold_passages": lambda: [text for _, text in material.question(query).documents],
     }
-    passages = [_seen(text, doc, material) for doc, text in answer.passages]
-    return {name: show[name]() for name in sees if name in show} | {
-        name: [_part(text, name) for text in passages] for name in _parts("passages", sees)
-    }
+    return {name: show[name]() for name in sees if name in show}
 
 
 def _parts(name: str, sees: Iterable[str]) -> list[str]:
@@ -245,7 +261,8 @@ def _part(passage: str | PassageParts, name: str) -> str:
 
 def _passage(rubric: Rubric, passage: str | PassageParts) -> dict[str, str]:
     """Return what the rubric shows of a passage; all of it, where it does not say."""
-    return {name: _part(passage, name) for name in _parts("passage", rubric.file.sees) or ("passage",)}
+    names = _parts("passage", rubric.file.sees) or ("passage",)
+    return {name: _part(passage, name) for name in names}
 
 
 def _several(rubric: Rubric, passages: Sequence[str | PassageParts]) -> dict[str, list[str]]:
@@ -324,11 +341,9 @@ def _documents(rubric: Rubric, material: Material) -> Iterator[Task]:
 @_unit("passage")
 def _passages(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, docs in material.candidates.items():
+        asked = _of_question(query, material, rubric.file.sees)
         for doc in docs:
-            data = {
-                "question": material.question(query).text,
-                **_passage(rubric, material.known_passage(doc)),
-            }
+            data = asked | _passage(rubric, material.known_passage(doc))
             yield Task(data, {"": (VerdictRow(query, DOCUMENTS, item=doc),)})
 
 
@@ -379,9 +394,9 @@ def _cited_together(rubric: Rubric, material: Material) -> Iterator[Task]:
 @_unit("passage-nuggets")
 def _passage_nuggets(rubric: Rubric, material: Material) -> Iterator[Task]:
     for query, docs in material.candidates.items():
-        question = material.question(query).text
+        asked = _of_question(query, material, rubric.file.sees)
         for doc in docs:
-            data = {"question": question, **_passage(rubric, material.known_passage(doc))}
+            data = asked | _passage(rubric, material.known_passage(doc))
             for window in _windows(material.bank(query), rubric.file.window):
                 names = _short("n", window)
                 rows = {

@@ -34,14 +34,13 @@ from rageval.files.whole import NamedInFile, beside, opened_file, read_beside, r
 from rageval.judges._exact import ABSTENTIONS
 from rageval.judges.base import (
     FENCE,
-    ITEMS,
+    ITEM_WAYS,
     JSON_FORM,
     PARTS,
     SAMPLING,
     SCHEMA_FORM,
     TEXT_FORM,
     WAYS,
-    WORDS,
     Mark,
     Part,
     Parts,
@@ -362,24 +361,20 @@ def _of_prompt(rubric: RubricFile) -> Iterator[tuple[str, str]]:
     for turn in prompt.turns:
         for text in (turn.user, turn.assistant):
             yield from _of_template(rubric, "item" if turn.each else "turns", text)
-        if turn.each and _way(rubric.fields.get(turn.each, "")) not in (ITEMS, WORDS):
+        if turn.each and rubric.fields.get(turn.each, "").partition(":")[2] not in ITEM_WAYS:
             yield "turns", f'turns: each = {turn.each!r}: expected a field of items, as in "answers:items"'
     for name, told in rubric.fields.items():
-        what, way = told.partition(":")[0], _way(told)
-        if what not in (*rubric.sees, *OF_RUBRIC) or way not in ("", ITEMS, WORDS, *WAYS):
-            ways = ", ".join((*WAYS, ITEMS, WORDS))
+        what, _, way = told.partition(":")
+        if what not in (*rubric.sees, *OF_RUBRIC) or way not in ("", *ITEM_WAYS, *WAYS):
+            ways = ", ".join((*WAYS, *ITEM_WAYS))
             yield (
                 name,
                 f"fields: {name} = {told!r}, expected something it sees ({', '.join(rubric.sees)}) or"
                 f" {' or '.join(OF_RUBRIC)}, and how it is written: {ways}",
             )
         in_turns = any(turn.each == name for turn in prompt.turns)
-        if way in (ITEMS, WORDS) and not prompt.item and not in_turns:
+        if way in ITEM_WAYS and not prompt.item and not in_turns:
             yield name, "expected the template of one item (item = …) in [prompt]"
-
-
-def _way(told: str) -> str:
-    return told.partition(":")[2]
 
 
 def _of_template(rubric: RubricFile, key: str, text: str, number: int = 0) -> Iterator[tuple[str, str]]:
@@ -747,7 +742,7 @@ class Rubric:
             return (str(self.file.most),)
         if what == "examples":
             return (self.file.examples.text if self.file.examples else "",)
-        if way in (ITEMS, WORDS):
+        if way in ITEM_WAYS:
             return item_prompt(template_of(self.file.prompt.item), items_of(data[what], way))
         return WAYS[way or "text"](data[what])
 

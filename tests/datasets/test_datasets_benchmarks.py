@@ -447,6 +447,18 @@ class TestTrecRag:
         (question,) = load("trec-rag/2025").questions()
         assert (question.query_id, question.text) == ("14", "A long narrative.")
 
+    def test_2025_with_sub_narratives(self, server: Server) -> None:
+        record = {
+            "id": "14",
+            "narrative": "A long one.",
+            "sub_narratives": [{"text": "One?"}, {"text": "Two?"}],
+        }
+        name = "trec25_narratives_final_w_questions_w_sub_narratives_edit_20250822.json"
+        server.files[f"/trec.nist.gov/data/rag/{name}"] = File(json.dumps([record], indent=2).encode())
+        (question,) = load("trec-rag/2025/sub-narratives").questions()
+        assert (question.query_id, question.text) == ("14", "A long one.")
+        assert question.sub_narratives == ("One?", "Two?")
+
     def test_2026_nuggets_and_rubrics(self, server: Server) -> None:
         pinned = "82923fab027487719f3ee8b3e47af18382ceb54b/trec-rag-2026/development-data/"
         base = f"/raw.githubusercontent.com/TREC-RAG/trec-rag-data/{pinned}"

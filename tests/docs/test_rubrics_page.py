@@ -14,7 +14,7 @@ import pytest
 
 from fair_judge import said, write_lines
 from rageval.cli.rubrics import _Source
-from rageval.judges.base import ITEMS, WAYS
+from rageval.judges.base import ITEM_WAYS, WAYS
 from rageval.judges.foreign import SOURCES
 from rageval.judges.rubric import RubricFile, rubric_named, rubric_names
 from rageval.judges.verdicts import READS
@@ -63,7 +63,7 @@ def test_its_code_runs(block: str) -> None:
 
 def test_its_tables_leave_nothing_out() -> None:
     names = [field.name for field in msgspec.structs.fields(RubricFile) if field.name != "lenient"]
-    told = [*names, *READS, *WAYS, ITEMS, *SOURCES]
+    told = [*names, *READS, *WAYS, *ITEM_WAYS, *SOURCES]
     assert [name for name in told if f"`{name}`" not in PAGE and f"[{name}]`" not in PAGE] == [
         name for name in ("follows", "departs", "prompt") if f"`{name}`" not in PAGE
     ]
@@ -72,8 +72,16 @@ def test_its_tables_leave_nothing_out() -> None:
 
 def test_whatever_an_original_is_of_stands_beside_it() -> None:
     """Every rubric of ours on whose scale an imported prompt judges has its row among the differences."""
-    scales = {"relevance", "nugget-assignment", "nugget-importance", "crag-auto", "liverag", "criterion"}
-    scales |= {"citation-support", "pairwise", "listwise", "crag", "nuggetize-iterative"}
+    scales = {
+        "relevance",
+        "relevance-2025",
+        "nugget-assignment",
+        "nugget-importance",
+        "crag-auto",
+        "liverag",
+        "criterion",
+    }
+    scales |= {"relevance-2025", "citation-support", "pairwise", "listwise", "crag", "nuggetize-iterative"}
     assert scales <= set(rubric_names())
     assert [name for name in scales if f"| `{name}` |" not in PAGE] == []
 

@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval.errors import InputError
-from rageval.files.questions import read_questions
+from rageval.files.kinds import told
+from rageval.files.opening import BOM
+from rageval.files.questions import read_questions, write_questions
 from rageval.judges.material import Material, _shown
 from rageval.records import Answer, Question
 from test_answers_files import IDS, TEXTS, stream
@@ -138,6 +140,70 @@ def test_topics_of_tracks_have_a_request_behind_the_title(key: str) -> None:
     assert read({key: "7", "title": "T"})[0] == Question("7", "T")
     assert "expected one id of the topic, found" in refused(topic | {"topic_id": "7", "id": "8"})
     assert "missing required field `title`" in refused({"id": 1, "title": "T"}, {"id": 2})
+
+
+NARRATIVE = {"id": "213", "narrative": "I want to know why.", "sub_narratives": ["Since when?", "How?"]}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"sub_narratives": [{"text": "Since when?", "importance": "vital"}, {"text": " "}, "How?"]},
+        {"narrative_id": 213},
+        {"title": "T", "question": "Why?"},
+    ],
+)
+def test_narratives_have_smaller_needs_in_them(more: dict[str, Any]) -> None:
+    facts = tuple((name, text) for name, text in more.items() if name in ("title", "question"))
+    expected = Question("213", "I want to know why.", (), facts, sub_narratives=("Since when?", "How?"))
+    assert read(NARRATIVE | more) == [expected]
+    plain = expected._replace(facts=())
+    assert read(*map(json.loads, write_questions([plain]))) == [plain]
+
+
+def test_a_narrative_may_have_no_parts_and_plain_questions_may() -> None:
+    assert read({"narrative_id": 7, "narrative": "N."}) == [Question("7", "N.")]
+    plain = {"query_id": "1", "question": "q", "sub_narratives": ["a"]}
+    assert read(plain) == [Question("1", "q", sub_narratives=("a",))]
+    # Where a topic has a title, and a narrative without parts, the title is what is asked.
+    assert read({"id": "1", "title": "T", "narrative": "N."}) == [
+        Question("1", "T", (), (("narrative", "N."),))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"sub_narratives": "a"}, "expected `array | null`, got `str` in sub_narratives"),
+        ({"sub_narratives": ["a", 3]}, "got `int` in sub_narratives[1]"),
+        ({"sub_narratives": [{"topic": "a"}]}, "missing required field `text` in sub_narratives[0]"),
+        ({"narrative": None}, "expected `str`, got `null` in narrative"),
+        ({"id": None}, "expected the id of a topic, one of narrative_id, id, found none"),
+        ({"narrative_id": "1"}, "expected one id of the topic, found narrative_id '1' and id '213'"),
+    ],
+)
+def test_narratives_say_what_was_expected(bad: dict[str, Any], message: str) -> None:
+    found = refused(NARRATIVE | bad)
+    assert found.startswith("file.jsonl:1: expected TREC narratives {id or narrative_id, narrative, ")
+    assert message in found
+
+
+@pytest.mark.parametrize("indent", [None, 0, 2])
+def test_a_list_of_questions_is_read_and_its_lines_are_told(indent: int | None, tmp_path: Path) -> None:
+    path = tmp_path / "narratives.json"
+    records = [NARRATIVE, NARRATIVE | {"id": "214"}]
+    path.write_bytes(BOM + json.dumps(records, indent=indent).encode())
+    assert [question.query_id for question in read_questions(path)] == ["213", "214"]
+    assert told(path).name == "questions"  # type: ignore[union-attr]
+    text = json.dumps([*records, {"id": "215", "narrative": 3}], indent=indent)
+    path.write_text(text)
+    line = text[: text.index('{"id": "215"' if indent is None else '"215"')].count("\n")
+    with pytest.raises(InputError, match=f"narratives.json:{3 if indent is None else line}: expected TREC"):
+        list(read_questions(path))
+    path.write_text(text[:-1])
+    with pytest.raises(InputError, match=r"narratives.json:1: expected a list of questions, found no valid"):
+        list(read_questions(path))
 
 
 def test_topics_of_the_kit_are_read_and_shown_to_judges() -> None:

@@ -168,15 +168,26 @@ def test_umbrela_shows_the_examples_that_the_user_has(server: LlmServer) -> None
 
 
 def test_a_prompt_with_grades_from_0_to_4_is_umbrelas_of_2025(server: LlmServer) -> None:
-    template = UMBRELA.format(shots="").replace("{query}", "{narrative}").replace("to 3", "to 4")
-    Path("five.yaml").write_text(as_yaml(prefix_user=template))
-    rubric = imports("umbrela-2025", "five.yaml")
+    template = "From 0 to 4.\n{narrative}\n{sub_narratives}\n{passage}\n##final score: n"
+    Path("five.txt").write_text(template)
+    rubric = imports("umbrela-2025", "five.txt")
     words = ("--run", "run", "--passages", "passages")
+    assert_refused(
+        command("judge", rubric, *words, *ASK), "query 'q1': has no sub-narratives", "--questions FILE"
+    )
+    texts = ["its {coast}", 'the "sun"']
+    parts = [{"text": text} for text in texts]
+    narratives = [
+        {"id": each["interaction_id"], "narrative": each["query"], "sub_narratives": parts}
+        for each in QUESTIONS
+    ]
+    Path("questions").write_text(json.dumps(narratives, indent=2))
     rows = judges(server, rubric, *words, reply="3 of 4: ##final score: 4")
-    users = [template.format(narrative=QUESTIONS[0]["query"], passage=each["text"]) for each in PASSAGES]
-    assert sorted(sent["messages"][1]["content"] for sent in server.bodies) == users
-    assert {(row["label"], row["grade"]) for row in rows} == {("4", 4.0)}
-    assert rows[0]["rubric"].startswith("umbrela-2025@")
+    shown = {"narrative": QUESTIONS[0]["query"], "sub_narratives": json.dumps(texts)}
+    users = [template.format(**shown, passage=each["text"]) for each in PASSAGES]
+    assert sorted(sent["messages"][1]["content"] for sent in server.bodies) == sorted(users)
+    assert {(row["label"], row["grade"]) for row in rows} == {("many", 4.0)}
+    assert rows[0]["rubric"].startswith("relevance-2025@")
     assert {row["status"] for row in judges(server, rubric, *words, "--refresh", reply="5", code=3)} == {
         "invalid"
     }

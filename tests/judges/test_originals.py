@@ -12,7 +12,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,18 @@ from typing import Any
 import pytest
 
 from fair_judge import said, write_lines
+from rageval.judges.foreign import SOURCES as FOREIGN
+from rageval.judges.rubric import RubricFile, rubric_named
 from rageval.testing import Asked, LlmServer
 from snippets import ROOT
 from test_bad_input import command
 
+TITLE = "### Where imports depart from their sources"
 PAGE = (ROOT / "docs/rubrics.md").read_text(encoding="utf-8")
 GOLDEN = json.loads((ROOT / "tests/golden/originals.json").read_text(encoding="utf-8"))
 Messages = list[dict[str, str]]
 Body = dict[str, Any]
+Departing = Collection[str]  # the departures of an import, in the words of the page
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,39 @@ RECORDS = {
     ),
 }
 
+EMPTY = "an empty answer is asked about, too"
+BOUNDED = "a limit of tokens is sent, which its source does not"
+UNSAID = "that one reply is asked for (n = 1) is not sent"
+ALL_CITED = "a sentence's citations are all judged"
+AS_IT_IS = "what ftfy mends in a text (fix_text) is shown as it is"
+AT_ONCE = "more than 20 answers are ranked at once, not in windows of 20"
+A_FEW = "passages are shown a few at a time"
+BOTH_ORDERS = "both orders are asked, of which it draws one"
+# What is said of an import that no request shows: how replies are read, and what nobody knows.
+UNSEEN = {
+    "umbrela": ["its judges read a model's reasoning, too, where a server shows it"],
+    "umbrela-2025": [
+        "its judges read a model's reasoning, too, where a server shows it",
+        "that its parameters and its reading are those of 2024 is taken for granted",
+        "sub-narratives are shown as a list in JSON",
+    ],
+    "nuggetizer": ["a reply that cannot be read is asked for 3 times in place of 500"],
+    "crag-script": [
+        "each gold answer is asked about by itself, not each of its letters, as the script has it",
+        "answers are cut at 75 words, not at 75 tokens of Llama 2's tokenizer (--tokenizer tokenizer.json)",
+    ],
+    "ragtifier": [
+        "how it writes several passages, and what it does with a reply that is no JSON, is not known"
+    ],
+    "support": ["a passage without a title is shown with an empty one"],
+    "listwise": ["texts are cut to a window's words alone, whatever room a model has"],
+    "ragdoll": [
+        "its agent sends a system message and parameters of its own, where a job has some",
+        "a list with words around it is not read",
+        "a tie of two bad answers is a tie",
+    ],
+}
+
 SYSTEM = 'You judge, "fairly" and well.'
 UMBRELA = (
     'From 0 to 3, as in {{{{"x": 0}}}}?  \n{shots}Wish: {{query}}\nText: {{passage}}\n\n##final score: n'
@@ -98,7 +135,8 @@ PREFIX, BODY, SUFFIX = "{num} texts for {query}:\n", "[{rank}] {candidate}\n", "
 BODY_TURN, SAID, OKAY = "[{rank}] {candidate}", "Got [{rank}].", "Go on."
 SHOTS = "###\nWish: {x}\n##final score: 3\n"
 INSTRUCTIONS, EXAMPLES = 'Is it right? {"score": 1} or {"score": 0}.', "For example:\n{}\n"
-FIGURE = "{question}\n{gold_answer}\n{gold_document}\n{generated_answer}\n{retrieved_passages}\n{{}}"
+FIGURE = "{question}\n{gold_answer}\n{generated_answer}\n\n{retrieved_passages}\n{{}}"
+UMBRELA_2025 = "From 0 to 4.\nNeed: {narrative}\nIn it: {sub_narratives}\nText: {passage}\n##final score: n"
 SO_FAR = ["a", "it's b"]  # what the server says when a list is asked for
 
 
@@ -110,12 +148,17 @@ def asked(system: str, user: str, **more: Any) -> Body:
     return {"messages": messages, **more}
 
 
+def bounded(departing: Departing, most: int = 1024) -> Body:
+    return {"max_completion_tokens": most} if BOUNDED in departing else {}
+
+
 def umbrela(template: str, examples: str = "") -> Callable[..., Iterator[Body]]:
     """`umbrela/gpt_judge.py`, `utils/common_utils.py`: the segment of each candidate, nothing else."""
 
-    def send(record: Record, as_ours: bool) -> Iterator[Body]:
+    def send(record: Record, departing: Departing) -> Iterator[Body]:
         for _, segment in record.passages:
-            user = template.format(examples=examples, query=record.query, passage=segment)
+            parts = {"narrative": record.query, "sub_narratives": json.dumps(record.nuggets)}
+            user = template.format(examples=examples, query=record.query, passage=segment, **parts)
             yield asked(
                 "You are a helpful assistant.",
                 user,
@@ -136,75 +179,96 @@ def windows(items: list[Any], size: int = 10) -> list[list[Any]]:
 NUGGETIZER = {"temperature": 0.0, "max_completion_tokens": 4096}
 
 
-def creates(record: Record, as_ours: bool, **more: Any) -> Iterator[Body]:
+def creates(record: Record, departing: Departing) -> Iterator[Body]:
     """`nuggetizer/prompts/creator_prompts.py`."""
+    yield from creates_in_windows(record.query, windows(record.passages))
+
+
+def ragdoll_creates(record: Record, departing: Departing) -> Iterator[Body]:
+    """All passages at once."""
+    size = 10 if A_FEW in departing else 1000
+    yield from creates_in_windows(record.query, windows(record.passages, size))
+
+
+def creates_in_windows(query: str, parts: list[list[Any]]) -> Iterator[Body]:
     so_far: list[str] = []
-    for docs in windows(record.passages):
+    for docs in parts:
         context = "\n".join(f"[{at}] {segment}" for at, (_, segment) in enumerate(docs, 1))
         user = CREATE.format(
-            query=record.query,
+            query=query,
             context=context,
             nuggets=so_far,
             nuggets_length=len(so_far),
             creator_max_nuggets=30,
         )
-        yield asked(SYSTEM, user, **(more or NUGGETIZER))
+        yield asked(SYSTEM, user, **NUGGETIZER)
         so_far = SO_FAR
 
 
-def scores(record: Record, as_ours: bool, **more: Any) -> Iterator[Body]:
+def scores(record: Record, departing: Departing) -> Iterator[Body]:
     """`nuggetizer/prompts/scorer_prompts.py`."""
     for texts in windows(record.nuggets):
         user = SCORE.format(query=record.query, nuggets=texts, num_nuggets=len(texts))
-        yield asked(SYSTEM, user, **(more or NUGGETIZER))
+        yield asked(SYSTEM, user, **NUGGETIZER)
 
 
-def assigns(template: str, skips: bool = True, **more: Any) -> Callable[..., Iterator[Body]]:
+def assigns(template: str, skips: bool = True) -> Callable[..., Iterator[Body]]:
     """`nuggetizer/prompts/assigner_prompts.py`; `models/nuggetizer.py` asks nothing of a blank answer."""
 
-    def send(record: Record, as_ours: bool) -> Iterator[Body]:
+    def send(record: Record, departing: Departing) -> Iterator[Body]:
         for answer in record.answers[:3]:
             for texts in windows(record.nuggets):
-                if answer.strip() or as_ours or not skips:
+                if answer.strip() or EMPTY in departing or not skips:
                     values = {"query": record.query, "context": answer, "nuggets": texts}
                     user = template.format(**values, num_nuggets=len(texts))
-                    yield asked(SYSTEM, user, **(more or NUGGETIZER))
+                    yield asked(SYSTEM, user, **NUGGETIZER)
 
     return send
 
 
-def supports(record: Record, as_ours: bool) -> Iterator[Body]:
+def supports(record: Record, departing: Departing) -> Iterator[Body]:
     """`support_evaluation_gpt4o.py` of TREC RAG 2024: `seg['title'] + ': ' + seg['segment']`."""
-    more: Body = {"max_completion_tokens": 1024} if as_ours else {"n": 1}
-    for title, segment in record.passages:
+    more = bounded(departing) | ({} if UNSAID in departing else {"n": 1})
+    for title, segment in record.passages if ALL_CITED in departing else record.passages[:3]:
         user = SUPPORT.format(statement=record.query, citation=f"{title}: {segment}")
         yield asked("", user, temperature=0.1, **more)
 
 
-def crag(record: Record, as_ours: bool) -> Iterator[Body]:
+def crag(record: Record, departing: Departing) -> Iterator[Body]:
     """CRAG's `local_evaluation.py`; answers are cut at 75 tokens, which none of these has."""
-    more: Body = {"max_completion_tokens": 1024} if as_ours else {}
     for answer in record.answers[:3]:
         shown = " ".join(answer.split(" ")).strip()
         user = f"Asked: {record.query}\n Right: It does.\n Said: {shown}\n"
         if shown.lower() != "it does.":  # decided without a model
             form = {"type": "json_object"}
-            yield asked(f"{INSTRUCTIONS}\n{EXAMPLES}", user, temperature=0.0, response_format=form, **more)
+            more = {"temperature": 0.0, "response_format": form, **bounded(departing)}
+            yield asked(f"{INSTRUCTIONS}\n{EXAMPLES}", user, **more)
+
+
+def ragtifier(record: Record, departing: Departing) -> Iterator[Body]:
+    """Figure 2; how it joins passages nobody knows."""
+    for answer in record.answers[:3]:
+        user = FIGURE.format(
+            question=record.query,
+            gold_answer="It does.",
+            generated_answer=answer,
+            retrieved_passages="\n\n".join(segment for _, segment in record.passages),
+        )
+        form = {"type": "json_object"}
+        yield asked(SYSTEM, user, temperature=0.1, response_format=form, **bounded(departing))
 
 
 def pairs(template: str, question: str, **more: Any) -> Callable[..., Iterator[Body]]:
     """MT-bench's `gen_judgment.py`; RAGDoll's `arena/prompts.py`, which draws one order."""
 
-    def send(record: Record, as_ours: bool) -> Iterator[Body]:
+    def send(record: Record, departing: Departing) -> Iterator[Body]:
         answers = record.answers[:3]
-        limit = {"max_completion_tokens": 1024} if as_ours else {}
         for at, one in enumerate(answers):
             for other in answers[at + 1 :]:
-                for a, b in (
-                    [(one, other), (other, one)] if as_ours or "[[C]]" in template else [(one, other)]
-                ):
+                both = BOTH_ORDERS in departing or "[[C]]" in template
+                for a, b in [(one, other), (other, one)] if both else [(one, other)]:
                     user = template.format(**{question: record.query}, answer_a=a, answer_b=b)
-                    yield asked("", user, **more, **limit)
+                    yield asked("", user, **more, **bounded(departing))
 
     return send
 
@@ -227,27 +291,25 @@ def ranked(answers: list[str], in_turns: bool, mends: bool) -> list[str]:
     return [unbracketed(" ".join(text.split()[:most])) for text in texts]
 
 
-def ranks_in_one(record: Record, as_ours: bool) -> Iterator[Body]:
+def ranks_in_one(record: Record, departing: Departing) -> Iterator[Body]:
     """`rerank/listwise/singleturn_listwise_inference_handler.py`, windows of 20 from the end."""
-    answers = record.answers if as_ours else record.answers[-20:]
+    answers = record.answers if AT_ONCE in departing else record.answers[-20:]
     if answers:
         values = {"num": len(answers), "query": unbracketed(record.query)}
-        texts = enumerate(ranked(answers, False, not as_ours), 1)
+        texts = enumerate(ranked(answers, False, AS_IT_IS not in departing), 1)
         body = "".join(BODY.format(rank=at, candidate=text) for at, text in texts)
-        limit = {"max_completion_tokens": 1024} if as_ours else {}
         user = PREFIX.format(**values) + body + SUFFIX.format(**values)
-        yield asked(SYSTEM, user, temperature=0.0, **limit)
+        yield asked(SYSTEM, user, temperature=0.0, **bounded(departing))
 
 
-def ranks_in_turns(record: Record, as_ours: bool) -> Iterator[Body]:
+def ranks_in_turns(record: Record, departing: Departing) -> Iterator[Body]:
     """`rerank/listwise/multiturn_listwise_inference_handler.py`."""
-    answers = record.answers if as_ours else record.answers[-20:]
+    answers = record.answers if AT_ONCE in departing else record.answers[-20:]
     if answers:
         values = {"num": len(answers), "query": unbracketed(record.query)}
-        limit = {"max_completion_tokens": 1024} if as_ours else {}
-        body = asked(SYSTEM, PREFIX.format(**values), temperature=0.0, **limit)
+        body = asked(SYSTEM, PREFIX.format(**values), temperature=0.0, **bounded(departing))
         body["messages"].append({"role": "assistant", "content": OKAY})
-        for at, text in enumerate(ranked(answers, True, not as_ours), 1):
+        for at, text in enumerate(ranked(answers, True, AS_IT_IS not in departing), 1):
             body["messages"].append({"role": "user", "content": BODY_TURN.format(rank=at, candidate=text)})
             body["messages"].append({"role": "assistant", "content": SAID.format(rank=at)})
         body["messages"].append({"role": "user", "content": SUFFIX.format(**values)})
@@ -257,19 +319,19 @@ def ranks_in_turns(record: Record, as_ours: bool) -> Iterator[Body]:
 def by_ragdoll(send: Callable[..., Iterator[Body]], most: int = 1024) -> Callable[..., Iterator[Body]]:
     """What RAGDoll materializes (`instruction`, `system_prompt`), and no parameters."""
 
-    def sent(record: Record, as_ours: bool) -> Iterator[Body]:
-        for body in send(record, as_ours):
-            yield {"messages": body["messages"]} | ({"max_completion_tokens": most} if as_ours else {})
+    def sent(record: Record, departing: Departing) -> Iterator[Body]:
+        for body in send(record, departing):
+            yield {"messages": body["messages"], **bounded(departing, most)}
 
     return sent
 
 
-def ragdoll_scores(record: Record, as_ours: bool) -> Iterator[Body]:
+def ragdoll_scores(record: Record, departing: Departing) -> Iterator[Body]:
     for _, segment in record.passages:
         yield asked("", UMBRELA.format(shots="").format(query=record.query, passage=segment))
 
 
-def ragdoll_supports(record: Record, as_ours: bool) -> Iterator[Body]:
+def ragdoll_supports(record: Record, departing: Departing) -> Iterator[Body]:
     for _, segment in record.passages:
         yield asked("", SUPPORT.format(statement=record.query, citation=segment))
 
@@ -297,6 +359,10 @@ def constants(**texts: str) -> str:
 RAGDOLL = constants(
     UMBRELA_ZERO_BASIC="Other words: {query} {passage}",
     UMBRELA_ZERO_BING=UMBRELA.format(shots=""),
+    NUGGET_CREATOR_SYSTEM=SYSTEM,
+    NUGGET_CREATOR_USER=CREATE,
+    NUGGET_SCORER_SYSTEM=SYSTEM,
+    NUGGET_SCORER_USER=SCORE,
     NUGGET_ASSIGNER_SYSTEM=SYSTEM,
     NUGGET_ASSIGNER_USER=ASSIGN,
     NUGGET_ASSIGNER_2GRADE_USER=ASSIGN_2,
@@ -330,21 +396,15 @@ class Source:
     name: str
     files: dict[str, str]
     words: tuple[str, ...]
-    sends: Callable[[Record, bool], Iterator[Body]]
+    sends: Callable[[Record, Departing], Iterator[Body]]
     reply: str
-    departs: tuple[str, ...] = ()  # in the words of the page
+    departs: tuple[str, ...] = ()  # as requests show it
     same: int = 0  # records of which the bytes are the same
     messages: int | None = None  # those of which the messages are; all of them
     options: tuple[str, ...] = ()
 
 
-BOUNDED = "a limit of tokens is sent, which its source does not"
-AGENT = "its agent sends a system message and parameters of its own, where a job has some"
-MENDS = (
-    "what ftfy mends in a text (`fix_text`) is shown as it is",
-    "more than 20 answers are ranked at once",
-    BOUNDED,
-)
+RANKS = (AS_IT_IS, AT_ONCE, BOUNDED)
 LIST = repr(SO_FAR)
 SOURCES = {
     "umbrela": Source(
@@ -372,6 +432,14 @@ SOURCES = {
         same=10,
         options=("--examples", "shots"),
     ),
+    "umbrela-2025": Source(
+        "umbrela-2025",
+        {"five.txt": f"\n{UMBRELA_2025}\n"},
+        PASSAGES,
+        umbrela(UMBRELA_2025),
+        "##final score: 4",
+        same=10,
+    ),
     "nuggetizer, creation": Source(
         "nuggetizer", {"a.yaml": step("nugget_creation", CREATE)}, PASSAGES, creates, LIST, same=10
     ),
@@ -384,7 +452,7 @@ SOURCES = {
         (*ANSWERS, *NUGGETS_OF),
         assigns(ASSIGN),
         "LABELS",
-        ("an empty answer is asked about, too",),
+        (EMPTY,),
         same=9,
         messages=9,
     ),
@@ -394,7 +462,7 @@ SOURCES = {
         (*ANSWERS, *NUGGETS_OF),
         assigns(ASSIGN_2),
         "LABELS",
-        ("an empty answer is asked about, too",),
+        (EMPTY,),
         same=9,
         messages=9,
     ),
@@ -404,8 +472,9 @@ SOURCES = {
         ("cited", "--passages", "passages"),
         supports,
         "No Support",
-        (BOUNDED, "that one reply is asked for (n = 1) is not sent"),
+        (ALL_CITED, BOUNDED, UNSAID),
         same=1,
+        messages=9,
     ),
     "crag": Source(
         "crag-script",
@@ -413,6 +482,15 @@ SOURCES = {
         ANSWERS,
         crag,
         '{"score": 0}',
+        (BOUNDED,),
+        same=1,
+    ),
+    "ragtifier": Source(
+        "ragtifier",
+        {"figure.txt": f"System Prompt\n{SYSTEM}\nQuery Prompt\n{FIGURE}\n"},
+        ANSWERS,
+        ragtifier,
+        '{"correctness": 1, "faithfulness": 0}',
         (BOUNDED,),
         same=1,
     ),
@@ -436,7 +514,7 @@ SOURCES = {
         (*ANSWERS, "--permutations", "1"),
         ranks_in_one,
         "no",
-        MENDS,
+        RANKS,
         same=1,
         messages=8,
     ),
@@ -446,7 +524,7 @@ SOURCES = {
         (*ANSWERS, "--permutations", "1"),
         ranks_in_turns,
         "no",
-        MENDS,
+        RANKS,
         same=1,
         messages=8,
     ),
@@ -456,9 +534,30 @@ SOURCES = {
         PASSAGES,
         by_ragdoll(ragdoll_scores),
         "##final score: 2",
-        (AGENT, BOUNDED),
+        (BOUNDED,),
         same=1,
         options=("--prompt", "UMBRELA_ZERO_BING"),
+    ),
+    "RAGDoll, creation": Source(
+        "ragdoll",
+        {"prompts.py": RAGDOLL},
+        PASSAGES,
+        by_ragdoll(ragdoll_creates, 4096),
+        LIST,
+        (A_FEW, BOUNDED),
+        same=1,
+        messages=9,
+        options=("--prompt", "NUGGET_CREATOR_USER"),
+    ),
+    "RAGDoll, importance": Source(
+        "ragdoll",
+        {"prompts.py": RAGDOLL},
+        NUGGETS_OF,
+        by_ragdoll(scores, 4096),
+        "LABELS",
+        (BOUNDED,),
+        same=1,
+        options=("--prompt", "NUGGET_SCORER_USER"),
     ),
     "RAGDoll, assignment": Source(
         "ragdoll",
@@ -466,7 +565,7 @@ SOURCES = {
         (*ANSWERS, *NUGGETS_OF),
         by_ragdoll(assigns(ASSIGN, skips=False), 4096),
         "LABELS",
-        (AGENT, BOUNDED),
+        (BOUNDED,),
         same=1,
         options=("--prompt", "NUGGET_ASSIGNER_USER"),
     ),
@@ -476,7 +575,7 @@ SOURCES = {
         (*ANSWERS, *NUGGETS_OF),
         by_ragdoll(assigns(ASSIGN_2, skips=False), 4096),
         "LABELS",
-        (AGENT, BOUNDED),
+        (BOUNDED,),
         same=1,
         options=("--prompt", "NUGGET_ASSIGNER_2GRADE_USER"),
     ),
@@ -486,7 +585,7 @@ SOURCES = {
         ("cited", "--passages", "passages"),
         by_ragdoll(ragdoll_supports),
         "no support",
-        (AGENT, BOUNDED),
+        (BOUNDED,),
         same=1,
         options=("--prompt", "SUPPORT_EVAL_PROMPT"),
     ),
@@ -496,7 +595,7 @@ SOURCES = {
         ANSWERS,
         by_ragdoll(pairs(ARENA, "query")),
         "[[Tie]]",
-        (AGENT, BOUNDED, "both orders are asked, of which it draws one"),
+        (BOUNDED, BOTH_ORDERS),
         same=1,
         messages=1,
         options=("--prompt", "PAIRWISE_ANSWER_COMPARISON_NAIVE"),
@@ -512,12 +611,23 @@ def written(record: Record, few: bool) -> None:
     passages = [
         {"docid": doc, "segment": text} | ({"title": title} if title else {}) for doc, (title, text) in rows
     ]
+    contexts = [{"id": row["docid"], "text": row["segment"]} for row in passages]
     cited = {"text": record.query, "citations": names}
     bank = [{"text": text, "importance": "vital"} for text in record.nuggets]
     write_lines(
-        questions=[{"query_id": "q", "question": record.query, "answer": "It does."}],
+        questions=[
+            {
+                "query_id": "q",
+                "question": record.query,
+                "answer": "It does.",
+                "sub_narratives": record.nuggets,
+            }
+        ],
         passages=passages,
-        answers=[{"query_id": "q", "run_id": f"r{at}", "answer": text} for at, text in enumerate(answers)],
+        answers=[
+            {"query_id": "q", "run_id": f"r{at}", "answer": text, "passages": contexts}
+            for at, text in enumerate(answers)
+        ],
         cited=[{"query_id": "q", "run_id": "r", "answer": [cited], "references": names}] if names else [],
         nuggets=[{"query": record.query, "qid": "q", "nuggets": bank}] if bank else [],
     )
@@ -565,12 +675,8 @@ def sorted_bodies(bodies: list[Body]) -> list[str]:
     return sorted({json.dumps(body, sort_keys=True, ensure_ascii=False) for body in bodies})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SOURCES)
-def test_a_request_is_its_sources_or_departs_as_the_page_says(
-    name: str, server: LlmServer, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    source = SOURCES[name]
+def imported(source: Source) -> RubricFile:
+    """Import the source's file, as `theirs.toml`."""
     for file, text in source.files.items():
         Path(file).write_text(text, encoding="utf-8", newline="")
     Path("shots").write_text(SHOTS)
@@ -578,26 +684,72 @@ def test_a_request_is_its_sources_or_departs_as_the_page_says(
         "rubrics", "import", *source.files, "--as", source.name, *source.options, "-o", "theirs.toml"
     )
     assert (outcome.code, outcome.err) == (0, "")
-    assert [words for words in source.departs if words not in PAGE] == []
+    return rubric_named("theirs.toml").file
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_request_is_its_sources_or_departs_as_the_page_says(
+    name: str, server: LlmServer, place: Path
+) -> None:
+    source = SOURCES[name]
+    assert set(source.departs) <= set(imported(source).departures)
     found: Counter[str] = Counter()
+    lost = set(source.departs)  # departures that no record shows
     for what, record in RECORDS.items():
         ours = sorted_bodies(sent_for(source, record, server))
         shown = in_order(record) if source.name == "listwise" and record.answers else record
-        theirs, declared = (sorted_bodies(list(source.sends(shown, as_ours))) for as_ours in (False, True))
-        if ours != theirs:
-            assert source.departs, (what, ours, theirs)
-            assert ours == declared, what
+
+        def sent_with(departs: Departing, record: Record = shown) -> list[str]:
+            return sorted_bodies(list(source.sends(record, departs)))
+
+        assert ours == sent_with(source.departs), what
+        theirs = sent_with(())
+        lost -= {each for each in lost if ours != sent_with({*source.departs} - {each})}
         said_alike = texts_of(ours) == texts_of(theirs)
         found["bytes" if ours == theirs else "messages" if said_alike else "departs"] += 1
+    assert lost == set()
     messages = (len(RECORDS) if source.messages is None else source.messages) - source.same
     assert +found == +Counter(
         bytes=source.same, messages=messages, departs=len(RECORDS) - source.same - messages
     )
 
 
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_the_page_lists_what_imports_say_of_themselves(kind: str, place: Path) -> None:
+    """Each departure of an imported rubric stands in its row, no other does, and requests show the rest."""
+    rows = [row.split(" | ") for row in PAGE.partition(TITLE)[2].partition("\n## ")[0].split("\n| ")]
+    listed = [row[1].replace("`", "").split("; ") for row in rows if f"`{kind}`" in row[0]]
+    sources = [source for source in SOURCES.values() if source.name == kind]
+    said_of_it = {words for source in sources for words in imported(source).departures}
+    assert {words for row in listed for words in row} == said_of_it
+    assert said_of_it == {*UNSEEN.get(kind, ()), *(words for source in sources for words in source.departs)}
+
+
 def texts_of(bodies: list[str]) -> set[str]:
     """What a model reads, without parameters."""
     return {json.dumps(json.loads(body)["messages"]) for body in bodies}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "prompts.py: holds several prompts; expected --prompt with one of UMBRELA_ZERO_BASIC, "),
+        (("--prompt", "X"), "prompts.py: has no prompt 'X'; expected one of UMBRELA_ZERO_BASIC, "),
+        (("--prompt", "PAIRWISE_ANSWER_COMPARISON_W_RUBRICS"), "{answer_b}), found {rubric}"),
+    ],
+)
+def test_a_prompt_of_several_is_named(words: tuple[str, ...], message: str, place: Path) -> None:
+    Path("prompts.py").write_text(RAGDOLL)
+    outcome = command("rubrics", "import", "prompts.py", "--as", "ragdoll", *words)
+    assert (outcome.code, message in outcome.err) == (2, True)
+    names = re.findall("[A-Z_2]{12,}", outcome.err.partition("one of ")[2])
+    kinds = ("SCORER", "CREATOR", "ASSIGNER", "ASSIGNER_2GRADE")
+    assert not names or {f"NUGGET_{kind}_USER" for kind in kinds} < set(names)
+    assert "PAIRWISE_ANSWER_COMPARISON_W_RUBRICS" not in names  # no request of ours can show a rubric
+    Path("one.yaml").write_text(block(prefix_user=UMBRELA.format(shots="")))
+    outcome = command("rubrics", "import", "one.yaml", "--as", "umbrela", "--prompt", "X")
+    assert (outcome.code, "one.yaml: holds one prompt" in outcome.err) == (2, True)
 
 
 @pytest.mark.parametrize(("name", "sends"), [("RankVicuna", ranks_in_one), ("RankGPT", ranks_in_turns)])
@@ -606,7 +758,7 @@ def test_rankllm_makes_its_prompts_so(name: str, sends: Callable[..., Iterator[B
     made = GOLDEN["rank_llm 0.25.7"][name]
     assert list(made) == [what for what, record in RECORDS.items() if record.answers]
     for what, messages in made.items():
-        (body,) = sends(RECORDS[what], False)
+        (body,) = sends(RECORDS[what], ())
         assert body["messages"] == messages, what
 
 

@@ -38,7 +38,7 @@ NEW = {
     "claims",
     "entailment",
 }  # later ones
-NEW |= {"argue-answers", "argue-attested", "argue-need", "stance"}
+NEW |= {"argue-answers", "argue-attested", "argue-need", "stance", "relevance-2025"}
 JUDGED_THEN = [name for name in rubric_names() if name not in NEW]
 GOLDEN = Path(__file__).parents[1] / "golden" / "store-0.1"
 

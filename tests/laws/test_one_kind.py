@@ -55,6 +55,7 @@ KINDS = {
     "questions/traffic": "topics",
     "crag.jsonl": "questions",
     "crag_records.jsonl": "questions",
+    "narratives.jsonl": "questions",
     "questions.jsonl": "questions",
     "sentences.jsonl": "questions",
     "baseline.jsonl": "baseline",
