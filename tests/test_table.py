@@ -169,7 +169,17 @@ def offered() -> Iterator[tuple[str, tuple[str, ...]]]:
 def test_formats_are_from_one_list() -> None:
     found = dict(offered())
     assert {name for name, formats in found.items() if set(FORMATS) <= set(formats)} == {
-        *("score", "compare", "arena", "label agree", "label correct", "diagnose", "report", "conformance")
+        *(
+            "score",
+            "compare",
+            "arena",
+            "label agree",
+            "label correct",
+            "diagnose",
+            "report",
+            "conformance",
+            "reproduce",
+        )
     }
     # Qrels and questions, which other programs read, are no table.
     assert [name for name in found if not set(FORMATS) <= set(found[name])] == ["datasets export"]

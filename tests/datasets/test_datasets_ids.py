@@ -82,7 +82,7 @@ class TestCatalogue:
         from rageval.datasets.dataset import reader_of
 
         ids = [spec.id for _, spec in catalogue.known()]
-        assert len(ids) == len(set(ids)) == 44
+        assert len(ids) == len(set(ids)) == 45
         for benchmark, spec in catalogue.known():
             assert benchmark.citation.strip().startswith("@")
             assert benchmark.licence
