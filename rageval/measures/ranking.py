@@ -302,6 +302,9 @@ class Topic:
         if 4 * len(documents) > len(self):  # worth to be kept for those who ask next
             return list(map(self.supported(rel).__getitem__, documents))
         if not self._all_support(rel):
+            if self.listed == 1:  # as in judgements without nuggets
+                grades = self.grades
+                return [(0,) if grades[at] >= rel else () for at in documents]
             return [self.nuggets_of(document, rel) for document in documents]
         pairs, nugget, begin = self._all.pairs, self._all.nugget, self._first
         return [tuple(nugget[pairs[begin + at] : pairs[begin + at + 1]]) for at in documents]

@@ -7,7 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate, chain, compress, pairwise, repeat
+from itertools import accumulate, chain, compress, count, pairwise, repeat
 from math import floor as floor_of
 from operator import sub
 from os import urandom
@@ -132,33 +132,32 @@ class Qrels:
             (query_id,) = ids((query,), name, "query_id", row)
             docs: Iterable[Any] = inner
             grades: Iterable[Any] = inner.values()
-            nuggets: Iterable[Any] = [_NO_NUGGET] * len(inner)
-            unsupported: list[Any] = []
+            nuggets, unsupported = [_NO_NUGGET.encode()] * len(inner), list[bytes]()
             if any(issubclass(kind, Mapping) for kind in set(map(type, grades))):
                 # A mapping in the place of a grade says that its key is a nugget, whatever it is called.
                 declared = True
                 # A nugget that nothing supports has no rows, and counts in coverage all the same.
-                unsupported = [
-                    key for key, value in inner.items() if isinstance(value, Mapping) and not value
-                ]
-                docs, nuggets, grades = _parted_at_nuggets(inner)
+                empty = [key for key, of in inner.items() if isinstance(of, Mapping) and not of]
+                docs, named, grades = _parted_at_nuggets(inner)
+                nuggets, unsupported = (ids(each, name, "nugget", row) for each in (named, empty))
             found = ids(docs, name, "doc_id", row)
             rows = QrelsRows(
                 name,
                 range(row, row + len(found)),
                 (query_id,),
                 found,
-                ids(nuggets, name, "nugget", row),
+                nuggets,
                 graded(grades, name, "relevance", LARGEST_GRADE, row),
             )
             topic = _Topic(rows, EVERYTHING)
-            for nugget in ids(unsupported, name, "nugget", row):
+            for nugget in unsupported:
                 topic.nuggets.setdefault(nugget, len(topic.nuggets))
             topics.append(topic)
             row += len(found)
         columns, below = _together(topics)
         qrels = cls(name, columns, EVERYTHING, below)
         qrels.declared = declared
+        qrels._places = {number: topic.docs for number, topic in enumerate(topics)}
         return qrels
 
     @classmethod
@@ -183,7 +182,7 @@ class Qrels:
         fields = columns_of_frame(frame, _FIELDS, name)
         nugget = nugget_column(map(str, frame.columns))
         read = (*fields, nugget) if nugget else fields
-        columns = [list(frame[column]) for column in read]
+        columns = [frame[column].tolist() for column in read]
         return cls._from_named(columns, nugget, unread(frame.columns, read), name)
 
     @classmethod
@@ -287,7 +286,7 @@ class Qrels:
         # The compiled part looks up all documents of a query in one call.
         if self._handle:
             # Bytes that hold 32-bit numbers: one object for all, whatever their number.
-            return memoryview(kernel.qrels_numbers(self._handle, query, docs)).cast("i").tolist()
+            return memoryview(kernel.qrels_numbers(self._handle, query, list(docs))).cast("i").tolist()
         places = self._places.get(query)
         if places is None:
             places = self._places[query] = self._places_of(query)
@@ -591,6 +590,11 @@ def _field_names(records: Sequence[Any]) -> list[str]:
 
 def _regrouped(stretches: Sequence[QrelsRows]) -> QrelsRows:
     """Put the rows of each query together, otherwise in their old order."""
+    if len(stretches) == 1 and stretches[0].docs:
+        queries = stretches[0].queries
+        begins = _begins(queries)
+        if len({queries[at] for at in begins}) == len(begins):  # as they are, in most tables
+            return stretches[0]
     of_query: dict[bytes, list[tuple[Any, ...]]] = {}
     for rows in stretches:
         # The first field is the name of the source, the same for all.
@@ -629,10 +633,10 @@ class _Topic:
 
     def __init__(self, rows: QrelsRows, floor: int) -> None:
         self.query = rows.queries[0]
-        kept = _without_repetitions(rows)
+        every = set(rows.docs)
+        kept = rows if len(every) == len(rows.docs) else _without_repetitions(rows)
         self.rows = len(kept.docs)
         self.nuggets = _numbered(kept.nuggets)
-        every = set(kept.docs)
         self.one_nugget_a_document = len(every) == self.rows
         self.fractional = float in set(map(type, kept.grades))
         if self.fractional and floor != EVERYTHING:
@@ -658,13 +662,13 @@ class _Topic:
         keys.sort()
         self.nugget = [key % width for key in keys]
         self.grade = [grades[key] for key in keys]
-        count = Counter(key // width for key in keys)
-        self.sizes = [count[number] for number in range(len(self.docs))]  # how many pairs each document has
+        held = Counter(key // width for key in keys)
+        self.sizes = [held[number] for number in range(len(self.docs))]  # how many pairs each document has
 
 
 def _numbered(names: Sequence[bytes]) -> dict[bytes, int]:
     """Return numbers for the names, in order of first appearance."""
-    return {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return dict(zip(dict.fromkeys(names), count(), strict=False))
 
 
 def _without_repetitions(rows: QrelsRows) -> QrelsRows:

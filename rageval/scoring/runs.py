@@ -77,19 +77,30 @@ class Documents(NamedTuple):
         keys = _keys(self, order)
         # Most runs are in order already: one comparison of lists then saves sorting by key.
         ordered = sorted(keys, reverse=True)
-        if ordered == keys:
-            rows = list(range(len(keys)))
-        else:
-            # sorted is stable, also with reverse: rows of equal score stay as they stand in the file.
-            rows = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
+        is_sorted = ordered == keys
+        are_tied = any(map(eq, ordered[1:], ordered))
+        if is_sorted and not are_tied:
+            return _Ranked(range(len(keys)), ordered)
+        # sorted is stable, also with reverse: rows of equal score stay as they stand in the file.
+        rows = list(range(len(keys)))
+        if not is_sorted:
+            rows.sort(key=keys.__getitem__, reverse=True)
+        if not are_tied:
+            return _Ranked(rows, ordered)
         equal = [*map(eq, ordered[1:], ordered), False]  # to the next
         last = 0
-        # From one group of equal scores to the next; without ties the loop is not entered.
+        # From one group of equal scores to the next.
         while True in equal[last:]:
             first = equal.index(True, last)
             last = equal.index(False, first)
             rows[first : last + 1] = _by_rule(self, rows[first : last + 1], first, order)
         return _Ranked(rows, ordered)
+
+    def in_order(self, ranked: _Ranked) -> Sequence[bytes]:
+        """Return the documents, best first."""
+        if isinstance(ranked.rows, range):  # as they stand
+            return self.docs
+        return list(map(self.docs.__getitem__, ranked.rows))
 
 
 def whole_queries(stretches: Iterable[RunRows], dedup: str | None = None) -> Iterator[Documents]:

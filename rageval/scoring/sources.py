@@ -175,13 +175,13 @@ class Joining(NamedTuple):
             rows += len(found.docs)
             order = found.ranked(self.view.order)
             conflicts += _contradicts(found, order)
-            tied.update(cutoff for cutoff in self.cutoffs if order.tied_at(cutoff))
+            tied.update([cutoff for cutoff in self.cutoffs if order.tied_at(cutoff)])
             query = self.qrels.find(found.query)
             # Counted above, for the remarks; not scored.
             if query < 0:
                 continue
             # All documents of a query in one call, as the compiled part takes them.
-            numbers = self.qrels.numbers(query, list(map(found.docs.__getitem__, order.rows)))
+            numbers = self.qrels.numbers(query, found.in_order(order))
             unjudged = numbers.count(NOT_JUDGED)
             asked.append(query)
             length.append(len(numbers))
