@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import compress
 from operator import and_
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -272,21 +272,23 @@ class Evaluator:
             # `found` is the values, and perhaps the lower and the upper ends; all lose the queries that do
             # not count.
             values, *ends = (list(compress(value, counted)) for value in found)
-            signature, groups = self._signature(measure, view), self._groups(query_ids)
-            score = Score(shown, query_ids, values, notes.queries_missing, signature, groups, asked)
-            score = replace(score, said_by=self.qrels.judges)
-            # The ends are means like the value itself, of the same queries, pooled or grouped the same way.
-            bounds = tuple(replace(score, numbers=end).value for end in ends)
+            signature = self._keep(("signature", measure, view), partial(self._signature, measure, view))
+            known: Any = {"groups": self._groups(query_ids), "asked": asked, "said_by": self.qrels.judges}
+            score = Score(shown, query_ids, values, notes.queries_missing, signature, **known)
+            if ends:
+                # Means like the value itself, of the same queries, pooled or grouped the same way.
+                bounds = tuple(replace(score, numbers=end).value for end in ends)
+                score = replace(score, bounds=bounds)
             if self.qrels.spans is not None and self.qrels.spans.undecided:
                 score = replace(score, numbers=[math.nan] * len(values))  # a range, and never a point
-            scores.append(replace(score, bounds=bounds or None))
+            scores.append(score)
         # Below 0 stands for a query that the run does not hold, which is something else than one of which
         # nothing is judged.
         judged = {name: number for name, number in zip(names, notes.judged, strict=True) if number >= 0}
         absent = frozenset(names) - judged.keys()
         # Judgements of spans are put on the chunks of each run, and so are not the same for all.
         made_by = None if self.qrels.spans is not None else self._fingerprint
-        known: Any = {"adaptive": self.qrels.adaptive, "absent": absent, "made_by": made_by}
+        known = {"adaptive": self.qrels.adaptive, "absent": absent, "made_by": made_by}
         return Scores(source.name, tuple(scores), notes, judged, **known)
 
     def _signature(self, measure: AnyMeasure, view: View) -> str:

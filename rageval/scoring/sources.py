@@ -699,7 +699,9 @@ def _is_run(given: Any) -> bool:
     if isinstance(given, Mapping):
         # {query: {document: score}}: what holds such dicts, in turn, is {name: run}.
         filled = next((docs for docs in given.values() if not isinstance(docs, Mapping) or docs), None)
-        return isinstance(filled, Mapping) and not any(isinstance(docs, Mapping) for docs in filled.values())
+        # Of each type one is looked at: there may be many documents.
+        kinds = set(map(type, filled.values())) if isinstance(filled, Mapping) else {Mapping}
+        return not any(issubclass(kind, Mapping) for kind in kinds)
     return isinstance(given, list) and bool(given) and not _is_run(given[0])  # of records
 
 
