@@ -23,7 +23,7 @@ unjudged documents that only that run retrieves may be relevant as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, product
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -47,6 +47,7 @@ from rageval.measures.ranking import (
 _Parameters = Mapping[str, Any]
 Document = int | str  # the number of a judged document, the id of one that nobody judged
 _SLACK = 1e-12
+_ROUNDING = 1e-9  # far more than what adding up so many terms loses
 _MOST_DOCUMENTS = 10  # 2^10 sets of unjudged documents that support a nugget
 
 
@@ -156,7 +157,7 @@ def ranked(
     judged_below = 0
     for hit in ranking.hits(rel=None):
         if hit.rank <= depth:
-            supported[hit.rank - 1] = ranking.topic.nuggets_of(hit.document, rel)
+            supported[hit.rank - 1] = hit.nuggets if rel == 1 else ranking.topic.nuggets_of(hit.document, rel)
             grades[hit.rank - 1] = hit.grade
         else:
             judged_below += 1
@@ -217,15 +218,46 @@ def _rr_ends(query: _Top, _: _Parameters) -> Ends:
 
 
 def _ap_ends(query: _Top, _: _Parameters) -> Ends:
-    """Return the ends of average precision."""
-    relevant, total, open_ = query.relevant, query.total, query.unjudged
-    number = range(len(open_) + 1)
-    # With x more relevant documents in the top k, the best places for them are the first open ones, and the
-    # worst the last; x itself has to be tried, because each also counts in the denominator.
-    most = max(_average_precision([*relevant, *open_[:x]], total + x) for x in number)
+    """Return the ends of average precision.
+
+    With x more relevant documents in the top k, the best places for them are the first open ones, and the
+    worst the last; x itself has to be tried, because each also counts in the denominator. One walk over the
+    open places tries all x, each by what it adds to the sum of the one before.
+    """
+    relevant, open_, total = query.relevant, query.unjudged, query.total
+    before = list(accumulate(map(bool, query.found)))  # relevant documents to each place
+    # Σ 1/rank of the relevant documents behind each place, without the open ones, and with them.
+    behind, behind_all = (
+        list(accumulate((1 / (place + 1) if place in there else 0.0 for place in places), initial=0.0))[::-1]
+        for places in (range(len(before) - 1, -1, -1),)
+        for there in (set(relevant), {*relevant, *open_})
+    )
+    now = math.fsum(at / (place + 1) for at, place in enumerate(relevant, 1))
+    first = ((before[place] + x) / (place + 1) + behind[place] for x, place in enumerate(open_, 1))
+    last = ((before[place] + 1) / (place + 1) + behind_all[place + 1] for place in reversed(open_))
+    most = _tried(accumulate(first, initial=now), total, max, lambda x: [*relevant, *open_[:x]])
     total += query.others
-    least = min(_average_precision([*relevant, *open_[len(open_) - x :]], total + x) for x in number)
+    deepest = len(open_)
+    least = _tried(accumulate(last, initial=now), total, min, lambda x: [*relevant, *open_[deepest - x :]])
     return Ends(least, most)
+
+
+def _tried(
+    sums: Iterable[float],
+    total: int,
+    end: Callable[[Iterable[float]], float],
+    places: Callable[[int], list[int]],
+) -> float:
+    """Return the end of AP over x = 0, 1, …: the sums are rounded, and what may be the end is made exactly."""
+    values = [part / (whole or 1) for whole, part in enumerate(sums, total)]
+    nearly = end(values)
+    least, most = nearly - _ROUNDING, nearly + _ROUNDING
+    found = []
+    for x in [x for x, value in enumerate(values) if least <= value <= most]:
+        found.append(_average_precision(places(x), total + x))
+        if found[-1] == end((0.0, 1.0)):  # no average precision is beyond it
+            break
+    return end(found)
 
 
 def _average_precision(places: list[int], total: int) -> float:
