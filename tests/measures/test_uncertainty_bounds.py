@@ -20,7 +20,7 @@ from rageval.comparison.comparisons import _certain_verdict
 from rageval.errors import MeasureError, UsageError
 from rageval.measures import bounds
 from rageval.measures.base import Measure
-from rageval.measures.bounds import Both, Ends
+from rageval.measures.bounds import Ends, Retrieved
 from rageval.measures.ranking import Topic, discounted, logarithmic
 from rageval.scoring.evaluation import bounds_of as declared
 from rageval.scoring.qrels import Qrels
@@ -76,8 +76,8 @@ def unjudged(ranking: list[str]) -> set[str]:
 def difference(
     m: Measure, topic: Topic, docs: tuple[list[str], list[str]], values: tuple[float, float]
 ) -> Ends:
-    pair = Both(*([topic.numbers.get(doc, doc) for doc in ranking] for ranking in docs))
-    return declared(m).difference(topic, pair, values, m.k, m.parameters)
+    one, other = (Retrieved.of(ranking, topic, m.k, m.parameters) for ranking in docs)
+    return declared(m).difference(one, other, values, m.parameters)
 
 
 def values(m: Measure, ranking: list[str], judged: list[Judged]) -> list[float]:
@@ -135,7 +135,7 @@ def test_the_walk_over_open_places_ends_where_trying_each_number_ends(
     number = range(len(open_) + 1)
     most = max(value([*relevant, *open_[:x]], total + x) for x in number)
     least = min(value([*relevant, *open_[len(open_) - x :]], total + others + x) for x in number)
-    top = bounds._Top(judged, 1, None, found, [0] * len(found), len(found), others)
+    top = bounds._Top(judged, 1, None, found, [0] * len(found), len(found), others, {})
     assert bounds.AP.ends(top, {}) == (least, most)
 
 
