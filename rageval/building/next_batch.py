@@ -10,17 +10,26 @@ A mean over documents that were chosen like this is no estimate: what is printed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from heapq import nsmallest
 from itertools import combinations
+from operator import itemgetter
+from typing import Self
 
 from rageval.building.pools import Pool, pool_lines
-from rageval.comparison.next_documents import Apart, Grades, apart, moved
+from rageval.comparison.next_documents import Apart, Moves, PairBounds
 from rageval.errors import InputError, UsageError
 from rageval.measures.base import Measure
+from rageval.measures.ranking import Topic
 from rageval.scoring.evaluation import Evaluator
+from rageval.scoring.runs import Documents, Order
 from rageval.scoring.sources import RunSource
 from rageval.text import visible
+
+_IN_MEMORY = 2**26  # bytes of ids
+_ROUNDING = 1e-9  # far more than what adding up differences of so many runs loses
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,62 +105,121 @@ def next_batch(
     if len(sources) < 2:
         raise UsageError(f"expected two runs or more, found {len(sources)}")
     names = [source.name for source in sources]
-    rankings = {source.name: evaluator.rankings(source) for source in sources}
     values = {source.name: evaluator.score(source)[measure].by_query for source in sources}
-    pairs = [
-        apart(
-            measure,
-            evaluator.topics,
-            (one, other),
-            (rankings[one], rankings[other]),
-            (values[one], values[other]),
-        )
-        for one, other in combinations(names, 2)
-    ]
-    unsure = [pair for pair in pairs if not pair.is_decided]
-    pool = _candidates(rankings, unsure, evaluator, depth or measure.k)
-    if not pool and depth is None:  # what is below a cut-off may be relevant, too, which recall divides by
-        pool = _candidates(rankings, unsure, evaluator, None)
-    runs = [(pair.run, pair.other) for pair in unsure]
-    judged = _by_query(evaluator, pool)
-    much = moved(measure, rankings, judged, pool, runs, max(1, evaluator.qrels.highest)) if pool else {}
-
-    def order(place: tuple[str, str]) -> tuple[float, int, str, str]:
-        query, doc = place
-        return -much[place].most, min(pool[query][doc].values()), query, doc
-
-    # What moves nothing, as what stands in both tops of a precision, is looked at where nothing else is left.
-    best = sorted([place for place in much if much[place].most] or much, key=order)
+    queries, topics = list(next(iter(values.values()))), evaluator.topics
+    beside = PairBounds(measure, combinations(names, 2))
+    with Rankings(evaluator, sources) as rankings:
+        for query in queries:
+            here = {run: value[query] for run, value in values.items()}
+            beside.add(topics[query], rankings.of(query), here)
+        pairs = beside.found()
+        unsure = [pair for pair in pairs if not pair.is_decided]
+        highest = max(1, evaluator.qrels.highest)
+        weigh = partial(_weightiest, measure, rankings, topics, unsure, highest, number)
+        best, left = weigh(depth or measure.k)
+        # What is below a cut-off may be relevant, too, which recall divides by.
+        if not best and depth is None:
+            best, left = weigh(None)
     chosen: Pool = {}
-    for query, doc in best[:number]:
-        chosen.setdefault(query, {})[doc] = pool[query][doc]
-    return NextBatch(chosen, len(best), pairs, len(next(iter(values.values()))))
+    for _, (query, doc), ranks in best:
+        chosen.setdefault(query, {})[doc] = ranks
+    return NextBatch(chosen, left, pairs, len(queries))
 
 
-def _candidates(
-    rankings: Mapping[str, Mapping[str, Sequence[str]]],
+_Weight = tuple[float, int]  # minus what it moves, so that the weightiest is the first; and its best rank
+_Weighed = tuple[_Weight, tuple[str, str], dict[str, int]]  # with the query, the document, and its ranks
+
+
+def _weightiest(
+    measure: Measure,
+    rankings: Rankings,
+    topics: Mapping[str, Topic],
     pairs: Sequence[Apart],
-    evaluator: Evaluator,
+    highest: int | float,
+    number: int,
     k: int | None,
-) -> Pool:
-    """Return the unjudged documents near the top of these runs, of queries that are not settled."""
-    places = dict.fromkeys(
-        (query, run) for pair in pairs for query in sorted(pair.open) for run in (pair.run, pair.other)
-    )
-    pool: Pool = {}
-    for query, run in places:
-        for rank, doc in enumerate(rankings[run].get(query, ())[:k], 1):
-            if doc not in evaluator.topics[query].numbers:
-                pool.setdefault(query, {}).setdefault(doc, {})[run] = rank
-    return pool
+) -> tuple[list[_Weighed], int]:
+    """Return the weightiest unjudged documents above a rank, and how many of them move anything.
+
+    What moves nothing, as what stands in both tops of a precision, is looked at where nothing else is left.
+    """
+    runs = [(pair.run, pair.other) for pair in pairs]
+    best: list[_Weighed] = []
+    moving = still = 0
+    for query in dict.fromkeys(query for pair in pairs for query in sorted(pair.open)):
+        topic, ranked = topics[query], rankings.of(query)
+        near = dict.fromkeys(run for pair in pairs if query in pair.open for run in (pair.run, pair.other))
+        pool: dict[str, dict[str, int]] = {}
+        for run in near:
+            for rank, doc in enumerate(ranked[run][:k], 1):
+                if doc not in topic.numbers:
+                    pool.setdefault(doc, {})[run] = rank
+        if not pool:
+            continue
+        if not len(topic):
+            raise InputError(f"query {visible(query)}: expected some judgement of it")
+        moves = Moves(measure, ranked, topic, pool, runs, highest)
+        weighed: list[_Weighed] = []
+        least = -best[-1][0][0] if len(best) == number else 0.0
+        for doc, ranks in pool.items():
+            about = moves.about(doc)
+            # Nearly all are far below the weightiest: only those that are near them are summed exactly.
+            if about > _ROUNDING and about * (1 + _ROUNDING) + _ROUNDING < least:
+                moving += 1
+                continue
+            most = moves.of(doc).most
+            moving, still = moving + (most > 0), still + (most == 0)
+            weighed.append(((-most, min(ranks.values())), (query, doc), ranks))
+        best = nsmallest(number, [*best, *weighed], key=itemgetter(0, 1))
+    return [each for each in best if each[0][0] or not moving], moving or still
 
 
-def _by_query(evaluator: Evaluator, pool: Pool) -> Grades:
-    found: Grades = {}
-    for row in evaluator.qrels:
-        if row.query_id in pool:
-            nuggets = found.setdefault(row.query_id, {})
-            nuggets.setdefault(row.iteration, {})[row.doc_id] = row.relevance
-    if missing := next((query for query in pool if query not in found), None):
-        raise InputError(f"query {visible(missing)}: expected some judgement of it")
-    return found
+class Rankings:
+    """What every run ranks for a query, best first, as far as it counts.
+
+    Runs are read one after the other, and asked for query by query: the ids lie in a temporary file, once
+    they are too many for memory.
+
+    Parameters
+    ----------
+    evaluator
+        Its rules say in what order documents are, and how deep.
+    sources
+        The runs.
+    """
+
+    def __init__(self, evaluator: Evaluator, sources: Iterable[RunSource]) -> None:
+        from tempfile import SpooledTemporaryFile
+
+        self._file = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115
+        self._places: dict[str, dict[str, tuple[int, int]]] = {}  # by run and query where ids begin, and end
+        order, depth = Order(evaluator.rules.ties), evaluator.rules.depth
+        for source in sources:
+            self._places[source.name] = source.each(lambda queries: self._put(queries, order, depth))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def of(self, query: str) -> dict[str, list[str]]:
+        """Return the documents of one query, of each run."""
+        found = {}
+        for run, places in self._places.items():
+            first, last = places.get(query, (0, 0))
+            self._file.seek(first)
+            ids = self._file.read(last - first).decode("utf-8", "surrogatepass")
+            found[run] = ids.split("\n") if ids else []
+        return found
+
+    def _put(
+        self, queries: Iterable[Documents], order: Order, depth: int | None
+    ) -> dict[str, tuple[int, int]]:
+        places = {}
+        for found in queries:
+            ids = b"\n".join([found.docs[row] for row in found.ranked(order).rows[:depth]])
+            first = self._file.tell()
+            self._file.write(ids)
+            places[found.query.decode("utf-8", "surrogatepass")] = first, first + len(ids)
+        return places

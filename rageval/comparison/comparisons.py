@@ -208,7 +208,7 @@ def _certain_verdict(
 
     Each run is its rankings and its values by query.
     """
-    ends = apart(measure, topics, ("", ""), (one[0], other[0]), (one[1], other[1]))
+    ends = apart(measure, topics, ("one", "other"), (one[0], other[0]), (one[1], other[1]))
     return HIGHER if ends.low > SLACK else LOWER if ends.high < -SLACK else UNDECIDED
 
 

@@ -11,14 +11,16 @@ unjudged documents not relevant, once with all relevant.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
+from operator import mul
 from typing import NamedTuple
 
 from rageval.measures.base import Measure
-from rageval.measures.bounds import Both
-from rageval.measures.ranking import Topic
-from rageval.scoring.evaluation import bounds_of, evaluate
+from rageval.measures.bounds import Changed, Retrieved
+from rageval.measures.ranking import Ranking, Topic
+from rageval.scoring.evaluation import bounds_of
 from rageval.scoring.qrels import Qrels
 from rageval.statistics.samples import SLACK
 
@@ -53,20 +55,49 @@ def apart(
     values: tuple[Mapping[str, float], Mapping[str, float]],
 ) -> Apart:
     """Return the bounds of what the first run's mean can be above the second's, over all completions."""
-    bounds = bounds_of(measure)
-    lows, highs, unsure = [], [], set()
+    beside = PairBounds(measure, [names])
     for query in values[0]:
-        here = values[0][query], values[1][query]
-        numbers = topics[query].numbers
-        # By number where they are judged, by id where they are not.
-        first, second = ([numbers.get(doc, doc) for doc in run.get(query, ())] for run in rankings)
-        ends = bounds.difference(topics[query], Both(first, second), here, measure.k, measure.parameters)
-        lows.append(ends.low)
-        highs.append(ends.high)
-        if ends.high - ends.low > SLACK:
-            unsure.add(query)
-    low, high = (math.fsum(ends) / len(ends) for ends in (lows, highs))
-    return Apart(*names, low, high, frozenset(unsure))
+        beside.add(
+            topics[query],
+            {name: ranking.get(query, ()) for name, ranking in zip(names, rankings, strict=True)},
+            {name: value[query] for name, value in zip(names, values, strict=True)},
+        )
+    return beside.found()[0]
+
+
+class PairBounds:
+    """The bounds of the differences of pairs of runs, which are given query by query.
+
+    Parameters
+    ----------
+    measure
+        By which runs are compared; its bounds have to be known.
+    pairs
+        The runs, two by two.
+    """
+
+    def __init__(self, measure: Measure, pairs: Iterable[tuple[str, str]]) -> None:
+        self.measure, self.bounds = measure, bounds_of(measure)
+        self._ends = [(pair, array("d"), array("d"), list[str]()) for pair in pairs]
+
+    def add(self, topic: Topic, rankings: Mapping[str, Sequence[str]], values: Mapping[str, float]) -> None:
+        """Take what each run ranks for a query, and its value."""
+        parameters = self.measure.parameters
+        seen = {run: Retrieved.of(docs, topic, self.measure.k, parameters) for run, docs in rankings.items()}
+        for (one, other), lows, highs, unsure in self._ends:
+            here = values[one], values[other]
+            ends = self.bounds.difference(seen[one], seen[other], here, parameters)
+            lows.append(ends.low)
+            highs.append(ends.high)
+            if ends.high - ends.low > SLACK:
+                unsure.append(topic.query_id)
+
+    def found(self) -> list[Apart]:
+        """Return the bounds of the differences of the means."""
+        return [
+            Apart(*pair, math.fsum(lows) / len(lows), math.fsum(highs) / len(highs), frozenset(unsure))
+            for pair, lows, highs, unsure in self._ends
+        ]
 
 
 class Moved(NamedTuple):
@@ -76,82 +107,116 @@ class Moved(NamedTuple):
     least: float
 
 
-def moved(
-    measure: Measure,
-    rankings: Mapping[str, _Rankings],
-    judged: Grades,
-    open_: Mapping[str, Iterable[str]],
-    pairs: Sequence[tuple[str, str]],
-    highest: int | float,
-) -> dict[tuple[str, str], Moved]:
-    """Return how far each open document of a query can move the differences of the pairs of runs.
+class Moves:
+    """How far each open document of a query can move the differences of pairs of runs.
 
     Parameters
     ----------
     measure
         By which runs are compared.
     rankings
-        The documents of each query, best first, of each run.
-    judged
-        The grades that are known, of all queries that have open documents.
+        The documents of the query, best first, of each run.
+    topic
+        What is known of the query.
     open_
-        By query the documents that are looked at.
+        The documents that are looked at.
     pairs
         The runs, two by two.
     highest
         The grade of a document that is as good as can be.
     """
-    found: dict[tuple[str, str], list[float]] = {}
-    for others_relevant in (False, True):
-        gains = {
-            run: _gains(measure, rankings[run], judged, open_, others_relevant, highest)
-            for run in dict.fromkeys(run for pair in pairs for run in pair)
-        }
-        for query, docs in open_.items():
-            for doc in docs:
-                place = query, doc
-                much = math.fsum(abs(gains[one][place] - gains[other][place]) for one, other in pairs)
-                found.setdefault(place, []).append(much)
-    return {place: Moved(max(each), min(each)) for place, each in found.items()}
+
+    def __init__(
+        self,
+        measure: Measure,
+        rankings: Mapping[str, Sequence[str]],
+        topic: Topic,
+        open_: Collection[str],
+        pairs: Sequence[tuple[str, str]],
+        highest: int | float,
+    ) -> None:
+        self._pairs = pairs
+        self._runs = list(dict.fromkeys(run for pair in pairs for run in pair))
+        meant = set(map(frozenset, pairs))
+        self._others = [pair for pair in combinations(self._runs, 2) if frozenset(pair) not in meant]
+        # Each two runs are meant once, or are among the others, which are fewer.
+        self._by_order = len(meant) == len(pairs) > len(self._others)
+        self._both = []  # the gains of each run: the other open documents are not relevant, or all are
+        for others in (None, topic.adding(list(open_), highest)):
+            found = [gains(measure, rankings[run], topic, open_, highest, others) for run in self._runs]
+            elsewhere = {run: each.elsewhere for run, each in zip(self._runs, found, strict=True)}
+            ranked: dict[str, dict[str, float]] = {}
+            for run, each in zip(self._runs, found, strict=True):
+                for doc, gain in each.ranked.items():
+                    ranked.setdefault(doc, {})[run] = gain
+            self._both.append((elsewhere, ranked))
+
+    def of(self, doc: str) -> Moved:
+        """Return how far one document moves them."""
+        much = [
+            math.fsum(abs(gain[one] - gain[other]) for one, other in self._pairs)
+            if len(set(gain.values())) > 1
+            else 0.0
+            for gain in self._of(doc)
+        ]
+        return Moved(max(much), min(much))
+
+    def about(self, doc: str) -> float:
+        """Return how far one document moves them at most, but for rounding: sooner than `of`."""
+        return max(map(self._sum, self._of(doc)))
+
+    def _of(self, doc: str) -> list[dict[str, float]]:
+        return [elsewhere | ranked.get(doc, {}) for elsewhere, ranked in self._both]
+
+    def _sum(self, gain: Mapping[str, float]) -> float:
+        """Return Σ |difference| over the pairs: of all runs in order, less the pairs that are not meant."""
+        if not self._by_order:
+            return sum(abs(gain[one] - gain[other]) for one, other in self._pairs)
+        ordered, last = sorted(gain.values()), len(gain) - 1
+        # In order each is taken from all before it, and all behind it are taken from it.
+        whole: float = sum(map(mul, ordered, range(-last, last + 1, 2)))
+        return whole - sum(abs(gain[one] - gain[other]) for one, other in self._others)
 
 
-def _gains(
+class Gains(NamedTuple):
+    """What a run's value gains by documents that are relevant: by each that it ranks, and by any other."""
+
+    ranked: dict[str, float]
+    elsewhere: float
+
+
+def gains(
     measure: Measure,
-    ranking: _Rankings,
-    judged: Grades,
-    open_: Mapping[str, Iterable[str]],
-    others_relevant: bool,
-    highest: int | float,
-) -> dict[tuple[str, str], float]:
-    """Return what a run's value of a query gains if a document is relevant; the others are, or are not.
+    ranking: Sequence[str],
+    topic: Topic,
+    open_: Collection[str],
+    grade: int | float,
+    others: Topic | None = None,
+) -> Gains:
+    """Return what a run's value gains if one of the open documents is relevant.
 
-    Each document is a query of its own: the topic with the one document changed, all scored at once.
+    The others are not; or all of them are, in the judgements `others`. A document that the run does not rank
+    to the cut-off changes the ideal or the number of relevant documents alone: all of these are alike.
     """
-    run: dict[str, dict[str, float]] = {}
-    qrels: Grades = {}
-    for number, (query, docs) in enumerate(open_.items()):
-        ranked = {doc: -float(place) for place, doc in enumerate(ranking.get(query, ()))}
-        run[f"{number}"] = ranked
-        qrels[f"{number}"] = _with(judged[query], docs if others_relevant else (), highest)
-        for at, doc in enumerate(docs):
-            name = f"{number}.{at}"
-            rest = [other for other in docs if other != doc] if others_relevant else [doc]
-            run[name], qrels[name] = ranked, _with(judged[query], rest, highest)
-    found = evaluate([measure], run, qrels, nothing_judged="zero").scores[0].by_query
-    gains = {}
-    for number, (query, docs) in enumerate(open_.items()):
-        for at, doc in enumerate(docs):
-            change = found[f"{number}.{at}"] - found[f"{number}"]
-            gains[query, doc] = -change if others_relevant else change
-    return gains
+    sign = 1 if others is None else -1
+    usual = Ranking.of(ranking, others or topic)
+    value = measure.value(usual)
+    ranks = {doc: rank for rank, doc in enumerate(ranking[: measure.k], 1) if doc in open_}
+    alone = measure.bounds.alone if measure.bounds is not None else None
+    if alone is not None and grade >= (measure.rel or 0) and grade > 0:
+        value_at = alone(usual, Changed(sign, grade), measure.k, measure.parameters)
+        changed = {doc: value_at(rank) for doc, rank in ranks.items()}
+        elsewhere = value_at(None)
+    else:
 
+        def value_with(doc: str) -> float:
+            relevant = [doc] if others is None else [other for other in open_ if other != doc]
+            return measure.value(Ranking.of(ranking, topic.adding(relevant, grade)))
 
-def _with(
-    judged: Mapping[str, Mapping[str, int | float]], docs: Iterable[str], highest: int | float
-) -> dict[str, dict[str, int | float]]:
-    """Return a topic's judgements with these documents supporting every nugget, as well as can be."""
-    more = dict.fromkeys(docs, highest)
-    return {nugget: {**graded, **more} for nugget, graded in judged.items()}
+        changed = {doc: value_with(doc) for doc in ranks}
+        one = next((doc for doc in open_ if doc not in ranks), None)
+        elsewhere = value if one is None else value_with(one)
+    return Gains({doc: sign * (other - value) for doc, other in changed.items()}, sign * (elsewhere - value))
 
 
 def open_documents(
@@ -181,26 +246,31 @@ def open_documents(
     """
     qrels = Qrels.from_dict(grades)
     qrels.highest = highest
-    topics = {topic.query_id: topic for topic in qrels.topics}
-    values = {run: run_values(measure, ranking, grades) for run, ranking in pools.items()}
     pairs = list(combinations(pools, 2))
     found: dict[str, list[str]] = {}
-    for one, other in pairs:
-        docs_of, values_of = (pools[one], pools[other]), (values[one], values[other])
-        for query in apart(measure, topics, (one, other), docs_of, values_of).open:
-            known = topics[query].numbers
-            docs = dict.fromkeys(doc for run in docs_of for doc in run[query])
-            left = [doc for doc in docs if doc not in known and (query, doc) not in tried]
-            found[query] = list(dict.fromkeys([*found.get(query, ()), *left]))
-    found = {query: found[query] for query in grades if found.get(query)}
-    much = moved(measure, pools, grades, found, pairs, highest) if found else {}
-    for query, open_ in found.items():
-        sure = [doc for doc in open_ if much[query, doc].least > SLACK]
-        found[query] = sure or [max(open_, key=lambda doc: much[query, doc].most)]
+    topics = {topic.query_id: topic for topic in qrels.topics}
+    for query in grades:
+        topic, known = topics[query], topics[query].numbers
+        rankings = {run: ranking[query] for run, ranking in pools.items()}
+        beside = PairBounds(measure, pairs)
+        beside.add(topic, rankings, {run: _value(measure, docs, topic) for run, docs in rankings.items()})
+        runs = [run for pair in beside.found() if pair.open for run in (pair.run, pair.other)]
+        docs = dict.fromkeys(doc for run in runs for doc in rankings[run])
+        left = [doc for doc in docs if doc not in known and (query, doc) not in tried]
+        if not left:
+            continue
+        moves = Moves(measure, rankings, topic, dict.fromkeys(left), pairs, highest)
+        much = {doc: moves.of(doc) for doc in left}
+        sure = [doc for doc in left if much[doc].least > SLACK]
+        found[query] = sure or [max(left, key=lambda doc: much[doc].most)]
     return found
 
 
 def run_values(measure: Measure, ranking: _Rankings, grades: Grades) -> dict[str, float]:
     """Return the value of every query that has grades; what is not judged counts as not relevant."""
-    run = {query: {doc: -float(at) for at, doc in enumerate(ranking[query])} for query in grades}
-    return evaluate([measure], run, grades, nothing_judged="zero").scores[0].by_query
+    topics = Qrels.from_dict(grades).topics
+    return {topic.query_id: _value(measure, ranking[topic.query_id], topic) for topic in topics}
+
+
+def _value(measure: Measure, docs: Sequence[str], topic: Topic) -> float:
+    return measure.value(Ranking.of(docs, topic))

@@ -18,15 +18,25 @@ the top k and v below it, c of N nuggets covered, h of R relevant documents foun
 All but those of alpha_ndcg (and nerr_ia, nnrbp, which are like it) are reached by some completion; there
 numerator and ideal move together, and neither of the two obvious completions is an end. Beside another run,
 unjudged documents that only that run retrieves may be relevant as well.
+
+What one document alone changes is known for some in closed form, at rank r with a relevant documents above
+it, R in all:
+    p, recall, success, all_gold     with one more or one fewer of those found, and of all
+    rr          the first rank of those that are left
+    ap          Σ_{above} j/r_j + (a + 1)/r + Σ_{below} (j + 1)/r_j, over R + 1
+    ndcg        the sum of the run with the document's own term, over the ideal with one such grade more
+Sums over parts of a ranking are whole numbers of the least bit there is, so that they have the same bits as
+`math.fsum` over all terms.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate, product
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from rageval.measures.ranking import (
     Discount,
@@ -38,6 +48,7 @@ from rageval.measures.ranking import (
     discounted,
     geometric,
     graded_gain,
+    graded_gains,
     logarithmic,
     novelty,
     ratio,
@@ -47,6 +58,7 @@ from rageval.measures.ranking import (
 _Parameters = Mapping[str, Any]
 Document = int | str  # the number of a judged document, the id of one that nobody judged
 _SLACK = 1e-12
+_ROUNDING = 1e-9  # far more than what adding up so many terms loses
 _MOST_DOCUMENTS = 10  # 2^10 sets of unjudged documents that support a nugget
 
 
@@ -60,7 +72,8 @@ class Ends(NamedTuple):
 class _Top(NamedTuple):
     """A ranking to the cut-off: what each document supports, None where nobody judged it, and its grade.
 
-    `others` are unjudged documents that may be relevant, too: below the cut-off, or in another run.
+    `others` are unjudged documents that may be relevant, too: below the cut-off, or in another run. What was
+    made of everything but these is `kept` for other numbers of them.
     """
 
     topic: Topic
@@ -69,7 +82,8 @@ class _Top(NamedTuple):
     found: list[Nuggets | None]
     grades: list[int | float]  # 0 where nobody judged
     retrieved: int
-    others: int = 0
+    others: int
+    kept: dict[str, Any]
 
     @property
     def unjudged(self) -> list[int]:
@@ -92,50 +106,81 @@ class _Top(NamedTuple):
         return self.topic.relevant(self.rel)
 
 
+class Changed(NamedTuple):
+    """What is changed: one document of this grade is `more` (1), or one fewer (-1)."""
+
+    more: int
+    grade: int | float
+
+
+ValueAt = Callable[[int | None], float]  # the value, by the rank of the document; None: below, or nowhere
+
+
 class Bounds(NamedTuple):
     """What a measure declares of unjudged documents.
 
     `ends` are its ends for one ranking; `least` is the least that one ranking can be above another, where
-    more is known of this than the difference of their ends. They are `graded` where it matters what the
-    highest grade is that an unjudged document may have, and hold `only` with these values of parameters.
+    more is known of this than the difference of their ends; `alone` is what one document alone makes of the
+    value, where that has a closed form. They are `graded` where it matters what the highest grade is that an
+    unjudged document may have, and hold `only` with these values of parameters.
     """
 
     ends: Callable[[_Top, _Parameters], Ends]
     least: Callable[[Topic, int, int | None, Both, _Parameters], float] | None = None
     graded: bool = False
     only: Mapping[str, tuple[str, ...]] = MappingProxyType({"normalise": ("none",)})
+    alone: Callable[[Ranking, Changed, int | None, _Parameters], ValueAt] | None = None
 
     def known_for(self, parameters: _Parameters) -> bool:
         """Return whether they hold with these parameters."""
         return all(parameters.get(name, known[0]) in known for name, known in self.only.items())
 
     def difference(
-        self,
-        topic: Topic,
-        rankings: Both,
-        values: tuple[float, float],
-        k: int | None,
-        parameters: _Parameters,
+        self, one: Retrieved, other: Retrieved, values: tuple[float, float], parameters: _Parameters
     ) -> Ends:
         """Return the least and the most that the first ranking's value can be above the second's."""
-        rel = int(parameters.get("rel", 1))
-        everything = _unjudged(rankings.one) | _unjudged(rankings.other)
+        everything = len(one.unjudged) + len(other.unjudged) - len(one.unjudged & other.unjudged)
         if not everything:
             return Ends(values[0] - values[1], values[0] - values[1])
-        one, other = (
-            self.ends(_seen(topic, rel, k, ranking, everything), parameters)
-            for ranking in (rankings.one, rankings.other)
+        ends, ends_of_other = (
+            self.ends(each.top._replace(others=everything - each.open), parameters) for each in (one, other)
         )
         # Right, but wide: both rankings are completed each in its own worst way.
-        low, high = one.low - other.high, one.high - other.low
+        low, high = ends.low - ends_of_other.high, ends.high - ends_of_other.low
         if self.least is None or parameters.get("denominator") == "attainable":
             return Ends(low, high)
-        tops = Both(rankings.one[:k], rankings.other[:k])
-        tops = tops._replace(below=len(everything - _unjudged(tops.one) - _unjudged(tops.other)))
+        topic, rel, k, *_ = one.top
+        tops = Both(one.documents[:k], other.documents[:k])
+        tops = tops._replace(below=everything - len(_unjudged(tops.one) | _unjudged(tops.other)))
         # Often sharper: one completion for both rankings. The truth satisfies both, so the larger of the two
         # holds.
         low = max(low, self.least(topic, rel, k, tops, parameters))
         return Ends(low, min(high, -self.least(topic, rel, k, tops.turned(), parameters)))
+
+
+class Retrieved(NamedTuple):
+    """A ranking to be bounded beside others: its documents, those that nobody judged, and its top.
+
+    `open` is how many of the top nobody judged.
+    """
+
+    documents: Sequence[Document]
+    unjudged: Set[str]
+    top: _Top
+    open: int
+
+    @classmethod
+    def of(cls, ids: Sequence[str], topic: Topic, k: int | None, parameters: _Parameters) -> Self:
+        """Take the ids of a ranking, best first, and the judgements."""
+        rel, numbers = int(parameters.get("rel", 1)), topic.numbers
+        # By number where they are judged, by id where they are not.
+        documents: list[Document] = [numbers.get(doc, doc) for doc in ids]
+        top = documents[:k]
+        nuggets_of, grade = topic.supported(rel).__getitem__, topic.grades.__getitem__
+        supported = [None if isinstance(doc, str) else nuggets_of(doc) for doc in top]
+        grades = [0 if isinstance(doc, str) else grade(doc) for doc in top]
+        seen = _Top(topic, rel, k, supported, grades, len(ids), 0, {})
+        return cls(documents, _unjudged(documents), seen, supported.count(None))
 
 
 def ranked(
@@ -156,16 +201,16 @@ def ranked(
     judged_below = 0
     for hit in ranking.hits(rel=None):
         if hit.rank <= depth:
-            supported[hit.rank - 1] = ranking.topic.nuggets_of(hit.document, rel)
+            supported[hit.rank - 1] = hit.nuggets if rel == 1 else ranking.topic.nuggets_of(hit.document, rel)
             grades[hit.rank - 1] = hit.grade
         else:
             judged_below += 1
     if undecided is not None:
         others = number - supported.count(None)
-        return _Top(ranking.topic, rel, k, supported, grades, ranking.retrieved, others)
+        return _Top(ranking.topic, rel, k, supported, grades, ranking.retrieved, others, {})
     # Unjudged documents below the cut-off are not scored, but may be relevant, which lowers recall.
     others = ranking.retrieved - depth - judged_below
-    return _Top(ranking.topic, rel, k, supported, grades, ranking.retrieved, others)
+    return _Top(ranking.topic, rel, k, supported, grades, ranking.retrieved, others, {})
 
 
 def _coverage_ends(query: _Top, parameters: _Parameters) -> Ends:
@@ -217,20 +262,82 @@ def _rr_ends(query: _Top, _: _Parameters) -> Ends:
 
 
 def _ap_ends(query: _Top, _: _Parameters) -> Ends:
-    """Return the ends of average precision."""
-    relevant, total, open_ = query.relevant, query.total, query.unjudged
-    number = range(len(open_) + 1)
-    # With x more relevant documents in the top k, the best places for them are the first open ones, and the
-    # worst the last; x itself has to be tried, because each also counts in the denominator.
-    most = max(_average_precision([*relevant, *open_[:x]], total + x) for x in number)
-    total += query.others
-    least = min(_average_precision([*relevant, *open_[len(open_) - x :]], total + x) for x in number)
-    return Ends(least, most)
+    """Return the ends of average precision.
+
+    With x more relevant documents in the top k, the best places for them are the first open ones, and the
+    worst the last; x itself has to be tried, because each also counts in the denominator. One walk over the
+    open places tries all x, each by what it adds to the sum of the one before.
+    """
+    kept = query.kept
+    if not kept:
+        kept["most"], kept["sums"], kept["places"] = _ap_walked(query)
+        kept["exact"] = {}
+    elif "lowest" not in kept:  # beside other rankings it is asked once for each, by another number of others
+        kept["sums"] = kept["lowest"] = _lowest(kept["sums"])
+    least = _tried(kept["sums"], query.total + query.others, min, kept["places"], kept["exact"])
+    return Ends(least, kept["most"])
 
 
-def _average_precision(places: list[int], total: int) -> float:
-    """Return AP of a ranking with relevant documents at these places, of so many there are."""
-    return ratio(math.fsum(at / (place + 1) for at, place in enumerate(sorted(places), 1)), total)
+_Sums = list[tuple[int, float]]  # how many open places are relevant, and Σ of the precisions then
+_Places = Callable[[int], list[int]]
+
+
+def _ap_walked(query: _Top) -> tuple[float, _Sums, _Places]:
+    """Return the most that AP can be, and the sums with 0, 1, … of the last open places relevant.
+
+    With these goes where the relevant documents then are.
+    """
+    relevant, open_ = query.relevant, query.unjudged
+    before = list(accumulate(map(bool, query.found)))  # relevant documents to each place
+    # Σ 1/rank of the relevant documents from each place on, without the open ones, and with them.
+    behind, behind_all = (
+        list(accumulate((1 / (place + 1) if place in there else 0.0 for place in places), initial=0.0))[::-1]
+        for places in (range(len(before) - 1, -1, -1),)
+        for there in (set(relevant), {*relevant, *open_})
+    )
+    now = math.fsum(at / (place + 1) for at, place in enumerate(relevant, 1))
+    first = ((before[place] + x) / (place + 1) + behind[place] for x, place in enumerate(open_, 1))
+    last = ((before[place] + 1) / (place + 1) + behind_all[place + 1] for place in reversed(open_))
+    growing = list(enumerate(accumulate(first, initial=now)))
+    most = _tried(growing, query.total, max, lambda x: [*relevant, *open_[:x]], {})
+    sums = list(enumerate(accumulate(last, initial=now)))
+    return most, sums, lambda x: [*relevant, *open_[len(open_) - x :]]
+
+
+def _lowest(sums: _Sums) -> _Sums:
+    """Return the sums that may be the least over total + x, whatever the total is: their lower hull."""
+    kept: _Sums = []
+    for x, part in sums:
+        while len(kept) > 1:
+            (first, low), (middle, between) = kept[-2:]
+            on_line = low + (part - low) * (middle - first) / (x - first)
+            # So far above that no rounding can have lifted it.
+            if between - on_line <= _ROUNDING * (1 + between):
+                break
+            kept.pop()
+        kept.append((x, part))
+    return kept
+
+
+def _tried(
+    sums: _Sums,
+    total: int,
+    end: Callable[[Iterable[float]], float],
+    places: _Places,
+    exact: dict[int, float],
+) -> float:
+    """Return the end of AP over these x; sums are rounded, so what may be the end is made exactly."""
+    values = [part / (total + x or 1) for x, part in sums]
+    nearly = end(values)
+    least, most = nearly - _ROUNDING, nearly + _ROUNDING
+    found = []
+    for x in [x for (x, _), value in zip(sums, values, strict=True) if least <= value <= most]:
+        if x not in exact:
+            exact[x] = math.fsum(at / (place + 1) for at, place in enumerate(sorted(places(x)), 1))
+        found.append(ratio(exact[x], total + x))
+        if found[-1] == end((0.0, 1.0)):  # no average precision is beyond it
+            break
+    return end(found)
 
 
 def _gain_ends(query: _Top, parameters: _Parameters, discount: Discount = logarithmic) -> Ends:
@@ -465,14 +572,6 @@ def _unjudged(ranking: Sequence[Document]) -> set[str]:
     return {doc for doc in ranking if isinstance(doc, str)}
 
 
-def _seen(topic: Topic, rel: int, k: int | None, ranking: Sequence[Document], unjudged: set[str]) -> _Top:
-    top = ranking[:k]
-    supported = [None if isinstance(doc, str) else topic.nuggets_of(doc, rel) for doc in top]
-    grades = [0 if isinstance(doc, str) else topic.grade(doc) for doc in top]
-    inside = sum(isinstance(doc, str) for doc in top)
-    return _Top(topic, rel, k, supported, grades, len(ranking), len(unjudged) - inside)
-
-
 def _least_coverage(topic: Topic, rel: int, k: int | None, docs: Both, parameters: _Parameters) -> float:
     """Return the least that the first ranking's coverage can be above the second's."""
     _, only_other, both = docs.unjudged()
@@ -575,14 +674,96 @@ def _subsets(docs: Sequence[str]) -> Iterator[set[str]]:
         yield {doc for doc, is_in in zip(docs, chosen, strict=True) if is_in}
 
 
+# What one document alone changes: `Bounds.alone`.
+
+_ONE = 1 << 1074  # 1 in the unit in which every number is whole
+
+
+def _whole(number: float) -> int:
+    """Return a number in units of the least one above 0, exactly."""
+    part, whole = number.as_integer_ratio()
+    return part << (1075 - whole.bit_length())
+
+
+def _whole_sums(numbers: Iterable[float]) -> list[int]:
+    """Return the sums of the first 0, 1, … of them."""
+    return list(accumulate(map(_whole, numbers), initial=0))
+
+
+def _counted(value: Callable[[int, int, int], float]) -> Callable[..., ValueAt]:
+    """Return what one document changes of a function of documents found, relevant, and to the cut-off."""
+
+    def alone(ranking: Ranking, changed: Changed, k: int | None, parameters: _Parameters) -> ValueAt:
+        found, total = len(ranking.hits(k, parameters["rel"])), ranking.relevant(parameters["rel"])
+        depth = k or ranking.retrieved
+        elsewhere, inside = (value(found + more, total + changed.more, depth) for more in (0, changed.more))
+        return lambda rank: elsewhere if rank is None else inside
+
+    return alone
+
+
+def _rr_alone(ranking: Ranking, changed: Changed, k: int | None, parameters: _Parameters) -> ValueAt:
+    """Return what one document changes of the reciprocal rank."""
+    ranks = [hit.rank for hit in ranking.hits(k, parameters["rel"])[:2]]
+
+    def value(rank: int | None) -> float:
+        if changed.more > 0:
+            first = [*ranks[:1], *([] if rank is None else [rank])]
+        else:
+            first = [each for each in ranks if each != rank]
+        return 1 / min(first) if first else 0.0
+
+    return value
+
+
+def _ap_alone(ranking: Ranking, changed: Changed, k: int | None, parameters: _Parameters) -> ValueAt:
+    """Return what one document changes of average precision."""
+    more, total = changed.more, ranking.relevant(parameters["rel"]) + changed.more
+    ranks = [hit.rank for hit in ranking.hits(k, parameters["rel"])]
+    above = _whole_sums(found / rank for found, rank in enumerate(ranks, 1))
+    moved = _whole_sums((found + more) / rank for found, rank in enumerate(ranks, 1))
+
+    def value(rank: int | None) -> float:
+        if rank is None:
+            return ratio(above[-1] / _ONE, total)
+        before = bisect_left(ranks, rank)
+        if more > 0:
+            part = above[before] + _whole((before + 1) / rank) + moved[-1] - moved[before]
+        else:
+            part = above[before] + moved[-1] - moved[before + 1]
+        return ratio(part / _ONE, total)
+
+    return value
+
+
+def _ndcg_alone(ranking: Ranking, changed: Changed, k: int | None, parameters: _Parameters) -> ValueAt:
+    """Return what one document changes of nDCG."""
+    more, grade, dcg = *changed, parameters["dcg"]
+    gains = graded_gains(((hit.rank, hit.grade) for hit in ranking.graded(k)), dcg)
+    now = sum(_whole(gain * logarithmic(rank)) for rank, gain in gains)
+    best = [each for _, each in ranking.topic.best_grades()]
+    best.append(grade) if more > 0 else best.remove(grade)
+    best.sort(reverse=True)
+    ideal = discounted(graded_gains(enumerate(best[:k], 1), dcg), logarithmic)
+    gain = graded_gain(grade, dcg)
+
+    def value(rank: int | None) -> float:
+        own = 0 if rank is None else _whole(gain * logarithmic(rank))
+        return ratio((now + more * own) / _ONE, ideal)
+
+    return value
+
+
 # What our measures declare.
 COVERAGE = Bounds(_coverage_ends, _least_coverage)
 STREC = Bounds(_coverage_ends)
-RECALL = Bounds(_recall_ends, _least_recall)
-ALL_GOLD, RR, AP = map(Bounds, (_all_gold_ends, _rr_ends, _ap_ends))
-P = Bounds(_p_ends, _least_p)
-SUCCESS = Bounds(_success_ends, _least_success)
-NDCG = Bounds(_ndcg_ends, _least_ndcg, graded=True)
+RECALL = Bounds(_recall_ends, _least_recall, alone=_counted(lambda found, total, depth: ratio(found, total)))
+ALL_GOLD = Bounds(_all_gold_ends, alone=_counted(lambda found, total, depth: float(0 < total == found)))
+RR = Bounds(_rr_ends, alone=_rr_alone)
+AP = Bounds(_ap_ends, alone=_ap_alone)
+P = Bounds(_p_ends, _least_p, alone=_counted(lambda found, total, depth: ratio(found, depth)))
+SUCCESS = Bounds(_success_ends, _least_success, alone=_counted(lambda found, total, depth: float(found > 0)))
+NDCG = Bounds(_ndcg_ends, _least_ndcg, graded=True, alone=_ndcg_alone)
 ALPHA_DCG = Bounds(_gain_ends, _least_alpha_dcg)
 ALPHA_NDCG = Bounds(lambda query, given: _ideal_ends(query, given, logarithmic), _least_alpha_ndcg)
 NERR_IA = Bounds(lambda query, given: _ideal_ends(query, given, reciprocal))

@@ -240,7 +240,7 @@ class Evaluator:
         own = [view for measure, view in self._plans if isinstance(measure, Measure)]
         views = list(dict.fromkeys(own or [self._plans[0][1]]))
         expected = self.rules.ties == EXPECTED
-        twice = expected or self.rules.bounds or len(views) > 1 or self.qrels.spans is not None
+        twice = expected or len(views) > 1 or self.qrels.spans is not None
         if twice or any(isinstance(measure, ForeignMeasure) for measure in self.measures):
             # Whatever looks at the run a second time needs it kept; everything else reads it once and forgets
             # it.

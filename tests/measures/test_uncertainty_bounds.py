@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Iterator
 from itertools import permutations, product
@@ -10,13 +11,16 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import rageval
 from rageval.cli import main
 from rageval.comparison.comparisons import _certain_verdict
 from rageval.errors import MeasureError, UsageError
+from rageval.measures import bounds
 from rageval.measures.base import Measure
-from rageval.measures.bounds import Both, Ends
+from rageval.measures.bounds import Ends, Retrieved
 from rageval.measures.ranking import Topic, discounted, logarithmic
 from rageval.scoring.evaluation import bounds_of as declared
 from rageval.scoring.qrels import Qrels
@@ -72,8 +76,8 @@ def unjudged(ranking: list[str]) -> set[str]:
 def difference(
     m: Measure, topic: Topic, docs: tuple[list[str], list[str]], values: tuple[float, float]
 ) -> Ends:
-    pair = Both(*([topic.numbers.get(doc, doc) for doc in ranking] for ranking in docs))
-    return declared(m).difference(topic, pair, values, m.k, m.parameters)
+    one, other = (Retrieved.of(ranking, topic, m.k, m.parameters) for ranking in docs)
+    return declared(m).difference(one, other, values, m.parameters)
 
 
 def values(m: Measure, ranking: list[str], judged: list[Judged]) -> list[float]:
@@ -110,6 +114,29 @@ def test_every_completion_lies_within_and_the_ends_are_reached(name: str) -> Non
             assert (low, high) == pytest.approx((min(truth), max(truth)), abs=1e-12), (name, seed)
         tight += high - low < 0.75
     assert tight >= 3
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.sampled_from([None, (), (0,)]), min_size=1, max_size=60), st.integers(0, 3), st.integers(0, 5)
+)
+def test_the_walk_over_open_places_ends_where_trying_each_number_ends(
+    found: list[tuple[int, ...] | None], more: int, others: int
+) -> None:
+    """Average precision with x of the open places relevant, summed anew for each x: the same bits."""
+    relevant = [place for place, nuggets in enumerate(found) if nuggets]
+    open_ = [place for place, nuggets in enumerate(found) if nuggets is None]
+    judged = Topic.of({"n": {f"d{at}": 1 for at in range(len(relevant) + more)}})
+    total = len(relevant) + more
+
+    def value(places: list[int], total: int) -> float:
+        return math.fsum(at / (place + 1) for at, place in enumerate(sorted(places), 1)) / max(total, 1)
+
+    number = range(len(open_) + 1)
+    most = max(value([*relevant, *open_[:x]], total + x) for x in number)
+    least = min(value([*relevant, *open_[len(open_) - x :]], total + others + x) for x in number)
+    top = bounds._Top(judged, 1, None, found, [0] * len(found), len(found), others, {})
+    assert bounds.AP.ends(top, {}) == (least, most)
 
 
 @pytest.mark.parametrize("name", ["alpha_dcg@2", "alpha_ndcg(ideal=exact)@2"])
