@@ -272,7 +272,7 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
         ),
     ),
 }
-NEEDS_PANDAS = ("engineer with a DataFrame",)
+NEEDS = {"engineer with a DataFrame": "pandas", "organizer with twelve tables": "jinja2"}  # of an extra
 _WAY_ON = re.compile(r"--\w|rageval|expected|pip install|no such|order is|did you mean", re.IGNORECASE)
 
 
@@ -316,7 +316,7 @@ def main() -> int:
     """Play all people; print how long each took, and the dead ends."""
     found = []
     for person in PEOPLE:
-        if person in NEEDS_PANDAS and find_spec("pandas") is None:
+        if person in NEEDS and find_spec(NEEDS[person]) is None:
             continue
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from first_commands import NEEDS_PANDAS, PEOPLE, Done, play
+from first_commands import NEEDS, PEOPLE, Done, play
 from rageval.cli import main
 
 
@@ -34,8 +34,8 @@ def here(folder: Path, words: Sequence[str]) -> Done:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("person", PEOPLE)
 def test_first_commands(person: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if person in NEEDS_PANDAS and find_spec("pandas") is None:
-        pytest.skip("needs pandas")
+    if person in NEEDS and find_spec(NEEDS[person]) is None:
+        pytest.skip(f"needs {NEEDS[person]}")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "patience", raising=False)
