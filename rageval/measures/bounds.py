@@ -269,20 +269,17 @@ def _ap_ends(query: _Top, _: _Parameters) -> Ends:
     open places tries all x, each by what it adds to the sum of the one before.
     """
     kept = query.kept
-    if not kept:
+    if not kept:  # beside other rankings it is asked once for each, with another number of others
         kept["most"], kept["sums"], kept["places"] = _ap_walked(query)
         kept["exact"] = {}
-    elif "lowest" not in kept:  # beside other rankings it is asked once for each, by another number of others
-        kept["sums"] = kept["lowest"] = _lowest(kept["sums"])
     least = _tried(kept["sums"], query.total + query.others, min, kept["places"], kept["exact"])
     return Ends(least, kept["most"])
 
 
-_Sums = list[tuple[int, float]]  # how many open places are relevant, and Σ of the precisions then
 _Places = Callable[[int], list[int]]
 
 
-def _ap_walked(query: _Top) -> tuple[float, _Sums, _Places]:
+def _ap_walked(query: _Top) -> tuple[float, list[float], _Places]:
     """Return the most that AP can be, and the sums with 0, 1, … of the last open places relevant.
 
     With these goes where the relevant documents then are.
@@ -298,40 +295,25 @@ def _ap_walked(query: _Top) -> tuple[float, _Sums, _Places]:
     now = math.fsum(at / (place + 1) for at, place in enumerate(relevant, 1))
     first = ((before[place] + x) / (place + 1) + behind[place] for x, place in enumerate(open_, 1))
     last = ((before[place] + 1) / (place + 1) + behind_all[place + 1] for place in reversed(open_))
-    growing = list(enumerate(accumulate(first, initial=now)))
+    growing = list(accumulate(first, initial=now))
     most = _tried(growing, query.total, max, lambda x: [*relevant, *open_[:x]], {})
-    sums = list(enumerate(accumulate(last, initial=now)))
+    sums = list(accumulate(last, initial=now))
     return most, sums, lambda x: [*relevant, *open_[len(open_) - x :]]
 
 
-def _lowest(sums: _Sums) -> _Sums:
-    """Return the sums that may be the least over total + x, whatever the total is: their lower hull."""
-    kept: _Sums = []
-    for x, part in sums:
-        while len(kept) > 1:
-            (first, low), (middle, between) = kept[-2:]
-            on_line = low + (part - low) * (middle - first) / (x - first)
-            # So far above that no rounding can have lifted it.
-            if between - on_line <= _ROUNDING * (1 + between):
-                break
-            kept.pop()
-        kept.append((x, part))
-    return kept
-
-
 def _tried(
-    sums: _Sums,
+    sums: list[float],
     total: int,
     end: Callable[[Iterable[float]], float],
     places: _Places,
     exact: dict[int, float],
 ) -> float:
-    """Return the end of AP over these x; sums are rounded, so what may be the end is made exactly."""
-    values = [part / (total + x or 1) for x, part in sums]
+    """Return the end of AP over x = 0, 1, …; sums are rounded, so what may be the end is made exactly."""
+    values = [part / (whole or 1) for whole, part in enumerate(sums, total)]
     nearly = end(values)
     least, most = nearly - _ROUNDING, nearly + _ROUNDING
     found = []
-    for x in [x for (x, _), value in zip(sums, values, strict=True) if least <= value <= most]:
+    for x in [x for x, value in enumerate(values) if least <= value <= most]:
         if x not in exact:
             exact[x] = math.fsum(at / (place + 1) for at, place in enumerate(sorted(places(x)), 1))
         found.append(ratio(exact[x], total + x))
