@@ -28,7 +28,6 @@ def test_the_compiled_order_is_that_of_plain_python(
     lines = [(b"\t" if by_tabs else b" ").join(parts) for parts in drawn]
     first, last = (b"".join(line + b"\n" for line in some) for some in (lines[:cut], lines[cut:]))
     texts = [Text(first, 1), Text(last.removesuffix(b"\n"), range(cut + 7, cut + 7 + len(lines) + 1))]
-    texts[1] = texts[1]._replace(lines=array("q", texts[1].lines))
     (plain,) = trec._sorted(texts, RUN.width, tabbed)
     found = list(trec._compiled_sorted(texts, RUN.width, tabbed))
     assert [number for text in found for number in text.lines] == list(plain.lines)

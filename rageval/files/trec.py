@@ -482,7 +482,8 @@ def _is_utf8(content: bytes) -> bool:
 def _compiled_sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Iterator[Text]:
     apart = kernel.apart_new(SEED, width, tabbed)
     for text in texts:
-        kernel.apart_feed(apart, text.content, text.lines)
+        lines = text.lines if isinstance(text.lines, int) else array("q", text.lines)
+        kernel.apart_feed(apart, text.content, lines)
     # Some queries at a time: all of them together would be in memory twice.
     while (found := kernel.apart_next(apart, _SOME))[0]:
         yield Text(found[0], array("q", found[1]))
