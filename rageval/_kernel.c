@@ -25,7 +25,7 @@
 #error "sums of doubles must be rounded to double; rageval works without this part"
 #endif
 
-#define INTERFACE 3 /* what rageval/kernel.py expects; one more whenever a function changes */
+#define INTERFACE 4 /* what rageval/kernel.py expects; one more whenever a function changes */
 
 /* ---------------------------------------------------------------------------------------------- columns
  * In: any object with the buffer protocol. Out: its bytes, and how many items of which width it holds.
@@ -1907,6 +1907,244 @@ static PyObject *join_end(PyObject *Py_UNUSED(module), PyObject *capsule)
                          shown[TIED_AT]);
 }
 
+/* ------------------------------------------------------------------------------------- lines that lie apart
+ * In: chunks of whole lines, the queries in any order, and the number of each line. Out: the lines of each query
+ * together, some whole queries at a time, the queries in the order of their first lines: a stable counting sort of the
+ * places of the lines, which themselves are copied once in and once out.
+ * The query of a line is its first field, cut as the readers cut it; lines of blanks are left out. Nothing is checked
+ * here: whoever reads the lines next does that. The interpreter waits meanwhile.
+ * Never true: that two lines of a query change places, or that a line, or the number of one, is lost.
+ */
+typedef struct {
+    Seed seed;
+    int width, tabbed;
+    Names queries;
+    Scratch id;                   /* the query at hand, with room to hash it */
+    Scratch text, ends;           /* the lines, each with its newline; int64_t, after a 0 */
+    Scratch query, numbers;       /* of each line: int32_t, int64_t */
+    Scratch places;               /* int64_t a query, while they are sorted */
+    Scratch order;                /* int32_t: the lines, sorted */
+    size_t next;                  /* in `order`: the first that was not handed out */
+    enum { TAKING, BROKEN, SORTED } state;
+} Apart;
+
+#define APART_NAME "rageval._kernel.apart"
+
+static inline int is_white(unsigned char byte) /* what bytes.split() cuts at */
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+static inline size_t past_blanks(const unsigned char *line, size_t at, size_t length)
+{
+    while (at < length && (line[at] == ' ' || line[at] == '\t'))
+        at++;
+    return at;
+}
+
+/* Whether tabs part the fields of a line: it has as many as it takes, and blanks would part it otherwise. */
+static int parted_by_tabs(const Apart *apart, const unsigned char *line, size_t length)
+{
+    int tabs = 0, fields = 0;
+    if (!memchr(line, '\t', length))
+        return 0;
+    for (size_t at = 0; at < length; at++) {
+        tabs += line[at] == '\t';
+        fields += !is_white(line[at]) && (!at || is_white(line[at - 1]));
+    }
+    return tabs == apart->width - 1 && (apart->tabbed || fields != apart->width);
+}
+
+/* Keep a line, given without its newline. Below 0: no memory, or more lines than numbers. */
+static int apart_line(Apart *apart, const unsigned char *line, size_t length, int64_t number)
+{
+    size_t first = past_blanks(line, 0, length), last;
+    if (first == length || (line[first] == '\r' && past_blanks(line, first + 1, length) == length))
+        return 0;
+    if (parted_by_tabs(apart, line, length)) {
+        for (first = 0; line[first] == ' ';)
+            first++;
+        for (last = first; line[last] != '\t';)
+            last++;
+        while (last > first && line[last - 1] == ' ')
+            last--;
+    } else {
+        while (first < length && is_white(line[first]))
+            first++;
+        for (last = first; last < length && !is_white(line[last]);)
+            last++;
+    }
+    if (scratch_room(&apart->id, last - first + 8, 1) < 0)
+        return -1;
+    memcpy(BYTES(apart->id), line + first, last - first);
+    memset(BYTES(apart->id) + (last - first), 0, 8);
+    int64_t query = names_number(&apart->queries, &apart->seed, BYTES(apart->id), last - first);
+    if (query < 0 || apart->query.count >= INT32_MAX || push_int(&apart->query, (int32_t)query) < 0 ||
+        push_long(&apart->numbers, (size_t)number) < 0 || push_bytes(&apart->text, line, length) < 0)
+        return -1;
+    BYTES(apart->text)[apart->text.count++] = '\n'; /* push_bytes makes room for one more */
+    return push_long(&apart->ends, apart->text.count);
+}
+
+static int apart_sort(Apart *apart)
+{
+    size_t lines = apart->query.count, queries = apart->queries.count;
+    const int32_t *query = INTS(apart->query);
+    if (scratch_room(&apart->places, queries + 1, sizeof(int64_t)) < 0 ||
+        scratch_room(&apart->order, lines + 1, sizeof(int32_t)) < 0)
+        return -1;
+    int64_t *places = LONGS(apart->places), sum = 0;
+    memset(places, 0, queries * sizeof *places);
+    for (size_t line = 0; line < lines; line++)
+        places[query[line]]++;
+    for (size_t at = 0; at < queries; at++) { /* from how many lines a query has to where its first one goes */
+        int64_t count = places[at];
+        places[at] = sum;
+        sum += count;
+    }
+    for (size_t line = 0; line < lines; line++)
+        INTS(apart->order)[places[query[line]]++] = (int32_t)line;
+    apart->state = SORTED;
+    return 0;
+}
+
+static void apart_free(Apart *apart)
+{
+    Scratch *all[] = {&apart->id, &apart->text, &apart->ends, &apart->query, &apart->numbers, &apart->places, &apart->order};
+    for (size_t at = 0; at < sizeof all / sizeof all[0]; at++)
+        scratch_free(all[at], 1);
+    names_free(&apart->queries);
+    free(apart);
+}
+
+static void apart_drop(PyObject *capsule)
+{
+    apart_free(PyCapsule_GetPointer(capsule, APART_NAME));
+}
+
+PyDoc_STRVAR(apart_new_doc,
+             "apart_new(seed, width, tabbed)\n"
+             "--\n\n"
+             "Return what puts lines of `width` fields in order by their queries. `seed`: 16 secret bytes.");
+
+static PyObject *apart_new(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    const char *seed;
+    Py_ssize_t seed_length;
+    int width, tabbed;
+    if (!PyArg_ParseTuple(args, "y#ip:apart_new", &seed, &seed_length, &width, &tabbed))
+        return NULL;
+    if (seed_length != 16)
+        return PyErr_Format(PyExc_ValueError, "expected a seed of 16 bytes, found %zd", seed_length);
+    Apart *apart = calloc(1, sizeof(Apart));
+    if (!apart)
+        return PyErr_NoMemory();
+    memcpy(&apart->seed, seed, 16);
+    apart->width = width;
+    apart->tabbed = tabbed;
+    PyObject *capsule = NULL;
+    if (names_empty(&apart->queries) < 0 || push_long(&apart->ends, 0) < 0)
+        PyErr_NoMemory();
+    else
+        capsule = PyCapsule_New(apart, APART_NAME, apart_drop);
+    if (!capsule)
+        apart_free(apart);
+    return capsule;
+}
+
+PyDoc_STRVAR(apart_feed_doc,
+             "apart_feed(apart, chunk, numbers)\n"
+             "--\n\n"
+             "Take whole lines; `numbers` is the number of the first, or an int64_t for each.");
+
+static PyObject *apart_feed(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsule, *chunk, *given;
+    Column numbers;
+    memset(&numbers, 0, sizeof numbers);
+    if (!PyArg_ParseTuple(args, "OSO:apart_feed", &capsule, &chunk, &given)) /* bytes: nobody writes into them */
+        return NULL;
+    Apart *apart = PyCapsule_GetPointer(capsule, APART_NAME);
+    if (!apart)
+        return NULL;
+    if (apart->state != TAKING)
+        return PyErr_Format(PyExc_RuntimeError, "nothing more can be taken here");
+    int64_t number = 0, failed = 0;
+    if (PyLong_Check(given) ? ((number = PyLong_AsLongLong(given)) == -1 && PyErr_Occurred() != NULL)
+                            : column_open(&numbers, given, "numbers", "ql", sizeof(int64_t)) < 0) {
+        columns_close(&numbers, 1);
+        return NULL;
+    }
+    const unsigned char *line = (const unsigned char *)PyBytes_AsString(chunk), *end = line + PyBytes_Size(chunk);
+    for (Py_ssize_t at = 0; line < end && !failed; at++) {
+        const unsigned char *newline = memchr(line, '\n', (size_t)(end - line));
+        size_t length = (size_t)((newline ? newline : end) - line);
+        if (numbers.open && at >= numbers.length) {
+            PyErr_Format(PyExc_ValueError, "numbers: expected one for every line");
+            failed = 1;
+        } else if (apart_line(apart, line, length,
+                              numbers.open ? ((const int64_t *)numbers.view.buf)[at] : number + at) < 0) {
+            PyErr_NoMemory();
+            failed = 1;
+        }
+        line += length + 1;
+    }
+    columns_close(&numbers, 1);
+    if (failed)
+        apart->state = BROKEN;
+    return failed ? NULL : Py_NewRef(Py_None);
+}
+
+PyDoc_STRVAR(apart_next_doc,
+             "apart_next(apart, size)\n"
+             "--\n\n"
+             "Return the lines of the next queries, `size` bytes or more unless they are the last, and the number of\n"
+             "each line as bytes of int64_t; nothing when there are no more. From now on no more are taken.");
+
+static PyObject *apart_next(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsule;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "On:apart_next", &capsule, &size))
+        return NULL;
+    Apart *apart = PyCapsule_GetPointer(capsule, APART_NAME);
+    if (!apart)
+        return NULL;
+    if (apart->state == BROKEN)
+        return PyErr_Format(PyExc_RuntimeError, "nothing can be handed out here: a line was not taken");
+    if (apart->state == TAKING && apart_sort(apart) < 0)
+        return PyErr_NoMemory();
+    const int32_t *order = INTS(apart->order), *query = INTS(apart->query);
+    const int64_t *ends = LONGS(apart->ends);
+    size_t first = apart->next, last = first, bytes = 0;
+    for (; last < apart->query.count; last++) {
+        int is_new = last == first || query[order[last]] != query[order[last - 1]];
+        if (is_new && last > first && bytes >= (size_t)(size < 0 ? 0 : size))
+            break;
+        bytes += (size_t)(ends[order[last] + 1] - ends[order[last]]);
+    }
+    PyObject *text = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes);
+    PyObject *numbers = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)((last - first) * sizeof(int64_t)));
+    if (!text || !numbers) {
+        Py_XDECREF(text);
+        Py_XDECREF(numbers);
+        return NULL;
+    }
+    char *to = PyBytes_AsString(text), *number = PyBytes_AsString(numbers);
+    for (size_t at = first; at < last; at++, number += sizeof(int64_t)) {
+        size_t length = (size_t)(ends[order[at] + 1] - ends[order[at]]);
+#if defined(__GNUC__) /* lines of a query lie all over the memory: ask for one some time before it is copied */
+        if (at + 16 < last)
+            __builtin_prefetch(BYTES(apart->text) + ends[order[at + 16]]);
+#endif
+        memcpy(to, BYTES(apart->text) + ends[order[at]], length);
+        memcpy(number, LONGS(apart->numbers) + order[at], sizeof(int64_t));
+        to += length;
+    }
+    apart->next = last;
+    return Py_BuildValue("(NN)", text, numbers);
+}
+
 /* ------------------------------------------------------------------------------------------- the module */
 static PyMethodDef functions[] = {
     {"ideal_orders", ideal_orders, METH_VARARGS, ideal_orders_doc},
@@ -1918,6 +2156,9 @@ static PyMethodDef functions[] = {
     {"join_new", join_new, METH_VARARGS, join_new_doc},
     {"join_feed", join_feed, METH_VARARGS, join_feed_doc},
     {"join_end", join_end, METH_O, join_end_doc},
+    {"apart_new", apart_new, METH_VARARGS, apart_new_doc},
+    {"apart_feed", apart_feed, METH_VARARGS, apart_feed_doc},
+    {"apart_next", apart_next, METH_VARARGS, apart_next_doc},
     {NULL, NULL, 0, NULL},
 };
 

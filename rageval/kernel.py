@@ -10,7 +10,8 @@ import os
 from types import ModuleType
 from typing import Any
 
-_INTERFACE = 3  # as in _kernel.c; of a file left by another version nothing is used
+_INTERFACE = 4  # as in _kernel.c; of a file left by another version nothing is used
+SEED = os.urandom(16)  # of hashes: nobody can craft ids that share a place
 
 
 def _found() -> tuple[ModuleType | None, str]:

@@ -28,6 +28,7 @@ from rageval.files.opening import (
     name_of,
     quoted,
 )
+from rageval.kernel import SEED, kernel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from rageval.records import Qrel
 
 
+_SOME = 2**20  # bytes of lines that lay apart, in order again
 _SCORE = re.compile(rb"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _GRADE = re.compile(rb"[+-]?\d{1,7}", re.ASCII)
 
@@ -167,12 +169,13 @@ class LineForm(NamedTuple):
         return self.with_numbers(columns, limits)
 
     def together(self, texts: Iterable[Text], tabbed: bool, shares: int = 1) -> Generator[Text, None, None]:
-        """Yield the lines of each query together, in as many texts as there are shares of the queries.
+        """Yield the lines of each query together, a share of the queries in memory at a time.
 
         A line has `width` fields, and `tabbed` says whether tabs part them where it can be read both ways.
         """
+        in_order = _sorted if kernel is None else _compiled_sorted
         if shares == 1:
-            yield _sorted(texts, self.width, tabbed)
+            yield from in_order(texts, self.width, tabbed)
             return
         from pathlib import Path
         from tempfile import TemporaryDirectory
@@ -192,7 +195,7 @@ class LineForm(NamedTuple):
                     _append(path, [numbers[at] for at in places], [lines[at] for at in places])
             for path in paths:
                 if path.exists():
-                    yield _sorted([_read(path)], self.width, tabbed)
+                    yield from in_order(_read(path), self.width, tabbed)
 
 
 RUN = LineForm("run", ("qid", "Q0", "docid", "rank", "score", "tag"), (0, 2), 4)
@@ -476,7 +479,17 @@ def _is_utf8(content: bytes) -> bool:
     return True
 
 
-def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Text:
+def _compiled_sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Iterator[Text]:
+    apart = kernel.apart_new(SEED, width, tabbed)
+    for text in texts:
+        lines = text.lines if isinstance(text.lines, int) else array("q", text.lines)
+        kernel.apart_feed(apart, text.content, lines)
+    # Some queries at a time: all of them together would be in memory twice.
+    while (found := kernel.apart_next(apart, _SOME))[0]:
+        yield Text(found[0], array("q", found[1]))
+
+
+def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Iterator[Text]:
     of_query: defaultdict[bytes, list[int]] = defaultdict(list)
     lines: list[bytes] = []
     numbers = array("q")
@@ -488,7 +501,7 @@ def _sorted(texts: Iterable[Text], width: int, tabbed: bool) -> Text:
         lines += contents
     # Lines of a query keep their order among themselves.
     order = list(chain.from_iterable(of_query.values()))
-    return Text(b"\n".join([lines[at] for at in order]), array("q", [numbers[at] for at in order]))
+    yield Text(b"\n".join([lines[at] for at in order]), array("q", [numbers[at] for at in order]))
 
 
 def _rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[bytes], list[bytes]]:
@@ -498,7 +511,7 @@ def _rows(text: Text, width: int, tabbed: bool) -> tuple[Sequence[int], list[byt
     numbers = range(first, first + len(lines)) if isinstance(first, int) else first
     part = b"\t" if tabbed else b" "
     queries = [line.partition(part)[0] for line in lines]
-    if tabbed or b"\t" in content or b"" in queries:
+    if tabbed or b"\t" in content or b"\r" in content or b"" in queries:
         held = [line.strip(b" \t") not in (b"", b"\r") for line in lines]
         numbers, lines = list(compress(numbers, held)), list(compress(lines, held))
         # The first field of a line, parted as the readers part it.
@@ -519,12 +532,11 @@ def _append(path: Path, numbers: Sequence[int], lines: list[bytes]) -> None:
             array("q", numbers).tofile(file)
 
 
-def _read(path: Path) -> Text:
-    numbers = array("q")
-    numbers.frombytes(path.with_suffix(".lines").read_bytes())
-    content = path.read_bytes()
+def _read(path: Path) -> Iterator[Text]:
+    with path.open("rb") as file, path.with_suffix(".lines").open("rb") as numbers:
+        while lines := file.readlines(_SOME):
+            yield Text(b"".join(lines), array("q", numbers.read(8 * len(lines))))
     path.unlink()
-    return Text(content, numbers)
 
 
 def as_text(stretches: Iterable[RunRows]) -> Iterator[Text]:

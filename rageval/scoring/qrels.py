@@ -28,7 +28,7 @@ from rageval.files.objects import (
 )
 from rageval.files.opening import DEFAULT, LARGEST_GRADE
 from rageval.files.trec import QrelsRows
-from rageval.kernel import kernel
+from rageval.kernel import SEED, kernel
 from rageval.measures.ranking import Judgements, Topic, novelties
 from rageval.scoring.runs import EVERYTHING, Scattered, _begins, _listed, _text
 from rageval.text import visible
@@ -50,7 +50,6 @@ _SENT = (
     *("name", "floor", "declared", "judges", "adaptive", "spans", "unread"),
     *("_below", "_number", "weights", "without"),
 )
-SEED = urandom(16)  # so that nobody can craft ids that share a place
 
 
 class Fractional(Exception):

@@ -56,12 +56,11 @@ from rageval.files.trec import (
     run_rows_of,
     texts,
 )
-from rageval.kernel import kernel
+from rageval.kernel import SEED, kernel
 from rageval.measures.ranking import Ranking, Topic
 from rageval.plugins import above
 from rageval.scoring.qrels import (
     NOT_JUDGED,
-    SEED,
     Columns,
     Fractional,
     Qrels,
@@ -84,7 +83,7 @@ from rageval.text import visible, written_out
 _Result = TypeVar("_Result")
 _NOT_ASKED = -1
 _APART = 2  # what the compiled reader says of a query whose rows lie apart
-_SHARE = 2**26  # bytes of rows that are put in order in memory
+_SHARE = 2**26 if kernel is None else 2**27  # bytes of rows that are put in order in memory; lists take more
 _PACKED_TO = 8  # what a compressed byte may become
 _NOUNS = {RUNS: "a run", JUDGED_DOCUMENTS: "judgements of documents"}
 _BY_NAME = re.compile(r"\.(json|tsv)")  # of files far away that are looked into: each look is a request

@@ -26,7 +26,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "table": ({"errors", "text"}, set()),
     "version": (set(), set()),
     "kernel": (set(), set()),
-    "files": (BASE, {"numpy", "msgspec"}),
+    "files": (BASE | {"kernel"}, {"numpy", "msgspec"}),
     "plugins": (set(), set()),
     "measures": (BASE, {"numpy"}),
     "scoring": (BASE | {"files", "kernel", "measures"}, {"numpy"}),
