@@ -8,7 +8,7 @@ SEED ?= $(shell date +%s)
 
 PYTEST = python -m pytest -q -n 2
 
-.PHONY: near test all check release-check other-draws without-kernel nightly two-readers machine fuzz fuzz-release fuzz-tools fuzz-readers fuzz-files hostile sanitize mutants docs vectors addresses
+.PHONY: near test all check release-check other-draws without-kernel nightly two-readers machine fuzz fuzz-release fuzz-tools fuzz-readers fuzz-files hostile sanitize mutants docs vectors addresses growth
 
 # The tests and the examples of the folder in which a file lies.
 FOLDER = $(firstword $(subst /, ,$(patsubst rageval/%,%,$(patsubst tests/%,%,$(FILE)))))
@@ -31,6 +31,10 @@ check:
 # What takes longer than CI may; before a release, and before work on what reads, writes or asks is called done.
 # `make -k release-check` goes on after a piece that failed.
 release-check: check sanitize two-readers other-draws without-kernel nightly machine hostile fuzz-files fuzz-release addresses
+
+# Processor time and memory of every command on an input and on twice as much; by itself, on an idle machine.
+growth:
+	python benchmarks/growth.py
 
 # Whether the files of the data sets are still where they are said to be.
 addresses:

@@ -1,0 +1,96 @@
+"""Twice the input takes at most 2.3 times the processor time and memory: every command, in what it grows in.
+
+    python benchmarks/growth.py                 all commands
+    python benchmarks/growth.py score doctor    some of them
+
+The inputs and command lines are those of `tests/laws/test_work.py`, which counts lines of Python at small
+sizes. Here whole processes are measured. An input is doubled until a command takes a second more than on the
+least input, so that start-up, which is subtracted, hides nothing; then it is doubled once more. Exits with 1
+if anything grows faster.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "laws")]
+
+from test_work import GROWS, Growing, cleared, names_of_runs  # noqa: E402
+
+LEAST, MOST, ENOUGH = 6, 400_000, 1.0  # sizes; seconds over start-up
+RATIO = 2.3
+TIMES = 2  # the least of so many counts: other processes take the caches
+FLOOR = 16 * 2**20  # bytes over start-up below which memory says nothing
+
+
+class Cost(NamedTuple):
+    """What a process took."""
+
+    seconds: float
+    memory: int
+
+
+def cost(each: Growing, number: int) -> Cost:
+    """Return the least processor time and memory of a command on an input of this size."""
+    each.make(number)
+    words = each.words.replace("{runs}", names_of_runs()) if "{runs}" in each.words else each.words
+    costs = []
+    for _ in range(TIMES):
+        cleared()
+        child = os.fork()
+        if not child:
+            with open("said", "wb") as said:
+                os.dup2(said.fileno(), 1)
+                os.dup2(said.fileno(), 2)
+            os.execv(sys.executable, [sys.executable, "-m", "rageval", *shlex.split(words)])
+        _, status, used = os.wait4(child, 0)
+        if os.waitstatus_to_exitcode(status) not in each.codes:
+            raise SystemExit(f"{words[:200]}: {Path('said').read_text()[-500:]}")
+        costs.append(Cost(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024))
+    return Cost(min(one.seconds for one in costs), min(one.memory for one in costs))
+
+
+def measured(name: str, each: Growing) -> bool:
+    """Print how a command grows; return whether that is no faster than allowed."""
+    start = cost(each, LEAST)
+    number = each.number
+    once = cost(each, number)
+    while once.seconds - start.seconds < ENOUGH and number < MOST:
+        number *= 2
+        once = cost(each, number)
+    twice = cost(each, 2 * number)
+    seconds = (twice.seconds - start.seconds) / (once.seconds - start.seconds)
+    grown = twice.memory - start.memory
+    memory = grown / max(once.memory - start.memory, FLOOR / RATIO) if grown > FLOOR else 1.0
+    is_right = seconds <= RATIO and memory <= RATIO
+    print(
+        f"{name:18} {each.thing:20} {number:9,} {once.seconds:8.2f} s {seconds:6.2f} {memory:6.2f}"
+        f"{'' if is_right else '  grows too fast'}",
+        flush=True,
+    )
+    return is_right
+
+
+def main() -> None:
+    """Measure the commands that are named, or all."""
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    print(f"{'command':18} {'in':20} {'n':>9} {'cpu of n':>10} {'cpu ×':>6} {'mem ×':>6}")
+    wrong = 0
+    for name, several in GROWS.items():
+        for each in several if name in sys.argv[1:] or not sys.argv[1:] else ():
+            with tempfile.TemporaryDirectory() as folder:
+                os.chdir(folder)
+                os.environ["RAGEVAL_STORE"] = str(Path(folder) / "store.sqlite")
+                wrong += not measured(name, each)
+                os.chdir(ROOT)
+    raise SystemExit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()
