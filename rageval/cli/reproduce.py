@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,11 +38,14 @@ def reproduce(
     rageval reproduce freshstack-4 --data runs
     rageval reproduce ragtifier-1 --data judged --format csv
     """
+    from rageval.files.writing import refuse_place
     from rageval.published import reproduce as reproduced
 
     if name is None:
         deliver(lines(style, lambda: [_listed()], _listed), output)
         return
+    if output is not None and os.path.isdir(data):
+        refuse_place(output, *(entry.path for entry in os.scandir(data)))
     made = reproduced(name, data)
     say(*(visible(each) for each in made.missing))
     deliver(lines(style, lambda: _parts(made), made.records), output)

@@ -184,7 +184,7 @@ def reproduce(name: str, folder: str | os.PathLike[str] = ".") -> Reproduced:
     0.659
     """
     table, place, missing = declared(name), Path(folder), list[str]()
-    if not place.is_dir():
+    if not os.path.isdir(folder):
         raise InputError(f"{visible(str(folder))}: expected a folder with the files of {name}")
     made = _of_judgements if table.runs is None else _of_runs
     found: dict[Row, Cells] = {}

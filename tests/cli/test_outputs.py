@@ -56,7 +56,7 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         "",
     ),
     ("conformance", "--output"): (("conformance", "--vectors", "runs", "-o", "OUT"), ""),
-    ("reproduce", "--output"): (("reproduce", "-o", "OUT"), ""),
+    ("reproduce", "--output"): (("reproduce", "crag-leaderboard", "--data", "c", "-o", "OUT"), ""),
     ("label agree", "--output"): (("label", "agree", "many", "people", "-o", "OUT"), ""),
     ("label correct", "--output"): (
         ("label", "correct", "many", "--gold", "people", "-m", "crag_score", "-o", "OUT"),
@@ -213,6 +213,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -
     for name in ("qrels", "c/qrels.nugget"):
         Path(name).write_text("q0 n1 docs/d1.md 1\nq1 n1 docs/d0.md 1\n")
     Path("c/questions.jsonl").write_bytes(Path("questions.jsonl").read_bytes())
+    Path("c/crag.judged.jsonl").write_text('{"query_id": "q0", "run_id": "ours", "label": "missing"}\n')
     nuggets = '{{"qid": "q{}", "query": "", "nuggets": [{{"text": "records", "importance": "vital"}}]}}\n'
     for name in ("nuggets", "c/nuggets.jsonl"):
         Path(name).write_text("".join(map(nuggets.format, range(2))))
