@@ -83,6 +83,11 @@ class PublishedTable(msgspec.Struct, forbid_unknown_fields=True):
         return [name for each in self.judged for name in (*each.measures, *each.beside)]
 
     @property
+    def heads(self) -> list[str]:
+        """What stands above the labels, and above the column."""
+        return [*self.labels, *([self.by or "topic"] if self.columns else [])]
+
+    @property
     def values(self) -> dict[Row, Cells]:
         """What was published."""
         found: dict[Row, Cells] = {}
@@ -131,7 +136,7 @@ class Reproduced(NamedTuple):
                 small = f"({column.written(theirs[name])})" if name in theirs else ""
                 shown.append(Marked(cells.get(name), small=small))
             rows.append([*self._heads(row), *shown])
-        heads = [*self.declared.labels, *([self.declared.by or "topic"] * bool(self.declared.columns))]
+        heads = self.declared.heads
         return Table([*map(Column, heads), *columns], rows, len(heads))
 
     def records(self) -> Table:
@@ -143,7 +148,7 @@ class Reproduced(NamedTuple):
                 value, other = cells.get(name), theirs.get(name)
                 both = isinstance(value, float) and isinstance(other, float)
                 rows.append([*self._heads(row), name, value, other, value - other if both else None])  # type: ignore[operator]
-        heads = [*self.declared.labels, *([self.declared.by or "topic"] * bool(self.declared.columns))]
+        heads = self.declared.heads
         numbers = [Column(name, NUMBER, 6) for name in ("value", "published", "difference")]
         return Table([*map(Column, heads), Column("measure"), *numbers], rows, len(heads) + 1)
 
