@@ -198,6 +198,7 @@ def test_it_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "tau_b                0.5521" in done.out
 
 
+@pytest.mark.slow
 class TestSeveralJudges:
     """Several judges beside one truth, and which of two is nearer to it."""
 

@@ -121,6 +121,7 @@ def contents(path: Path) -> dict[str, bytes]:
         return {name: stream.read() for name, stream in found.items() if stream is not None}
 
 
+@pytest.mark.slow
 class TestByLabels:
     def test_intervals_hold_the_truth(self, sample: Sample) -> None:
         rows = leaderboard_of(sample.plan)
