@@ -20,7 +20,7 @@ import math
 import sys
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from itertools import starmap
 from os.path import basename
@@ -275,24 +275,24 @@ class Measure:
     @cached_property
     def takes_k(self) -> bool:
         """Whether it has a cut-off."""
-        return "k" in inspect.signature(self.function).parameters
+        return "k" in _signature(self.function).parameters
 
     @cached_property
     def of_answers(self) -> bool:
         """Whether it scores judged answers; otherwise it scores runs."""
-        first = next(iter(inspect.signature(self.function).parameters.values()))
+        first = next(iter(_signature(self.function).parameters.values()))
         return _name_of(first) == "Assessment"
 
     @cached_property
     def of_spans(self) -> bool:
         """Whether it scores runs by characters, which takes gold spans and chunks."""
-        first = next(iter(inspect.signature(self.function).parameters.values()))
+        first = next(iter(_signature(self.function).parameters.values()))
         return _name_of(first) == "Covering"
 
     @cached_property
     def declared(self) -> dict[str, Parameter]:
         """The parameters the function declares, without k; of shares, what they are `over`, too."""
-        declared = _declared(self.function)
+        declared = dict(_declared(self.function))
         if self.gives_shares and _OVER.name in declared:
             raise MeasureError(f"{self.name}: a measure of shares has `over` already; rename the parameter")
         over = _OVER_ALL if self.about.over == POOL else _OVER
@@ -310,7 +310,7 @@ class Measure:
 
     @cached_property
     def _returns(self) -> str:
-        returns = inspect.signature(self.function).return_annotation
+        returns = _signature(self.function).return_annotation
         return str(getattr(returns, "__name__", returns)).rpartition(".")[2]
 
     @cached_property
@@ -604,7 +604,7 @@ def measure(
 
 def _of_one_query(function: Callable[..., Any]) -> Callable[..., Any]:
     """Refuse a function of columns, as measures were until version 0.1."""
-    first = next(iter(inspect.signature(function).parameters.values()), None)
+    first = next(iter(_signature(function).parameters.values()), None)
     if first and (first.name == "graded" or _name_of(first) == "Graded"):
         raise MeasureError(
             f"{function.__name__}: a measure is a function of one answer now, not of columns; instead of"
@@ -662,10 +662,15 @@ def _checked_cutoff(k: Any, name: str) -> int:
     return int(k)
 
 
-def _declared(function: Callable[..., Any]) -> dict[str, Parameter]:
+# A measure is made anew at each cut-off and with each parameter, of the same few functions.
+_signature = lru_cache(maxsize=1024)(inspect.signature)
+
+
+@lru_cache(maxsize=1024)
+def _declared(function: Callable[..., Any]) -> Mapping[str, Parameter]:
     """Return the keyword-only parameters; other annotations may name what only type checkers import."""
     declared = {}
-    for at, (name, parameter) in enumerate(inspect.signature(function).parameters.items()):
+    for at, (name, parameter) in enumerate(_signature(function).parameters.items()):
         if at and name != "k" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
             # It would be at its default for ever, and no signature would name it.
             raise MeasureError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -388,6 +388,7 @@ def page_of_others(report: Mapping[str, Any], places: int = 4) -> str:
         ) from None
 
 
+@lru_cache(maxsize=4)  # it keeps the templates, which take longer to compile than a page takes to fill
 def _environment(places: int) -> jinja2.Environment:
     """Templates that escape whatever is not known to be safe, and make hidden characters visible."""
     require_engine()
@@ -512,6 +513,5 @@ def track_page(kind: Literal["index", "topic", "run"], record: Mapping[str, Any]
 def _template() -> Any:
     """Return the template, compiled once for hundreds of pages."""
     style = "\n".join(map(asset, _TRACK_STYLES))
-    environment = _environment(_TRACK_PLACES)
-    environment.globals |= {"policy": policy([], style), "style": _trusted(style)}
-    return environment.get_template("track.html.jinja")
+    every = {"policy": policy([], style), "style": _trusted(style)}
+    return _environment(_TRACK_PLACES).get_template("track.html.jinja", globals=every)
