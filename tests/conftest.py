@@ -12,13 +12,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
+
+from circles import LACKING, SCORING
 
 if TYPE_CHECKING:
     from rageval.testing import LlmServer
@@ -45,6 +46,10 @@ if sys.dont_write_bytecode and "PYTHONPYCACHEPREFIX" not in os.environ:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     atexit.register(shutil.rmtree, sys.pycache_prefix, ignore_errors=True)
 
+# No test pulls the plug, and a disk that is waited for three thousand times takes seconds. Those that fail
+# on purpose put their own in its place.
+os.fsync = lambda descriptor: None
+
 os.environ.pop("COLUMNS", None)  # of xdist's: tables are as wide as they are, unless a test says otherwise
 
 if "mix_stderr" in inspect.signature(CliRunner.__init__).parameters:  # click before 8.2 puts both into one
@@ -64,52 +69,6 @@ def _ended_for_good(process: subprocess.Popen[bytes], kind: object, *more: objec
 
 subprocess.Popen.__exit__ = _ended_for_good  # type: ignore[method-assign, assignment]
 
-# What reads or scores runs is tried with the compiled part and without it (RAGEVAL_KERNEL=0). That none is
-# forgotten is held by `test_scoring_mark.py`.
-SCORING = {
-    *(
-        "test_bad_input",
-        "test_scoring_cases",
-        "test_beir",
-        "test_columns",
-        "test_float_grades",
-        "test_foreign",
-        "test_beside_ir_measures",
-        "test_check_measure",
-        "test_cli",
-        "test_cli_score",
-        "test_columnar",
-        "test_compare",
-    ),
-    *("test_compat", "test_compat_option", "test_conformance", "test_counterexamples", "test_direction"),
-    *("test_doctor", "test_evaluation", "test_exhaustive", "test_field_formats", "test_fuzz_readers"),
-    *("test_ir_measures", "test_kernel", "test_kernel_reader", "test_laws", "test_laws_together"),
-    *("test_nothing_judged", "test_odd_but_right", "test_oracle", "test_packing", "test_parallel"),
-    *("test_parallel_failures", "test_parts", "test_peer_errors", "test_pyndeval", "test_pytrec_eval"),
-    *(
-        "test_readers_refuse",
-        "test_remote",
-        "test_second_column",
-        "test_slices",
-        "test_spans",
-        "test_spilling",
-    ),
-    *(
-        "test_new_measure",
-        "test_power",
-        "test_trec_eval",
-        "test_two_readers",
-        "test_uncertainty_bounds",
-        "test_uncertainty_ideal",
-        "test_intent_weights",
-        "test_cli_terminal",
-    ),
-    *("test_uncertainty_ties", "test_validate_run", "test_wrong_claims"),
-    *("test_gate_command", "test_gate_verb"),
-    *("test_doctests", "test_every_form", "test_scores_table"),
-}
-
-
 SLOW_FILE = re.compile(r"(?m)^pytestmark = \[?pytest\.mark\.(?:slow|nightly)\b")
 
 
@@ -120,7 +79,20 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if SLOW_FILE.search(collection_path.read_text(encoding="utf-8")) else None
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    """Let every second process read the tests from the end: pytest compiles each file once, and not twice.
+
+    The first time, that takes longer than anything else here, and all processes would be at the same file.
+    """
+    report = yield
+    if isinstance(collector, pytest.Dir) and os.environ.get("PYTEST_XDIST_WORKER", "0")[-1] in "13579":
+        report.result.reverse()
+    return report
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path)  # for all processes the same, whichever way they read them
     cases: dict[str, int] = {}
     for item in items:
         # A law has many cases that are alike: one in so many stays, the others are in the next circle.
@@ -151,10 +123,6 @@ def pytest_runtest_logreport(report: pytest.TestReport | pytest.CollectReport) -
 
 
 pytest_collectreport = pytest_runtest_logreport  # of a file that is skipped as a whole
-
-
-EXTRAS = ("anthropic", "distributed", "fsspec", "ir_datasets", "matplotlib", "openai", "pandas", "pyarrow")
-LACKING = {name for name in EXTRAS if find_spec(name) is None}
 
 
 @pytest.hookimpl(wrapper=True)

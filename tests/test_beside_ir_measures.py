@@ -121,6 +121,7 @@ def test_a_measure_of_answers_is_refused() -> None:
         ir_measures.calc_aggregate([builtin()["crag_score"]], *their_data())
 
 
+@pytest.mark.slow
 def test_their_parser_knows_our_names_once_these_are_installed() -> None:
     python(
         "import ir_measures, rageval.interop\nours = rageval.interop.install()\n"

@@ -43,6 +43,7 @@ def test_the_order_is_the_greedy_one_of_sums_rounded_once(alpha: float) -> None:
             assert found_in(topics, alpha, rel, k) == expected
 
 
+@pytest.mark.some(3)
 @needed
 @pytest.mark.parametrize("alpha", [0.1, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9])
 def test_sums_that_are_rounded_at_every_step_would_break_ties_otherwise(alpha: float) -> None:
@@ -72,6 +73,7 @@ def test_sums_halfway_between_two_numbers_are_rounded_as_fsum_does() -> None:
         assert found == [greedy(topic, worth, 1, None) for topic in topics]
 
 
+@pytest.mark.slow
 def test_judgements_give_the_gains_that_the_heap_gives() -> None:
     """Many queries at once, asked for deeper and deeper, at other alphas and grades between."""
     rng = random.Random(11)

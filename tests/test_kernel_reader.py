@@ -438,6 +438,7 @@ def test_two_threads_at_one_reader_are_told_so() -> None:
     pytest.fail("the other thread never came while the first one was reading")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="it keeps what is freed")
 def test_a_run_of_any_length_takes_the_memory_of_one_query() -> None:
     code = """

@@ -93,6 +93,7 @@ def is_formula(cell: str) -> bool:
     return unicodedata.normalize("NFKC", cell.strip())[:1] in set("=+-@\u2212") or cell[:1] in set("\t\r")
 
 
+@pytest.mark.some(3)
 @every_share
 @alphabets("csv")
 def test_no_cell_of_csv_is_a_formula_and_every_cell_can_be_read_back(alphabet: str, share: int) -> None:
@@ -170,6 +171,7 @@ def test_a_line_of_markdown_is_a_line_of_text(alphabet: str, share: int) -> None
     ]
 
 
+@pytest.mark.slow
 @alphabets("md, marks")
 def test_code_of_markdown_can_be_copied(alphabet: str) -> None:
     for text in strings(alphabet, SHARE * 8):
@@ -303,6 +305,7 @@ def test_a_page_shows_every_text(alphabet: str, share: int, tmp_path: Path) -> N
     assert [head.split("§") for head in heads[:2]] == [expected, expected], "the title, and the heading"
 
 
+@pytest.mark.some(2)
 @every_share
 @alphabets("html")
 def test_a_trace_holds_every_text(
@@ -357,6 +360,7 @@ def test_no_sign_of_unicode_is_obeyed_by_a_terminal() -> None:
     assert all(re.fullmatch(r"\\(x..|u....|U.{8})", visible(sign)) for sign in set(every) - set(untouched))
 
 
+@pytest.mark.some(2)
 @every_share
 @alphabets("terminal")
 def test_a_table_has_a_line_a_row_whatever_it_shows(alphabet: str, share: int) -> None:

@@ -303,6 +303,7 @@ CITED = st.one_of(
 )
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("track", TRACKS)
 @given(st.lists(CITED, min_size=1, max_size=3), st.one_of(st.none(), st.lists(IDS, max_size=4)))
 @settings(max_examples=25)

@@ -577,6 +577,7 @@ class TestHostileText:
         assert not HOSTILE.search(outcome.out + outcome.err)
         assert outcome.out.count("domain") == 3
 
+    @pytest.mark.some(3)
     @pytest.mark.parametrize("control", EVIL, ids=ascii)
     def test_errors_neither(self, control: str) -> None:
         evil = f"x{control}y"

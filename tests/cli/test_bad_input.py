@@ -276,10 +276,12 @@ class TestFiles:
     def test_no_file_at_all(self) -> None:
         assert_refused(command("-m", MEASURE), "expected one or more runs")
 
+    @pytest.mark.slow
     def test_nothing_on_standard_input(self, score: Scorer) -> None:
         score()
         assert_refused(process("-", "qrels", "-m", MEASURE), "<stdin>: is empty")
 
+    @pytest.mark.slow
     def test_something_bad_on_standard_input(self, score: Scorer) -> None:
         score()
         outcome = process("-", "qrels", "-m", MEASURE, stdin=RUN + b"q1 Q0 d3 3 x t\n")
@@ -482,6 +484,7 @@ class TestHostileText:
         assert "1" in outcome.out
         assert not HOSTILE.search(outcome.out + outcome.err)
 
+    @pytest.mark.some(3)
     @pytest.mark.parametrize("control", CONTROLS, ids=ascii)
     def test_ids_never_reach_an_error_raw(self, score: Scorer, control: str) -> None:
         twice = f"q{control}9 Q0 d{control} 1 9 t\n".encode() * 2
@@ -647,6 +650,7 @@ class TestAsAProcess:
         score()
         assert_refused(process("run", "qrels", "-m", "nDCG@0"), "expected a whole number from 1")
 
+    @pytest.mark.slow
     def test_a_cutoff_of_thousands_of_digits(self, score: Scorer) -> None:
         score()
         assert_refused(process("run", "qrels", "-m", "recall@" + "9" * 5000), "expected a whole number")

@@ -97,6 +97,7 @@ def test_standard_input_is_what_is_missing(which: int, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_pipe_given_as_a_file(tmp_path: Path) -> None:
     command = f"{sys.executable} -m rageval <(cat {FILES[0]}) <(gzip -c {FILES[2]}) -m alpha_ndcg@10"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60)
@@ -241,6 +242,7 @@ def test_an_interruption_has_its_own_exit_code(monkeypatch: pytest.MonkeyPatch) 
     assert run(*ONE, "-m", "rr").exit_code == 130
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_early_is_no_error() -> None:
     command = f"{sys.executable} -m rageval {' '.join(ONE)} -m official:ndeval -q | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60)
@@ -275,6 +277,7 @@ def test_judgements_of_umbrela_judge_a_run(tmp_path: Path) -> None:
     assert run(str(run_file), str(judged), "-m", "rr").output == "rr                    \tall\t0.5000\n"
 
 
+@pytest.mark.slow
 def test_the_command_looks_for_garbage_rarely_and_the_library_leaves_that_to_its_user() -> None:
     usual = "import gc, rageval.cli, rageval.scoring.evaluation\nprint(gc.get_threshold()[0])"
     code = "import gc, sys\nat_first = gc.get_freeze_count()\n"  # Python 3.12 has frozen a few itself

@@ -208,6 +208,7 @@ class TestDoctor:
         assert f"documents that are not in '{ID}'" in result.stdout
         assert "1 error and" in result.stdout
 
+    @pytest.mark.slow
     def test_crag_as_it_is_published(self, tmp_path: Path) -> None:
         page = {"page_name": "p", "page_url": "u", "page_snippet": "", "page_result": "x" * 2**21}
         asked = {"query": "who?", "answer": "he", "alt_ans": [], "search_results": [page]}

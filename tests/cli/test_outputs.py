@@ -392,7 +392,7 @@ def assert_refused_whole(which: tuple[str, str], out: Path | str, *expected: str
     assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(9)
 @EVERY
 def test_no_input_is_written_over(which: tuple[str, str]) -> None:
     found = inputs(which)
@@ -407,7 +407,7 @@ def test_no_input_is_written_over(which: tuple[str, str]) -> None:
             assert_refused_whole(which, out, "is read from, expected another place to write to")
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(9)
 @EVERY
 def test_folders_are_refused(which: tuple[str, str]) -> None:
     folder = place(which, "out/folder")
@@ -416,7 +416,7 @@ def test_folders_are_refused(which: tuple[str, str]) -> None:
         assert_refused_whole(which, out, "is a folder, expected a file to write to")
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(7)
 @EVERY
 def test_a_place_that_cannot_be(which: tuple[str, str]) -> None:
     Path("file").write_text("")

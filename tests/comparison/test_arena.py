@@ -307,6 +307,7 @@ class TestElo:
         assert sum(played(self.FAIR[:2]).elo().values()) < 2000
         assert sum(ratings.values()) < 20
 
+    @pytest.mark.slow
     def test_strengths_lose_nothing(self) -> None:
         found = by_name(strengths(played(self.FAIR), resamples=5))
         assert found["a"].strength == pytest.approx(0, abs=1e-9)

@@ -151,6 +151,7 @@ def test_a_figure_says_it(tmp_path: Path) -> None:
 # --- who is a judge
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("judge", "is_said"),
     [

@@ -220,6 +220,7 @@ def test_the_second_column_is_a_nugget_where_a_query_has_several(tmp_path: Path)
     assert aspects("q 1 d 1\nq 2 e 1\n") == ["0", "0"]  # numbers that say nothing of documents
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [

@@ -142,6 +142,7 @@ def test_the_corrected_difference_is_the_formula(files: list[str]) -> None:
     assert found["signature"].startswith("compare|test:t|adjust:holm|")
 
 
+@pytest.mark.slow
 def test_python_and_the_command_say_the_same(files: list[str]) -> None:
     said, people = judged()
     scores = rageval.evaluate_answers("crag_score", said, gold=files[2])
@@ -179,6 +180,7 @@ def test_of_this_set_alone_the_interval_is_narrower(files: list[str]) -> None:
     assert "|population:set|" in of_set["signature"]
 
 
+@pytest.mark.slow
 def test_a_clear_difference_is_claimed_without_a_word_of_the_judge(tmp_path: Path) -> None:
     rows = [
         row(query, run, 1.0 if run == "good" and at % 7 else 0.0, judge)

@@ -52,6 +52,7 @@ def printed(style: str) -> str:
     return "\n".join(PRINTERS[style](comparison(), 4)).replace(__version__, "VERSION") + "\n"
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("style", PRINTERS)
 def test_a_comparison_is_printed_as_it_was(style: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")

@@ -68,6 +68,7 @@ def compared(judged: Path, labels: Path, *more: str) -> dict[str, Any]:
     return {**found, "said": done.stderr}
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize(("number", "look"), [(20, 1), (33, 1), (40, 2), (60, 3), (79, 3), (80, 4)])
 def test_each_look_holds_p_against_its_own_bound(
     tmp_path: Path, judged: Path, plan: LabelPlan, number: int, look: int

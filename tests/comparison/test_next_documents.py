@@ -52,17 +52,19 @@ def worlds(draw: st.DrawFn) -> tuple[list[str], Judged, list[str], int | float]:
     return ranking, judged, [*open_, "nowhere"], draw(st.sampled_from([1, 2, 3]))
 
 
-def scored(measure: Measure, ranking: list[str], judged: Judged) -> float:
-    run = {"q": {doc: -float(rank) for rank, doc in enumerate(ranking)}, "r": {"x": 1.0}}
-    scores = evaluate(measure, run, {"q": judged, "r": {"0": {"x": 3}}}, nothing_judged="zero")
-    return scores[measure].by_query["q"]
+def scored(measure: Measure, ranking: list[str], each_judged: list[Judged]) -> list[float]:
+    """Return its value by each of these judgements, each of them those of a query of its own."""
+    ranked = {doc: -float(rank) for rank, doc in enumerate(ranking)}
+    judgements = {f"q{at}": judged for at, judged in enumerate(each_judged)}
+    run = dict.fromkeys(judgements, ranked) | {"r": {"x": 1.0}}
+    scores = evaluate(measure, run, judgements | {"r": {"0": {"x": 3}}}, nothing_judged="zero")
+    return [scores[measure].by_query[query] for query in judgements]
 
 
 def adding(judged: Judged, docs: list[str], grade: int | float) -> Judged:
     return {nugget: {**grades, **dict.fromkeys(docs, grade)} for nugget, grades in judged.items()}
 
 
-@settings(max_examples=25, deadline=None)
 @pytest.mark.parametrize("name", [*BOUNDED, *OTHERS])
 @given(world=worlds(), k=st.sampled_from([None, 1, 3, 20]))
 def test_a_gain_is_what_scoring_the_changed_judgements_gives(name: str, world: Any, k: int | None) -> None:
@@ -70,14 +72,14 @@ def test_a_gain_is_what_scoring_the_changed_judgements_gives(name: str, world: A
     measure, topic = measure_of(name, k), Topic.of(judged)
     alone = gains(measure, ranking, topic, dict.fromkeys(open_), grade)
     beside = gains(measure, ranking, topic, dict.fromkeys(open_), grade, topic.adding(open_, grade))
-    usual, whole = (scored(measure, ranking, adding(judged, docs, grade)) for docs in ([], open_))
-    for doc in open_:
-        with_it = scored(measure, ranking, adding(judged, [doc], grade))
-        without = scored(measure, ranking, adding(judged, [each for each in open_ if each != doc], grade))
+    each = [[], open_, *([doc] for doc in open_), *([o for o in open_ if o != doc] for doc in open_)]
+    usual, whole, *values = scored(measure, ranking, [adding(judged, docs, grade) for docs in each])
+    for doc, with_it, without in zip(open_, values, values[len(open_) :], strict=False):
         assert alone.ranked.get(doc, alone.elsewhere) == with_it - usual
         assert beside.ranked.get(doc, beside.elsewhere) == whole - without
 
 
+@pytest.mark.slow
 @given(worlds())
 def test_judgements_with_more_documents_are_those_that_hold_them(world: Any) -> None:
     _, judged, open_, grade = world

@@ -35,6 +35,7 @@ def test_chances_in_proportion(sizes: list[float], data: st.DataObject) -> None:
     assert not certain or not free or min(certain) >= max(size for size, _ in free) * (1 - 1e-9)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("number", [20, 60])
 def test_every_beginning_of_the_order_is_drawn_with_its_chances(number: int) -> None:
     draw = random.Random(1)
@@ -120,6 +121,7 @@ def test_the_plan_asks_more_where_it_is_unsure_and_says_so(tmp_path: Path) -> No
         assert sum(chances) == pytest.approx(number)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("number", [40, 100])
 @pytest.mark.parametrize("seed", range(5))
 def test_labels_by_doubt_correct_the_judge(tmp_path: Path, number: int, seed: int) -> None:

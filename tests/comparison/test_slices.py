@@ -80,6 +80,7 @@ class TestIntervals:
         if len({round(value, 6) for value in values}) == len(values) > 2:
             assert least - 1e-12 <= low <= np.mean(values) <= high <= most + 1e-12
 
+    @pytest.mark.slow
     def test_it_holds_the_mean_and_shrinks_with_the_root_of_n(self) -> None:
         widths = []
         for number in (100, 1600):

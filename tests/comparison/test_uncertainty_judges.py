@@ -38,6 +38,7 @@ def worlds(chances: Chances) -> list[tuple[float, dict[str, dict[str, int]]]]:
     return found
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_soft_values_are_means_over_all_worlds(seed: int) -> None:
     rng = random.Random(seed)

@@ -120,6 +120,7 @@ def test_it_stops_when_it_is_decided(
     assert not again.paid
 
 
+@pytest.mark.slow
 def test_all_systems_of_a_question_are_judged_together_in_an_order_that_the_seed_draws(
     material: Any, tmp_path: Path
 ) -> None:
@@ -151,6 +152,7 @@ def test_what_does_not_differ_is_judged_to_the_end_and_not_claimed(tmp_path: Pat
     assert "certain" in ledger.sentence()
 
 
+@pytest.mark.slow
 def test_attacks_are_paid_for_once_a_job(material: Any, tmp_path: Path) -> None:
     model = Paid()
     rows, ledger, _ = job(material, model, tmp_path, canaries=3)
@@ -162,6 +164,7 @@ def test_attacks_are_paid_for_once_a_job(material: Any, tmp_path: Path) -> None:
     assert ledger.judged > ledger.plan.questions // 5
 
 
+@pytest.mark.slow
 def test_either_may_be_named_first(material: Any, tmp_path: Path) -> None:
     _, first, _ = job(material, Paid(), tmp_path)
     _, ledger, before = job(material, Paid(), tmp_path, "theirs>ours")

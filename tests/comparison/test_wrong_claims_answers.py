@@ -887,6 +887,7 @@ def test_python_compares_no_answers_that_were_judged_by_other_nuggets() -> None:
     assert re.search("different nuggets in 12 queries", found.pairs[0].why)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("label", ["incorrect", "perfect"])
 @pytest.mark.parametrize("measure", ["accuracy", "hallucination", "crag_score"])
 def test_a_judge_who_always_says_the_same_changes_nothing(label: str, measure: str, tmp_path: Path) -> None:

@@ -507,6 +507,7 @@ def test_a_manifest_that_names_other_places_is_refused(tmp_path: Path, questions
         list(load(FRESHSTACK).questions())
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "code", ["import rageval.datasets", COMMAND.format("['datasets']"), COMMAND.format(SCORED)]
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import LACKING
+from circles import LACKING
 
 PACKAGE = Path(__file__).parents[2] / "rageval"
 PATHS = [path for path in sorted(PACKAGE.rglob("*.py")) if ">>>" in path.read_text(encoding="utf-8")]

@@ -32,7 +32,9 @@ def here(folder: Path, words: Sequence[str]) -> Done:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("person", PEOPLE)
+@pytest.mark.parametrize(
+    "person", [pytest.param(each, marks=pytest.mark.slow) if each in NEEDS else each for each in PEOPLE]
+)
 def test_first_commands(person: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if person in NEEDS and find_spec(NEEDS[person]) is None:
         pytest.skip(f"needs {NEEDS[person]}")

@@ -56,6 +56,7 @@ def test_step_by_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert '"brief"' in Path("brief.jsonl").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", blocks("python", PAGE))
 def test_its_code_runs(block: str) -> None:
     assert python_mistake(block) is None

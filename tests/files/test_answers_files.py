@@ -239,6 +239,7 @@ def test_two_answers_of_a_run_to_a_query() -> None:
     assert len(list(read_answers(stream(citing("rag24"), other)))) == 2
 
 
+@pytest.mark.slow
 def test_a_line_beyond_all_limits(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(b'\n{"query_id": "' + b"x" * 66 * 2**20)
     with pytest.raises(InputError, match=r"f:2: a line of more than 67,108,864 bytes; raise the limit with"):

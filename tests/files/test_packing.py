@@ -134,6 +134,7 @@ def content_of(packed: bytes) -> list[Any] | None:
         return None
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", CHECKED)
 @pytest.mark.parametrize("stream", [0, 1, 2])
 def test_a_damaged_byte_of_any_stream_is_never_another_run(name: str, stream: int) -> None:

@@ -353,6 +353,7 @@ def test_files_of_columns_refuse_a_mark_in_the_middle(which: str, path: Path) ->
     refused(reader, path, f"{path}:1: begins with a byte-order mark")
 
 
+@pytest.mark.slow
 def test_a_mark_behind_the_first_chunk_is_found(path: Path) -> None:
     lines = b"".join(b"q%d Q0 d%d 1 2 t\n" % (at, at) for at in range(200_000))
     path.write_bytes(lines + b"\xef\xbb\xbfq Q0 d 1 2 t\n")

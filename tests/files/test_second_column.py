@@ -69,6 +69,7 @@ def test_nuggets_are_not_suspected(rows: list[tuple[Any, ...]], tmp_path: Path) 
     assert LOOKS not in rageval_says(tmp_path, rows, "-m", "alpha_ndcg@10").stderr
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("column", ["0", "Q0"])
 def test_judgements_that_name_no_nugget_are_refused(column: str, tmp_path: Path) -> None:
     plain = [("q1", column, "a", 1), ("q1", column, "b", 1)]

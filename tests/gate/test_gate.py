@@ -197,6 +197,7 @@ def test_less_than_nine_tenths_of_the_baseline_is_nothing_gated() -> None:
         told(side(base, absent=absent), base)
 
 
+@pytest.mark.slow
 def test_questions_that_are_gone_new_or_relisted_are_missing() -> None:
     """Beyond 2 % of the questions nothing is gated; below, the verdict has to hold at both ends."""
     flat = [0.5] * 200

@@ -134,6 +134,7 @@ def imports_when_loaded(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_each_room_imports_only_what_it_may() -> None:
     wrong = []
     for path in modules():
@@ -182,6 +183,7 @@ def test_a_file_with_an_underscore_is_for_its_own_room() -> None:
                 assert room(path) == room(NAMES[other]), f"{name} imports {other}"
 
 
+@pytest.mark.slow
 def test_a_name_with_an_underscore_is_for_its_own_room() -> None:
     for name, path in NAMES.items():
         for node in nodes(path):
@@ -192,6 +194,7 @@ def test_a_name_with_an_underscore_is_for_its_own_room() -> None:
                 assert not private or home in (room(path), "__init__"), f"{name} imports {private}"
 
 
+@pytest.mark.slow
 def test_no_imports_go_round_in_a_circle() -> None:
     reach = {name: all_imports(path) - {name} for name, path in NAMES.items()}
     for through in NAMES:
@@ -202,6 +205,7 @@ def test_no_imports_go_round_in_a_circle() -> None:
     assert circles <= {frozenset()}
 
 
+@pytest.mark.slow
 def test_no_room_imports_what_imports_it() -> None:
     """Within functions, too: what a room leaves to one above it is found by name, in one table."""
     below = {room(path): set[str]() for path in NAMES.values()}
@@ -217,6 +221,7 @@ def test_what_is_left_to_a_room_above_is_there() -> None:
     assert all(callable(above(what)) for what in _ABOVE)
 
 
+@pytest.mark.slow
 def test_only_one_table_names_modules_that_stand_above() -> None:
     for name, path in NAMES.items():
         texts = {node.value for node in nodes(path) if is_text(node)}
@@ -266,6 +271,7 @@ def test_the_plain_command_imports_nothing_heavy(
         assert loaded_by_command(*files, "-m", measures) & HEAVY <= {"dataclasses"}
 
 
+@pytest.mark.slow
 def test_short_options_are_known_at_once(files: list[str]) -> None:
     """click looks for `-m` among the long options first, and loads difflib to suggest another one."""
     assert "difflib" not in loaded_by_command(*files, "-q", "-m", "rr", "-p", "3", "-l", "1")
@@ -319,6 +325,7 @@ def test_scoring_imports_nothing_heavy() -> None:
     assert modules_loaded_by(code) & FOREIGN == set()
 
 
+@pytest.mark.slow
 def test_scoring_answers_imports_msgspec_and_nothing_heavier() -> None:
     code = (
         "import rageval\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from conftest import SCORING
+from circles import SCORING
 
 TESTS = Path(__file__).parents[1]
 _READS = re.compile(r"read_run|read_qrels|\.evaluate\(|Evaluator\(|run\.trec|\"run\", \"qrels\"")

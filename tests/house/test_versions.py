@@ -35,6 +35,7 @@ def test_all_places_name_the_version() -> None:
     assert named == [ROOT / "rageval" / "version.py"]
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("name", [*versions.PLACES, "README.md", "docs/gate.md", "tests/golden/json.txt"])
 def test_a_place_that_is_forgotten_is_found(tree: Path, name: str) -> None:
     before = (tree / name).read_text(encoding="utf-8")

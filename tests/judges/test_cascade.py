@@ -41,6 +41,7 @@ def judged(asked: list, said: list, **options: Any) -> list[dict[str, Any]]:
     return list(rageval.judge("crag", said, "short", questions=asked, **options))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.333])
 def test_the_least_sure_share_goes_on(share: float) -> None:
     asked, said, _ = world()

@@ -283,6 +283,7 @@ list(each_in_a_process(work, [1, 2], 2))
 """
 
 
+@pytest.mark.slow
 def test_processes_that_score_end_with_the_one_that_started_them() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", WAITING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -326,6 +327,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 def test_no_process_is_left_by_a_signal_while_processes_start() -> None:
     done = subprocess.run([sys.executable, "-c", STARTING], capture_output=True, text=True, timeout=120)
     assert (done.stdout, done.returncode) == ("ended\n", 0), done.stderr

@@ -369,6 +369,7 @@ def test_stems(words: str, common: str) -> None:
 # Whatever the text.
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text)[:20])
 def test_hostile_text(text: str) -> None:
     assert all(value.is_finite() for value in numbers_in(text))

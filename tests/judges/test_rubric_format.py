@@ -73,6 +73,7 @@ def test_no_value_leaves_its_place_in_a_template_with_fences(
         assert sent.system.startswith("Weigh {braces}.")
 
 
+@pytest.mark.slow
 def test_no_value_becomes_a_template_where_there_is_no_fence(tmp_path: Path) -> None:
     """Two values are found again in what is sent, whatever fields and braces they name."""
     rubric = rubric_of(tmp_path, UNFENCED)

@@ -61,6 +61,7 @@ def ends(error: type[Exception], requests: Any, model: ScriptedModel, store: Sto
     return found
 
 
+@pytest.mark.slow
 def test_replies_come_in_the_order_of_the_requests_and_each_question_is_asked_once(store: Store) -> None:
     model = ScriptedModel(late())
     questions = [(number + copy, request) for number, request in asked(300) for copy in (0, 1000)]
@@ -290,6 +291,7 @@ def test_the_limit_of_money_is_kept(store: Store, tmp_path: Path, monkeypatch: p
         ask_all(requests, ScriptedModel([], name="unpriced:m"), store, budget=Budget(max_cost=1))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("shares", [1, 2, 3, 7])
 def test_shares_are_disjoint_and_together_everything(store: Store, shares: int) -> None:
     model = ScriptedModel(lambda request: request.user)

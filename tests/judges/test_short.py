@@ -204,6 +204,7 @@ def test_a_firm_prior_is_kept() -> None:
     assert curve.weights == pytest.approx(short.packed().weights, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_labels_that_say_otherwise_change_the_curve_and_those_that_agree_do_not() -> None:
     rows, groups = worlds(150)
     agreeing = [short.packed().of(row) >= 0.5 for row in rows]

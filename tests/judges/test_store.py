@@ -92,6 +92,7 @@ CHANGES: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 def test_a_key_tells_apart_whatever_can_change_the_answer() -> None:
     requests = [REQUEST, *(replace(REQUEST, **{name: value}) for name, value in CHANGES.items())]
     keys = {request.key(who, where) for request in requests for who in ("m", "n") for where in ("e", "f")}

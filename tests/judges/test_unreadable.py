@@ -95,6 +95,7 @@ def test_all_canaries_unreadable_end_the_job_before_it_begins(store: Path) -> No
     assert again.calls == 0
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("concurrency", [1, 16])
 def test_a_run_at_the_start_ends_a_job_without_canaries(store: Path, concurrency: int) -> None:
     model = ScriptedModel(lambda request: NOISE)
@@ -121,6 +122,7 @@ def test_a_judge_that_has_to_be_told_is_let_on(store: Path) -> None:
     assert {row["status"] for row in judged} == {"ok"}
 
 
+@pytest.mark.slow
 def test_unreadable_replies_here_and_there_stop_nothing(store: Path) -> None:
     model = ScriptedModel(lambda request: NOISE if number_in(request) % 4 else GOOD)
     judged = asked(model, store)

@@ -414,6 +414,7 @@ def rows_judged(failing: int) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_status_that_turns_to_failed_improves_nothing(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

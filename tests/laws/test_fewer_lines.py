@@ -240,6 +240,7 @@ def test_of_gate_no_candidate_ships_for_what_it_lacks(scale: str, tmp_path: Path
     assert (done.exit_code, "judged alike" in done.stderr) == (3, False)
 
 
+@pytest.mark.some(3)
 @scales
 def test_of_gate_a_baseline_that_lacks_rows_lets_nothing_ship(scale: str, tmp_path: Path) -> None:
     rows, measure = judged(scale), SCALES[scale][1][0]
@@ -334,6 +335,7 @@ def test_of_score_compare_report_and_gate_labelled_answers_that_are_gone(
 # --- other commands
 
 
+@pytest.mark.slow
 def test_of_agree_agreement_lies_between_what_is_missing_may_make_it(tmp_path: Path) -> None:
     rows = judged("crag")
     gold = written(tmp_path / "g.jsonl", labels(rows))

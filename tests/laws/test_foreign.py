@@ -134,6 +134,7 @@ def test_every_measure_is_tried() -> None:
     assert len({str(form) for _, form in (*OF_DOCUMENTS, *OF_NUGGETS)}) > 100
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("world", WORLDS)
 def test_measures_of_documents_equal_their_provider(world: str) -> None:
     qrels, run = WORLDS[world]

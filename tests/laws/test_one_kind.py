@@ -124,6 +124,7 @@ def test_every_sample_is_told_as_what_it_is() -> None:
     assert len(found) > 100
 
 
+@pytest.mark.slow
 def test_a_packed_file_a_stream_and_a_file_are_told_alike(tmp_path: Path) -> None:
     for path, kind in SAMPLES.items():
         if kind != "log":  # which is looked for in files alone, as a zip is read from its end

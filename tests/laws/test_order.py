@@ -207,7 +207,7 @@ def test_every_command_that_prints_numbers_is_tried() -> None:
     assert set(prints_numbers()) <= {name.partition(" --")[0] for name in NAMES}
 
 
-@pytest.mark.some(3)
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", NAMES)
 def test_order_changes_nothing(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = data()

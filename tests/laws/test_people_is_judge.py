@@ -198,6 +198,7 @@ TAKERS = {"compare": by_compare, "report": by_report, "score": by_score, "label 
 
 
 # `judge` bounds errors by labels, and corrects no value.
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", sorted(takers() - {"judge"}))
 def test_labels_that_are_the_judges_change_nothing(name: str, files: dict[str, Any]) -> None:
     TAKERS[name](files)

@@ -92,6 +92,7 @@ def test_every_format_is_tried() -> None:
     assert set(style.type.choices) <= set(PRINTERS)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("printer", PRINTERS)
 def test_no_sentence_denies_a_tested_pair(printer: str, tables: list[Comparison]) -> None:
     denied = 0
@@ -117,6 +118,7 @@ def test_each_pair_says_how_it_was_tested(tables: list[Comparison]) -> None:
             assert pair.is_significant == (pair.adjusted <= 0.05 or pair.ruling in ("higher", "lower"))
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("printer", PRINTERS)
 def test_the_name_of_the_judge_stands_apart(printer: str) -> None:
     """No format writes "worse than aby JUDGE"."""
@@ -175,6 +177,7 @@ def record_of(found: Comparison) -> dict[str, Any]:
     return made | measured(SCORED[id(found)], found.settings)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(("marks", "step"), [(of_latex, 1), (of_markdown, 1), (of_page, 50)])
 def test_each_mark_is_a_tested_pair_and_each_claim_has_its_mark(
     marks: Callable[[Comparison], Iterator[tuple[str, str, str]]], step: int, tables: list[Comparison]

@@ -113,6 +113,7 @@ def test_runs(kind: str, verdict: str, tmp_path: Path) -> None:
     assert {each[2] for each in _reported(tmp_path, saved, "absent", "judgements")} == {verdict}
 
 
+@pytest.mark.some(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("kind", "verdict"),

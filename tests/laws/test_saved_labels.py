@@ -93,6 +93,7 @@ def refused(labels: LabelFile, record: dict[str, Any]) -> str | None:
     return None
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("rubric", PLANS)
 def test_what_is_saved_is_what_score_reads(tmp_path: Path, rubric: str) -> None:
     measure, make = PLANS[rubric]

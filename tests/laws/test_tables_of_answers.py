@@ -75,6 +75,7 @@ def values(done: Result) -> dict[str, float]:
 SCORES = {"v1": (10 - 14) / 24, "v2": (20 - 4) / 24}
 
 
+@pytest.mark.some(5)
 def test_every_command_that_judges_takes_every_form(tables: list[Path], tmp_path: Path) -> None:
     one, other = tables
     done = run("score", *tables)
@@ -97,6 +98,7 @@ def test_every_command_that_judges_takes_every_form(tables: list[Path], tmp_path
     assert [json.loads(line)["label"] for line in done.stdout.splitlines()].count("perfect") == 10
 
 
+@pytest.mark.some(3)
 def test_how_it_was_read_is_said(tables: list[Path]) -> None:
     done = run("score", tables[0])
     said = next(line for line in done.stderr.splitlines() if "question = question" in line)

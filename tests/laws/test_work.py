@@ -413,7 +413,7 @@ def test_every_command_is_in_a_table() -> None:
     assert not GROWS.keys() & OTHERS.keys()
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(11)
 @pytest.mark.parametrize("each", CASES)
 def test_twice_the_input_runs_twice_the_lines(each: Growing) -> None:
     each.make(each.number)

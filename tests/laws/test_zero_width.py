@@ -186,7 +186,7 @@ def printed(text: str) -> Any:
     return [json.loads(line) for line in text.splitlines()] if text.startswith('{"') else json.loads(text)
 
 
-@pytest.mark.some(5)
+@pytest.mark.some(11)
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("name", sorted(with_json() - WITHOUT))
 def test_no_interval_is_a_point(name: str, world: str, tmp_path: Path) -> None:

@@ -407,6 +407,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(each, (*path, name))
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_odd_values_anywhere_are_told_or_read_and_what_is_read_is_fine(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)

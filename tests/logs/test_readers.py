@@ -192,6 +192,7 @@ def test_the_forms_of_one_log_are_equal_byte_for_byte(names: tuple[str, ...]) ->
         assert other == first
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", FILES)
 def test_a_log_is_told_by_its_content(name: str, tmp_path: Path) -> None:
     other = tmp_path / "renamed.txt"

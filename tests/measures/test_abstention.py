@@ -106,6 +106,7 @@ def test_every_value_is_the_oracles(questions: list[Question]) -> None:
     assert all(same(value, slowly(name, questions)) for name, value in found.items())
 
 
+@pytest.mark.slow
 @given(sets, st.randoms(use_true_random=False))
 @settings(max_examples=25)
 def test_order_and_names_change_nothing(questions: list[Question], rng: random.Random) -> None:
@@ -113,6 +114,7 @@ def test_order_and_names_change_nothing(questions: list[Question], rng: random.R
     assert json.dumps(values(MEASURES, mixed)) == json.dumps(values(MEASURES, questions))
 
 
+@pytest.mark.slow
 @given(sets)
 @settings(max_examples=25)
 def test_refusing_is_answering_the_other_way_round(questions: list[Question]) -> None:

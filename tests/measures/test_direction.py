@@ -474,6 +474,7 @@ def compared(given: tuple[Words, list[Any]], style: str, *more: str) -> str:
     return command("compare", *words, *options, "--resamples", "100", "--format", style, *more).stdout
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_worse_system_is_worse_on_every_query(inputs: Any, kind: str) -> None:
     """The data are what the law says, by every measure that has a direction."""
@@ -528,6 +529,7 @@ def check_pairs(pairs: Sequence[Mapping[str, Any]], way: str, default: bool) -> 
     assert all(pair["better_run"] != "bad" for pair in pairs)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("kind", KINDS)
 def test_in_csv(inputs: Any, kind: str) -> None:
     head, *lines = csv.reader(compared(inputs[kind], "csv").splitlines())

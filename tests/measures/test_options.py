@@ -401,6 +401,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 FLAGS = {"rel": "-l", "depth": "-M", "judged_only": "-J", "complete": "-c", "zero_rel": "--zero-rel"}
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_the_same_on_the_command_line(files: list[str], options: str) -> None:
     given = OPTIONS[options]

@@ -85,6 +85,7 @@ class TestPooled:
     def test_shares_are_those_of_the_oracle_and_no_others(self) -> None:
         assert {name for name, measure in run_measures().items() if measure.gives_shares} == set(oracle.PARTS)
 
+    @pytest.mark.some(3)
     @pytest.mark.parametrize("name", oracle.PARTS)
     def test_laws(self, name: str) -> None:
         """Between the least and the greatest share; over one topic, or wholes all alike, the mean."""

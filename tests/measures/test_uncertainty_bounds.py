@@ -116,6 +116,7 @@ def test_every_completion_lies_within_and_the_ends_are_reached(name: str) -> Non
     assert tight >= 3
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     st.lists(st.sampled_from([None, (), (0,)]), min_size=1, max_size=60), st.integers(0, 3), st.integers(0, 5)
@@ -330,6 +331,7 @@ def test_too_many_unjudged_documents_leave_the_looser_bound() -> None:
         assert (low == 0) is certain
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", range(10))
 def test_the_smallest_ideal_is_that_of_a_greedy_order(seed: int) -> None:
     """With four documents greedy finds the best of all orders in these ten draws."""

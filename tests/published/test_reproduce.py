@@ -37,6 +37,7 @@ def labels_of(shares: dict[str, float], system: str) -> Iterator[dict[str, Any]]
         yield {"query_id": str(at), "run_id": system, "label": label}
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("name", names())
 def test_every_table_comes_out_of_the_made_up_files(name: str) -> None:
     done = asked(name, "--data", str(MADE_UP), "--format", "csv")
@@ -73,6 +74,7 @@ def test_a_declaration_is_whole(name: str) -> None:
     assert [key for key, cells in table.values.items() if not cells] == [] or name.startswith("sentences")
 
 
+@pytest.mark.slow
 def test_answers_with_the_published_shares_give_crags_tables(tmp_path: Path) -> None:
     """Every published score is what its shares come to, but for the paper's rounding."""
     auto, people = declared("crag-auto"), declared("crag-leaderboard")
@@ -120,6 +122,7 @@ def came_back(name: str, folder: Path, within: float) -> None:
         assert cells == pytest.approx(published[row], abs=within)
 
 
+@pytest.mark.slow
 def test_freshstacks_table_by_hand() -> None:
     """Each topic by itself, the runs of a method fused, and the mean of the topics' means."""
     made = reproduce("freshstack-4", MADE_UP)

@@ -226,6 +226,7 @@ def test_the_command_line_knows_the_same_tools() -> None:
     assert (tuple(COMPAT), tuple(COMPAT_OF_ANSWERS)) == (get_args(CompatOfRuns), get_args(CompatOfAnswers))
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("tool", COMPAT)
 @pytest.mark.parametrize("jobs", [[], ["-j", "2"]])
 def test_several_runs_at_once(tool: str, jobs: list[str], tmp_path: Path) -> None:

@@ -374,6 +374,7 @@ def test_interop_with_ir_measures() -> None:
     assert found[wanted[2]] == pytest.approx(1 / 3)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("weigh", [False, True])
 def test_an_evaluator_may_be_used_by_several_threads_at_once(weigh: bool) -> None:
     from concurrent.futures import ThreadPoolExecutor

@@ -59,6 +59,7 @@ def test_zeros_are_to_be_had_for_asking(rechunk: str) -> None:
     assert command(rechunk, QRELS, "-m", "rr", "--nothing-judged", "error").exit_code == 2
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("name", OF_RUNS)
 def test_no_measure_gives_a_number(rechunk: str, name: str) -> None:
     done = command(rechunk, QRELS, "-m", str(builtin()[name]), "-q", "--format", "csv")
@@ -68,12 +69,14 @@ def test_no_measure_gives_a_number(rechunk: str, name: str) -> None:
     assert scored.exit_code == 0
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("style", _FORMATS)
 def test_no_format_shows_a_number(rechunk: str, style: str) -> None:
     done = command(rechunk, QRELS, "-m", "official:freshstack", "--format", style)
     assert (done.exit_code, done.stdout) == (2, "")
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(
     "words",
     [
@@ -100,6 +103,7 @@ def test_no_option_hides_it(rechunk: str, words: list[str]) -> None:
     assert SAID in done.stderr
 
 
+@pytest.mark.slow
 def test_of_several_runs_the_others_are_printed(rechunk: str) -> None:
     done = command(rechunk, RUN, QRELS, "-m", "rr", "--format", "csv")
     assert done.exit_code == 2
@@ -158,6 +162,7 @@ def test_judged_answers_know_no_such_option() -> None:
 class TestCauses:
     """The search for what the ids differ by, over ways in which they are known to differ."""
 
+    @pytest.mark.some(3)
     @pytest.mark.parametrize(
         ("change", "said"),
         [

@@ -113,6 +113,7 @@ def as_printed(value: float, like: str) -> str:
     return f"{value:.{len(like.partition('.')[2])}f}"
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("name", FILES)
 def test_every_line_of_a_measure_that_is_offered(name: str) -> None:
     lines = [line for line in printed(name) if offered(line[0])]

@@ -71,7 +71,7 @@ def over_all_orders(
 RULES = [{}, {"depth": 3}, {"judged_only": True}, {"judged_only": True, "depth": 2}]
 
 
-@pytest.mark.some(8)
+@pytest.mark.some(16)
 @pytest.mark.parametrize("rules", RULES, ids=str)
 @pytest.mark.parametrize("k", [1, 2, 4, None])
 def test_mean_and_ends_are_those_of_all_orders(k: int | None, rules: dict[str, object]) -> None:

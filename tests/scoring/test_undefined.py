@@ -90,6 +90,7 @@ def test_of_judged_answers(judged: str, style: str) -> None:
         assert style in PIPED or (1, 3) in counts(done.stdout, style)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("style", [style for style in _FORMATS if style not in ONE_RUN])
 def test_of_every_measure_of_runs(files: list[str], style: str) -> None:
     """With three of four queries left undefined, or left out."""
@@ -165,6 +166,7 @@ def test_compare(judged: str, style: str) -> None:
         assert done.stdout.count("(n=1)") == (1 if style == "cite" else 2)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("style", ["trec", "json", "jsonl", "csv", "md", "latex", "table"])
 def test_slices(judged: str, tmp_path: Path, style: str) -> None:
     by = ["--by", "domain", "--questions", str(tmp_path / "fields.jsonl")]

@@ -40,6 +40,7 @@ def held(qrels: Qrels) -> Judged:
     return found
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(("size", "overlap"), CUTS)
 def test_derived_judgements_are_those_of_brute_force_and_give_the_known_numbers(
     size: int, overlap: int, tmp_path: Path
@@ -64,6 +65,7 @@ def test_shuffled_ids_and_lines_of_chunks_change_nothing(tmp_path: Path) -> None
         assert undone == brute(chunks)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(("rule", "share"), [("whole", 1.0), ("share>=0.9", 0.9), ("any", 1e-9)])
 def test_the_overlap_rule_is_applied_and_nuggets_that_no_chunk_holds_stay(
     rule: str, share: float, tmp_path: Path
@@ -125,6 +127,7 @@ def test_a_run_over_other_chunks_is_refused_and_so_are_spans_without_chunks(tmp_
     assert (done.exit_code, "1 of 2 judged ids are in no chunk, such as 'gone'" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_gate_holds_a_new_chunking_against_a_baseline_on_the_old_one(tmp_path: Path) -> None:
     baseline = tmp_path / "baseline.jsonl"
     for size, more in (

@@ -116,6 +116,7 @@ def test_tau_ap_punishes_errors_at_the_top() -> None:
     assert tau_ap(truth, bottom) == pytest.approx(2 / 3 * (1 + 1 + 2 / 3) - 1)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_value_and_shrink_with_queries() -> None:
     rng = random.Random(1)
     rows = [
@@ -207,6 +208,7 @@ def test_every_label_has_its_rates_and_its_agreement(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_systems_are_ranked_by_a_measure_and_topic_by_topic(tmp_path: Path) -> None:
     systems = "abc"
     gold = {

@@ -50,6 +50,7 @@ def test_intervals_of_the_set_hold_its_mean() -> None:
         assert found.width < 0.99 * claims.simulated("binary", judge, 100, REPLAYS).width
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize(("world", "judge"), [("binary", "biased"), ("crag", "good"), ("ratio", "contrary")])
 def test_nothing_is_claimed_where_nothing_differs(world: str, judge: str) -> None:
     assert claims.simulated(world, judge, 50, REPLAYS, delta=0.0).claimed <= 0.05 + 0.03
@@ -189,6 +190,7 @@ def test_each_planted_fault_is_caught(
     assert not check()
 
 
+@pytest.mark.slow
 def test_the_correction_is_not_dropped_where_labels_are_a_chance_draw() -> None:
     """θ follows the judge's mean of all; without b(ē − ē_L) it would be people's, and its error theirs."""
     drawn = worlds.binary(np.random.default_rng(0), (REPLAYS, 1000), 0.08, "good")

@@ -61,6 +61,7 @@ def test_differences_of_zero_change_no_p() -> None:
         assert sign_flip(padded, ONE_PAIR).p[0] == pytest.approx(_exact_sign_flip(drawn), abs=error)
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_drawn_test_agrees_with_scipy(seed: int) -> None:
     values = np.random.default_rng(seed).normal((0.1, 0), 0.6, (40, 2))

@@ -162,6 +162,7 @@ class TestChosen:
             (plain.value, plain.low, plain.p, plain.gain)
         )
 
+    @pytest.mark.slow
     def test_weights_take_out_what_the_draw_put_in(self) -> None:
         """People looked four times as often where the judge sees a gain: alone, their mean is off."""
         rng, off = np.random.default_rng(7), []
@@ -263,6 +264,7 @@ class TestSame:
 
 
 class TestFamilies:
+    @pytest.mark.slow
     def test_one_pair_keeps_its_p_and_copies_cost_nothing(self) -> None:
         judged, truth = judged_by(14, 400)
         people = {at: float(truth[at]) for at in range(60)}
@@ -278,6 +280,7 @@ class TestFamilies:
         least = min(each.p for each in found)
         assert min(max_t(found)) == pytest.approx(1 - (1 - least) ** 10, abs=0.03)
 
+    @pytest.mark.slow
     def test_queries_are_told_by_their_names(self) -> None:
         judged, truth = judged_by(15, 300)
         people = {at: float(truth[at]) for at in range(100)}

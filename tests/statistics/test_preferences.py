@@ -209,6 +209,7 @@ def test_intervals_hold_the_bias_of_simulated_judges(
     assert 0.92 <= found.every <= 0.985
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_share_of_simulated_judges(worlds: ModuleType) -> None:
     held, width = worlds.held_in_pairs(50, 0.05, 200)
     assert 0.91 <= held <= 0.99

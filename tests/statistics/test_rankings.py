@@ -68,6 +68,7 @@ def test_all_correlations_beside_scipy_and_the_oracle(both: tuple[list[float], l
     assert found == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 @given(st.permutations("abcdefg"), st.permutations("abcdefg"), st.sampled_from([0.5, 0.9]))
 @settings(max_examples=30)
 def test_rbo_goes_on_as_it_ends(one: list[str], other: list[str], p: float) -> None:
@@ -160,6 +161,7 @@ def slow_rank_intervals(columns: Sample, resamples: int) -> tuple[list[int], lis
     return low, high
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_ranks_are_what_each_pair_by_itself_gives(seed: int) -> None:
     generator = np.random.default_rng(seed)

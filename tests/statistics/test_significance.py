@@ -115,6 +115,7 @@ class TestHowManyRunsThereAre:
             assert compared(many[:queries])["run001"].p == alone.p
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("queries", [22, 40])
 @pytest.mark.parametrize("runs", [3, 33])
 def test_22_to_0_is_never_less_than_18_to_2(queries: int, runs: int) -> None:
@@ -295,6 +296,7 @@ class TestSignsFlippedTogether:
         assert max_t(values, pairs_of(4)).p == pytest.approx(expected)
         assert max_t(np.tile(values, (3, 1)), pairs_of(4), 4000).p.max() <= 1
 
+    @pytest.mark.some(3)
     @pytest.mark.parametrize("factor", [0.001, 7.3, 1000.0])
     @pytest.mark.parametrize("queries", [8, 40])
     def test_scaling_all_differences_changes_nothing(self, factor: float, queries: int) -> None:

@@ -244,6 +244,7 @@ class TestPeopleAndJudges:
         least = 0.95 - 3 * np.sqrt(0.95 * 0.05 / times)
         assert min(held, people_held) / times >= least
 
+    @pytest.mark.some(2)
     @pytest.mark.parametrize("kind", ["none", "quadratic"])
     def test_two_judges_who_always_agree(self, kind: str) -> None:
         """On 30 of 30 queries; and 60 judgements of 3 queries are 3 queries."""

@@ -247,6 +247,7 @@ def _words(sample: Sample) -> tuple[str, ...]:
 
 
 class TestTables:
+    @pytest.mark.slow
     def test_twice_does_nothing_and_a_changed_table_is_judged_anew(self, small: TrackPlan) -> None:
         assert organise(small).done == list(STAGES)
         assert organise(small).done == []
@@ -300,6 +301,7 @@ class TestTables:
         values = {row.run: row.value for row in leaderboard_of(small)}
         assert values == {"one": 1, "two": pytest.approx(1 / 3)}
 
+    @pytest.mark.slow
     def test_systems_of_one_name_are_called_after_their_files(self, small: TrackPlan) -> None:
         put("a/table.csv", "Ann", "Oslo", "1905")
         put("b/table.csv", "Ann", "Oslo", "1905")
@@ -353,6 +355,7 @@ class TestTables:
         with pytest.raises(InputError, match=r"two.jsonl: no table asks '9'; expected --topics FILE"):
             organise(plan)
 
+    @pytest.mark.slow
     def test_another_rubric_and_measure(self, small: TrackPlan) -> None:
         said: list[str] = []
         organise(changed(small, rubrics=("crag",), measures="accuracy"), said.append)
