@@ -25,7 +25,7 @@
 #error "sums of doubles must be rounded to double; rageval works without this part"
 #endif
 
-#define INTERFACE 4 /* what rageval/kernel.py expects; one more whenever a function changes */
+#define INTERFACE 5 /* what rageval/kernel.py expects; one more whenever a function changes */
 
 /* ---------------------------------------------------------------------------------------------- columns
  * In: any object with the buffer protocol. Out: its bytes, and how many items of which width it holds.
@@ -79,6 +79,7 @@ typedef struct {
 #define LONGS(column) ((int64_t *)(column).items)
 #define WORDS(column) ((uint64_t *)(column).items)
 #define BYTES(column) ((unsigned char *)(column).items)
+#define DOUBLES(column) ((double *)(column).items)
 
 static int scratch_grow(Scratch *scratch, size_t count, size_t width)
 {
@@ -131,28 +132,27 @@ static void scratch_free(Scratch *columns, size_t count)
 }
 
 /* ------------------------------------------------------------------------------------------ exact sums
- * In: terms from 0 to 1, at least one, at most as many as `partials` has room for. Out: their exact sum, rounded
- * once, half to even, as math.fsum has it (Shewchuk 1997: the sum so far as doubles that do not overlap, the smallest
- * first). Never true: that two equal multisets of terms give different bits, that a larger term makes the sum
- * smaller, or that a sum overflows.
+ * In: terms from 0, at most as many as `partials` has room for, whose sum no double is too small for. Out: their exact
+ * sum, rounded once, half to even, as math.fsum has it (Shewchuk 1997: the sum so far as doubles that do not overlap,
+ * the smallest first). Never true: that two equal multisets of terms give different bits, or that a larger term makes
+ * the sum smaller.
  */
-static double exact_sum(const double *worth, const int32_t *seen, const int32_t *nuggets, int32_t count,
-                        double *partials)
+static double exact_sum(const double *terms, int64_t count, double *partials)
 {
-    double plain = worth[seen[nuggets[0]]];
+    double plain = 0.0;
     int exact = 1;
-    for (int32_t at = 1; at < count; at++) {
-        double term = worth[seen[nuggets[at]]], next = plain + term, share = next - plain;
+    for (int64_t at = 0; at < count; at++) {
+        double term = terms[at], next = plain + term, share = next - plain;
         exact &= (plain - (next - share)) + (term - share) == 0.0; /* Knuth: what the addition lost */
         plain = next;
     }
     if (exact)
         return plain;
-    int32_t used = 0;
-    for (int32_t at = 0; at < count; at++) {
-        double sum = worth[seen[nuggets[at]]];
-        int32_t kept = 0;
-        for (int32_t part = 0; part < used; part++) {
+    int64_t used = 0;
+    for (int64_t at = 0; at < count; at++) {
+        double sum = terms[at];
+        int64_t kept = 0;
+        for (int64_t part = 0; part < used; part++) {
             double large = sum, small = partials[part];
             if (fabs(large) < fabs(small)) {
                 large = partials[part];
@@ -219,7 +219,7 @@ typedef struct {
     int64_t n_topics, n_documents, n_pairs, n_id_bytes, n_worth;
     int64_t k; /* below 0: all */
     int32_t n_nuggets, rel;
-    Scratch nuggets, documents, kinds, partials, seen, order, ends;
+    Scratch nuggets, documents, kinds, terms, partials, seen, order, ends;
     size_t ordered; /* how many documents of all topics are in `order` */
     int64_t topic;  /* the one at hand, for messages */
     const char *wrong;
@@ -356,9 +356,18 @@ static int64_t ideal_documents(Ideal *ideal, int64_t first, int64_t last)
     for (int64_t at = 0; at < relevant; at++)
         documents[at].topic_nuggets = ideal->nuggets.items;
     ideal_keys(documents, relevant);
-    if (scratch_room(&ideal->partials, (size_t)most + 1, sizeof(double)) < 0)
+    if (scratch_room(&ideal->terms, (size_t)most + 1, sizeof(double)) < 0 ||
+        scratch_room(&ideal->partials, (size_t)most + 1, sizeof(double)) < 0)
         return ideal_wrong(ideal, NULL);
     return relevant;
+}
+
+static double ideal_gain(Ideal *ideal, const Document *document)
+{
+    const int32_t *nuggets = document->topic_nuggets + document->first, *seen = ideal->seen.items;
+    for (int32_t at = 0; at < document->count; at++)
+        DOUBLES(ideal->terms)[at] = ideal->worth[seen[nuggets[at]]];
+    return exact_sum(ideal->terms.items, document->count, ideal->partials.items);
 }
 
 /* Make a heap of the kinds of documents; `seen` is 0 everywhere. */
@@ -372,8 +381,7 @@ static size_t ideal_heap(Ideal *ideal, size_t relevant)
         Kind *kind = &heap[kinds];
         kind->next = &documents[at];
         kind->key = kind->next->key;
-        kind->gain = exact_sum(ideal->worth, ideal->seen.items, kind->next->topic_nuggets + kind->next->first,
-                               kind->next->count, ideal->partials.items);
+        kind->gain = ideal_gain(ideal, kind->next);
         while (++at < relevant && same_nuggets(kind->next, &documents[at])) {
         }
         kind->end = documents + at;
@@ -402,7 +410,7 @@ static int ideal_topic(Ideal *ideal, int64_t first, int64_t last)
     for (int64_t taken = 0; taken < depth;) {
         const Document *best = heap[0].next;
         const int32_t *nuggets = best->topic_nuggets + best->first;
-        double now = exact_sum(ideal->worth, seen, nuggets, best->count, ideal->partials.items);
+        double now = ideal_gain(ideal, best);
         if (now == heap[0].gain) {
             order[taken++] = best->number;
             for (int32_t at = 0; at < best->count; at++)
@@ -547,12 +555,209 @@ static PyObject *ideal_orders(PyObject *Py_UNUSED(module), PyObject *args)
         Py_END_ALLOW_THREADS
         found = ideal_found(&ideal, failed);
     }
-    Scratch *all[] = {&ideal.nuggets, &ideal.documents, &ideal.kinds, &ideal.partials,
-                      &ideal.seen,    &ideal.order,     &ideal.ends};
+    Scratch *all[] = {&ideal.nuggets,  &ideal.documents, &ideal.kinds, &ideal.terms,
+                      &ideal.partials, &ideal.seen,      &ideal.order, &ideal.ends};
     for (size_t at = 0; at < sizeof all / sizeof all[0]; at++)
         scratch_free(all[at], 1);
     free(worth);
     columns_close(columns, COLUMNS);
+    return found;
+}
+
+/* ------------------------------------------------------------------------------- sums over many rankings
+ * In: the judgements of many topics as above, and where judged documents stand in many rankings. Ranking r holds the
+ * documents borders[r] to borders[r + 1]; they are numbered from first[r], and stand at the ascending ranks beside
+ * them, or at 1, 2, … where there are none. A document gains worth[c] for each of its nuggets graded `rel` or more,
+ * c documents above it having it, too; without nuggets it gains worth[g], g being its highest grade, if that is not
+ * below 0.
+ * Out: for each ranking the sum of gain times discount[rank], to rank k.
+ * Never true: that a place behind the end of a column is read or written, whatever the columns hold. The interpreter
+ * stands still meanwhile.
+ */
+enum { OF_FIRST, OF_BORDERS, OF_RANK, OF_DOCUMENT, OF_BEGIN, OF_NUGGET, OF_GRADE, OF_WORTH, OF_DISCOUNT, OF_SUMS };
+
+typedef struct {
+    const int64_t *first, *borders, *begin;
+    const int32_t *rank, *document, *nugget, *grade;
+    const double *worth, *discount;
+    int64_t n_documents, n_pairs, n_worth, n_discount, k;
+    int32_t n_nuggets, rel;
+    Scratch seen, terms, gains, partials;
+} Sums;
+
+static int sums_wrong(const char *what)
+{
+    PyErr_SetString(PyExc_ValueError, what);
+    return -1;
+}
+
+/* Find the pairs of a document; below 0 if it has none that exist. */
+static int sums_pairs(Sums *sums, int64_t document, int64_t *from, int64_t *to)
+{
+    if (document < 0 || document >= sums->n_documents)
+        return sums_wrong("document: expected numbers of documents");
+    *from = sums->begin[document];
+    *to = sums->begin[document + 1];
+    if (*from < 0 || *to < *from || *to > sums->n_pairs)
+        return sums_wrong("begin: expected places in the pairs, ascending");
+    return 0;
+}
+
+/* Put what the nuggets of these pairs are worth into the terms; return how many they are. */
+static int64_t sums_terms(Sums *sums, int64_t from, int64_t to)
+{
+    int64_t count = 0;
+    if (scratch_room(&sums->terms, (size_t)(to - from) + 1, sizeof(double)) < 0 ||
+        scratch_room(&sums->partials, (size_t)(to - from) + 1, sizeof(double)) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int64_t pair = from; pair < to; pair++) {
+        int32_t nugget = sums->nugget[pair];
+        if (sums->grade[pair] < sums->rel)
+            continue;
+        if (nugget < 0 || nugget >= sums->n_nuggets)
+            return sums_wrong("nugget: expected numbers below n_nuggets");
+        if (INTS(sums->seen)[nugget] >= sums->n_worth)
+            return sums_wrong("worth: expected a value for every time that a nugget is seen");
+        DOUBLES(sums->terms)[count++] = sums->worth[INTS(sums->seen)[nugget]++];
+    }
+    return count;
+}
+
+/* Reckon what a document gains; below 0 if something is wrong. */
+static int sums_gain(Sums *sums, int64_t from, int64_t to, double *gain)
+{
+    if (sums->nugget) {
+        int64_t count = sums_terms(sums, from, to);
+        *gain = count > 0 ? exact_sum(sums->terms.items, count, sums->partials.items) : 0.0;
+        return count < 0 ? -1 : 0;
+    }
+    int32_t best = -1;
+    for (int64_t pair = from; pair < to; pair++)
+        best = sums->grade[pair] > best ? sums->grade[pair] : best;
+    if (best >= sums->n_worth)
+        return sums_wrong("worth: expected a value for every grade");
+    *gain = best < 0 ? 0.0 : sums->worth[best];
+    return 0;
+}
+
+static int sums_ranking(Sums *sums, int64_t first, int64_t from, int64_t to, double *sum)
+{
+    int64_t at = from, begin = 0, end = 0, count = 0;
+    for (; at < to; at++) {
+        int64_t rank = sums->rank ? sums->rank[at] : at - from + 1;
+        double gain;
+        if (sums->k >= 0 && rank > sums->k)
+            break;
+        if (rank < 1 || rank >= sums->n_discount)
+            return sums_wrong("discount: expected a value for every rank from 1");
+        if (sums_pairs(sums, first + sums->document[at], &begin, &end) < 0 || sums_gain(sums, begin, end, &gain) < 0)
+            return -1;
+        if (gain != 0.0)
+            DOUBLES(sums->gains)[count++] = gain * sums->discount[rank];
+    }
+    for (int64_t done = from; sums->nugget && done < at; done++) {
+        sums_pairs(sums, first + sums->document[done], &begin, &end);
+        for (int64_t pair = begin; pair < end; pair++)
+            if (sums->grade[pair] >= sums->rel)
+                INTS(sums->seen)[sums->nugget[pair]] = 0;
+    }
+    if (scratch_room(&sums->partials, (size_t)count + 1, sizeof(double)) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *sum = exact_sum(sums->gains.items, count, sums->partials.items);
+    return 0;
+}
+
+static int sums_all(Sums *sums, const Column *columns, double *found)
+{
+    int64_t n_hits = columns[OF_DOCUMENT].length, most = 0;
+    for (Py_ssize_t ranking = 0; ranking < columns[OF_FIRST].length; ranking++) {
+        int64_t from = sums->borders[ranking], to = sums->borders[ranking + 1];
+        if (from < 0 || to < from || to > n_hits)
+            return sums_wrong("borders: expected places in the documents, ascending");
+        most = to - from > most ? to - from : most;
+        if (sums->first[ranking] < 0 || sums->first[ranking] > sums->n_documents)
+            return sums_wrong("first: expected numbers of documents");
+    }
+    sums->seen.items = calloc((size_t)sums->n_nuggets + 1, sizeof(int32_t));
+    if (!sums->seen.items || scratch_room(&sums->gains, (size_t)most + 1, sizeof(double)) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t ranking = 0; ranking < columns[OF_FIRST].length; ranking++)
+        if (sums_ranking(sums, sums->first[ranking], sums->borders[ranking], sums->borders[ranking + 1],
+                         &found[ranking]) < 0)
+            return -1;
+    return 0;
+}
+
+static int sums_open(Sums *sums, Column *columns, PyObject **given)
+{
+    static const char *const names[] = {"first",  "borders", "rank",  "document", "begin",
+                                        "nugget", "grade",   "worth", "discount"};
+    static const char *const formats[] = {"lq", "lq", "il", "il", "lq", "il", "il", "d", "d"};
+    static const Py_ssize_t widths[] = {8, 8, 4, 4, 8, 4, 4, 8, 8};
+    for (int at = 0; at < OF_SUMS; at++)
+        if (column_open(&columns[at], given[at], names[at], formats[at], widths[at]) < 0)
+            return -1;
+    if (columns[OF_BORDERS].length != columns[OF_FIRST].length + 1)
+        return sums_wrong("borders: expected one number more than there are rankings");
+    if (columns[OF_RANK].length && columns[OF_RANK].length != columns[OF_DOCUMENT].length)
+        return sums_wrong("rank, document: expected columns of one length");
+    if (columns[OF_BEGIN].length < 1)
+        return sums_wrong("begin: expected one number more than there are documents");
+    if (columns[OF_NUGGET].length && columns[OF_NUGGET].length != columns[OF_GRADE].length)
+        return sums_wrong("nugget, grade: expected columns of one length");
+    sums->first = columns[OF_FIRST].view.buf;
+    sums->borders = columns[OF_BORDERS].view.buf;
+    sums->rank = columns[OF_RANK].length ? columns[OF_RANK].view.buf : NULL;
+    sums->document = columns[OF_DOCUMENT].view.buf;
+    sums->begin = columns[OF_BEGIN].view.buf;
+    sums->nugget = columns[OF_NUGGET].length ? columns[OF_NUGGET].view.buf : NULL;
+    sums->grade = columns[OF_GRADE].view.buf;
+    sums->worth = columns[OF_WORTH].view.buf;
+    sums->discount = columns[OF_DISCOUNT].view.buf;
+    sums->n_documents = columns[OF_BEGIN].length - 1;
+    sums->n_pairs = columns[OF_GRADE].length;
+    sums->n_worth = columns[OF_WORTH].length;
+    sums->n_discount = columns[OF_DISCOUNT].length;
+    return 0;
+}
+
+PyDoc_STRVAR(gain_sums_doc,
+             "gain_sums(first, borders, rank, document, begin, nugget, grade, worth, discount, n_nuggets, rel, k)\n"
+             "--\n\n"
+             "Return the sum of gains times discounts of each ranking, to rank k (-1: all), as bytes of doubles.");
+
+static PyObject *gain_sums(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *given[OF_SUMS], *found = NULL;
+    Column columns[OF_SUMS];
+    Sums sums;
+    int n_nuggets, rel;
+    long long k;
+    memset(columns, 0, sizeof columns);
+    memset(&sums, 0, sizeof sums);
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOiiL:gain_sums", &given[OF_FIRST], &given[OF_BORDERS], &given[OF_RANK],
+                          &given[OF_DOCUMENT], &given[OF_BEGIN], &given[OF_NUGGET], &given[OF_GRADE],
+                          &given[OF_WORTH], &given[OF_DISCOUNT], &n_nuggets, &rel, &k))
+        return NULL;
+    sums.n_nuggets = n_nuggets;
+    sums.rel = rel;
+    sums.k = k;
+    if (n_nuggets < 0)
+        return PyErr_Format(PyExc_ValueError, "n_nuggets: expected 0 or more, found %d", n_nuggets);
+    if (sums_open(&sums, columns, given) == 0)
+        found = PyBytes_FromStringAndSize(NULL, columns[OF_FIRST].length * (Py_ssize_t)sizeof(double));
+    if (found && sums_all(&sums, columns, (double *)PyBytes_AsString(found)) < 0)
+        Py_CLEAR(found);
+    Scratch *all[] = {&sums.seen, &sums.terms, &sums.gains, &sums.partials};
+    for (size_t at = 0; at < sizeof all / sizeof all[0]; at++)
+        scratch_free(all[at], 1);
+    columns_close(columns, OF_SUMS);
     return found;
 }
 
@@ -2148,6 +2353,7 @@ static PyObject *apart_next(PyObject *Py_UNUSED(module), PyObject *args)
 /* ------------------------------------------------------------------------------------------- the module */
 static PyMethodDef functions[] = {
     {"ideal_orders", ideal_orders, METH_VARARGS, ideal_orders_doc},
+    {"gain_sums", gain_sums, METH_VARARGS, gain_sums_doc},
     {"lines_before", lines_before, METH_O, lines_before_doc},
     {"qrels_new", qrels_new, METH_VARARGS, qrels_new_doc},
     {"qrels_feed", qrels_feed, METH_VARARGS, qrels_feed_doc},

@@ -17,6 +17,21 @@ def ideal_orders(
     k: int,
     /,
 ) -> tuple[bytes, bytes]: ...
+def gain_sums(
+    first: Buffer,
+    borders: Buffer,
+    rank: Buffer,
+    document: Buffer,
+    begin: Buffer,
+    nugget: Buffer,
+    grade: Buffer,
+    worth: Buffer,
+    discount: Buffer,
+    n_nuggets: int,
+    rel: int,
+    k: int,
+    /,
+) -> bytes: ...
 def qrels_new(
     floor: int, seed: bytes, id_limit: int, line_limit: int, grade_limit: int, tabbed: bool, /
 ) -> object: ...

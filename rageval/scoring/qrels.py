@@ -6,7 +6,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, chain, compress, count, pairwise, repeat
 from math import floor as floor_of
 from operator import sub
@@ -29,7 +29,7 @@ from rageval.files.objects import (
 from rageval.files.opening import DEFAULT, LARGEST_GRADE
 from rageval.files.trec import QrelsRows
 from rageval.kernel import SEED, kernel
-from rageval.measures.ranking import Judgements, Topic, novelties
+from rageval.measures.ranking import Discount, Judgements, Sums, Topic, graded_gain, logarithmic, novelties
 from rageval.scoring.runs import EVERYTHING, Scattered, _begins, _listed, _text
 from rageval.text import visible
 
@@ -46,6 +46,8 @@ _NUMBER = re.compile(r"\d+(\.\d+)?")
 NOT_KEPT, NOT_JUDGED = -1, -2
 _LARGE = 2**16  # a list of so many numbers takes 2.6 MB
 _DEEP = 2**31 - 1  # deeper than any ranking of one query
+_FEW_GRADES = 100  # each has its gain in a table
+_IN_ORDER = array("i")  # ranks that are 1, 2, …, or no nuggets
 _SENT = (
     *("name", "floor", "declared", "judges", "adaptive", "spans", "unread"),
     *("_below", "_number", "weights", "without"),
@@ -241,6 +243,10 @@ class Qrels:
     @property
     def query_ids(self) -> list[str]:
         """The judged queries, in order of first appearance."""
+        return self._query_ids.copy()
+
+    @cached_property
+    def _query_ids(self) -> list[str]:
         return list(map(_text, self._columns.queries))
 
     @property
@@ -272,9 +278,9 @@ class Qrels:
     def topics(self) -> list[Topic]:
         """The judgements of each query, in order."""
         columns = self._columns
-        order = self._ideals.order if self._ideals else None
+        order, ideals = (self._ideals.order, self._ideals.sums) if self._ideals else (None, None)
         pairs, nugget, grade = map(_quick, (columns.pairs, columns.nugget, columns.grade))
-        known = self._names, order, self.floor, lambda: self.highest, self.fractional
+        known = self._names, order, self.floor, lambda: self.highest, self.fractional, ideals
         judgements = Judgements(pairs, nugget, grade, *known)
         queries = zip(self.query_ids, columns.listed, pairwise(columns.docs), strict=True)
         weights = self.weights or [None] * len(columns.queries)
@@ -353,7 +359,7 @@ class Qrels:
             nugget_ends=array("q", range(queries + 1)),
         )
         # cached_property keeps its value in __dict__; what was made of the old columns must be made anew.
-        for kept in ("topics", "highest", "_grades", "_first_nugget", "_ideals"):
+        for kept in ("topics", "highest", "most_nuggets", "_grades", "_first_nugget", "_ideals"):
             plain.__dict__.pop(kept, None)
         return plain
 
@@ -394,7 +400,7 @@ class Qrels:
     @cached_property
     def highest(self) -> int | float:
         """The highest grade of a document; a judge's scale may say that there are higher ones."""
-        return self.extremes()[1]
+        return max(0, max(self._columns.grade, default=0))
 
     @cached_property
     def _grades(self) -> list[int | float]:
@@ -436,9 +442,29 @@ class Qrels:
         return state | {"_columns": columns, "_handle": None, "_places": {}, "origin": None}
 
     @cached_property
+    def most_nuggets(self) -> int:
+        """The most nuggets that a query has."""
+        return max(self._columns.listed, default=0)
+
+    def sums(
+        self,
+        queries: Sequence[int],
+        borders: Sequence[int],
+        document: Sequence[int],
+        rank: Sequence[int],
+    ) -> Sums | None:
+        """Return the sums over rankings of these queries, by the compiled part; None where it has none.
+
+        Ranking i holds the documents from borders[i] to borders[i + 1], at these ranks.
+        """
+        # The compiled part holds whole numbers, and knows no weights.
+        if kernel is None or self.fractional or self.weights is not None:
+            return None
+        return _Sums(self, queries, borders, document, rank)
+
+    @cached_property
     def _ideals(self) -> _Ideals | None:
-        # The compiled part holds whole numbers.
-        return _Ideals(self._columns) if kernel is not None and not self.fractional else None
+        return _Ideals(self) if kernel is not None and not self.fractional else None
 
     @cached_property
     def _first_nugget(self) -> list[int]:
@@ -748,12 +774,86 @@ def _named(blob: bytes | memoryview, ends: Sequence[int], first: int, last: int)
     return [bytes(blob[begin:end]) for begin, end in pairwise(places)]
 
 
+class _Sums:
+    """Sums over many rankings, by the compiled part: bit by bit what the formulas of `measures` give.
+
+    Ranking i holds the documents from borders[i] to borders[i + 1], at these ranks, or at 1, 2, ….
+    """
+
+    def __init__(
+        self,
+        qrels: Qrels,
+        queries: Sequence[int],
+        borders: Sequence[int],
+        document: Sequence[int],
+        rank: Sequence[int],
+    ) -> None:
+        self._qrels = qrels
+        first = array("q", map(qrels._columns.docs.__getitem__, queries))
+        self._rankings = first, borders, rank, document
+        self._deepest = max(rank) if len(rank) else max(map(sub, borders[1:], borders), default=0)
+        self._kept: dict[Any, Any] = {}
+
+    def gains(self, k: int | None, alpha: float, rel: int, discount: Discount) -> list[float]:
+        """Return Σ gain · discount(rank) of each ranking, to rank k, its gains as of `Ranking.gains`."""
+        found: list[float] | None = self._kept.get((k, alpha, rel, discount))
+        if found is None:
+            # A nugget is seen once a rank at most.
+            worth = novelties(2 ** self._depth(k).bit_length(), alpha)
+            found = self._summed(k, self._qrels._columns.nugget, worth, discount, rel)
+            self._kept[k, alpha, rel, discount] = found
+        return found
+
+    def dcg(self, k: int | None, dcg: str) -> list[float] | None:
+        """Return Σ gain / log2(1 + rank) of each ranking, to rank k, its gains as of `graded_gains`."""
+        found: list[float] | None = self._kept.get((k, dcg))
+        if found is None and self._qrels.highest <= _FEW_GRADES:
+            worth = [graded_gain(grade, dcg) for grade in range(int(self._qrels.highest) + 1)]
+            found = self._kept[k, dcg] = self._summed(k, _IN_ORDER, worth, logarithmic)
+        return found
+
+    def found(self, k: int | None, rel: int) -> list[int] | None:
+        """Return how many documents of the top k are relevant, where these have a grade above 0."""
+        found: list[int] | None = self._kept.get((k, rel))
+        if found is None and rel > 0 and self._qrels.highest <= _FEW_GRADES:
+            worth = [float(grade >= rel) for grade in range(int(self._qrels.highest) + 1)]
+            found = self._kept[k, rel] = list(map(int, self._summed(k, _IN_ORDER, worth, _undiscounted)))
+        return found
+
+    def _depth(self, k: int | None) -> int:
+        return self._deepest if k is None else min(k, self._deepest)
+
+    def _summed(
+        self,
+        k: int | None,
+        nugget: Sequence[int],
+        worth: Sequence[float],
+        discount: Discount,
+        rel: int = 0,
+    ) -> list[float]:
+        columns, depth = self._qrels._columns, self._depth(k)
+        judged = columns.pairs, nugget, columns.grade
+        factors = array("d", worth), _discounts(discount, depth)
+        found = kernel.gain_sums(*self._rankings, *judged, *factors, self._qrels.most_nuggets, rel, depth)
+        return array("d", found).tolist()
+
+
+def _undiscounted(rank: int) -> float:
+    return 1.0
+
+
+@lru_cache(maxsize=64)
+def _discounts(discount: Discount, depth: int) -> array[float]:
+    """Return what each rank is worth, from 0, which is none, to this depth."""
+    return array("d", [0.0, *map(discount, range(1, depth + 1))])
+
+
 class _Found(NamedTuple):
     """The orders of all queries under one another, to some rank, and where each query's begin."""
 
     depth: int
     document: Sequence[int]
-    begin: list[int]
+    begin: Sequence[int]
 
 
 class _Ideals:
@@ -762,23 +862,37 @@ class _Ideals:
     It is as deep as anybody has asked for yet.
     """
 
-    def __init__(self, columns: Columns) -> None:
-        self._columns = columns
-        self._most = max(map(sub, columns.docs[1:], columns.docs), default=0)
+    def __init__(self, qrels: Qrels) -> None:
+        self._qrels = qrels
+        docs = qrels._columns.docs
+        self._most = max(map(sub, docs[1:], docs), default=0)
         self._found: dict[tuple[float, int], _Found] = {}
+        self._sums: dict[Any, list[float]] = {}
 
     def order(self, query: int, k: int | None, alpha: float, rel: int) -> Sequence[int]:
         """Return the documents of a query's greedy ideal ranking, to rank k or deeper."""
-        found = self._found.get((alpha, rel))
-        if found is None or found.depth < min(_DEEP if k is None else k, self._most):
-            found = self._found[alpha, rel] = self._to(k, alpha, rel, 0 if found is None else found.depth)
+        found = self._to(k, alpha, rel)
         return found.document[found.begin[query] : found.begin[query + 1]]
 
-    def _to(self, k: int | None, alpha: float, rel: int, before: int) -> _Found:
+    def sums(self, k: int | None, alpha: float, rel: int, discount: Discount) -> list[float]:
+        """Return Σ gain · discount(rank) of each query's greedy ideal ranking, to rank k."""
+        key = k, alpha, rel, discount
+        if key not in self._sums:
+            found = self._to(k, alpha, rel)
+            rankings = range(len(found.begin) - 1), found.begin, found.document, _IN_ORDER
+            self._sums[key] = _Sums(self._qrels, *rankings).gains(*key)
+        return self._sums[key]
+
+    def _to(self, k: int | None, alpha: float, rel: int) -> _Found:
         """Find all orders to rank k, and at least twice as deep as before."""
-        depth = self._most if k is None else min(max(k, 2 * before), self._most)
+        found = self._found.get((alpha, rel))
+        if found is not None and found.depth >= min(_DEEP if k is None else k, self._most):
+            return found
+        depth = self._most if k is None else min(max(k, 0 if found is None else 2 * found.depth), self._most)
         worth = array("d", novelties(depth, alpha))
-        c = self._columns
+        c = self._qrels._columns
         columns = c.docs, c.pairs, c.nugget, c.grade, c.ids, c.id_ends
-        document, ends = kernel.ideal_orders(*columns, worth, max(c.listed, default=0), rel, depth)
-        return _Found(depth, _quick(memoryview(document).cast("i")), [0, *memoryview(ends).cast("q")])
+        order, ends = kernel.ideal_orders(*columns, worth, self._qrels.most_nuggets, rel, depth)
+        document, begin = memoryview(order).cast("i"), array("q", [0, *memoryview(ends).cast("q")])
+        found = self._found[alpha, rel] = _Found(depth, document, begin)
+        return found

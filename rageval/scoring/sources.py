@@ -103,7 +103,7 @@ class Piece(NamedTuple):
     asked: Sequence[int]
     length: Sequence[int]
     judged: Sequence[int]
-    hits: Sequence[int]
+    hits: array[int]
     rank: array[int]
     doc: array[int]
     rows: int
@@ -250,6 +250,7 @@ class Joining(NamedTuple):
         notes = Notes(judged=[_NOT_ASKED] * len(topics))
         names: dict[bytes, None] = {}
         lengths: dict[int, int] = {}
+        is_whole = self.view == View(self.view.order)
         for piece in pieces:
             notes.queries_in_run += len(piece.queries)
             notes.queries_only_in_run += len(piece.queries) - len(piece.asked)
@@ -261,11 +262,18 @@ class Joining(NamedTuple):
             notes.tied_at.update(dict(zip(self.cutoffs, piece.tied_at, strict=True)))
             names.update(dict.fromkeys(piece.queries))
             lengths.update(zip(piece.asked, piece.length, strict=True))
-            rows = zip(piece.asked, piece.length, piece.judged, piece.hits, piece.hits[1:], strict=False)
-            for query, length, judged, first, last in rows:
+            # What stands at the ranks of the run is summed up for all queries at once.
+            sums = self.qrels.sums(piece.asked, piece.hits, piece.doc, piece.rank) if is_whole else None
+            # Lists, of which a part is taken quicker than of an array.
+            hits, ranks, docs = (column.tolist() for column in (piece.hits, piece.rank, piece.doc))
+            rows = zip(piece.asked, piece.length, piece.judged, hits, hits[1:], strict=False)
+            for place, (query, length, judged, first, last) in enumerate(rows):
                 notes.judged[query] = judged
-                ranks, docs = piece.rank[first:last].tolist(), piece.doc[first:last].tolist()
-                ranked[query] = self._seen(topics[query], ranks, docs, length)
+                topic, found = topics[query], (ranks[first:last], docs[first:last])
+                if is_whole:
+                    ranked[query] = Ranking(topic, *found, length, sums, place)
+                else:
+                    ranked[query] = self._seen(topic, *found, length)
         # Two pieces hold the same query: its rows lie apart, and neither ranking is whole.
         if len(names) < notes.queries_in_run:
             raise Scattered
