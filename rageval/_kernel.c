@@ -1131,6 +1131,11 @@ static inline int lines_next(Lines *lines, Field *fields, int *blank)
  * Scores as `float()` has them: the double that is nearest, of two the even one. Never true: that a number is rounded
  * twice, or that a field is read which Python's pattern for it refuses.
  */
+static inline int is_white(unsigned char byte) /* what bytes.split() cuts at */
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
 static inline int is_digit(unsigned char byte)
 {
     return (unsigned char)(byte - '0') < 10;
@@ -1500,21 +1505,12 @@ static inline int qrels_append(Qrels *qrels, const Judgement *row)
     return push_int(&qrels->chosen, row->document);
 }
 
-static int qrels_row(Lines *lines, const Field *fields)
+/* Take a row of the query at hand. */
+static inline int qrels_take(Qrels *qrels, Field nugget, Field document, int32_t grade)
 {
-    Qrels *qrels = (Qrels *)lines;
-    Judgement row;
-    if (fields[0].length > lines->id_limit || fields[1].length > lines->id_limit ||
-        fields[2].length > lines->id_limit || !grade_of(fields[3], qrels->grade_limit, &row.grade))
-        return ODD;
-    size_t queries = qrels->queries.count;
-    if (!queries || !names_is(&qrels->queries, queries - 1, fields[0].start, fields[0].length)) {
-        int code = qrels_open(qrels, fields[0]);
-        if (code != FINE)
-            return code;
-    }
-    row.nugget = qrels_nugget(qrels, fields[1]);
-    row.document = qrels_document(qrels, fields[2]);
+    Judgement row = {0, 0, grade};
+    row.nugget = qrels_nugget(qrels, nugget);
+    row.document = qrels_document(qrels, document);
     if (row.nugget < 0 || row.document < 0)
         return NO_MEMORY;
     const Judged *judged = &JUDGED(qrels)[row.document];
@@ -1532,6 +1528,22 @@ static int qrels_row(Lines *lines, const Field *fields)
             return row.grade == ROWS(qrels)[before].grade ? FINE : CONTRADICTED;
     }
     return qrels_append(qrels, &row);
+}
+
+static int qrels_row(Lines *lines, const Field *fields)
+{
+    Qrels *qrels = (Qrels *)lines;
+    int32_t grade;
+    if (fields[0].length > lines->id_limit || fields[1].length > lines->id_limit ||
+        fields[2].length > lines->id_limit || !grade_of(fields[3], qrels->grade_limit, &grade))
+        return ODD;
+    size_t queries = qrels->queries.count;
+    if (!queries || !names_is(&qrels->queries, queries - 1, fields[0].start, fields[0].length)) {
+        int code = qrels_open(qrels, fields[0]);
+        if (code != FINE)
+            return code;
+    }
+    return qrels_take(qrels, fields[1], fields[2], grade);
 }
 
 static void qrels_forget(Qrels *qrels) /* what only building needs */
@@ -1718,13 +1730,25 @@ static inline void join_append(Join *join, const Row *row, int32_t rank)
     join->last_rank = rank;
 }
 
+/* Take a row of the query at hand; its rank is below 0 if it says none. */
+static inline int join_take(Join *join, Field id, double score, int32_t rank)
+{
+    int64_t number = names_number(&join->documents, &join->lines.seed, id.start, id.length);
+    if (number >= 0 && (size_t)number < join->n_rows)
+        return TWICE;
+    if (number < 0 || scratch_room(&join->ranking, join->n_rows + 1, sizeof(Row)) < 0)
+        return NO_MEMORY;
+    Row row = {score, (size_t)number};
+    join_append(join, &row, rank);
+    return FINE;
+}
+
 static int join_row(Lines *lines, const Field *fields)
 {
     Join *join = (Join *)lines;
-    Field id = fields[2];
-    Row row;
-    if (fields[0].length > lines->id_limit || id.length > lines->id_limit ||
-        !score_of(lines, fields[4], &row.score))
+    double score;
+    if (fields[0].length > lines->id_limit || fields[2].length > lines->id_limit ||
+        !score_of(lines, fields[4], &score))
         return ODD;
     size_t queries = join->queries.count;
     if (!queries || !names_is(&join->queries, queries - 1, fields[0].start, fields[0].length)) {
@@ -1732,14 +1756,7 @@ static int join_row(Lines *lines, const Field *fields)
         if (code != FINE)
             return code;
     }
-    int64_t number = names_number(&join->documents, &lines->seed, id.start, id.length);
-    if (number >= 0 && (size_t)number < join->n_rows)
-        return TWICE;
-    if (number < 0 || scratch_room(&join->ranking, join->n_rows + 1, sizeof(Row)) < 0)
-        return NO_MEMORY;
-    row.document = (size_t)number;
-    join_append(join, &row, digits_of(fields[3].start, fields[3].length, 8));
-    return FINE;
+    return join_take(join, fields[2], score, digits_of(fields[3].start, fields[3].length, 8));
 }
 
 static void join_forget(Join *join) /* what only reading needs */
@@ -2112,6 +2129,136 @@ static PyObject *join_end(PyObject *Py_UNUSED(module), PyObject *capsule)
                          shown[TIED_AT]);
 }
 
+/* ----------------------------------------------------------------------------------------- readers of dicts
+ * In: a query, and what a dict holds for it: text or whole numbers as ids, and numbers. It goes where lines go, behind
+ * the same codes: ODD for whatever is not usual, which the plain reader knows. The interpreter stands still meanwhile,
+ * and nothing here runs code of Python's, so the dict is the same all the time.
+ */
+typedef struct {
+    Scratch text; /* with room to hash it */
+    Field field;
+} Key;
+
+static int key_is(Key *key, const Lines *lines, PyObject *given)
+{
+    PyObject *text = PyUnicode_CheckExact(given) ? Py_NewRef(given) : PyLong_CheckExact(given) ? PyObject_Str(given) : NULL;
+    Py_ssize_t length = 0;
+    const char *bytes = text ? PyUnicode_AsUTF8AndSize(text, &length) : NULL;
+    int code = ODD;
+    if (bytes && length && (size_t)length <= lines->id_limit && !is_white((unsigned char)bytes[0]) &&
+        !is_white((unsigned char)bytes[length - 1])) {
+        code = scratch_room(&key->text, (size_t)length + 8, 1) < 0 ? NO_MEMORY : FINE;
+        if (code == FINE) {
+            memcpy(key->text.items, bytes, (size_t)length);
+            memset(BYTES(key->text) + length, 0, 8);
+            key->field = (Field){key->text.items, (size_t)length};
+        }
+    }
+    if (!bytes)
+        PyErr_Clear(); /* half of a character, or a number of too many digits */
+    Py_XDECREF(text);
+    return code;
+}
+
+typedef struct {
+    PyObject *key, *value;
+} Entry;
+
+/* List what a dict holds; return how much that is, below 0 if there is no memory. The objects lie all over it: all of
+ * them are asked for before the first is looked into. */
+static Py_ssize_t entries_of(PyObject *dict, Scratch *entries)
+{
+    Py_ssize_t place = 0, count = 0;
+    if (scratch_room(entries, (size_t)PyDict_Size(dict) + 1, sizeof(Entry)) < 0)
+        return -1;
+    for (Entry *entry = entries->items; PyDict_Next(dict, &place, &entry->key, &entry->value); entry++, count++) {
+#if defined(__GNUC__)
+        __builtin_prefetch((const char *)entry->key + 48); /* where the letters of short texts begin */
+        __builtin_prefetch(entry->value);
+#endif
+    }
+    return count;
+}
+
+static PyObject *added(Key *keys, int count, Scratch *entries, Lines *lines, int code)
+{
+    for (int at = 0; at < count; at++)
+        scratch_free(&keys[at].text, 1);
+    scratch_free(entries, 1);
+    lines->state = code == FINE ? READING : FAILED;
+    return code == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(code);
+}
+
+PyDoc_STRVAR(qrels_add_doc,
+             "qrels_add(qrels, query, nugget, grades)\n"
+             "--\n\n"
+             "Read {document: grade}, the judgements of a nugget, behind those of the same query; without any, the query\n"
+             "is known all the same. Return what `qrels_feed` does.");
+
+static PyObject *qrels_add(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsule, *query, *nugget, *grades;
+    if (!PyArg_ParseTuple(args, "OOOO!:qrels_add", &capsule, &query, &nugget, &PyDict_Type, &grades))
+        return NULL;
+    Qrels *qrels = (Qrels *)reader_in(capsule, QRELS_NAME);
+    if (!qrels)
+        return NULL;
+    Key keys[3] = {{{NULL, 0, 0}, {NULL, 0}}};
+    Scratch entries = {NULL, 0, 0};
+    Py_ssize_t count = entries_of(grades, &entries);
+    size_t queries = qrels->queries.count;
+    int code = count < 0 ? NO_MEMORY : key_is(&keys[0], &qrels->lines, query);
+    if (code == FINE)
+        code = key_is(&keys[1], &qrels->lines, nugget);
+    if (code == FINE && (!queries || !names_is(&qrels->queries, queries - 1, keys[0].field.start, keys[0].field.length)))
+        code = qrels_open(qrels, keys[0].field);
+    const Entry *entry = entries.items;
+    for (Py_ssize_t at = 0; code == FINE && at < count; at++, entry++) {
+        int overflow = !PyLong_CheckExact(entry->value);
+        long long grade = overflow ? 0 : PyLong_AsLongLongAndOverflow(entry->value, &overflow);
+        code = overflow || grade > qrels->grade_limit || grade < -(long long)qrels->grade_limit
+                   ? ODD
+                   : key_is(&keys[2], &qrels->lines, entry->key);
+        if (code == FINE)
+            code = qrels_take(qrels, keys[1].field, keys[2].field, (int32_t)grade);
+    }
+    return added(keys, 3, &entries, &qrels->lines, code);
+}
+
+PyDoc_STRVAR(join_add_doc,
+             "join_add(join, query, scores)\n"
+             "--\n\n"
+             "Read {document: score}, all that a run has for a query. Return what `join_feed` does.");
+
+static PyObject *join_add(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsule, *query, *scores;
+    if (!PyArg_ParseTuple(args, "OOO!:join_add", &capsule, &query, &PyDict_Type, &scores))
+        return NULL;
+    Join *join = (Join *)reader_in(capsule, JOIN_NAME);
+    if (!join)
+        return NULL;
+    Key keys[2] = {{{NULL, 0, 0}, {NULL, 0}}};
+    Scratch entries = {NULL, 0, 0};
+    Py_ssize_t count = entries_of(scores, &entries);
+    int code = count < 0 ? NO_MEMORY : key_is(&keys[0], &join->lines, query);
+    if (code == FINE)
+        code = join_open(join, keys[0].field);
+    const Entry *entry = entries.items;
+    for (Py_ssize_t at = 0; code == FINE && at < count; at++, entry++) {
+        int is_number = PyFloat_Check(entry->value) || PyLong_CheckExact(entry->value);
+        double score = is_number ? PyFloat_AsDouble(entry->value) : Py_HUGE_VAL;
+        if (score == -1.0 && PyErr_Occurred()) { /* a whole number that is too large */
+            PyErr_Clear();
+            score = Py_HUGE_VAL;
+        }
+        code = isfinite(score) ? key_is(&keys[1], &join->lines, entry->key) : ODD;
+        if (code == FINE)
+            code = join_take(join, keys[1].field, score, -1);
+    }
+    return added(keys, 2, &entries, &join->lines, code);
+}
+
 /* ------------------------------------------------------------------------------------- lines that lie apart
  * In: chunks of whole lines, the queries in any order, and the number of each line. Out: the lines of each query
  * together, some whole queries at a time, the queries in the order of their first lines: a stable counting sort of the
@@ -2134,11 +2281,6 @@ typedef struct {
 } Apart;
 
 #define APART_NAME "rageval._kernel.apart"
-
-static inline int is_white(unsigned char byte) /* what bytes.split() cuts at */
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
 
 static inline size_t past_blanks(const unsigned char *line, size_t at, size_t length)
 {
@@ -2357,10 +2499,12 @@ static PyMethodDef functions[] = {
     {"lines_before", lines_before, METH_O, lines_before_doc},
     {"qrels_new", qrels_new, METH_VARARGS, qrels_new_doc},
     {"qrels_feed", qrels_feed, METH_VARARGS, qrels_feed_doc},
+    {"qrels_add", qrels_add, METH_VARARGS, qrels_add_doc},
     {"qrels_end", qrels_end, METH_O, qrels_end_doc},
     {"qrels_numbers", qrels_numbers, METH_VARARGS, qrels_numbers_doc},
     {"join_new", join_new, METH_VARARGS, join_new_doc},
     {"join_feed", join_feed, METH_VARARGS, join_feed_doc},
+    {"join_add", join_add, METH_VARARGS, join_add_doc},
     {"join_end", join_end, METH_O, join_end_doc},
     {"apart_new", apart_new, METH_VARARGS, apart_new_doc},
     {"apart_feed", apart_feed, METH_VARARGS, apart_feed_doc},

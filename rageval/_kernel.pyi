@@ -1,5 +1,7 @@
 """What the compiled part offers; `rageval/_kernel.c` says it in full."""
 
+from typing import Any
+
 from typing_extensions import Buffer
 
 INTERFACE: int
@@ -36,6 +38,7 @@ def qrels_new(
     floor: int, seed: bytes, id_limit: int, line_limit: int, grade_limit: int, tabbed: bool, /
 ) -> object: ...
 def qrels_feed(qrels: object, chunk: Buffer, /) -> int: ...
+def qrels_add(qrels: object, query: object, nugget: object, grades: dict[Any, Any], /) -> int: ...
 def qrels_end(
     qrels: object, /
 ) -> tuple[
@@ -58,6 +61,7 @@ def join_new(
     qrels: object, deepest: int, cutoffs: Buffer, id_limit: int, line_limit: int, tabbed: bool, /
 ) -> object: ...
 def join_feed(join: object, chunk: Buffer, /) -> int: ...
+def join_add(join: object, query: object, scores: dict[Any, Any], /) -> int: ...
 def join_end(
     join: object, /
 ) -> tuple[

@@ -184,8 +184,8 @@ class Judgements(NamedTuple):
     The (nugget, grade) pairs of document i stand from pairs[i] to pairs[i + 1], by nugget; no grade is below
     `floor`. `names` gives the ids of documents, from one number to another, when somebody needs them;
     `order` those of the greedy ideal ranking of a query (its number, k, alpha, rel), and `ideals` the sums of
-    those of all queries, where somebody knows a faster way to them than is found here; `highest` the highest
-    grade there is; `fractional` says that some grade is no whole number.
+    the ideal rankings of all queries, where somebody knows a faster way to them than is found here; `highest`
+    the highest grade there is; `fractional` says that some grade is no whole number.
     """
 
     pairs: Sequence[int]
@@ -196,7 +196,7 @@ class Judgements(NamedTuple):
     floor: int = _ANYTHING
     highest: Callable[[], int | float] = lambda: 1
     fractional: bool = False
-    ideals: Callable[[int | None, float, int, Discount], Sequence[float]] | None = None
+    ideals: Sums | None = None
 
 
 class Topic:
@@ -299,7 +299,7 @@ class Topic:
     @cached_property
     def lowest(self) -> int | float:
         """The lowest grade there is; 0 without judgements."""
-        return min(self._pairs[1], default=0)
+        return min(self._grades_of_pairs, default=0)
 
     @property
     def fractional(self) -> bool:
@@ -314,9 +314,9 @@ class Topic:
     @cached_property
     def grades(self) -> list[int | float]:
         """The grade of each judged document: the highest that any nugget gives it."""
-        nugget, grade = self._pairs
+        grade = self._grades_of_pairs
         # One nugget a document, as in plain qrels: the column is what is asked for.
-        if len(nugget) == len(self):
+        if len(grade) == len(self):
             return grade
         pairs = self._all.pairs[self._first : self._last + 1]
         return [max(grade[first - pairs[0] : last - pairs[0]]) for first, last in pairwise(pairs)]
@@ -356,9 +356,12 @@ class Topic:
 
     def relevant(self, rel: int = 1) -> int:
         """Return how many documents are relevant: some nugget gives them this grade."""
-        if self._all_support(rel):
+        if self._all.floor >= rel:
             return len(self)
-        return self.keep(("relevant", rel), lambda: sum(grade >= rel for grade in self.grades))
+        found = None if self._all.ideals is None else self._all.ideals.found(None, rel)
+        if found is not None:
+            return found[self._number]
+        return self.keep(("relevant", rel), lambda: len([grade for grade in self.grades if grade >= rel]))
 
     def best_grades(self, k: int | None = None) -> list[tuple[int, int | float]]:
         """Return (rank, grade) of the documents with a grade above 0, the best first, to rank k."""
@@ -418,17 +421,18 @@ class Topic:
     def ideal_sum(self, k: int | None, alpha: float, rel: int, discount: Discount) -> float:
         """Return Σ gain · discount(rank) of the greedy ideal ranking, to rank k."""
         if self._all.ideals is not None and self.weights is None:
-            return self._all.ideals(k, alpha, rel, discount)[self._number]
+            return self._all.ideals.gains(k, alpha, rel, discount)[self._number]
         key = "ideal sum", k, alpha, rel, discount
         return self.keep(key, lambda: discounted(self.ideal(k, alpha, rel), discount))
 
     def ideal_dcg(self, k: int | None, dcg: str) -> float:
         """Return Σ gain / log2(1 + rank) of the documents by grade, the best first, to rank k."""
-        most = len(self.keep("best grades", self._best_grades))
-        k = most if k is None or k > most else k  # what is deeper adds nothing
-        return self.keep(
-            ("ideal dcg", k, dcg), lambda: discounted(graded_gains(self.best_grades(k), dcg), logarithmic)
-        )
+        found = None if self._all.ideals is None else self._all.ideals.dcg(k, dcg)
+        if found is not None:
+            return found[self._number]
+        best = self.best_grades(k)
+        k = len(best)  # what is deeper adds nothing
+        return self.keep(("ideal dcg", k, dcg), lambda: discounted(graded_gains(best, dcg), logarithmic))
 
     def kinds(self, rel: int = 1) -> dict[Nuggets, list[int]]:
         """Return, for each set of nuggets that documents support, which do, in the order that breaks ties."""
@@ -445,7 +449,11 @@ class Topic:
     def _pairs(self) -> tuple[list[int], list[int | float]]:
         """The nugget and the grade of each pair of the query."""
         pairs = slice(self._all.pairs[self._first], self._all.pairs[self._last])
-        return list(self._all.nugget[pairs]), list(self._all.grade[pairs])
+        return list(self._all.nugget[pairs]), self._grades_of_pairs
+
+    @property
+    def _grades_of_pairs(self) -> list[int | float]:
+        return list(self._all.grade[self._all.pairs[self._first] : self._all.pairs[self._last]])
 
     def _all_support(self, rel: int) -> bool:
         """Whether nothing has a lower grade, as where judgements that nobody asks for are not kept."""
@@ -463,8 +471,7 @@ class Topic:
         return [tuple(nugget[one - first : next_ - first]) for one, next_ in pairwise(begin)]
 
     def _best_grades(self) -> list[int | float]:
-        best = sorted(self.grades, reverse=True)
-        return best if self._all_support(1) else [grade for grade in best if grade > 0]
+        return sorted([grade for grade in self.grades if grade > 0], reverse=True)
 
     def _global_gains(self) -> list[float]:
         pairs = self._all.pairs[self._first : self._last + 1]

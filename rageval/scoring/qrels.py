@@ -10,7 +10,6 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, chain, compress, count, pairwise, repeat
 from math import floor as floor_of
 from operator import sub
-from os import urandom
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from rageval.errors import InputError
@@ -127,6 +126,30 @@ class Qrels:
 
         A query or a nugget with nothing in it is known all the same: it counts, and nothing supports it.
         """
+        return cls._of_dict(judgements, name) or cls._of_odd_dict(judgements, name)
+
+    @classmethod
+    def _of_dict(cls, judgements: Mapping[Any, Mapping[Any, Any]], name: str) -> Qrels | None:
+        """Read a dict by the compiled reader; None if it finds what only the plain one understands."""
+        if kernel is None or not judgements:
+            return None
+        handle, declared = _empty_handle(EVERYTHING), False
+        for query, inner in mappings(judgements, name, "{doc: grade}"):
+            # A mapping in the place of a grade says that its key is a nugget, whatever it is called.
+            by_nugget = isinstance(next(iter(inner.values()), None), Mapping)
+            declared = declared or by_nugget
+            for nugget, docs in inner.items() if by_nugget else ((_NO_NUGGET, inner),):
+                # A nugget without documents stands behind those that have some.
+                if not isinstance(docs, Mapping) or (by_nugget and not docs):
+                    return None
+                if kernel.qrels_add(handle, query, nugget, docs if type(docs) is dict else dict(docs)):
+                    return None
+        qrels = cls(name, Columns(*kernel.qrels_end(handle)), handle=handle)
+        qrels.declared = declared
+        return qrels
+
+    @classmethod
+    def _of_odd_dict(cls, judgements: Mapping[Any, Mapping[Any, Any]], name: str) -> Qrels:
         topics: list[_Topic] = []
         declared, row = False, 1
         for query, inner in mappings(judgements, name, "{doc: grade}"):
@@ -145,7 +168,7 @@ class Qrels:
             rows = QrelsRows(
                 name,
                 range(row, row + len(found)),
-                (query_id,),
+                [query_id] * max(1, len(found)),
                 found,
                 nuggets,
                 graded(grades, name, "relevance", LARGEST_GRADE, row),
@@ -278,9 +301,9 @@ class Qrels:
     def topics(self) -> list[Topic]:
         """The judgements of each query, in order."""
         columns = self._columns
-        order, ideals = (self._ideals.order, self._ideals.sums) if self._ideals else (None, None)
+        order = self._ideals.order if self._ideals else None
         pairs, nugget, grade = map(_quick, (columns.pairs, columns.nugget, columns.grade))
-        known = self._names, order, self.floor, lambda: self.highest, self.fractional, ideals
+        known = self._names, order, self.floor, lambda: self.highest, self.fractional, self._ideals
         judgements = Judgements(pairs, nugget, grade, *known)
         queries = zip(self.query_ids, columns.listed, pairwise(columns.docs), strict=True)
         weights = self.weights or [None] * len(columns.queries)
@@ -383,7 +406,7 @@ class Qrels:
             return 0.0
         kept = self._columns.grade
         dropped = self._columns.rows - len(kept)
-        below = dropped if self.floor >= rel else dropped + sum(grade < rel for grade in kept)
+        below = dropped if self.floor >= rel else dropped + len([grade for grade in kept if grade < rel])
         return below / max(self._columns.rows, 1)
 
     def documents(self) -> Iterator[tuple[str, Sequence[str], Sequence[int | float]]]:
@@ -482,23 +505,21 @@ class Qrels:
         return places
 
     def _fed(self) -> Any:
-        """Hand every document to the compiled reader as if it had read it; False if ids cannot be lines."""
-        columns = self._columns
-        handle = kernel.qrels_new(1, SEED, DEFAULT.record, DEFAULT.record, LARGEST_GRADE, True)
-        for number, query in enumerate(columns.queries):
-            names = _named(columns.ids, columns.id_ends, columns.docs[number], columns.docs[number + 1])
+        """Hand every document to the compiled reader as if it had read it; False if it refuses one."""
+        handle = _empty_handle(1)
+        for number, (query, docs, _) in enumerate(self.documents()):
             # Grades are not looked up there, only whether a document is kept (1) or below the floor (0).
-            lines = [b"%s\t0\t%s\t1\n" % (query, name) for name in names]
-            below = self._below[number] if self._below else ()
-            lines += [b"%s\t0\t%s\t0\n" % (query, name) for name in below]
-            # An empty query counts for the mean, but the reader knows queries by their lines only.
-            if not lines:  # the query counts all the same: a document that no run can hold
-                # By chance, so that no file can be written that holds this id.
-                lines = [b"%s\t0\t%s\t0\n" % (query, urandom(16).hex().encode())]
-            if kernel.qrels_feed(handle, b"".join(lines)):
+            grades = dict.fromkeys(docs, 1)
+            grades |= dict.fromkeys(map(_text, self._below[number] if self._below else ()), 0)
+            if kernel.qrels_add(handle, query, _NO_NUGGET, grades):
                 return False
         kernel.qrels_end(handle)
         return handle
+
+
+def _empty_handle(floor: int) -> Any:
+    """Return a compiled reader of judgements that come as dicts."""
+    return kernel.qrels_new(floor, SEED, DEFAULT.record, DEFAULT.record, LARGEST_GRADE, True)
 
 
 def collapsed(
@@ -857,9 +878,9 @@ class _Found(NamedTuple):
 
 
 class _Ideals:
-    """The order of each query's documents in its greedy ideal ranking, by the compiled part.
+    """Each query's ideal rankings, by the compiled part: the greedy one, and the one by grade.
 
-    It is as deep as anybody has asked for yet.
+    The order of documents in the greedy one is as deep as anybody has asked for yet.
     """
 
     def __init__(self, qrels: Qrels) -> None:
@@ -874,14 +895,31 @@ class _Ideals:
         found = self._to(k, alpha, rel)
         return found.document[found.begin[query] : found.begin[query + 1]]
 
-    def sums(self, k: int | None, alpha: float, rel: int, discount: Discount) -> list[float]:
+    def gains(self, k: int | None, alpha: float, rel: int, discount: Discount) -> list[float]:
         """Return Σ gain · discount(rank) of each query's greedy ideal ranking, to rank k."""
         key = k, alpha, rel, discount
-        if key not in self._sums:
-            found = self._to(k, alpha, rel)
-            rankings = range(len(found.begin) - 1), found.begin, found.document, _IN_ORDER
-            self._sums[key] = _Sums(self._qrels, *rankings).gains(*key)
-        return self._sums[key]
+        found = self._sums.get(key)
+        if found is None:
+            _, document, begin = self._to(k, alpha, rel)
+            sums = _Sums(self._qrels, range(len(begin) - 1), begin, document, _IN_ORDER)
+            found = self._sums[key] = sums.gains(*key)
+        return found
+
+    def dcg(self, k: int | None, dcg: str) -> list[float] | None:
+        """Return Σ gain / log2(1 + rank) of each query's documents by grade, the best first, to rank k."""
+        return self._by_grade.dcg(k, dcg)
+
+    def found(self, k: int | None, rel: int) -> list[int] | None:
+        """Return how many documents are relevant among the k best of each query."""
+        return self._by_grade.found(k, rel)
+
+    @cached_property
+    def _by_grade(self) -> _Sums:
+        docs, document = self._qrels._columns.docs, array("i")
+        for first, last in pairwise(docs):
+            grades = self._qrels._grades[first:last]
+            document.extend(sorted(range(last - first), key=grades.__getitem__, reverse=True))
+        return _Sums(self._qrels, range(len(docs) - 1), docs, document, _IN_ORDER)
 
     def _to(self, k: int | None, alpha: float, rel: int) -> _Found:
         """Find all orders to rank k, and at least twice as deep as before."""

@@ -22,9 +22,10 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
 from rageval.files.kinds import told
-from rageval.files.objects import ITERATIONS
+from rageval.files.objects import ITERATIONS, mappings
 from rageval.files.opening import (
     ADAPTIVE,
+    DEFAULT,
     Limits,
     Source,
     can_read_again,
@@ -69,6 +70,7 @@ from rageval.scoring.qrels import (
     collapsed,
 )
 from rageval.scoring.runs import (
+    DOC_SCORES,
     EVERYTHING,
     Documents,
     Order,
@@ -103,9 +105,9 @@ class Piece(NamedTuple):
     asked: Sequence[int]
     length: Sequence[int]
     judged: Sequence[int]
-    hits: array[int]
-    rank: array[int]
-    doc: array[int]
+    hits: array[int] | memoryview[int]
+    rank: array[int] | memoryview[int]
+    doc: array[int] | memoryview[int]
     rows: int
     rank_conflicts: int
     shown: int  # documents down to the deepest cut-off, and how many of them are judged
@@ -214,18 +216,38 @@ class Joining(NamedTuple):
 
         `InputError` for the lines at which it stopped, if one is wrong; `Scattered` if a query comes again.
         """
+        texts, reading = RUN.told_apart(texts, reading)
+        limits = limits_of(source)
+        handle = self._reader(limits.id, limits.line, bool(reading.tabbed))
+        if handle is None or not _fed(kernel.join_feed, handle, texts, RUN, source, reading):
+            return None
+        piece = self._read(handle)
+        if not piece.rows:
+            raise RUN.empty(name_of(source))
+        # It may be sent, which views cannot be.
+        return Piece._make(_owned(piece))
+
+    def compiled_dict(self, ranking: Mapping[Any, Mapping[Any, Any]], name: str) -> Piece | None:
+        """Join `{query: {doc: score}}` by the compiled reader; None if there is none, or something is odd."""
+        handle = self._reader(DEFAULT.record, DEFAULT.record, True)
+        if handle is None:
+            return None
+        for query, docs in mappings(ranking, name, DOC_SCORES):
+            if docs and kernel.join_add(handle, query, docs if type(docs) is dict else dict(docs)):
+                return None
+        return self._read(handle)
+
+    def _reader(self, id_limit: int, line_limit: int, tabbed: bool) -> Any:
+        """Return what joins by the compiled reader; None where it cannot."""
         judged = self.qrels.compiled() if self._is_usual else None
         if judged is None or kernel is None:
             return None
-        texts, reading = RUN.told_apart(texts, reading)
-        limits, deepest = limits_of(source), -1 if self.deepest is None else self.deepest
-        cutoffs = array("i", self.cutoffs)
-        handle = kernel.join_new(judged, deepest, cutoffs, limits.id, limits.line, bool(reading.tabbed))
-        if not _fed(kernel.join_feed, handle, texts, RUN, source, reading):
-            return None
-        piece = Piece._make(_owned(kernel.join_end(handle)))
-        if not piece.rows:
-            raise RUN.empty(name_of(source))
+        deepest = -1 if self.deepest is None else self.deepest
+        return kernel.join_new(judged, deepest, array("i", self.cutoffs), id_limit, line_limit, tabbed)
+
+    def _read(self, handle: Any) -> Piece:
+        """Return what the compiled reader has joined."""
+        piece = Piece._make(kernel.join_end(handle))
         return piece._replace(shown=self._shown(piece.length))
 
     @property
@@ -331,9 +353,11 @@ class RunSource:
                 piece = compiled_piece(joining, self.path, self.reading)
             except Scattered:
                 return self._put_together(self.path, partial(self._piece_of_each, joining))
-            if piece is not None:
-                return [piece]
-        return [self.each(joining.piece)]
+        elif self.table is not None and self.table.ranking is not None:
+            piece = joining.compiled_dict(self.table.ranking, self.table.name)
+        else:
+            piece = None
+        return [self.each(joining.piece) if piece is None else piece]
 
     def _piece_of_each(self, joining: Joining, texts: Iterable[Text], reading: Reading) -> list[Piece]:
         """Join texts one after the other, so that only one of them is in memory."""
@@ -749,7 +773,7 @@ def _run_table(run: Any, name: str) -> Run:
     if isinstance(run, Run):
         return run
     if isinstance(run, Mapping):
-        return Run.from_dict(run, name)
+        return Run(name, ranking=run)
     if hasattr(run, "columns"):
         return Run.from_pandas(run, name)
     if callable(getattr(run, "read", None)):
