@@ -206,7 +206,7 @@ class Joining(NamedTuple):
             doc,
             rows,
             conflicts,
-            self._shown(length),
+            sum([min(number, self._top) for number in length]),
             shown_judged,
             counts,
         )
@@ -216,12 +216,14 @@ class Joining(NamedTuple):
 
         `InputError` for the lines at which it stopped, if one is wrong; `Scattered` if a query comes again.
         """
+        if self._judged is None:
+            return None
         texts, reading = RUN.told_apart(texts, reading)
         limits = limits_of(source)
         handle = self._reader(limits.id, limits.line, bool(reading.tabbed))
-        if handle is None or not _fed(kernel.join_feed, handle, texts, RUN, source, reading):
+        if not _fed(kernel.join_feed, handle, texts, RUN, source, reading):
             return None
-        piece = self._read(handle)
+        piece = Piece._make(kernel.join_end(handle))
         if not piece.rows:
             raise RUN.empty(name_of(source))
         # It may be sent, which views cannot be.
@@ -229,26 +231,23 @@ class Joining(NamedTuple):
 
     def compiled_dict(self, ranking: Mapping[Any, Mapping[Any, Any]], name: str) -> Piece | None:
         """Join `{query: {doc: score}}` by the compiled reader; None if there is none, or something is odd."""
-        handle = self._reader(DEFAULT.record, DEFAULT.record, True)
-        if handle is None:
+        if self._judged is None:
             return None
+        handle = self._reader(DEFAULT.record, DEFAULT.record, True)
         for query, docs in mappings(ranking, name, DOC_SCORES):
             if docs and kernel.join_add(handle, query, docs if type(docs) is dict else dict(docs)):
                 return None
-        return self._read(handle)
+        return Piece._make(kernel.join_end(handle))
 
     def _reader(self, id_limit: int, line_limit: int, tabbed: bool) -> Any:
-        """Return what joins by the compiled reader; None where it cannot."""
-        judged = self.qrels.compiled() if self._is_usual else None
-        if judged is None or kernel is None:
-            return None
-        deepest = -1 if self.deepest is None else self.deepest
-        return kernel.join_new(judged, deepest, array("i", self.cutoffs), id_limit, line_limit, tabbed)
+        """Return a compiled reader that joins."""
+        deepest, cutoffs = -1 if self.deepest is None else self.deepest, array("i", self.cutoffs)
+        return kernel.join_new(self._judged, deepest, cutoffs, id_limit, line_limit, tabbed)
 
-    def _read(self, handle: Any) -> Piece:
-        """Return what the compiled reader has joined."""
-        piece = Piece._make(kernel.join_end(handle))
-        return piece._replace(shown=self._shown(piece.length))
+    @property
+    def _judged(self) -> Any:
+        """The judgements as the compiled reader takes them; None where it cannot join."""
+        return self.qrels.compiled() if kernel is not None and self._is_usual else None
 
     @property
     def _is_usual(self) -> bool:
@@ -260,10 +259,6 @@ class Joining(NamedTuple):
     def _top(self) -> int:
         """The deepest rank that is looked at for holes."""
         return min(max(self.cutoffs, default=0), self.view.depth or 2**31)
-
-    def _shown(self, length: Iterable[int]) -> int:
-        top = self._top
-        return sum(min(number, top) for number in length)
 
     def together(self, pieces: Sequence[Piece]) -> Joined:
         """Return the whole, from its pieces in their order; `Scattered` if a query lies in two of them."""
@@ -281,7 +276,8 @@ class Joining(NamedTuple):
             notes.retrieved += sum(piece.length)
             notes.shown += piece.shown
             notes.shown_judged += piece.shown_judged
-            notes.tied_at.update(dict(zip(self.cutoffs, piece.tied_at, strict=True)))
+            for cutoff, count in zip(self.cutoffs, piece.tied_at, strict=True):
+                notes.tied_at[cutoff] += count
             names.update(dict.fromkeys(piece.queries))
             lengths.update(zip(piece.asked, piece.length, strict=True))
             # What stands at the ranks of the run is summed up for all queries at once.
@@ -686,12 +682,14 @@ def run_source(run: Any, name: str = "run") -> RunSource:
 
 def runs_of(given: Any) -> tuple[list[RunSource], bool]:
     """Return runs in any form that verbs take, and whether these may be several: {name: run}, or a list."""
-    if isinstance(given, Iterable) and not isinstance(given, Sequence | Mapping) and not _is_run(given):
+    if not isinstance(given, list) and _is_run(given):
+        return [run_source(given)], False
+    if isinstance(given, Iterable) and not isinstance(given, Sequence | Mapping):
         given = list(given)  # an iterator is gone through once
     names: Iterable[Any]
-    if isinstance(given, Mapping) and not _is_run(given) and any(map(_is_run, given.values())):
+    if isinstance(given, Mapping) and any(map(_is_run, given.values())):
         names, runs = map(str, given), list(given.values())
-    elif isinstance(given, Sequence) and not isinstance(given, str) and any(map(_is_run, given)):
+    elif isinstance(given, Sequence) and any(map(_is_run, given)):
         names, runs = repeat(None), list(given)
     else:
         return [run_source(given)], False
@@ -725,14 +723,14 @@ def one_run(given: Any) -> RunSource:
 
 def _is_run(given: Any) -> bool:
     """Return whether something is one run, and no record, and no dict or list of runs."""
-    if isinstance(given, str | os.PathLike | Run | RunSource) or _is_frame_or_file(given):
-        return True
     if isinstance(given, Mapping):
         # {query: {document: score}}: what holds such dicts, in turn, is {name: run}.
         filled = next((docs for docs in given.values() if not isinstance(docs, Mapping) or docs), None)
         # Of each type one is looked at: there may be many documents.
         kinds = set(map(type, filled.values())) if isinstance(filled, Mapping) else {Mapping}
         return not any(issubclass(kind, Mapping) for kind in kinds)
+    if isinstance(given, str | os.PathLike | Run | RunSource) or _is_frame_or_file(given):
+        return True
     return isinstance(given, list) and bool(given) and not _is_run(given[0])  # of records
 
 
