@@ -94,7 +94,7 @@ sanitize:
 	cd $(SANITIZED) && export LD_PRELOAD="$$($(CC) -print-file-name=libasan.so)" PYTHONMALLOC=malloc \
 	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 && \
 	    python -m rageval --version && \
-	    python -m pytest -q -m '' -p no:cacheprovider tests/test_kernel.py tests/test_kernel_reader.py tests/test_kernel_apart.py && \
+	    python -m pytest -q -m '' -p no:cacheprovider tests/test_kernel.py tests/test_kernel_reader.py tests/test_kernel_apart.py tests/scoring/test_compiled_dicts.py && \
 	    PYTHONPATH=. python tests/kernel_topics.py $(LIES) && PYTHONPATH=. python tests/kernel_files.py $(LIES)
 
 docs:

@@ -25,7 +25,7 @@
 #error "sums of doubles must be rounded to double; rageval works without this part"
 #endif
 
-#define INTERFACE 4 /* what rageval/kernel.py expects; one more whenever a function changes */
+#define INTERFACE 5 /* what rageval/kernel.py expects; one more whenever a function changes */
 
 /* ---------------------------------------------------------------------------------------------- columns
  * In: any object with the buffer protocol. Out: its bytes, and how many items of which width it holds.
@@ -79,6 +79,7 @@ typedef struct {
 #define LONGS(column) ((int64_t *)(column).items)
 #define WORDS(column) ((uint64_t *)(column).items)
 #define BYTES(column) ((unsigned char *)(column).items)
+#define DOUBLES(column) ((double *)(column).items)
 
 static int scratch_grow(Scratch *scratch, size_t count, size_t width)
 {
@@ -131,28 +132,27 @@ static void scratch_free(Scratch *columns, size_t count)
 }
 
 /* ------------------------------------------------------------------------------------------ exact sums
- * In: terms from 0 to 1, at least one, at most as many as `partials` has room for. Out: their exact sum, rounded
- * once, half to even, as math.fsum has it (Shewchuk 1997: the sum so far as doubles that do not overlap, the smallest
- * first). Never true: that two equal multisets of terms give different bits, that a larger term makes the sum
- * smaller, or that a sum overflows.
+ * In: terms from 0, at most as many as `partials` has room for, whose sum no double is too small for. Out: their exact
+ * sum, rounded once, half to even, as math.fsum has it (Shewchuk 1997: the sum so far as doubles that do not overlap,
+ * the smallest first). Never true: that two equal multisets of terms give different bits, or that a larger term makes
+ * the sum smaller.
  */
-static double exact_sum(const double *worth, const int32_t *seen, const int32_t *nuggets, int32_t count,
-                        double *partials)
+static double exact_sum(const double *terms, int64_t count, double *partials)
 {
-    double plain = worth[seen[nuggets[0]]];
+    double plain = 0.0;
     int exact = 1;
-    for (int32_t at = 1; at < count; at++) {
-        double term = worth[seen[nuggets[at]]], next = plain + term, share = next - plain;
+    for (int64_t at = 0; at < count; at++) {
+        double term = terms[at], next = plain + term, share = next - plain;
         exact &= (plain - (next - share)) + (term - share) == 0.0; /* Knuth: what the addition lost */
         plain = next;
     }
     if (exact)
         return plain;
-    int32_t used = 0;
-    for (int32_t at = 0; at < count; at++) {
-        double sum = worth[seen[nuggets[at]]];
-        int32_t kept = 0;
-        for (int32_t part = 0; part < used; part++) {
+    int64_t used = 0;
+    for (int64_t at = 0; at < count; at++) {
+        double sum = terms[at];
+        int64_t kept = 0;
+        for (int64_t part = 0; part < used; part++) {
             double large = sum, small = partials[part];
             if (fabs(large) < fabs(small)) {
                 large = partials[part];
@@ -219,7 +219,7 @@ typedef struct {
     int64_t n_topics, n_documents, n_pairs, n_id_bytes, n_worth;
     int64_t k; /* below 0: all */
     int32_t n_nuggets, rel;
-    Scratch nuggets, documents, kinds, partials, seen, order, ends;
+    Scratch nuggets, documents, kinds, terms, partials, seen, order, ends;
     size_t ordered; /* how many documents of all topics are in `order` */
     int64_t topic;  /* the one at hand, for messages */
     const char *wrong;
@@ -356,9 +356,18 @@ static int64_t ideal_documents(Ideal *ideal, int64_t first, int64_t last)
     for (int64_t at = 0; at < relevant; at++)
         documents[at].topic_nuggets = ideal->nuggets.items;
     ideal_keys(documents, relevant);
-    if (scratch_room(&ideal->partials, (size_t)most + 1, sizeof(double)) < 0)
+    if (scratch_room(&ideal->terms, (size_t)most + 1, sizeof(double)) < 0 ||
+        scratch_room(&ideal->partials, (size_t)most + 1, sizeof(double)) < 0)
         return ideal_wrong(ideal, NULL);
     return relevant;
+}
+
+static double ideal_gain(Ideal *ideal, const Document *document)
+{
+    const int32_t *nuggets = document->topic_nuggets + document->first, *seen = ideal->seen.items;
+    for (int32_t at = 0; at < document->count; at++)
+        DOUBLES(ideal->terms)[at] = ideal->worth[seen[nuggets[at]]];
+    return exact_sum(ideal->terms.items, document->count, ideal->partials.items);
 }
 
 /* Make a heap of the kinds of documents; `seen` is 0 everywhere. */
@@ -372,8 +381,7 @@ static size_t ideal_heap(Ideal *ideal, size_t relevant)
         Kind *kind = &heap[kinds];
         kind->next = &documents[at];
         kind->key = kind->next->key;
-        kind->gain = exact_sum(ideal->worth, ideal->seen.items, kind->next->topic_nuggets + kind->next->first,
-                               kind->next->count, ideal->partials.items);
+        kind->gain = ideal_gain(ideal, kind->next);
         while (++at < relevant && same_nuggets(kind->next, &documents[at])) {
         }
         kind->end = documents + at;
@@ -402,7 +410,7 @@ static int ideal_topic(Ideal *ideal, int64_t first, int64_t last)
     for (int64_t taken = 0; taken < depth;) {
         const Document *best = heap[0].next;
         const int32_t *nuggets = best->topic_nuggets + best->first;
-        double now = exact_sum(ideal->worth, seen, nuggets, best->count, ideal->partials.items);
+        double now = ideal_gain(ideal, best);
         if (now == heap[0].gain) {
             order[taken++] = best->number;
             for (int32_t at = 0; at < best->count; at++)
@@ -547,12 +555,209 @@ static PyObject *ideal_orders(PyObject *Py_UNUSED(module), PyObject *args)
         Py_END_ALLOW_THREADS
         found = ideal_found(&ideal, failed);
     }
-    Scratch *all[] = {&ideal.nuggets, &ideal.documents, &ideal.kinds, &ideal.partials,
-                      &ideal.seen,    &ideal.order,     &ideal.ends};
+    Scratch *all[] = {&ideal.nuggets,  &ideal.documents, &ideal.kinds, &ideal.terms,
+                      &ideal.partials, &ideal.seen,      &ideal.order, &ideal.ends};
     for (size_t at = 0; at < sizeof all / sizeof all[0]; at++)
         scratch_free(all[at], 1);
     free(worth);
     columns_close(columns, COLUMNS);
+    return found;
+}
+
+/* ------------------------------------------------------------------------------- sums over many rankings
+ * In: the judgements of many topics as above, and where judged documents stand in many rankings. Ranking r holds the
+ * documents borders[r] to borders[r + 1]; they are numbered from first[r], and stand at the ascending ranks beside
+ * them, or at 1, 2, … where there are none. A document gains worth[c] for each of its nuggets graded `rel` or more,
+ * c documents above it having it, too; without nuggets it gains worth[g], g being its highest grade, if that is not
+ * below 0.
+ * Out: for each ranking the sum of gain times discount[rank], to rank k.
+ * Never true: that a place behind the end of a column is read or written, whatever the columns hold. The interpreter
+ * stands still meanwhile.
+ */
+enum { OF_FIRST, OF_BORDERS, OF_RANK, OF_DOCUMENT, OF_BEGIN, OF_NUGGET, OF_GRADE, OF_WORTH, OF_DISCOUNT, OF_SUMS };
+
+typedef struct {
+    const int64_t *first, *borders, *begin;
+    const int32_t *rank, *document, *nugget, *grade;
+    const double *worth, *discount;
+    int64_t n_documents, n_pairs, n_worth, n_discount, k;
+    int32_t n_nuggets, rel;
+    Scratch seen, terms, gains, partials;
+} Sums;
+
+static int sums_wrong(const char *what)
+{
+    PyErr_SetString(PyExc_ValueError, what);
+    return -1;
+}
+
+/* Find the pairs of a document; below 0 if it has none that exist. */
+static int sums_pairs(Sums *sums, int64_t document, int64_t *from, int64_t *to)
+{
+    if (document < 0 || document >= sums->n_documents)
+        return sums_wrong("document: expected numbers of documents");
+    *from = sums->begin[document];
+    *to = sums->begin[document + 1];
+    if (*from < 0 || *to < *from || *to > sums->n_pairs)
+        return sums_wrong("begin: expected places in the pairs, ascending");
+    return 0;
+}
+
+/* Put what the nuggets of these pairs are worth into the terms; return how many they are. */
+static int64_t sums_terms(Sums *sums, int64_t from, int64_t to)
+{
+    int64_t count = 0;
+    if (scratch_room(&sums->terms, (size_t)(to - from) + 1, sizeof(double)) < 0 ||
+        scratch_room(&sums->partials, (size_t)(to - from) + 1, sizeof(double)) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (int64_t pair = from; pair < to; pair++) {
+        int32_t nugget = sums->nugget[pair];
+        if (sums->grade[pair] < sums->rel)
+            continue;
+        if (nugget < 0 || nugget >= sums->n_nuggets)
+            return sums_wrong("nugget: expected numbers below n_nuggets");
+        if (INTS(sums->seen)[nugget] >= sums->n_worth)
+            return sums_wrong("worth: expected a value for every time that a nugget is seen");
+        DOUBLES(sums->terms)[count++] = sums->worth[INTS(sums->seen)[nugget]++];
+    }
+    return count;
+}
+
+/* Reckon what a document gains; below 0 if something is wrong. */
+static int sums_gain(Sums *sums, int64_t from, int64_t to, double *gain)
+{
+    if (sums->nugget) {
+        int64_t count = sums_terms(sums, from, to);
+        *gain = count > 0 ? exact_sum(sums->terms.items, count, sums->partials.items) : 0.0;
+        return count < 0 ? -1 : 0;
+    }
+    int32_t best = -1;
+    for (int64_t pair = from; pair < to; pair++)
+        best = sums->grade[pair] > best ? sums->grade[pair] : best;
+    if (best >= sums->n_worth)
+        return sums_wrong("worth: expected a value for every grade");
+    *gain = best < 0 ? 0.0 : sums->worth[best];
+    return 0;
+}
+
+static int sums_ranking(Sums *sums, int64_t first, int64_t from, int64_t to, double *sum)
+{
+    int64_t at = from, begin = 0, end = 0, count = 0;
+    for (; at < to; at++) {
+        int64_t rank = sums->rank ? sums->rank[at] : at - from + 1;
+        double gain;
+        if (sums->k >= 0 && rank > sums->k)
+            break;
+        if (rank < 1 || rank >= sums->n_discount)
+            return sums_wrong("discount: expected a value for every rank from 1");
+        if (sums_pairs(sums, first + sums->document[at], &begin, &end) < 0 || sums_gain(sums, begin, end, &gain) < 0)
+            return -1;
+        if (gain != 0.0)
+            DOUBLES(sums->gains)[count++] = gain * sums->discount[rank];
+    }
+    for (int64_t done = from; sums->nugget && done < at; done++) {
+        sums_pairs(sums, first + sums->document[done], &begin, &end);
+        for (int64_t pair = begin; pair < end; pair++)
+            if (sums->grade[pair] >= sums->rel)
+                INTS(sums->seen)[sums->nugget[pair]] = 0;
+    }
+    if (scratch_room(&sums->partials, (size_t)count + 1, sizeof(double)) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *sum = exact_sum(sums->gains.items, count, sums->partials.items);
+    return 0;
+}
+
+static int sums_all(Sums *sums, const Column *columns, double *found)
+{
+    int64_t n_hits = columns[OF_DOCUMENT].length, most = 0;
+    for (Py_ssize_t ranking = 0; ranking < columns[OF_FIRST].length; ranking++) {
+        int64_t from = sums->borders[ranking], to = sums->borders[ranking + 1];
+        if (from < 0 || to < from || to > n_hits)
+            return sums_wrong("borders: expected places in the documents, ascending");
+        most = to - from > most ? to - from : most;
+        if (sums->first[ranking] < 0 || sums->first[ranking] > sums->n_documents)
+            return sums_wrong("first: expected numbers of documents");
+    }
+    sums->seen.items = calloc((size_t)sums->n_nuggets + 1, sizeof(int32_t));
+    if (!sums->seen.items || scratch_room(&sums->gains, (size_t)most + 1, sizeof(double)) < 0) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t ranking = 0; ranking < columns[OF_FIRST].length; ranking++)
+        if (sums_ranking(sums, sums->first[ranking], sums->borders[ranking], sums->borders[ranking + 1],
+                         &found[ranking]) < 0)
+            return -1;
+    return 0;
+}
+
+static int sums_open(Sums *sums, Column *columns, PyObject **given)
+{
+    static const char *const names[] = {"first",  "borders", "rank",  "document", "begin",
+                                        "nugget", "grade",   "worth", "discount"};
+    static const char *const formats[] = {"lq", "lq", "il", "il", "lq", "il", "il", "d", "d"};
+    static const Py_ssize_t widths[] = {8, 8, 4, 4, 8, 4, 4, 8, 8};
+    for (int at = 0; at < OF_SUMS; at++)
+        if (column_open(&columns[at], given[at], names[at], formats[at], widths[at]) < 0)
+            return -1;
+    if (columns[OF_BORDERS].length != columns[OF_FIRST].length + 1)
+        return sums_wrong("borders: expected one number more than there are rankings");
+    if (columns[OF_RANK].length && columns[OF_RANK].length != columns[OF_DOCUMENT].length)
+        return sums_wrong("rank, document: expected columns of one length");
+    if (columns[OF_BEGIN].length < 1)
+        return sums_wrong("begin: expected one number more than there are documents");
+    if (columns[OF_NUGGET].length && columns[OF_NUGGET].length != columns[OF_GRADE].length)
+        return sums_wrong("nugget, grade: expected columns of one length");
+    sums->first = columns[OF_FIRST].view.buf;
+    sums->borders = columns[OF_BORDERS].view.buf;
+    sums->rank = columns[OF_RANK].length ? columns[OF_RANK].view.buf : NULL;
+    sums->document = columns[OF_DOCUMENT].view.buf;
+    sums->begin = columns[OF_BEGIN].view.buf;
+    sums->nugget = columns[OF_NUGGET].length ? columns[OF_NUGGET].view.buf : NULL;
+    sums->grade = columns[OF_GRADE].view.buf;
+    sums->worth = columns[OF_WORTH].view.buf;
+    sums->discount = columns[OF_DISCOUNT].view.buf;
+    sums->n_documents = columns[OF_BEGIN].length - 1;
+    sums->n_pairs = columns[OF_GRADE].length;
+    sums->n_worth = columns[OF_WORTH].length;
+    sums->n_discount = columns[OF_DISCOUNT].length;
+    return 0;
+}
+
+PyDoc_STRVAR(gain_sums_doc,
+             "gain_sums(first, borders, rank, document, begin, nugget, grade, worth, discount, n_nuggets, rel, k)\n"
+             "--\n\n"
+             "Return the sum of gains times discounts of each ranking, to rank k (-1: all), as bytes of doubles.");
+
+static PyObject *gain_sums(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *given[OF_SUMS], *found = NULL;
+    Column columns[OF_SUMS];
+    Sums sums;
+    int n_nuggets, rel;
+    long long k;
+    memset(columns, 0, sizeof columns);
+    memset(&sums, 0, sizeof sums);
+    if (!PyArg_ParseTuple(args, "OOOOOOOOOiiL:gain_sums", &given[OF_FIRST], &given[OF_BORDERS], &given[OF_RANK],
+                          &given[OF_DOCUMENT], &given[OF_BEGIN], &given[OF_NUGGET], &given[OF_GRADE],
+                          &given[OF_WORTH], &given[OF_DISCOUNT], &n_nuggets, &rel, &k))
+        return NULL;
+    sums.n_nuggets = n_nuggets;
+    sums.rel = rel;
+    sums.k = k;
+    if (n_nuggets < 0)
+        return PyErr_Format(PyExc_ValueError, "n_nuggets: expected 0 or more, found %d", n_nuggets);
+    if (sums_open(&sums, columns, given) == 0)
+        found = PyBytes_FromStringAndSize(NULL, columns[OF_FIRST].length * (Py_ssize_t)sizeof(double));
+    if (found && sums_all(&sums, columns, (double *)PyBytes_AsString(found)) < 0)
+        Py_CLEAR(found);
+    Scratch *all[] = {&sums.seen, &sums.terms, &sums.gains, &sums.partials};
+    for (size_t at = 0; at < sizeof all / sizeof all[0]; at++)
+        scratch_free(all[at], 1);
+    columns_close(columns, OF_SUMS);
     return found;
 }
 
@@ -926,6 +1131,11 @@ static inline int lines_next(Lines *lines, Field *fields, int *blank)
  * Scores as `float()` has them: the double that is nearest, of two the even one. Never true: that a number is rounded
  * twice, or that a field is read which Python's pattern for it refuses.
  */
+static inline int is_white(unsigned char byte) /* what bytes.split() cuts at */
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
 static inline int is_digit(unsigned char byte)
 {
     return (unsigned char)(byte - '0') < 10;
@@ -1295,21 +1505,12 @@ static inline int qrels_append(Qrels *qrels, const Judgement *row)
     return push_int(&qrels->chosen, row->document);
 }
 
-static int qrels_row(Lines *lines, const Field *fields)
+/* Take a row of the query at hand. */
+static inline int qrels_take(Qrels *qrels, Field nugget, Field document, int32_t grade)
 {
-    Qrels *qrels = (Qrels *)lines;
-    Judgement row;
-    if (fields[0].length > lines->id_limit || fields[1].length > lines->id_limit ||
-        fields[2].length > lines->id_limit || !grade_of(fields[3], qrels->grade_limit, &row.grade))
-        return ODD;
-    size_t queries = qrels->queries.count;
-    if (!queries || !names_is(&qrels->queries, queries - 1, fields[0].start, fields[0].length)) {
-        int code = qrels_open(qrels, fields[0]);
-        if (code != FINE)
-            return code;
-    }
-    row.nugget = qrels_nugget(qrels, fields[1]);
-    row.document = qrels_document(qrels, fields[2]);
+    Judgement row = {0, 0, grade};
+    row.nugget = qrels_nugget(qrels, nugget);
+    row.document = qrels_document(qrels, document);
     if (row.nugget < 0 || row.document < 0)
         return NO_MEMORY;
     const Judged *judged = &JUDGED(qrels)[row.document];
@@ -1327,6 +1528,22 @@ static int qrels_row(Lines *lines, const Field *fields)
             return row.grade == ROWS(qrels)[before].grade ? FINE : CONTRADICTED;
     }
     return qrels_append(qrels, &row);
+}
+
+static int qrels_row(Lines *lines, const Field *fields)
+{
+    Qrels *qrels = (Qrels *)lines;
+    int32_t grade;
+    if (fields[0].length > lines->id_limit || fields[1].length > lines->id_limit ||
+        fields[2].length > lines->id_limit || !grade_of(fields[3], qrels->grade_limit, &grade))
+        return ODD;
+    size_t queries = qrels->queries.count;
+    if (!queries || !names_is(&qrels->queries, queries - 1, fields[0].start, fields[0].length)) {
+        int code = qrels_open(qrels, fields[0]);
+        if (code != FINE)
+            return code;
+    }
+    return qrels_take(qrels, fields[1], fields[2], grade);
 }
 
 static void qrels_forget(Qrels *qrels) /* what only building needs */
@@ -1513,13 +1730,25 @@ static inline void join_append(Join *join, const Row *row, int32_t rank)
     join->last_rank = rank;
 }
 
+/* Take a row of the query at hand; its rank is below 0 if it says none. */
+static inline int join_take(Join *join, Field id, double score, int32_t rank)
+{
+    int64_t number = names_number(&join->documents, &join->lines.seed, id.start, id.length);
+    if (number >= 0 && (size_t)number < join->n_rows)
+        return TWICE;
+    if (number < 0 || scratch_room(&join->ranking, join->n_rows + 1, sizeof(Row)) < 0)
+        return NO_MEMORY;
+    Row row = {score, (size_t)number};
+    join_append(join, &row, rank);
+    return FINE;
+}
+
 static int join_row(Lines *lines, const Field *fields)
 {
     Join *join = (Join *)lines;
-    Field id = fields[2];
-    Row row;
-    if (fields[0].length > lines->id_limit || id.length > lines->id_limit ||
-        !score_of(lines, fields[4], &row.score))
+    double score;
+    if (fields[0].length > lines->id_limit || fields[2].length > lines->id_limit ||
+        !score_of(lines, fields[4], &score))
         return ODD;
     size_t queries = join->queries.count;
     if (!queries || !names_is(&join->queries, queries - 1, fields[0].start, fields[0].length)) {
@@ -1527,14 +1756,7 @@ static int join_row(Lines *lines, const Field *fields)
         if (code != FINE)
             return code;
     }
-    int64_t number = names_number(&join->documents, &lines->seed, id.start, id.length);
-    if (number >= 0 && (size_t)number < join->n_rows)
-        return TWICE;
-    if (number < 0 || scratch_room(&join->ranking, join->n_rows + 1, sizeof(Row)) < 0)
-        return NO_MEMORY;
-    row.document = (size_t)number;
-    join_append(join, &row, digits_of(fields[3].start, fields[3].length, 8));
-    return FINE;
+    return join_take(join, fields[2], score, digits_of(fields[3].start, fields[3].length, 8));
 }
 
 static void join_forget(Join *join) /* what only reading needs */
@@ -1907,6 +2129,136 @@ static PyObject *join_end(PyObject *Py_UNUSED(module), PyObject *capsule)
                          shown[TIED_AT]);
 }
 
+/* ----------------------------------------------------------------------------------------- readers of dicts
+ * In: a query, and what a dict holds for it: text or whole numbers as ids, and numbers. It goes where lines go, behind
+ * the same codes: ODD for whatever is not usual, which the plain reader knows. The interpreter stands still meanwhile,
+ * and nothing here runs code of Python's, so the dict is the same all the time.
+ */
+typedef struct {
+    Scratch text; /* with room to hash it */
+    Field field;
+} Key;
+
+static int key_is(Key *key, const Lines *lines, PyObject *given)
+{
+    PyObject *text = PyUnicode_CheckExact(given) ? Py_NewRef(given) : PyLong_CheckExact(given) ? PyObject_Str(given) : NULL;
+    Py_ssize_t length = 0;
+    const char *bytes = text ? PyUnicode_AsUTF8AndSize(text, &length) : NULL;
+    int code = ODD;
+    if (bytes && length && (size_t)length <= lines->id_limit && !is_white((unsigned char)bytes[0]) &&
+        !is_white((unsigned char)bytes[length - 1])) {
+        code = scratch_room(&key->text, (size_t)length + 8, 1) < 0 ? NO_MEMORY : FINE;
+        if (code == FINE) {
+            memcpy(key->text.items, bytes, (size_t)length);
+            memset(BYTES(key->text) + length, 0, 8);
+            key->field = (Field){key->text.items, (size_t)length};
+        }
+    }
+    if (!bytes)
+        PyErr_Clear(); /* half of a character, or a number of too many digits */
+    Py_XDECREF(text);
+    return code;
+}
+
+typedef struct {
+    PyObject *key, *value;
+} Entry;
+
+/* List what a dict holds; return how much that is, below 0 if there is no memory. The objects lie all over it: all of
+ * them are asked for before the first is looked into. */
+static Py_ssize_t entries_of(PyObject *dict, Scratch *entries)
+{
+    Py_ssize_t place = 0, count = 0;
+    if (scratch_room(entries, (size_t)PyDict_Size(dict) + 1, sizeof(Entry)) < 0)
+        return -1;
+    for (Entry *entry = entries->items; PyDict_Next(dict, &place, &entry->key, &entry->value); entry++, count++) {
+#if defined(__GNUC__)
+        __builtin_prefetch((const char *)entry->key + 48); /* where the letters of short texts begin */
+        __builtin_prefetch(entry->value);
+#endif
+    }
+    return count;
+}
+
+static PyObject *added(Key *keys, int count, Scratch *entries, Lines *lines, int code)
+{
+    for (int at = 0; at < count; at++)
+        scratch_free(&keys[at].text, 1);
+    scratch_free(entries, 1);
+    lines->state = code == FINE ? READING : FAILED;
+    return code == NO_MEMORY ? PyErr_NoMemory() : PyLong_FromLong(code);
+}
+
+PyDoc_STRVAR(qrels_add_doc,
+             "qrels_add(qrels, query, nugget, grades)\n"
+             "--\n\n"
+             "Read {document: grade}, the judgements of a nugget, behind those of the same query; without any, the query\n"
+             "is known all the same. Return what `qrels_feed` does.");
+
+static PyObject *qrels_add(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsule, *query, *nugget, *grades;
+    if (!PyArg_ParseTuple(args, "OOOO!:qrels_add", &capsule, &query, &nugget, &PyDict_Type, &grades))
+        return NULL;
+    Qrels *qrels = (Qrels *)reader_in(capsule, QRELS_NAME);
+    if (!qrels)
+        return NULL;
+    Key keys[3] = {{{NULL, 0, 0}, {NULL, 0}}};
+    Scratch entries = {NULL, 0, 0};
+    Py_ssize_t count = entries_of(grades, &entries);
+    size_t queries = qrels->queries.count;
+    int code = count < 0 ? NO_MEMORY : key_is(&keys[0], &qrels->lines, query);
+    if (code == FINE)
+        code = key_is(&keys[1], &qrels->lines, nugget);
+    if (code == FINE && (!queries || !names_is(&qrels->queries, queries - 1, keys[0].field.start, keys[0].field.length)))
+        code = qrels_open(qrels, keys[0].field);
+    const Entry *entry = entries.items;
+    for (Py_ssize_t at = 0; code == FINE && at < count; at++, entry++) {
+        int overflow = !PyLong_CheckExact(entry->value);
+        long long grade = overflow ? 0 : PyLong_AsLongLongAndOverflow(entry->value, &overflow);
+        code = overflow || grade > qrels->grade_limit || grade < -(long long)qrels->grade_limit
+                   ? ODD
+                   : key_is(&keys[2], &qrels->lines, entry->key);
+        if (code == FINE)
+            code = qrels_take(qrels, keys[1].field, keys[2].field, (int32_t)grade);
+    }
+    return added(keys, 3, &entries, &qrels->lines, code);
+}
+
+PyDoc_STRVAR(join_add_doc,
+             "join_add(join, query, scores)\n"
+             "--\n\n"
+             "Read {document: score}, all that a run has for a query. Return what `join_feed` does.");
+
+static PyObject *join_add(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *capsule, *query, *scores;
+    if (!PyArg_ParseTuple(args, "OOO!:join_add", &capsule, &query, &PyDict_Type, &scores))
+        return NULL;
+    Join *join = (Join *)reader_in(capsule, JOIN_NAME);
+    if (!join)
+        return NULL;
+    Key keys[2] = {{{NULL, 0, 0}, {NULL, 0}}};
+    Scratch entries = {NULL, 0, 0};
+    Py_ssize_t count = entries_of(scores, &entries);
+    int code = count < 0 ? NO_MEMORY : key_is(&keys[0], &join->lines, query);
+    if (code == FINE)
+        code = join_open(join, keys[0].field);
+    const Entry *entry = entries.items;
+    for (Py_ssize_t at = 0; code == FINE && at < count; at++, entry++) {
+        int is_number = PyFloat_Check(entry->value) || PyLong_CheckExact(entry->value);
+        double score = is_number ? PyFloat_AsDouble(entry->value) : Py_HUGE_VAL;
+        if (score == -1.0 && PyErr_Occurred()) { /* a whole number that is too large */
+            PyErr_Clear();
+            score = Py_HUGE_VAL;
+        }
+        code = isfinite(score) ? key_is(&keys[1], &join->lines, entry->key) : ODD;
+        if (code == FINE)
+            code = join_take(join, keys[1].field, score, -1);
+    }
+    return added(keys, 2, &entries, &join->lines, code);
+}
+
 /* ------------------------------------------------------------------------------------- lines that lie apart
  * In: chunks of whole lines, the queries in any order, and the number of each line. Out: the lines of each query
  * together, some whole queries at a time, the queries in the order of their first lines: a stable counting sort of the
@@ -1929,11 +2281,6 @@ typedef struct {
 } Apart;
 
 #define APART_NAME "rageval._kernel.apart"
-
-static inline int is_white(unsigned char byte) /* what bytes.split() cuts at */
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
 
 static inline size_t past_blanks(const unsigned char *line, size_t at, size_t length)
 {
@@ -2148,13 +2495,16 @@ static PyObject *apart_next(PyObject *Py_UNUSED(module), PyObject *args)
 /* ------------------------------------------------------------------------------------------- the module */
 static PyMethodDef functions[] = {
     {"ideal_orders", ideal_orders, METH_VARARGS, ideal_orders_doc},
+    {"gain_sums", gain_sums, METH_VARARGS, gain_sums_doc},
     {"lines_before", lines_before, METH_O, lines_before_doc},
     {"qrels_new", qrels_new, METH_VARARGS, qrels_new_doc},
     {"qrels_feed", qrels_feed, METH_VARARGS, qrels_feed_doc},
+    {"qrels_add", qrels_add, METH_VARARGS, qrels_add_doc},
     {"qrels_end", qrels_end, METH_O, qrels_end_doc},
     {"qrels_numbers", qrels_numbers, METH_VARARGS, qrels_numbers_doc},
     {"join_new", join_new, METH_VARARGS, join_new_doc},
     {"join_feed", join_feed, METH_VARARGS, join_feed_doc},
+    {"join_add", join_add, METH_VARARGS, join_add_doc},
     {"join_end", join_end, METH_O, join_end_doc},
     {"apart_new", apart_new, METH_VARARGS, apart_new_doc},
     {"apart_feed", apart_feed, METH_VARARGS, apart_feed_doc},

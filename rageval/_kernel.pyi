@@ -1,5 +1,7 @@
 """What the compiled part offers; `rageval/_kernel.c` says it in full."""
 
+from typing import Any
+
 from typing_extensions import Buffer
 
 INTERFACE: int
@@ -17,10 +19,26 @@ def ideal_orders(
     k: int,
     /,
 ) -> tuple[bytes, bytes]: ...
+def gain_sums(
+    first: Buffer,
+    borders: Buffer,
+    rank: Buffer,
+    document: Buffer,
+    begin: Buffer,
+    nugget: Buffer,
+    grade: Buffer,
+    worth: Buffer,
+    discount: Buffer,
+    n_nuggets: int,
+    rel: int,
+    k: int,
+    /,
+) -> bytes: ...
 def qrels_new(
     floor: int, seed: bytes, id_limit: int, line_limit: int, grade_limit: int, tabbed: bool, /
 ) -> object: ...
 def qrels_feed(qrels: object, chunk: Buffer, /) -> int: ...
+def qrels_add(qrels: object, query: object, nugget: object, grades: dict[Any, Any], /) -> int: ...
 def qrels_end(
     qrels: object, /
 ) -> tuple[
@@ -43,6 +61,7 @@ def join_new(
     qrels: object, deepest: int, cutoffs: Buffer, id_limit: int, line_limit: int, tabbed: bool, /
 ) -> object: ...
 def join_feed(join: object, chunk: Buffer, /) -> int: ...
+def join_add(join: object, query: object, scores: dict[Any, Any], /) -> int: ...
 def join_end(
     join: object, /
 ) -> tuple[

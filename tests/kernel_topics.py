@@ -93,9 +93,23 @@ def orders(found: tuple[bytes, bytes]) -> list[list[int]]:
 ODD = (0, 1, -1, 2, 7, 2**15, 2**31 - 1, -(2**31), 2**31, 2**32 + 1, 2**60, 2**63 - 1, -(2**63))
 
 
-def hostile(rng: random.Random, columns: Columns) -> list[Any]:
-    """Return columns and a table of which some lie."""
-    found: list[Any] = [*(array(column.typecode, column) for column in columns), table(rng.random(), 30)]
+def ranked(rng: random.Random, topics: list[Documents], deepest: int = 30) -> list[Any]:
+    """Return rankings of documents of these topics: where each topic's begin, borders, ranks, documents."""
+    first, borders, rank, document = (array(kind) for kind in "qqii")
+    borders.append(0)
+    begin = columns_of(topics).topics
+    for number in [*range(len(topics)), *range(len(topics))]:
+        found = rng.sample(range(len(topics[number])), rng.randint(0, len(topics[number])))
+        first.append(begin[number])
+        document.extend(found)
+        rank.extend(sorted(rng.sample(range(1, deepest), len(found))))
+        borders.append(len(document))
+    return [first, borders, rank, document]
+
+
+def hostile(rng: random.Random, given: Sequence[Any]) -> list[Any]:
+    """Return columns of which some lie."""
+    found: list[Any] = [array(column.typecode, column) for column in given]
     for _ in range(rng.choice((0, 1, 1, 2, 5))):
         column = found[rng.randrange(len(found))]
         if not isinstance(column, array) or not column:
@@ -124,12 +138,33 @@ def exactly(column: Any) -> Any:
     return memoryview(column.tobytes()).cast(column.typecode)
 
 
+def fuzz_sums(gain_sums: Any, seed: int, rounds: int) -> tuple[int, int]:
+    """Call with columns that lie; return how often there was a result, and how often a clean error."""
+    rng, results, errors = random.Random(seed), 0, 0
+    for _ in range(rounds):
+        topics = [drawn(rng, 8) for _ in range(rng.randrange(5))]
+        judged = columns_of(topics)
+        nugget = rng.choice((judged.nugget, array("i")))
+        tables = table(rng.random(), rng.choice((30, 3))), table(0.5, 30)
+        arguments = hostile(rng, [*ranked(rng, topics), judged.begin, nugget, judged.grade, *tables])
+        try:
+            found = gain_sums(
+                *arguments, rng.choice((NUGGETS, 3)), rng.choice((1, -(2**31))), rng.choice((-1, 3))
+            )
+        except (ValueError, TypeError, OverflowError, MemoryError, BufferError):
+            errors += 1
+            continue
+        results += 1
+        assert len(found) == 8 * len(arguments[0])
+    return results, errors
+
+
 def fuzz(ideal_orders: Any, seed: int, rounds: int) -> tuple[int, int]:
     """Call with columns that lie; return how often there was a result, and how often a clean error."""
     rng, results, errors = random.Random(seed), 0, 0
     for _ in range(rounds):
         topics = [drawn(rng, 8) for _ in range(rng.randrange(5))]
-        arguments = hostile(rng, columns_of(topics))
+        arguments = hostile(rng, [*columns_of(topics), table(rng.random(), 30)])
         last = [
             rng.choice((NUGGETS, NUGGETS, 0, -1, 3)),
             rng.choice((1, 1, 0, -(2**31))),
@@ -180,8 +215,9 @@ def main(seconds: float) -> None:
         sys.exit("the compiled part is not there")
     until, seed, results, errors = time.monotonic() + seconds, 0, 0, 0
     while time.monotonic() < until:
-        more = fuzz(kernel.ideal_orders, seed, 2000)
-        results, errors, seed = results + more[0], errors + more[1], seed + 1
+        for more in (fuzz(kernel.ideal_orders, seed, 2000), fuzz_sums(kernel.gain_sums, seed, 2000)):
+            results, errors = results + more[0], errors + more[1]
+        seed += 1
         scribbled(kernel.ideal_orders, seed, 50)
     print(f"{results:,} results, {errors:,} clean errors, {seed} seeds")
 

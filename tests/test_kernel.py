@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import random
 import subprocess
@@ -13,7 +15,20 @@ from typing import Any
 import pytest
 
 import rageval
-from kernel_topics import NAMES, NUGGETS, Documents, columns_of, drawn, fuzz, greedy, orders, scribbled, table
+from kernel_topics import (
+    NAMES,
+    NUGGETS,
+    Documents,
+    columns_of,
+    drawn,
+    fuzz,
+    fuzz_sums,
+    greedy,
+    orders,
+    ranked,
+    scribbled,
+    table,
+)
 from rageval import kernel as compiled
 from rageval.measures.ranking import Topic
 from rageval.scoring.qrels import Qrels
@@ -90,6 +105,83 @@ def test_judgements_give_the_gains_that_the_heap_gives() -> None:
             for rel in (1, 2):
                 for topic in topics:
                     assert topic.ideal(k, alpha, rel) == Topic.of(judged[topic.query_id]).ideal(k, alpha, rel)
+
+
+@needed
+@pytest.mark.parametrize("by_nuggets", [True, False])
+def test_sums_over_many_rankings_are_those_of_fsum(by_nuggets: bool) -> None:
+    """Gains and discounts of many bits, also where nothing is found, a nugget is seen often, or k cuts."""
+    assert compiled.kernel is not None
+    rng = random.Random(3)
+    topics = [drawn(rng) for _ in range(40)]
+    first, borders, rank, document = ranked(rng, topics)
+    judged, discount = columns_of(topics), array("d", [0.0, *(1 / math.log2(1 + at) for at in range(1, 31))])
+    for k, rel, alpha in ((-1, 1, 0.3), (5, 2, 0.5), (1, 0, 0.9), (0, 1, 0.1)):
+        worth = table(alpha, 30)
+        nugget = judged.nugget if by_nuggets else array("i")
+        sums = compiled.kernel.gain_sums(
+            *(first, borders, rank, document, judged.begin, nugget, judged.grade, worth, discount),
+            *(NUGGETS, rel, k),
+        )
+        expected = []
+        for number, (start, end) in enumerate(itertools.pairwise(borders)):
+            pairs, seen, terms = list(topics[number % 40].values()), dict.fromkeys(range(NUGGETS), 0), []
+            for at in range(start, end):
+                found = pairs[document[at]]
+                gain = worth[max(grade for _, grade in found)] if found else 0.0
+                if by_nuggets:
+                    supported = [each for each, grade in found if grade >= rel]
+                    gain = math.fsum([worth[seen[each]] for each in supported])
+                    seen |= {each: seen[each] + 1 for each in supported}
+                if k < 0 or rank[at] <= k:
+                    terms.append(gain * discount[rank[at]])
+            expected.append(math.fsum(terms))
+        assert memoryview(sums).cast("d").tolist() == expected
+
+
+SUM_NAMES = ["first", "borders", "rank", "document", "begin", "nugget", "grade", "worth", "discount"]
+SUM_LIES: list[tuple[str, Any, str]] = [
+    ("first", array("q", [-1]), "first: expected numbers"),
+    ("first", array("q", [3]), "first: expected numbers"),
+    ("first", array("q", [2]), "document: expected numbers"),
+    ("first", array("q", [0, 0]), "borders: expected one number more"),
+    ("borders", array("q", [0, 3]), "borders: expected places"),
+    ("borders", array("q", [2, 1]), "borders: expected places"),
+    ("borders", array("q", [-1, 2]), "borders: expected places"),
+    ("rank", array("i", [1]), "rank, document: expected columns of one length"),
+    ("rank", array("i", [0, 1]), "discount: expected a value for every rank"),
+    ("rank", array("i", [1, 3]), "discount: expected a value for every rank"),
+    ("document", array("i", [-1, 1]), "document: expected numbers"),
+    ("document", array("i", [0, 2]), "document: expected numbers"),
+    ("begin", array("q"), "begin: expected one number more"),
+    ("begin", array("q", [0, 2, 4]), "begin: expected places"),
+    ("begin", array("q", [-1, 2, 3]), "begin: expected places"),
+    ("begin", array("q", [0, 2, 1]), "begin: expected places"),
+    ("nugget", array("i", [0, 1]), "nugget, grade: expected columns of one length"),
+    ("nugget", array("i", [0, NUGGETS, 0]), "nugget: expected numbers"),
+    ("nugget", array("i", [0, -1, 0]), "nugget: expected numbers"),
+    ("worth", array("d", [1.0]), "worth: expected a value for every time"),
+    ("discount", array("d", [0.0, 1.0]), "discount: expected a value for every rank"),
+]
+
+
+@needed
+@pytest.mark.parametrize(
+    ("name", "column", "said"), SUM_LIES, ids=[f"{at}-{lie[0]}" for at, lie in enumerate(SUM_LIES)]
+)
+def test_columns_of_rankings_that_lie_are_refused(name: str, column: Any, said: str) -> None:
+    assert compiled.kernel is not None
+    judged = columns_of([{"a": [(0, 1), (1, 1)], "b": [(0, 1)]}])
+    right = [array("q", [0]), array("q", [0, 2]), array("i", [1, 2]), array("i", [0, 1])]
+    right += [judged.begin, judged.nugget, judged.grade, table(0.5, 2), array("d", [0.0, 1.0, 0.5])]
+    assert memoryview(compiled.kernel.gain_sums(*right, NUGGETS, 1, -1)).cast("d").tolist() == [2.25]
+    right[SUM_NAMES.index(name)] = column
+    with pytest.raises(ValueError, match=said):
+        compiled.kernel.gain_sums(*right, NUGGETS, 1, -1)
+    grades = [*right[:5], array("i"), array("i", [1, 2, 2]), *right[7:]]
+    if name == "worth":
+        with pytest.raises(ValueError, match="worth: expected a value for every grade"):
+            compiled.kernel.gain_sums(*grades, NUGGETS, 1, -1)
 
 
 @needed
@@ -188,6 +280,9 @@ def test_hostile_columns_end_in_an_error_or_a_result() -> None:
     assert results > 300
     assert errors > 300
     scribbled(compiled.kernel.ideal_orders, 1, 20)
+    results, errors = fuzz_sums(compiled.kernel.gain_sums, 1, 500)
+    assert results > 100
+    assert errors > 100
 
 
 @needed

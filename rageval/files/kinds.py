@@ -97,10 +97,10 @@ def _is_leaderboard(start: Start) -> bool:
     They begin with names of columns, hold means over all topics, or fractions of the same measures for every
     run and topic.
     """
-    rows = [line.split() for line in start.lines]
-    width = len(rows[0]) if rows else 0
+    width = len(start.line.split())
     if width not in (3, QRELS.width) and b"\t" not in start.line:
         return False
+    rows = [line.split() for line in start.lines]
     # Most judgements have whole grades in every row, for which nothing more is imported.
     are_whole = all(row[-1].isdigit() for row in rows[:-1] or rows)
     if width == QRELS.width and are_whole and not any(b"all" in row for row in rows):

@@ -23,8 +23,9 @@ class Start:
         """Take the first lines of a text, unpacked."""
         self.text, self.name = text.removeprefix(BOM), name
         # Old Macs ended lines with \r alone.
-        lines = (line for line in self.text.replace(b"\r", b"\n").split(b"\n") if line.strip())
-        self.lines = [line for line in lines if comments != "skip" or not line.startswith(b"#")]
+        self.lines = list(filter(bytes.strip, self.text.replace(b"\r", b"\n").split(b"\n")))
+        if comments == "skip":
+            self.lines = [line for line in self.lines if not line.startswith(b"#")]
         self.line = self.lines[0] if self.lines else b""
 
     @cached_property

@@ -73,7 +73,7 @@ def alpha_dcg(
     >>> rageval.evaluate("alpha_dcg@2", run, qrels)["alpha_dcg@2"].value == 2 + 0.5 / math.log2(3)
     True
     """
-    gained = discounted(ranking.gains(k, alpha, rel), logarithmic)
+    gained = ranking.gain_sum(k, alpha, rel, logarithmic)
     return _independently(gained, ranking, k, alpha, rel, logarithmic, normalise)
 
 
@@ -127,9 +127,11 @@ def alpha_ndcg(
     >>> value == (2 + 0.5 / math.log2(3)) / (2 + 1 / math.log2(3))
     True
     """
-    best = ranking.ideal(k, alpha, rel) if ideal == "greedy" else exact_ideal(ranking.topic, k, alpha, rel)
-    gained = discounted(ranking.gains(k, alpha, rel), logarithmic)
-    return ratio(gained, discounted(best, logarithmic))
+    if ideal == "greedy":
+        best = ranking.topic.ideal_sum(k, alpha, rel, logarithmic)
+    else:
+        best = discounted(exact_ideal(ranking.topic, k, alpha, rel), logarithmic)
+    return ratio(ranking.gain_sum(k, alpha, rel, logarithmic), best)
 
 
 @measure(
@@ -168,7 +170,7 @@ def err_ia(
     >>> rageval.evaluate("err_ia@2", run, qrels)["err_ia@2"].value == (2 + 0.5 / 2) / (2 + 1 / 2)
     True
     """
-    gained = discounted(ranking.gains(k, alpha, rel), reciprocal)
+    gained = ranking.gain_sum(k, alpha, rel, reciprocal)
     return _independently(gained, ranking, k, alpha, rel, reciprocal, normalise)
 
 
@@ -196,8 +198,8 @@ def nerr_ia(ranking: Ranking, *, k: int | None = None, alpha: Alpha = 0.5, rel: 
     >>> rageval.evaluate("nerr_ia@2", run, qrels)["nerr_ia@2"].value == (2 + 0.5 / 2) / (2 + 1 / 2)
     True
     """
-    gained = discounted(ranking.gains(k, alpha, rel), reciprocal)
-    return ratio(gained, discounted(ranking.ideal(k, alpha, rel), reciprocal))
+    gained = ranking.gain_sum(k, alpha, rel, reciprocal)
+    return ratio(gained, ranking.topic.ideal_sum(k, alpha, rel, reciprocal))
 
 
 @measure(
@@ -231,7 +233,7 @@ def nrbp(
     >>> rageval.evaluate("nrbp", run, qrels)["nrbp"].value == 0.75 / 2 * (2 + 0.5 * 0.5)
     True
     """
-    gained = discounted(ranking.gains(k, alpha, rel), geometric(beta))
+    gained = ranking.gain_sum(k, alpha, rel, geometric(beta))
     return (1 - (1 - alpha) * beta) * ratio(gained, ranking.weight(rel))
 
 
@@ -261,8 +263,8 @@ def nnrbp(
     >>> rageval.evaluate("nnrbp", run, qrels)["nnrbp"].value == (2 + 0.25) / (2 + 0.5 + 0.5 / 4)
     True
     """
-    gained = discounted(ranking.gains(k, alpha, rel), geometric(beta))
-    return ratio(gained, discounted(ranking.ideal(k, alpha, rel), geometric(beta)))
+    gained = ranking.gain_sum(k, alpha, rel, geometric(beta))
+    return ratio(gained, ranking.topic.ideal_sum(k, alpha, rel, geometric(beta)))
 
 
 def _independently(

@@ -7,7 +7,7 @@ from typing import Literal
 
 from rageval.measures import bounds, ties
 from rageval.measures.base import Grade, measure
-from rageval.measures.ranking import Ranking, discounted, graded_gains, logarithmic, ratio
+from rageval.measures.ranking import Ranking, ratio
 
 
 @measure(
@@ -37,9 +37,7 @@ def ndcg(ranking: Ranking, *, k: int | None = None, dcg: Literal["log2", "exp_lo
     >>> value == 1 / math.log2(3)
     True
     """
-    gained = graded_gains(((hit.rank, hit.grade) for hit in ranking.graded(k)), dcg)
-    best = graded_gains(ranking.topic.best_grades(k), dcg)
-    return ratio(discounted(gained, logarithmic), discounted(best, logarithmic))
+    return ratio(ranking.dcg(k, dcg), ranking.topic.ideal_dcg(k, dcg))
 
 
 @measure(sees="relevant", ties=ties.AP, bounds=bounds.AP, peers={"ir_measures": "AP"}, typeset="AP")

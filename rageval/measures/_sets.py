@@ -99,7 +99,7 @@ def recall(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     >>> rageval.evaluate("recall@1", {"q": {"b": 2.0, "a": 1.0}}, qrels)["recall@1"].value
     0.5
     """
-    return Share(len(ranking.hits(k, rel)), ranking.relevant(rel))
+    return Share(ranking.found(k, rel), ranking.relevant(rel))
 
 
 @measure(sees="relevant", ties=ties.ALL_GOLD, bounds=bounds.ALL_GOLD, papers=("cofala2025ragtifier",))
@@ -117,7 +117,7 @@ def all_gold(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float
     >>> scores["all_gold@1"].value, scores["all_gold@2"].value
     (0.0, 1.0)
     """
-    return float(0 < ranking.relevant(rel) == len(ranking.hits(k, rel)))
+    return float(0 < ranking.relevant(rel) == ranking.found(k, rel))
 
 
 @measure(sees="relevant", ties=ties.P, bounds=bounds.P, peers={"ir_measures": "P"}, typeset="P")
@@ -135,7 +135,7 @@ def p(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     >>> rageval.evaluate("p@2", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1}})["p@2"].value
     0.5
     """
-    return Share(len(ranking.hits(k, rel)), k or ranking.retrieved)
+    return Share(ranking.found(k, rel), k or ranking.retrieved)
 
 
 @measure(sees="relevant", ties=ties.SUCCESS, bounds=bounds.SUCCESS, peers={"ir_measures": "Success"})
@@ -151,7 +151,7 @@ def success(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> float:
     >>> rageval.evaluate("success@1", {"q": {"b": 2.0, "a": 1.0}}, {"q": {"a": 1}})["success@1"].value
     0.0
     """
-    return float(len(ranking.hits(k, rel)) > 0)
+    return float(ranking.found(k, rel) > 0)
 
 
 @measure(

@@ -20,7 +20,7 @@ import math
 import sys
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from importlib import import_module
 from itertools import starmap
 from os.path import basename
@@ -226,7 +226,17 @@ class Measure:
 
     def values(self, queries: Iterable[Ranking | Assessment | Covering]) -> list[float]:
         """Return the value of each query."""
-        return list(map(self.value, queries))
+        queries, kind = list(queries), self._kind
+        found: list[Any]
+        try:
+            found = list(map(partial(self.function, **self._arguments), queries))
+        except Exception:
+            found = [None] * len(queries)
+        # What failed or is no plain number, such as NaN, is looked at by itself.
+        return [
+            value if type(value) is kind and -_MOST <= value <= _MOST else self.value(query)
+            for query, value in zip(queries, found, strict=True)
+        ]
 
     def value(self, query: Ranking | Assessment | Covering) -> float:
         """Return the value of one query."""

@@ -385,7 +385,7 @@ def _ideal_ends(query: _Top, parameters: _Parameters, discount: Discount) -> End
     """Return the ends of a sum of gains over that of an ideal ranking."""
     alpha, k = parameters["alpha"], query.k
     _, high = _gain_ends(query, parameters, discount)
-    ideal = discounted(query.topic.ideal(k, alpha, query.rel), discount)
+    ideal = query.topic.ideal_sum(k, alpha, query.rel, discount)
     least_ideal, cap = (ideal, 1.0) if parameters.get("ideal") == "exact" else _greedily(ideal, k)
     # More judgements never make the ideal smaller: the present one is the least.
     most = min(cap, high / least_ideal) if least_ideal else (cap if high else 0.0)
@@ -623,7 +623,7 @@ def _least_alpha_ndcg(topic: Topic, rel: int, k: int | None, docs: Both, paramet
             _first_ranks_gain(documents_of.get(nugget, 0) + unjudged, alpha, k)
             for nugget in range(topic.listed)
         )
-    smallest = discounted(topic.ideal(k, alpha, rel), logarithmic)
+    smallest = topic.ideal_sum(k, alpha, rel, logarithmic)
     if parameters["ideal"] == "greedy":
         smallest, _ = _greedily(smallest, k)
     return least / smallest if smallest else -math.inf

@@ -34,7 +34,7 @@ def exact_ideal(topic: Topic, k: int | None, alpha: float, rel: int) -> Gains:
 
 def gap_to_greedy(topic: Topic, k: int | None, alpha: float, rel: int) -> float:
     """Return by what share the best ranking there is beats the greedy one: 0 for nearly every query."""
-    greedy = discounted(topic.ideal(k, alpha, rel), logarithmic)
+    greedy = topic.ideal_sum(k, alpha, rel, logarithmic)
     best = discounted(exact_ideal(topic, k, alpha, rel), logarithmic)
     gap = ratio(best - greedy, greedy)
     return gap if gap > _NO_GAP else 0.0

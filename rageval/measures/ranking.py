@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 from functools import cached_property, lru_cache, partial
 from heapq import heapify, heappop, heapreplace
 from itertools import compress, pairwise
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from rageval.errors import MeasureError
 
@@ -88,6 +88,7 @@ def reciprocal(rank: int) -> float:
     return 1 / rank
 
 
+@lru_cache(maxsize=64)  # one function for one β: what is summed by it is found again by it
 def geometric(beta: float) -> Callable[[int], float]:
     """Return the discount β^(rank − 1): of readers who go on to the next document with probability β."""
     return lambda rank: beta ** (rank - 1)
@@ -161,14 +162,30 @@ class Hit(NamedTuple):
     nuggets: Nuggets
 
 
+class Sums(Protocol):
+    """Sums over many rankings, found at once and to the same bits as one by one: a number a ranking.
+
+    None where they are to be found one by one.
+    """
+
+    def gains(self, k: int | None, alpha: float, rel: int, discount: Discount) -> Sequence[float]:
+        """Return Σ gain · discount(rank) of each ranking, to rank k, its gains as of `Ranking.gains`."""
+
+    def dcg(self, k: int | None, dcg: str) -> Sequence[float] | None:
+        """Return Σ gain / log2(1 + rank) of each ranking, to rank k, its gains as of `graded_gains`."""
+
+    def found(self, k: int | None, rel: int) -> Sequence[int] | None:
+        """Return how many documents of the top k are relevant."""
+
+
 class Judgements(NamedTuple):
     """The judgements of all queries under one another.
 
     The (nugget, grade) pairs of document i stand from pairs[i] to pairs[i + 1], by nugget; no grade is below
     `floor`. `names` gives the ids of documents, from one number to another, when somebody needs them;
-    `order` those of the greedy ideal ranking of a query (its number, k, alpha, rel), where somebody knows a
-    faster way to them than is found here; `highest` the highest grade there is; `fractional` says that some
-    grade is no whole number.
+    `order` those of the greedy ideal ranking of a query (its number, k, alpha, rel), and `ideals` the sums of
+    the ideal rankings of all queries, where somebody knows a faster way to them than is found here; `highest`
+    the highest grade there is; `fractional` says that some grade is no whole number.
     """
 
     pairs: Sequence[int]
@@ -179,6 +196,7 @@ class Judgements(NamedTuple):
     floor: int = _ANYTHING
     highest: Callable[[], int | float] = lambda: 1
     fractional: bool = False
+    ideals: Sums | None = None
 
 
 class Topic:
@@ -281,7 +299,7 @@ class Topic:
     @cached_property
     def lowest(self) -> int | float:
         """The lowest grade there is; 0 without judgements."""
-        return min(self._pairs[1], default=0)
+        return min(self._grades_of_pairs, default=0)
 
     @property
     def fractional(self) -> bool:
@@ -296,9 +314,9 @@ class Topic:
     @cached_property
     def grades(self) -> list[int | float]:
         """The grade of each judged document: the highest that any nugget gives it."""
-        nugget, grade = self._pairs
+        grade = self._grades_of_pairs
         # One nugget a document, as in plain qrels: the column is what is asked for.
-        if len(nugget) == len(self):
+        if len(grade) == len(self):
             return grade
         pairs = self._all.pairs[self._first : self._last + 1]
         return [max(grade[first - pairs[0] : last - pairs[0]]) for first, last in pairwise(pairs)]
@@ -338,9 +356,12 @@ class Topic:
 
     def relevant(self, rel: int = 1) -> int:
         """Return how many documents are relevant: some nugget gives them this grade."""
-        if self._all_support(rel):
+        if self._all.floor >= rel:
             return len(self)
-        return self.keep(("relevant", rel), lambda: sum(grade >= rel for grade in self.grades))
+        found = None if self._all.ideals is None else self._all.ideals.found(None, rel)
+        if found is not None:
+            return found[self._number]
+        return self.keep(("relevant", rel), lambda: len([grade for grade in self.grades if grade >= rel]))
 
     def best_grades(self, k: int | None = None) -> list[tuple[int, int | float]]:
         """Return (rank, grade) of the documents with a grade above 0, the best first, to rank k."""
@@ -397,6 +418,22 @@ class Topic:
             self._ideals[alpha, rel] = math.inf if k is None else max(k, len(order)), gains
         return gains if k is None or k >= len(gains) else gains[:k]
 
+    def ideal_sum(self, k: int | None, alpha: float, rel: int, discount: Discount) -> float:
+        """Return Σ gain · discount(rank) of the greedy ideal ranking, to rank k."""
+        if self._all.ideals is not None and self.weights is None:
+            return self._all.ideals.gains(k, alpha, rel, discount)[self._number]
+        key = "ideal sum", k, alpha, rel, discount
+        return self.keep(key, lambda: discounted(self.ideal(k, alpha, rel), discount))
+
+    def ideal_dcg(self, k: int | None, dcg: str) -> float:
+        """Return Σ gain / log2(1 + rank) of the documents by grade, the best first, to rank k."""
+        found = None if self._all.ideals is None else self._all.ideals.dcg(k, dcg)
+        if found is not None:
+            return found[self._number]
+        best = self.best_grades(k)
+        k = len(best)  # what is deeper adds nothing
+        return self.keep(("ideal dcg", k, dcg), lambda: discounted(graded_gains(best, dcg), logarithmic))
+
     def kinds(self, rel: int = 1) -> dict[Nuggets, list[int]]:
         """Return, for each set of nuggets that documents support, which do, in the order that breaks ties."""
         supported = self.supported(rel)
@@ -412,7 +449,11 @@ class Topic:
     def _pairs(self) -> tuple[list[int], list[int | float]]:
         """The nugget and the grade of each pair of the query."""
         pairs = slice(self._all.pairs[self._first], self._all.pairs[self._last])
-        return list(self._all.nugget[pairs]), list(self._all.grade[pairs])
+        return list(self._all.nugget[pairs]), self._grades_of_pairs
+
+    @property
+    def _grades_of_pairs(self) -> list[int | float]:
+        return list(self._all.grade[self._all.pairs[self._first] : self._all.pairs[self._last]])
 
     def _all_support(self, rel: int) -> bool:
         """Whether nothing has a lower grade, as where judgements that nobody asks for are not kept."""
@@ -430,8 +471,7 @@ class Topic:
         return [tuple(nugget[one - first : next_ - first]) for one, next_ in pairwise(begin)]
 
     def _best_grades(self) -> list[int | float]:
-        best = sorted(self.grades, reverse=True)
-        return best if self._all_support(1) else [grade for grade in best if grade > 0]
+        return sorted([grade for grade in self.grades if grade > 0], reverse=True)
 
     def _global_gains(self) -> list[float]:
         pairs = self._all.pairs[self._first : self._last + 1]
@@ -465,9 +505,22 @@ class Ranking:
     [(1, 2.0), (3, 0.5)]
     """
 
-    def __init__(self, topic: Topic, ranks: Sequence[int], documents: Sequence[int], retrieved: int) -> None:
-        """Take the ranks (ascending) and numbers of the judged documents among those retrieved."""
+    def __init__(
+        self,
+        topic: Topic,
+        ranks: Sequence[int],
+        documents: Sequence[int],
+        retrieved: int,
+        sums: Sums | None = None,
+        place: int = 0,
+    ) -> None:
+        """Take the ranks (ascending) and numbers of the judged documents among those retrieved.
+
+        `sums` are of many rankings, among which this one has the `place`.
+        """
         self.topic = topic
+        self._sums = sums
+        self._place = place
         self.retrieved = retrieved
         self.ranks = ranks
         self.documents = documents
@@ -511,6 +564,25 @@ class Ranking:
         supported = self.topic.nuggets_of_all(self.documents[:inside], rel)
         found = gained([nuggets for nuggets in supported if nuggets], alpha, self.topic.weights)
         return list(zip(compress(self.ranks, supported), found, strict=True))
+
+    def gain_sum(self, k: int | None, alpha: float, rel: int, discount: Discount) -> float:
+        """Return Σ gain · discount(rank) of the relevant documents in the top k, gains as of `gains`."""
+        if self._sums is not None:
+            return self._sums.gains(k, alpha, rel, discount)[self._place]
+        return discounted(self.gains(k, alpha, rel), discount)
+
+    def dcg(self, k: int | None, dcg: str) -> float:
+        """Return Σ gain / log2(1 + rank) of the documents in the top k, gains as of `graded_gains`."""
+        found = None if self._sums is None else self._sums.dcg(k, dcg)
+        if found is not None:
+            return found[self._place]
+        gains = graded_gains([(hit.rank, hit.grade) for hit in self.graded(k)], dcg)
+        return discounted(gains, logarithmic)
+
+    def found(self, k: int | None, rel: int = 1) -> int:
+        """Return how many documents of the top k are relevant: as many as `hits` returns."""
+        found = None if self._sums is None else self._sums.found(k, rel)
+        return len(self.hits(k, rel)) if found is None else found[self._place]
 
     def ideal(self, k: int | None, alpha: float, rel: int = 1) -> Gains:
         """Return (rank, gain) of the greedy ideal ranking of the query, to rank k."""

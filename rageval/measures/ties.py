@@ -30,7 +30,6 @@ from rageval.measures.ranking import (
     Ranking,
     Share,
     Topic,
-    discounted,
     gain,
     geometric,
     graded_gains,
@@ -291,8 +290,7 @@ def _ap(tied: TiedRanking, *, k: int | None, rel: int) -> float:
 
 def _ndcg(tied: TiedRanking, *, k: int | None, dcg: str) -> float:
     gains = [gain for _, gain in graded_gains(((0, grade) for grade in tied.topic.grades), dcg)]
-    best = graded_gains(tied.topic.best_grades(k), dcg)
-    return ratio(_mean_dcg(tied, k, gains), discounted(best, logarithmic))
+    return ratio(_mean_dcg(tied, k, gains), tied.topic.ideal_dcg(k, dcg))
 
 
 def _mean_dcg(tied: TiedRanking, k: int | None, gains: Sequence[float]) -> float:

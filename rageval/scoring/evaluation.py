@@ -7,9 +7,8 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import compress
 from operator import and_
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -228,8 +227,13 @@ class Evaluator:
         """Score one run, without remarks."""
         # Scoring makes many small objects and no cycles: the collector would only look through them again and
         # again.
-        with _no_collecting():
+        was_on = gc.isenabled()
+        gc.disable()
+        try:
             return self._score(source, executor)
+        finally:
+            if was_on:
+                gc.enable()
 
     def _score(self, source: RunSource, executor: Any) -> Scores:
         if executor is not None:
@@ -241,7 +245,7 @@ class Evaluator:
         views = list(dict.fromkeys(own or [self._plans[0][1]]))
         expected = self.rules.ties == EXPECTED
         twice = expected or len(views) > 1 or self.qrels.spans is not None
-        if twice or any(isinstance(measure, ForeignMeasure) for measure in self.measures):
+        if twice or not all(isinstance(measure, Measure) for measure in self.measures):
             # Whatever looks at the run a second time needs it kept; everything else reads it once and forgets
             # it.
             source = source.in_memory()
@@ -258,7 +262,9 @@ class Evaluator:
         names = self.qrels.query_ids
         tied = self._tied(source, joined[views[0]]) if expected else None
         scores = []
-        for (measure, view), shown, asked in zip(self._plans, self.measures, self.asked, strict=True):
+        signatures = self._keep("signatures", lambda: [self._signature(*plan) for plan in self._plans])
+        plans = zip(self._plans, self.measures, self.asked, signatures, strict=True)
+        for (measure, view), shown, asked, signature in plans:
             rankings = joined[view].rankings if view in joined else ()
             if tied is None:
                 values = self._values(measure, rankings, source, view)
@@ -272,7 +278,6 @@ class Evaluator:
             # `found` is the values, and perhaps the lower and the upper ends; all lose the queries that do
             # not count.
             values, *ends = (list(compress(value, counted)) for value in found)
-            signature = self._keep(("signature", measure, view), partial(self._signature, measure, view))
             known: Any = {"groups": self._groups(query_ids), "asked": asked, "said_by": self.qrels.judges}
             score = Score(shown, query_ids, values, notes.queries_missing, signature, **known)
             if ends:
@@ -444,7 +449,7 @@ class Evaluator:
     def _values(
         self, measure: AnyMeasure, rankings: Sequence[Ranking], source: RunSource, view: View
     ) -> list[float]:
-        if isinstance(measure, ForeignMeasure):
+        if not isinstance(measure, Measure):
             values = self._foreign_values(measure, source, view)
         elif self.qrels.spans is not None and measure.of_spans:
             seen = ranking_of(source.run(), self.qrels, view)
@@ -790,7 +795,7 @@ def _of_joining(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
         yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries ({what} count)"
     for score in scores.scores:
         why = score.measure.about.above_1
-        above = sum(value > 1 + 1e-9 for value in score.numbers) if why else 0
+        above = len([value for value in score.numbers if value > 1 + 1e-9]) if why else 0
         if above:
             yield f"{score.measure} is above 1 in {above:,} queries: {why}"
     # Whoever names a lowest grade should hear which measures it says nothing to.
@@ -817,7 +822,8 @@ def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     holes = notes.shown - notes.shown_judged
     rel = rules.rel if rules.rel is not None else 1
     # Where only relevant documents were kept, everything else is unjudged by design.
-    are_meant = rules.judged_only or evaluator.qrels.share_below(rel) < POSITIVES_ONLY
+    share = evaluator._keep(("share below", rel), lambda: evaluator.qrels.share_below(rel))
+    are_meant = rules.judged_only or share < POSITIVES_ONLY
     if not are_meant and holes and holes >= _MANY_HOLES * notes.shown:
         cutoffs = [measure.k for measure in evaluator.measures if measure.k]
         # What is looked at is not deeper than --depth.
@@ -963,18 +969,6 @@ def _frames_of_ours() -> int:
     while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "rageval":
         level, frame = level + 1, frame.f_back
     return level + 1
-
-
-@contextmanager
-def _no_collecting() -> Iterator[None]:
-    """Look for no garbage meanwhile: a million small tuples are none, and going through them takes time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def lowest_grade(measures: Sequence[AnyMeasure], rel: int | None, everything: bool = False) -> int:

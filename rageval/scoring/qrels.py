@@ -6,11 +6,10 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, chain, compress, count, pairwise, repeat
 from math import floor as floor_of
 from operator import sub
-from os import urandom
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from rageval.errors import InputError
@@ -29,7 +28,7 @@ from rageval.files.objects import (
 from rageval.files.opening import DEFAULT, LARGEST_GRADE
 from rageval.files.trec import QrelsRows
 from rageval.kernel import SEED, kernel
-from rageval.measures.ranking import Judgements, Topic, novelties
+from rageval.measures.ranking import Discount, Judgements, Sums, Topic, graded_gain, logarithmic, novelties
 from rageval.scoring.runs import EVERYTHING, Scattered, _begins, _listed, _text
 from rageval.text import visible
 
@@ -46,6 +45,8 @@ _NUMBER = re.compile(r"\d+(\.\d+)?")
 NOT_KEPT, NOT_JUDGED = -1, -2
 _LARGE = 2**16  # a list of so many numbers takes 2.6 MB
 _DEEP = 2**31 - 1  # deeper than any ranking of one query
+_FEW_GRADES = 100  # each has its gain in a table
+_IN_ORDER = array("i")  # ranks that are 1, 2, …, or no nuggets
 _SENT = (
     *("name", "floor", "declared", "judges", "adaptive", "spans", "unread"),
     *("_below", "_number", "weights", "without"),
@@ -125,6 +126,30 @@ class Qrels:
 
         A query or a nugget with nothing in it is known all the same: it counts, and nothing supports it.
         """
+        return cls._of_dict(judgements, name) or cls._of_odd_dict(judgements, name)
+
+    @classmethod
+    def _of_dict(cls, judgements: Mapping[Any, Mapping[Any, Any]], name: str) -> Qrels | None:
+        """Read a dict by the compiled reader; None if it finds what only the plain one understands."""
+        if kernel is None or not judgements:
+            return None
+        handle, declared = _empty_handle(EVERYTHING), False
+        for query, inner in mappings(judgements, name, "{doc: grade}"):
+            # A mapping in the place of a grade says that its key is a nugget, whatever it is called.
+            by_nugget = isinstance(next(iter(inner.values()), None), Mapping)
+            declared = declared or by_nugget
+            for nugget, docs in inner.items() if by_nugget else ((_NO_NUGGET, inner),):
+                # A nugget without documents stands behind those that have some.
+                if not isinstance(docs, Mapping) or (by_nugget and not docs):
+                    return None
+                if kernel.qrels_add(handle, query, nugget, docs if type(docs) is dict else dict(docs)):
+                    return None
+        qrels = cls(name, Columns(*kernel.qrels_end(handle)), handle=handle)
+        qrels.declared = declared
+        return qrels
+
+    @classmethod
+    def _of_odd_dict(cls, judgements: Mapping[Any, Mapping[Any, Any]], name: str) -> Qrels:
         topics: list[_Topic] = []
         declared, row = False, 1
         for query, inner in mappings(judgements, name, "{doc: grade}"):
@@ -143,7 +168,7 @@ class Qrels:
             rows = QrelsRows(
                 name,
                 range(row, row + len(found)),
-                (query_id,),
+                [query_id] * max(1, len(found)),
                 found,
                 nuggets,
                 graded(grades, name, "relevance", LARGEST_GRADE, row),
@@ -241,6 +266,10 @@ class Qrels:
     @property
     def query_ids(self) -> list[str]:
         """The judged queries, in order of first appearance."""
+        return self._query_ids.copy()
+
+    @cached_property
+    def _query_ids(self) -> list[str]:
         return list(map(_text, self._columns.queries))
 
     @property
@@ -274,7 +303,7 @@ class Qrels:
         columns = self._columns
         order = self._ideals.order if self._ideals else None
         pairs, nugget, grade = map(_quick, (columns.pairs, columns.nugget, columns.grade))
-        known = self._names, order, self.floor, lambda: self.highest, self.fractional
+        known = self._names, order, self.floor, lambda: self.highest, self.fractional, self._ideals
         judgements = Judgements(pairs, nugget, grade, *known)
         queries = zip(self.query_ids, columns.listed, pairwise(columns.docs), strict=True)
         weights = self.weights or [None] * len(columns.queries)
@@ -353,7 +382,7 @@ class Qrels:
             nugget_ends=array("q", range(queries + 1)),
         )
         # cached_property keeps its value in __dict__; what was made of the old columns must be made anew.
-        for kept in ("topics", "highest", "_grades", "_first_nugget", "_ideals"):
+        for kept in ("topics", "highest", "most_nuggets", "_grades", "_first_nugget", "_ideals"):
             plain.__dict__.pop(kept, None)
         return plain
 
@@ -377,7 +406,7 @@ class Qrels:
             return 0.0
         kept = self._columns.grade
         dropped = self._columns.rows - len(kept)
-        below = dropped if self.floor >= rel else dropped + sum(grade < rel for grade in kept)
+        below = dropped if self.floor >= rel else dropped + len([grade for grade in kept if grade < rel])
         return below / max(self._columns.rows, 1)
 
     def documents(self) -> Iterator[tuple[str, Sequence[str], Sequence[int | float]]]:
@@ -394,7 +423,7 @@ class Qrels:
     @cached_property
     def highest(self) -> int | float:
         """The highest grade of a document; a judge's scale may say that there are higher ones."""
-        return self.extremes()[1]
+        return max(0, max(self._columns.grade, default=0))
 
     @cached_property
     def _grades(self) -> list[int | float]:
@@ -436,9 +465,29 @@ class Qrels:
         return state | {"_columns": columns, "_handle": None, "_places": {}, "origin": None}
 
     @cached_property
+    def most_nuggets(self) -> int:
+        """The most nuggets that a query has."""
+        return max(self._columns.listed, default=0)
+
+    def sums(
+        self,
+        queries: Sequence[int],
+        borders: Sequence[int],
+        document: Sequence[int],
+        rank: Sequence[int],
+    ) -> Sums | None:
+        """Return the sums over rankings of these queries, by the compiled part; None where it has none.
+
+        Ranking i holds the documents from borders[i] to borders[i + 1], at these ranks.
+        """
+        # The compiled part holds whole numbers, and knows no weights.
+        if kernel is None or self.fractional or self.weights is not None:
+            return None
+        return _Sums(self, queries, borders, document, rank)
+
+    @cached_property
     def _ideals(self) -> _Ideals | None:
-        # The compiled part holds whole numbers.
-        return _Ideals(self._columns) if kernel is not None and not self.fractional else None
+        return _Ideals(self) if kernel is not None and not self.fractional else None
 
     @cached_property
     def _first_nugget(self) -> list[int]:
@@ -456,23 +505,21 @@ class Qrels:
         return places
 
     def _fed(self) -> Any:
-        """Hand every document to the compiled reader as if it had read it; False if ids cannot be lines."""
-        columns = self._columns
-        handle = kernel.qrels_new(1, SEED, DEFAULT.record, DEFAULT.record, LARGEST_GRADE, True)
-        for number, query in enumerate(columns.queries):
-            names = _named(columns.ids, columns.id_ends, columns.docs[number], columns.docs[number + 1])
+        """Hand every document to the compiled reader as if it had read it; False if it refuses one."""
+        handle = _empty_handle(1)
+        for number, (query, docs, _) in enumerate(self.documents()):
             # Grades are not looked up there, only whether a document is kept (1) or below the floor (0).
-            lines = [b"%s\t0\t%s\t1\n" % (query, name) for name in names]
-            below = self._below[number] if self._below else ()
-            lines += [b"%s\t0\t%s\t0\n" % (query, name) for name in below]
-            # An empty query counts for the mean, but the reader knows queries by their lines only.
-            if not lines:  # the query counts all the same: a document that no run can hold
-                # By chance, so that no file can be written that holds this id.
-                lines = [b"%s\t0\t%s\t0\n" % (query, urandom(16).hex().encode())]
-            if kernel.qrels_feed(handle, b"".join(lines)):
+            grades = dict.fromkeys(docs, 1)
+            grades |= dict.fromkeys(map(_text, self._below[number] if self._below else ()), 0)
+            if kernel.qrels_add(handle, query, _NO_NUGGET, grades):
                 return False
         kernel.qrels_end(handle)
         return handle
+
+
+def _empty_handle(floor: int) -> Any:
+    """Return a compiled reader of judgements that come as dicts."""
+    return kernel.qrels_new(floor, SEED, DEFAULT.record, DEFAULT.record, LARGEST_GRADE, True)
 
 
 def collapsed(
@@ -748,37 +795,142 @@ def _named(blob: bytes | memoryview, ends: Sequence[int], first: int, last: int)
     return [bytes(blob[begin:end]) for begin, end in pairwise(places)]
 
 
+class _Sums:
+    """Sums over many rankings, by the compiled part: bit by bit what the formulas of `measures` give.
+
+    Ranking i holds the documents from borders[i] to borders[i + 1], at these ranks, or at 1, 2, ….
+    """
+
+    def __init__(
+        self,
+        qrels: Qrels,
+        queries: Sequence[int],
+        borders: Sequence[int],
+        document: Sequence[int],
+        rank: Sequence[int],
+    ) -> None:
+        self._qrels = qrels
+        first = array("q", map(qrels._columns.docs.__getitem__, queries))
+        self._rankings = first, borders, rank, document
+        self._deepest = max(rank) if len(rank) else max(map(sub, borders[1:], borders), default=0)
+        self._kept: dict[Any, Any] = {}
+
+    def gains(self, k: int | None, alpha: float, rel: int, discount: Discount) -> list[float]:
+        """Return Σ gain · discount(rank) of each ranking, to rank k, its gains as of `Ranking.gains`."""
+        found: list[float] | None = self._kept.get((k, alpha, rel, discount))
+        if found is None:
+            # A nugget is seen once a rank at most.
+            worth = novelties(2 ** self._depth(k).bit_length(), alpha)
+            found = self._summed(k, self._qrels._columns.nugget, worth, discount, rel)
+            self._kept[k, alpha, rel, discount] = found
+        return found
+
+    def dcg(self, k: int | None, dcg: str) -> list[float] | None:
+        """Return Σ gain / log2(1 + rank) of each ranking, to rank k, its gains as of `graded_gains`."""
+        found: list[float] | None = self._kept.get((k, dcg))
+        if found is None and self._qrels.highest <= _FEW_GRADES:
+            worth = [graded_gain(grade, dcg) for grade in range(int(self._qrels.highest) + 1)]
+            found = self._kept[k, dcg] = self._summed(k, _IN_ORDER, worth, logarithmic)
+        return found
+
+    def found(self, k: int | None, rel: int) -> list[int] | None:
+        """Return how many documents of the top k are relevant, where these have a grade above 0."""
+        found: list[int] | None = self._kept.get((k, rel))
+        if found is None and rel > 0 and self._qrels.highest <= _FEW_GRADES:
+            worth = [float(grade >= rel) for grade in range(int(self._qrels.highest) + 1)]
+            found = self._kept[k, rel] = list(map(int, self._summed(k, _IN_ORDER, worth, _undiscounted)))
+        return found
+
+    def _depth(self, k: int | None) -> int:
+        return self._deepest if k is None else min(k, self._deepest)
+
+    def _summed(
+        self,
+        k: int | None,
+        nugget: Sequence[int],
+        worth: Sequence[float],
+        discount: Discount,
+        rel: int = 0,
+    ) -> list[float]:
+        columns, depth = self._qrels._columns, self._depth(k)
+        judged = columns.pairs, nugget, columns.grade
+        factors = array("d", worth), _discounts(discount, depth)
+        found = kernel.gain_sums(*self._rankings, *judged, *factors, self._qrels.most_nuggets, rel, depth)
+        return array("d", found).tolist()
+
+
+def _undiscounted(rank: int) -> float:
+    return 1.0
+
+
+@lru_cache(maxsize=64)
+def _discounts(discount: Discount, depth: int) -> array[float]:
+    """Return what each rank is worth, from 0, which is none, to this depth."""
+    return array("d", [0.0, *map(discount, range(1, depth + 1))])
+
+
 class _Found(NamedTuple):
     """The orders of all queries under one another, to some rank, and where each query's begin."""
 
     depth: int
     document: Sequence[int]
-    begin: list[int]
+    begin: Sequence[int]
 
 
 class _Ideals:
-    """The order of each query's documents in its greedy ideal ranking, by the compiled part.
+    """Each query's ideal rankings, by the compiled part: the greedy one, and the one by grade.
 
-    It is as deep as anybody has asked for yet.
+    The order of documents in the greedy one is as deep as anybody has asked for yet.
     """
 
-    def __init__(self, columns: Columns) -> None:
-        self._columns = columns
-        self._most = max(map(sub, columns.docs[1:], columns.docs), default=0)
+    def __init__(self, qrels: Qrels) -> None:
+        self._qrels = qrels
+        docs = qrels._columns.docs
+        self._most = max(map(sub, docs[1:], docs), default=0)
         self._found: dict[tuple[float, int], _Found] = {}
+        self._sums: dict[Any, list[float]] = {}
 
     def order(self, query: int, k: int | None, alpha: float, rel: int) -> Sequence[int]:
         """Return the documents of a query's greedy ideal ranking, to rank k or deeper."""
-        found = self._found.get((alpha, rel))
-        if found is None or found.depth < min(_DEEP if k is None else k, self._most):
-            found = self._found[alpha, rel] = self._to(k, alpha, rel, 0 if found is None else found.depth)
+        found = self._to(k, alpha, rel)
         return found.document[found.begin[query] : found.begin[query + 1]]
 
-    def _to(self, k: int | None, alpha: float, rel: int, before: int) -> _Found:
+    def gains(self, k: int | None, alpha: float, rel: int, discount: Discount) -> list[float]:
+        """Return Σ gain · discount(rank) of each query's greedy ideal ranking, to rank k."""
+        key = k, alpha, rel, discount
+        found = self._sums.get(key)
+        if found is None:
+            _, document, begin = self._to(k, alpha, rel)
+            sums = _Sums(self._qrels, range(len(begin) - 1), begin, document, _IN_ORDER)
+            found = self._sums[key] = sums.gains(*key)
+        return found
+
+    def dcg(self, k: int | None, dcg: str) -> list[float] | None:
+        """Return Σ gain / log2(1 + rank) of each query's documents by grade, the best first, to rank k."""
+        return self._by_grade.dcg(k, dcg)
+
+    def found(self, k: int | None, rel: int) -> list[int] | None:
+        """Return how many documents are relevant among the k best of each query."""
+        return self._by_grade.found(k, rel)
+
+    @cached_property
+    def _by_grade(self) -> _Sums:
+        docs, document = self._qrels._columns.docs, array("i")
+        for first, last in pairwise(docs):
+            grades = self._qrels._grades[first:last]
+            document.extend(sorted(range(last - first), key=grades.__getitem__, reverse=True))
+        return _Sums(self._qrels, range(len(docs) - 1), docs, document, _IN_ORDER)
+
+    def _to(self, k: int | None, alpha: float, rel: int) -> _Found:
         """Find all orders to rank k, and at least twice as deep as before."""
-        depth = self._most if k is None else min(max(k, 2 * before), self._most)
+        found = self._found.get((alpha, rel))
+        if found is not None and found.depth >= min(_DEEP if k is None else k, self._most):
+            return found
+        depth = self._most if k is None else min(max(k, 0 if found is None else 2 * found.depth), self._most)
         worth = array("d", novelties(depth, alpha))
-        c = self._columns
+        c = self._qrels._columns
         columns = c.docs, c.pairs, c.nugget, c.grade, c.ids, c.id_ends
-        document, ends = kernel.ideal_orders(*columns, worth, max(c.listed, default=0), rel, depth)
-        return _Found(depth, _quick(memoryview(document).cast("i")), [0, *memoryview(ends).cast("q")])
+        order, ends = kernel.ideal_orders(*columns, worth, self._qrels.most_nuggets, rel, depth)
+        document, begin = memoryview(order).cast("i"), array("q", [0, *memoryview(ends).cast("q")])
+        found = self._found[alpha, rel] = _Found(depth, document, begin)
+        return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from operator import eq, ne
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 
 EVERYTHING = -(2**31)  # below any grade
+DOC_SCORES = "{doc: score}"  # of each query, where a run is a dict
 _SHOWN = 10
 _FIELDS = ("query_id", "doc_id", "score")
 _LONGEST_RANK = 8
@@ -101,6 +103,20 @@ class Documents(NamedTuple):
         if isinstance(ranked.rows, range):  # as they stand
             return self.docs
         return list(map(self.docs.__getitem__, ranked.rows))
+
+
+def _of_dict(ranking: Mapping[Any, Mapping[Any, SupportsFloat]], name: str) -> Iterator[Documents]:
+    """Read `{query_id: {doc_id: score}}`."""
+    row = 1
+    for query, found in mappings(ranking, name, DOC_SCORES):
+        docs = ids(found, name, "doc_id", row)
+        if docs:
+            (query_id,) = ids((query,), name, "query_id", row)
+            scores = finite(found.values(), name, "score", row)
+            each = Documents(name, query_id, range(row, row + len(docs)), docs, scores)
+            # Keys differ; a number and a text may be the same id.
+            yield each if set(map(type, found)) == {str} else _closed(each, None)
+        row += len(docs)
 
 
 def whole_queries(stretches: Iterable[RunRows], dedup: str | None = None) -> Iterator[Documents]:
@@ -284,9 +300,19 @@ class Run:
     ScoredDoc(query_id='q1', doc_id='d1', score=2.5)
     """
 
-    def __init__(self, name: str, queries: Iterable[Documents]) -> None:
+    def __init__(
+        self, name: str, queries: Iterable[Documents] = (), ranking: Mapping[Any, Any] | None = None
+    ) -> None:
+        """Take what it holds for each query, or a dict of dicts, read when somebody looks into it."""
         self.name = name
-        self.queries = list(queries)
+        self.ranking = ranking
+        if ranking is None:
+            self.queries = list(queries)
+
+    @cached_property
+    def queries(self) -> list[Documents]:
+        """What the run holds for each query."""
+        return list(_of_dict(self.ranking or {}, self.name))
 
     @classmethod
     def of_rows(cls, name: str, stretches: Iterable[RunRows], dedup: str | None = None) -> Run:
@@ -300,18 +326,7 @@ class Run:
     @classmethod
     def from_dict(cls, ranking: Mapping[Any, Mapping[Any, SupportsFloat]], name: str = "run") -> Run:
         """Make a run of `{query_id: {doc_id: score}}`."""
-        queries: list[Documents] = []
-        row = 1
-        for query, found in mappings(ranking, name, "{doc: score}"):
-            docs = ids(found, name, "doc_id", row)
-            if docs:
-                (query_id,) = ids((query,), name, "query_id", row)
-                scores = finite(found.values(), name, "score", row)
-                each = Documents(name, query_id, range(row, row + len(docs)), docs, scores)
-                # Keys differ; a number and a text may be the same id.
-                queries.append(each if set(map(type, found)) == {str} else _closed(each, None))
-            row += len(docs)
-        return cls(name, queries)
+        return cls(name, _of_dict(ranking, name))
 
     @classmethod
     def from_records(

@@ -209,9 +209,10 @@ class Score(_Float):
     @cached_property
     def undefined(self) -> int:
         """How many queries have no value."""
-        pools = self.measure.aggregate == "pool"
-        # An `int` also where the numbers are an array of numpy's, whose own integers JSON does not know.
-        return int(sum(value != value and not (pools and says_something(value)) for value in self.numbers))
+        unknown = [value for value in self.numbers if value != value]
+        if unknown and self.measure.aggregate == "pool":
+            unknown = [value for value in unknown if not says_something(value)]
+        return len(unknown)
 
     def __repr__(self) -> str:
         return f"<Score {self.measure} = {self.value:.4f}, {self.queries:,} queries>"
@@ -436,6 +437,8 @@ class Scored(NamedTuple):
     def table(self) -> ScoresTable:
         """The scores with all remarks: of each system those on it, and those on all."""
         heads = {f"{visible(scores.run)}: ": scores.run for scores in self.results}
+        if len(heads) == 1:  # all are on the only one
+            return ScoresTable([replace(self.results[-1], remarks=tuple(self.remarks))], self.remarks)
         about = remarks_by_system(heads, self.remarks)
         results = (replace(scores, remarks=tuple(about[scores.run])) for scores in self.results)
         return ScoresTable(results, self.remarks)

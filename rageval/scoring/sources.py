@@ -22,9 +22,10 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
 from rageval.files.kinds import told
-from rageval.files.objects import ITERATIONS
+from rageval.files.objects import ITERATIONS, mappings
 from rageval.files.opening import (
     ADAPTIVE,
+    DEFAULT,
     Limits,
     Source,
     can_read_again,
@@ -69,6 +70,7 @@ from rageval.scoring.qrels import (
     collapsed,
 )
 from rageval.scoring.runs import (
+    DOC_SCORES,
     EVERYTHING,
     Documents,
     Order,
@@ -103,9 +105,9 @@ class Piece(NamedTuple):
     asked: Sequence[int]
     length: Sequence[int]
     judged: Sequence[int]
-    hits: Sequence[int]
-    rank: array[int]
-    doc: array[int]
+    hits: array[int] | memoryview[int]
+    rank: array[int] | memoryview[int]
+    doc: array[int] | memoryview[int]
     rows: int
     rank_conflicts: int
     shown: int  # documents down to the deepest cut-off, and how many of them are judged
@@ -204,7 +206,7 @@ class Joining(NamedTuple):
             doc,
             rows,
             conflicts,
-            self._shown(length),
+            sum([min(number, self._top) for number in length]),
             shown_judged,
             counts,
         )
@@ -214,19 +216,38 @@ class Joining(NamedTuple):
 
         `InputError` for the lines at which it stopped, if one is wrong; `Scattered` if a query comes again.
         """
-        judged = self.qrels.compiled() if self._is_usual else None
-        if judged is None or kernel is None:
+        if self._judged is None:
             return None
         texts, reading = RUN.told_apart(texts, reading)
-        limits, deepest = limits_of(source), -1 if self.deepest is None else self.deepest
-        cutoffs = array("i", self.cutoffs)
-        handle = kernel.join_new(judged, deepest, cutoffs, limits.id, limits.line, bool(reading.tabbed))
+        limits = limits_of(source)
+        handle = self._reader(limits.id, limits.line, bool(reading.tabbed))
         if not _fed(kernel.join_feed, handle, texts, RUN, source, reading):
             return None
-        piece = Piece._make(_owned(kernel.join_end(handle)))
+        piece = Piece._make(kernel.join_end(handle))
         if not piece.rows:
             raise RUN.empty(name_of(source))
-        return piece._replace(shown=self._shown(piece.length))
+        # It may be sent, which views cannot be.
+        return Piece._make(_owned(piece))
+
+    def compiled_dict(self, ranking: Mapping[Any, Mapping[Any, Any]], name: str) -> Piece | None:
+        """Join `{query: {doc: score}}` by the compiled reader; None if there is none, or something is odd."""
+        if self._judged is None:
+            return None
+        handle = self._reader(DEFAULT.record, DEFAULT.record, True)
+        for query, docs in mappings(ranking, name, DOC_SCORES):
+            if docs and kernel.join_add(handle, query, docs if type(docs) is dict else dict(docs)):
+                return None
+        return Piece._make(kernel.join_end(handle))
+
+    def _reader(self, id_limit: int, line_limit: int, tabbed: bool) -> Any:
+        """Return a compiled reader that joins."""
+        deepest, cutoffs = -1 if self.deepest is None else self.deepest, array("i", self.cutoffs)
+        return kernel.join_new(self._judged, deepest, cutoffs, id_limit, line_limit, tabbed)
+
+    @property
+    def _judged(self) -> Any:
+        """The judgements as the compiled reader takes them; None where it cannot join."""
+        return self.qrels.compiled() if kernel is not None and self._is_usual else None
 
     @property
     def _is_usual(self) -> bool:
@@ -239,10 +260,6 @@ class Joining(NamedTuple):
         """The deepest rank that is looked at for holes."""
         return min(max(self.cutoffs, default=0), self.view.depth or 2**31)
 
-    def _shown(self, length: Iterable[int]) -> int:
-        top = self._top
-        return sum(min(number, top) for number in length)
-
     def together(self, pieces: Sequence[Piece]) -> Joined:
         """Return the whole, from its pieces in their order; `Scattered` if a query lies in two of them."""
         topics = self.qrels.topics
@@ -250,6 +267,7 @@ class Joining(NamedTuple):
         notes = Notes(judged=[_NOT_ASKED] * len(topics))
         names: dict[bytes, None] = {}
         lengths: dict[int, int] = {}
+        is_whole = self.view == View(self.view.order)
         for piece in pieces:
             notes.queries_in_run += len(piece.queries)
             notes.queries_only_in_run += len(piece.queries) - len(piece.asked)
@@ -258,14 +276,22 @@ class Joining(NamedTuple):
             notes.retrieved += sum(piece.length)
             notes.shown += piece.shown
             notes.shown_judged += piece.shown_judged
-            notes.tied_at.update(dict(zip(self.cutoffs, piece.tied_at, strict=True)))
+            for cutoff, count in zip(self.cutoffs, piece.tied_at, strict=True):
+                notes.tied_at[cutoff] += count
             names.update(dict.fromkeys(piece.queries))
             lengths.update(zip(piece.asked, piece.length, strict=True))
-            rows = zip(piece.asked, piece.length, piece.judged, piece.hits, piece.hits[1:], strict=False)
-            for query, length, judged, first, last in rows:
+            # What stands at the ranks of the run is summed up for all queries at once.
+            sums = self.qrels.sums(piece.asked, piece.hits, piece.doc, piece.rank) if is_whole else None
+            # Lists, of which a part is taken quicker than of an array.
+            hits, ranks, docs = (column.tolist() for column in (piece.hits, piece.rank, piece.doc))
+            rows = zip(piece.asked, piece.length, piece.judged, hits, hits[1:], strict=False)
+            for place, (query, length, judged, first, last) in enumerate(rows):
                 notes.judged[query] = judged
-                ranks, docs = piece.rank[first:last].tolist(), piece.doc[first:last].tolist()
-                ranked[query] = self._seen(topics[query], ranks, docs, length)
+                topic, found = topics[query], (ranks[first:last], docs[first:last])
+                if is_whole:
+                    ranked[query] = Ranking(topic, *found, length, sums, place)
+                else:
+                    ranked[query] = self._seen(topic, *found, length)
         # Two pieces hold the same query: its rows lie apart, and neither ranking is whole.
         if len(names) < notes.queries_in_run:
             raise Scattered
@@ -323,9 +349,11 @@ class RunSource:
                 piece = compiled_piece(joining, self.path, self.reading)
             except Scattered:
                 return self._put_together(self.path, partial(self._piece_of_each, joining))
-            if piece is not None:
-                return [piece]
-        return [self.each(joining.piece)]
+        elif self.table is not None and self.table.ranking is not None:
+            piece = joining.compiled_dict(self.table.ranking, self.table.name)
+        else:
+            piece = None
+        return [self.each(joining.piece) if piece is None else piece]
 
     def _piece_of_each(self, joining: Joining, texts: Iterable[Text], reading: Reading) -> list[Piece]:
         """Join texts one after the other, so that only one of them is in memory."""
@@ -654,12 +682,14 @@ def run_source(run: Any, name: str = "run") -> RunSource:
 
 def runs_of(given: Any) -> tuple[list[RunSource], bool]:
     """Return runs in any form that verbs take, and whether these may be several: {name: run}, or a list."""
-    if isinstance(given, Iterable) and not isinstance(given, Sequence | Mapping) and not _is_run(given):
+    if not isinstance(given, list) and _is_run(given):
+        return [run_source(given)], False
+    if isinstance(given, Iterable) and not isinstance(given, Sequence | Mapping):
         given = list(given)  # an iterator is gone through once
     names: Iterable[Any]
-    if isinstance(given, Mapping) and not _is_run(given) and any(map(_is_run, given.values())):
+    if isinstance(given, Mapping) and any(map(_is_run, given.values())):
         names, runs = map(str, given), list(given.values())
-    elif isinstance(given, Sequence) and not isinstance(given, str) and any(map(_is_run, given)):
+    elif isinstance(given, Sequence) and any(map(_is_run, given)):
         names, runs = repeat(None), list(given)
     else:
         return [run_source(given)], False
@@ -693,14 +723,14 @@ def one_run(given: Any) -> RunSource:
 
 def _is_run(given: Any) -> bool:
     """Return whether something is one run, and no record, and no dict or list of runs."""
-    if isinstance(given, str | os.PathLike | Run | RunSource) or _is_frame_or_file(given):
-        return True
     if isinstance(given, Mapping):
         # {query: {document: score}}: what holds such dicts, in turn, is {name: run}.
         filled = next((docs for docs in given.values() if not isinstance(docs, Mapping) or docs), None)
         # Of each type one is looked at: there may be many documents.
         kinds = set(map(type, filled.values())) if isinstance(filled, Mapping) else {Mapping}
         return not any(issubclass(kind, Mapping) for kind in kinds)
+    if isinstance(given, str | os.PathLike | Run | RunSource) or _is_frame_or_file(given):
+        return True
     return isinstance(given, list) and bool(given) and not _is_run(given[0])  # of records
 
 
@@ -741,7 +771,7 @@ def _run_table(run: Any, name: str) -> Run:
     if isinstance(run, Run):
         return run
     if isinstance(run, Mapping):
-        return Run.from_dict(run, name)
+        return Run(name, ranking=run)
     if hasattr(run, "columns"):
         return Run.from_pandas(run, name)
     if callable(getattr(run, "read", None)):
