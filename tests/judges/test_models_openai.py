@@ -15,7 +15,7 @@ import pytest
 from model_checks import OPENAI_KEY, REQUEST, environment, outcome, outcomes
 from rageval.errors import MissingPackage, UsageError
 from rageval.judges.base import ERROR, FILTERED, OK, REFUSED, TRUNCATED, Fatal, Reply, Transient, Usage
-from rageval.judges.models import _remote, is_remote, model_named
+from rageval.judges.models import _direct, _remote, is_remote, model_named
 from rageval.judges.models._openai import OpenAIChat
 from rageval.testing import VERDICT, Asked, LlmServer, Saying, openai_error, openai_reply, usual
 
@@ -24,9 +24,14 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("openai")
 
 
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture(autouse=True, params=["openai", "aiohttp"])
+def _transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every test twice: by the SDK alone, and where the extra `fast` is installed."""
     environment(monkeypatch, tmp_path)
+    if request.param == "aiohttp":
+        pytest.importorskip("aiohttp")
+    else:
+        monkeypatch.setattr(_direct, "find_spec", lambda name: None)
 
 
 @pytest.fixture
