@@ -8,6 +8,7 @@ else, redirects are not followed, cookies not kept, and a body is read up to the
 from __future__ import annotations
 
 import asyncio
+import ssl
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -53,6 +54,7 @@ class Direct:
 
     def __init__(self, home: Home, path: str, timeout: float) -> None:
         self._home, self._url, self._timeout = home, home.url + path, timeout
+        self.is_understood = True  # whether aiohttp takes what the server writes for HTTP
         self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
 
     async def post(self, arguments: Mapping[str, Any]) -> Response:
@@ -71,6 +73,8 @@ class Direct:
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             failed = NotReached(error, is_unconnected=True)
         except (aiohttp.ClientError, OSError) as error:
+            # It is stricter than the SDKs' library, which is asked from now on.
+            self.is_understood &= not isinstance(error, aiohttp.ClientResponseError)
             failed = NotReached(error, is_unconnected=False)
         raise failed  # here, so that no traceback leads to the headers
 
@@ -79,11 +83,13 @@ class Direct:
 
         loop = asyncio.get_running_loop()
         if loop not in self._sessions:
+            context = ssl.create_default_context() if self._url.startswith("https:") else True
             key = self._home.key()
             headers = {"accept-encoding": ACCEPTED, "content-type": "application/json"}
             headers |= {"authorization": f"Bearer {key}"} if key else {}
             self._sessions[loop] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),  # as many as are under way
+                # As many as are under way. A context of its own: aiohttp's is as old as its import.
+                connector=aiohttp.TCPConnector(limit=0, ssl=context),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECTING, self._timeout)),
                 headers=headers,
                 cookie_jar=aiohttp.DummyCookieJar(),

@@ -93,7 +93,7 @@ class OpenAIChat(RemoteBatches):
         self._direct = Direct(self.home, "/chat/completions", self.timeout) if is_direct(self.home) else None
 
     async def _asked(self, arguments: Mapping[str, Any]) -> Response:
-        if self._direct is None:
+        if self._direct is None or not self._direct.is_understood:
             return await super()._asked(arguments)
         try:
             return await self._direct.post(arguments)

@@ -142,6 +142,8 @@ class Home:
 
     def hide(self, text: str) -> str:
         """Strike out keys, should a server have sent one back."""
+        if len(text) < _SHORTEST_SECRET:
+            return text
         for variable in (self.key_variable, "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
             key = os.environ.get(variable, "").strip()
             if len(key) >= _SHORTEST_SECRET:
@@ -443,7 +445,11 @@ def _reason(cause: BaseException | None) -> str:
     said = ""
     while cause is not None:
         number = getattr(cause, "errno", None) or 0  # negative where names are looked up
-        said = os.strerror(number) if number > 0 else getattr(cause, "strerror", None) or said or str(cause)
+        said = (
+            getattr(cause, "verify_message", "") or os.strerror(number)
+            if number > 0
+            else getattr(cause, "strerror", None) or said or str(cause)
+        )
         cause = cause.__cause__ or cause.__context__
     return said
 
