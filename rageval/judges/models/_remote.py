@@ -445,11 +445,9 @@ def _reason(cause: BaseException | None) -> str:
     said = ""
     while cause is not None:
         number = getattr(cause, "errno", None) or 0  # negative where names are looked up
-        said = (
-            getattr(cause, "verify_message", "") or os.strerror(number)
-            if number > 0
-            else getattr(cause, "strerror", None) or said or str(cause)
-        )
+        # Of TLS the number says nothing, and a certificate that is refused has words of its own.
+        system = getattr(cause, "verify_message", "") or (os.strerror(number) if number > 0 else "")
+        said = system or getattr(cause, "strerror", None) or said or str(cause)
         cause = cause.__cause__ or cause.__context__
     return said
 
