@@ -616,8 +616,13 @@ class JudgementTable:
 
     def failed(self) -> int:
         """Return how many judgements failed."""
-        counts = Counter(self.row_said)
-        return sum(number for code, number in counts.items() if not self.said.words[code].is_graded)
+        key = "failed"
+        if key not in self.kept:  # asked for each system
+            counts = Counter(self.row_said)
+            lost = (number for code, number in counts.items() if not self.said.words[code].is_graded)
+            self.kept[key] = sum(lost)
+        number: int = self.kept[key]
+        return number
 
     def labels(self) -> list[str]:
         """Return the labels that rows give."""
