@@ -30,7 +30,7 @@ check:
 
 # What takes longer than CI may; before a release, and before work on what reads, writes or asks is called done.
 # `make -k release-check` goes on after a piece that failed.
-release-check: check sanitize two-readers other-draws without-kernel nightly machine hostile fuzz-files fuzz-release addresses
+release-check: check sanitize two-readers other-draws without-kernel nightly machine hostile fuzz-files fuzz-release addresses growth
 
 # Processor time and memory of every command on an input and on twice as much; by itself, on an idle machine.
 growth:

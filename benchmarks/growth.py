@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -36,23 +37,32 @@ class Cost(NamedTuple):
     memory: int
 
 
+# The kernel says of a process at least the memory of the one that began it, so a small one begins it.
+LAUNCHER = """
+import os, sys
+child = os.fork()
+if not child:
+    said = os.open("said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    os.execv(sys.executable, [sys.executable, "-m", "rageval", *sys.argv[1:]])
+_, status, used = os.wait4(child, 0)
+print(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
+"""
+
+
 def cost(each: Growing, number: int) -> Cost:
     """Return the least processor time and memory of a command on an input of this size."""
     each.make(number)
     words = each.words.replace("{runs}", names_of_runs()) if "{runs}" in each.words else each.words
+    command = [sys.executable, "-S", "-c", LAUNCHER, *shlex.split(words)]
     costs = []
     for _ in range(TIMES):
         cleared()
-        child = os.fork()
-        if not child:
-            with open("said", "wb") as said:
-                os.dup2(said.fileno(), 1)
-                os.dup2(said.fileno(), 2)
-            os.execv(sys.executable, [sys.executable, "-m", "rageval", *shlex.split(words)])
-        _, status, used = os.wait4(child, 0)
-        if os.waitstatus_to_exitcode(status) not in each.codes:
+        code, seconds, memory = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.split()
+        if int(code) not in each.codes:
             raise SystemExit(f"{words[:200]}: {Path('said').read_text()[-500:]}")
-        costs.append(Cost(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024))
+        costs.append(Cost(float(seconds), int(memory)))
     return Cost(min(one.seconds for one in costs), min(one.memory for one in costs))
 
 

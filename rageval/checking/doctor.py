@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import combinations, compress, count
+from operator import eq, ge
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rageval.checking.findings import ERROR, WARNING, Finding
 from rageval.checking.runs import (
@@ -86,8 +87,9 @@ _Line = int
 class Known:
     """What a file holds, each thing with the line where it stands first.
 
-    `docs` are the documents of each query, of a run or of qrels, and `ranked` those of a run, best first;
-    `nuggets` pairs of a query and a nugget, with `texts` where these are known.
+    `docs` are the documents of each query, of a run or of qrels, and `ranked` those of a run, best first, of
+    which only the findings `beside_qrels` are kept; `nuggets` pairs of a query and a nugget, with `texts`
+    where these are known.
     """
 
     source: str
@@ -98,6 +100,7 @@ class Known:
     ranked: dict[str, list[bytes]] = field(default_factory=dict)
     nuggets: dict[tuple[str, str], _Line] = field(default_factory=dict)
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
+    beside_qrels: list[Finding] = field(default_factory=list)
 
     def every_document(self) -> dict[str, _Line]:
         """Return the documents whatever the query, which are many and seldom asked for."""
@@ -205,16 +208,38 @@ def diagnose(
         yield from _refused(path, refused, "it is left out: nothing is said of it")
         if unknown is not None:
             unknown.append(path)
-    for path, kind in kinds:
-        try:
-            findings, holds = _of_file(path, kind, cutoffs, reading)
-        except InputError as error:
-            yield from _refused(path, error)
-            continue
-        # Each check walks the file by itself; a person reads it from the top.
-        yield from sorted(findings, key=lambda finding: finding.line)
-        known.append(holds)
+    # Runs last: beside what is known already each can be looked at when it is read, and need not be kept.
+    are_runs = [kind in (RUNS, RETRIEVED) for _, kind in kinds]
+    ahead = {
+        at: _findings_of(path, kind, cutoffs, reading)
+        for at, (path, kind) in enumerate(kinds)
+        if not are_runs[at]
+    }
+    others = [holds for _, holds in ahead.values() if holds is not None]
+    for at, (path, kind) in enumerate(kinds):
+        findings, holds = ahead[at] if at in ahead else _findings_of(path, kind, cutoffs, reading)
+        yield from findings
+        if holds is not None and are_runs[at]:
+            judged = (other for other in others if other.kind == JUDGED)
+            holds.beside_qrels = [found for qrels in judged for found in _run_and_qrels(holds, qrels)]
+            holds.ranked = {}
+            if not any(other.kind == CORPUS for other in others):
+                holds.docs = {}
+        if holds is not None:
+            known.append(holds)
     yield from _diagnose_together(known)
+
+
+def _findings_of(
+    path: str, kind: str, cutoffs: Sequence[int], reading: Reading
+) -> tuple[list[Finding], Known | None]:
+    """Return the findings of a file, and what it holds, unless it is refused."""
+    try:
+        findings, holds = _of_file(path, kind, cutoffs, reading)
+    except InputError as error:
+        return list(_refused(path, error)), None
+    # Each check walks the file by itself; a person reads it from the top.
+    return sorted(findings, key=lambda finding: finding.line), holds
 
 
 def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], Known]:
@@ -388,8 +413,7 @@ def _diagnose_together(known: list[Known]) -> Iterator[Finding]:
                 effect = "no judge can see their text; if ids differ only in spelling, nothing matches"
                 yield from _dangling(one, documents, corpus, corpus.documents, "documents", effect)
     for run in of.get("run", ()):
-        for qrels in of.get("qrels", ()):
-            yield from _run_and_qrels(run, qrels)
+        yield from run.beside_qrels
     for nuggets in of.get("nuggets", ()):
         for qrels in of.get("qrels", ()):
             yield from _nuggets_and_qrels(nuggets, qrels)
@@ -463,8 +487,14 @@ def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
     yield from once(nuggets.source, open_, WARNING, message, effect)
 
 
-_Ranked = tuple[float, bytes, int]  # score, document, line
 _TIED = "the order of equal scores is the evaluator's"
+
+
+class _Ranking(NamedTuple):
+    """Documents, best first, and the places of those whose scores are equal to those above them."""
+
+    docs: list[bytes]
+    ties: list[int]
 
 
 @dataclass(slots=True)
@@ -492,10 +522,19 @@ class _RankedQuery:
         """The line of its first row."""
         return next(iter(self.lines.values()))
 
-    def ranked(self) -> list[_Ranked]:
-        """Return score, document and line, best first."""
-        # By score, then document id, from the end of the alphabet: as trec_eval breaks ties.
-        return sorted(zip(self.scores, self.lines, self.lines.values(), strict=True), reverse=True)
+    def ranked(self) -> _Ranking:
+        """Return the documents, best first."""
+        scores, docs = self.scores, list(self.lines)
+        # By score, then document id, from the end of the alphabet: as trec_eval breaks ties. Most files have
+        # this order but for equal scores.
+        if not all(map(ge, scores, scores[1:])):
+            rows = sorted(zip(scores, docs, strict=True), reverse=True)
+            scores, docs = [score for score, _ in rows], [doc for _, doc in rows]
+        ties = list(compress(count(1), map(eq, scores, scores[1:])))
+        for begin in (at - 1 for at in ties if at < 2 or scores[at - 2] != scores[at - 1]):
+            end = next((at for at in range(begin, len(scores)) if scores[at] != scores[begin]), len(scores))
+            docs[begin:end] = sorted(docs[begin:end], reverse=True)
+        return _Ranking(docs, ties)
 
 
 def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[list[Finding], Known]:
@@ -542,7 +581,7 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
     known = Known(name, "run")
     known.queries = {query: of_query.first for query, of_query in queries.items()}
     known.docs = {query: of_query.lines for query, of_query in queries.items()}
-    known.ranked = {query: [doc for _, doc, _ in rows] for query, rows in ranked.items()}
+    known.ranked = {query: docs for query, (docs, _) in ranked.items()}
     return findings, known
 
 
@@ -556,19 +595,19 @@ _CONFLICTS = "scores count; if the ranks are right, every measure is of another 
 
 
 def _ties(
-    name: str, queries: dict[str, _RankedQuery], ranked: dict[str, list[_Ranked]], cutoffs: Sequence[int]
+    name: str, queries: dict[str, _RankedQuery], ranked: dict[str, _Ranking], cutoffs: Sequence[int]
 ) -> Iterator[Finding]:
     across: dict[int, dict[str, int]] = {cutoff: {} for cutoff in cutoffs}
     tied: dict[str, int] = {}
     flat = []
-    for query, rows in ranked.items():
-        different = len(set(queries[query].scores))
-        flat.append(different == 1 < len(rows))
-        if different < len(rows):
-            tied[query] = next(lower[2] for upper, lower in pairwise(rows) if upper[0] == lower[0])
-        for cutoff in cutoffs:
-            if len(rows) > cutoff and rows[cutoff][0] == rows[cutoff - 1][0]:
-                across[cutoff][query] = rows[cutoff][2]
+    for query, (docs, ties) in ranked.items():
+        line_of = queries[query].lines
+        flat.append(len(docs) > 1 and len(ties) == len(docs) - 1)
+        if ties:
+            tied[query] = line_of[docs[ties[0]]]
+        for cutoff in cutoffs if ties else ():
+            if cutoff in ties:
+                across[cutoff][query] = line_of[docs[cutoff]]
     if queries and all(flat):
         first = next(iter(queries.values())).first
         effect = f"{_TIED}: every measure is of it"

@@ -38,6 +38,8 @@ Key = TypeVar("Key")
 Lines = Sequence[int]
 Last = tuple[int, float] | None  # rank and score of the row before
 _LONGEST_RANK = 18  # digits
+_DEEPEST = 1000  # what TREC takes a topic
+_RANKS = [b"%d" % rank for rank in range(1, _DEEPEST + 1)]
 
 
 class Problem(NamedTuple):
@@ -132,11 +134,12 @@ def once_each(
     `known` is the line of each document, and learns those of the new ones. What is ranked twice counts
     where it stands first, as with --dedup first: its second score makes no tie and contradicts no rank.
     """
-    fresh = dict(zip(docs, lines, strict=True))
-    # The usual case costs two set operations, and no loop over rows.
-    if len(fresh) == len(docs) and known.keys().isdisjoint(fresh):
-        known.update(fresh)
-        return (lines, docs, ranks, scores), []
+    # The usual case: rows of a query that has none yet, and no document twice.
+    if not known:
+        known.update(zip(docs, lines, strict=True))
+        if len(known) == len(docs):
+            return (lines, docs, ranks, scores), []
+        known.clear()
     again = []
     new = []
     for row in zip(lines, docs, ranks, scores, strict=True):
@@ -155,6 +158,9 @@ def contradiction(
 
     Ranks that are no numbers say nothing.
     """
+    # Most ranks are 1, 2, 3, … above scores that fall.
+    if last is None and ranks == _RANKS[: len(ranks)] and all(map(ge, scores, scores[1:])):
+        return None, (len(ranks), scores[-1])
     numbers: list[int] = []
     # `int` of a million digits takes minutes: a file could hold the program up.
     if b"".join(ranks).isdigit() and len(max(ranks, key=len)) <= _LONGEST_RANK:
@@ -175,7 +181,6 @@ def contradiction(
     return found, last
 
 
-_DEEPEST = 1000  # what TREC takes a topic
 _EXPECTED = f"lines of 6 columns ({' '.join(RUN.columns)})"
 
 

@@ -270,7 +270,8 @@ def _defined(score: Score) -> dict[str, float]:
 
 def remarks(found: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterator[str]:
     """Say what should be known beside the numbers."""
-    left_out = [run for run in judged.runs.words if run not in {each.run for each in found}]
+    corrected = {each.run for each in found}
+    left_out = [run for run in judged.runs.words if run not in corrected]
     if left_out:
         yield f"people judged nothing of {', '.join(map(visible, left_out))}, which is left out"
     for each in found:

@@ -94,6 +94,20 @@ def _kind(answered: bool, found: bool, below: bool, supported: bool) -> str:
     return CUT if below else MISSED if supported else GAP
 
 
+class _Part(NamedTuple):
+    """Some documents of a query: whether any is unjudged, and the nuggets of which nobody knows."""
+
+    docs: frozenset[str]
+    is_open: bool
+    undecided: frozenset[str] = frozenset()
+
+    def options(self, nugget: str, support: set[str]) -> _Options:
+        """Return whether any of them supports a nugget that these documents support."""
+        if not support.isdisjoint(self.docs):
+            return (True,)
+        return BOTH if self.is_open or nugget in self.undecided else (False,)
+
+
 class Evidence:
     """What a run retrieved, and which nuggets its documents support."""
 
@@ -103,6 +117,7 @@ class Evidence:
         self.depth = depth or max(map(len, ranked.values()), default=0)
         self._rel = rel
         self._ranked = ranked
+        self._parts: dict[str, tuple[_Part, _Part]] = {}  # within the depth and below it, by query
         self._spans = qrels.spans
         self._judged = {query: set(docs) for query, docs, _ in qrels.documents()}
         self._support: dict[str, dict[str, set[str]]] = {
@@ -135,28 +150,26 @@ class Evidence:
 
     def unjudged(self, query: str) -> int:
         """Return how many of the passages nobody judged."""
-        return sum(self._may(query, doc, None) for doc in self._ranked.get(query, ())[: self.depth])
+        docs = self._ranked.get(query, ())[: self.depth]
+        if self._spans is not None:
+            undecided = self._spans.undecided.get(query, {})
+            return sum(bool(undecided.get(doc)) for doc in docs)
+        return sum(doc not in self._judged[query] for doc in docs)
 
     def of(self, query: str, nugget: str) -> tuple[_Options, _Options, bool]:
         """Return whether passages, and documents below them, support a nugget, and any judged document."""
         support = self._support[query].get(nugget, set())
-        docs = self._ranked.get(query, ())
-        found, below = (
-            self._options(query, nugget, part, support) for part in (docs[: self.depth], docs[self.depth :])
-        )
+        if query not in self._parts:
+            docs = self._ranked.get(query, ())
+            self._parts[query] = self._part(query, docs[: self.depth]), self._part(query, docs[self.depth :])
+        found, below = (part.options(nugget, support) for part in self._parts[query])
         return found, below, bool(support)
 
-    def _options(self, query: str, nugget: str, docs: Sequence[str], support: Collection[str]) -> _Options:
-        if any(doc in support for doc in docs):
-            return (True,)
-        return BOTH if any(self._may(query, doc, nugget) for doc in docs) else (False,)
-
-    def _may(self, query: str, doc: str, nugget: str | None) -> bool:
-        """Return whether nobody knows if a document supports a nugget, or any."""
-        if self._spans is not None:
-            nuggets = self._spans.undecided.get(query, {}).get(doc, set())
-            return bool(nuggets) if nugget is None else nugget in nuggets
-        return doc not in self._judged[query]
+    def _part(self, query: str, docs: Sequence[str]) -> _Part:
+        if self._spans is None:
+            return _Part(frozenset(docs), not self._judged[query].issuperset(docs))
+        undecided = self._spans.undecided.get(query, {})
+        return _Part(frozenset(docs), False, frozenset().union(*(undecided.get(doc, ()) for doc in docs)))
 
 
 class Answered:

@@ -123,13 +123,13 @@ def of_answers(
     """Return what a judge judged of these systems, or of all, on the queries where it judged them all."""
     judged.require_no_repeats("a plan of what to label")
     systems = _systems(judged, compare)
-    chosen = _rubric_rows(judged, rubric)
+    wanted, chosen = frozenset(systems), _rubric_rows(judged, rubric)
     by_query: dict[str, dict[str, dict[tuple[str, str], Ask]]] = {}
     failed: set[str] = set()
     doubts: dict[str, list[float]] = {}
     for row, line in judged.each():
         run, query = str(line.run_id), str(line.query_id)
-        if run not in systems or (chosen is not None and line.rubric != chosen):
+        if run not in wanted or (chosen is not None and line.rubric != chosen):
             continue
         # Who decided where the judge was unsure says no chance, and is taken to be sure.
         chance = judged.chance_in(row)

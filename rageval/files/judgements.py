@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from functools import lru_cache
 from itertools import accumulate, chain, count, pairwise, repeat
 from operator import attrgetter, itemgetter, sub
 from typing import Any, Literal, NamedTuple
@@ -315,6 +316,7 @@ class JudgementTable:
 
     def finish(self) -> JudgementTable:
         """Bring the rows of each answer together, and refuse a judgement that is there twice."""
+        self.kept.clear()
         self.remarks += [f"{STOPPED}: {visible(said)}" for said in self.stopped]
         self.end = self.begin[1:]
         self.end.extend([len(self)] * bool(self.begin))
@@ -616,8 +618,13 @@ class JudgementTable:
 
     def failed(self) -> int:
         """Return how many judgements failed."""
-        counts = Counter(self.row_said)
-        return sum(number for code, number in counts.items() if not self.said.words[code].is_graded)
+        key = "failed"
+        if key not in self.kept:  # asked for each system
+            counts = Counter(self.row_said)
+            lost = (number for code, number in counts.items() if not self.said.words[code].is_graded)
+            self.kept[key] = sum(lost)
+        number: int = self.kept[key]
+        return number
 
     def labels(self) -> list[str]:
         """Return the labels that rows give."""
@@ -629,7 +636,11 @@ class JudgementTable:
 
     def said_by_any(self) -> list[Said]:
         """Return all that any row says, each once, by first appearance."""
-        return [self.said.words[code] for code in sorted(set(self.row_said))]
+        key = "said by any"
+        if key not in self.kept:
+            self.kept[key] = [self.said.words[code] for code in sorted(set(self.row_said))]
+        said: list[Said] = self.kept[key]
+        return said[:]
 
     def add_file(self, source: Source) -> None:
         """Read a file of any of these kinds, told apart by its first record."""
@@ -719,6 +730,7 @@ def judgement_line(judgement: Mapping[str, Any]) -> str:
     return as_line({key: value for key, value in judgement.items() if value is not None})
 
 
+@lru_cache(1024)  # labels are few, and each is that of many rows
 def folded(label: str) -> str:
     """Return a label as labels are compared: in lower case, with _ for blanks and hyphens."""
     return label.strip().lower().replace(" ", "_").replace("-", "_")

@@ -60,10 +60,11 @@ class Record:
     ([1, 2], None)
     """
 
-    __slots__ = ("_raw", "_value", "where")
+    __slots__ = ("_is_checked", "_raw", "_value", "where")
 
-    def __init__(self, raw: bytes | msgspec.Raw, where: str) -> None:
-        """Take a value of JSON."""
+    def __init__(self, raw: bytes | msgspec.Raw, where: str, is_checked: bool = False) -> None:
+        """Take a value of JSON; `is_checked`, if it is known that no object in it names a key twice."""
+        self._is_checked = is_checked
         self._raw = memoryview(raw)  # so that what is within copies nothing
         self._value: Any = msgspec.UNSET
         self.where = where
@@ -86,7 +87,8 @@ class Record:
             return None
         # `log.json: a.b`: the first name stands behind the file, the further ones behind dots.
         where = f"{self.where}.{name}" if ": " in self.where else f"{self.where}: {name}"
-        return Record(found, where) if isinstance(found, msgspec.Raw) else Record.of(found, where)
+        is_raw = isinstance(found, msgspec.Raw)
+        return Record(found, where, self._is_checked) if is_raw else Record.of(found, where)
 
     def at(self, *names: str) -> Record | None:
         """Return a field of a field …; None where there is none."""
@@ -103,7 +105,8 @@ class Record:
             items = self._decoded(_items) if self._begins(b"[") else []
         for number, item in enumerate(items):
             where = f"{self.where}[{number}]" if ": " in self.where else f"{self.where}: [{number}]"
-            yield Record(item, where) if isinstance(item, msgspec.Raw) else Record.of(item, where)
+            is_raw = isinstance(item, msgspec.Raw)
+            yield Record(item, where, self._is_checked) if is_raw else Record.of(item, where)
 
     def object(self) -> dict[str, Any]:
         """Return the fields of an object; `InputError` where it is anything else."""
@@ -116,7 +119,7 @@ class Record:
         """Return the whole value; `InputError` where it is no JSON, or an object names a key twice."""
         if self._value is msgspec.UNSET:
             found = self._decoded(msgspec.json.decode)
-            if (key := repeated_in(bytes(self._raw), [found])) is not None:
+            if not self._is_checked and (key := repeated_in(bytes(self._raw), [found])) is not None:
                 raise InputError(f"{self.where}: {REPEATED.format(visible(key)[:80])}")
             return found  # not kept: records are many, and each is looked at once
         return self._value
@@ -171,7 +174,7 @@ def opened(source: Source) -> Content:
 
             def records() -> Iterator[Record]:
                 for line, raw in read_decoded(source, _raw, "a record of a log"):
-                    yield Record(raw.copy(), f"{name}:{line}")
+                    yield Record(raw.copy(), f"{name}:{line}", is_checked=True)
 
             one = next(records())
             return _value(source, name) if set(one.keys()) in _SPLIT else Content(name, "lines", one, records)

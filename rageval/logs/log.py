@@ -267,6 +267,8 @@ def word(text: str) -> str:
     >>> word(" returns policy.md#0")
     'returns%20policy.md#0'
     """
+    if text.isprintable() and " " not in text:  # as nearly all are
+        return text
     # As URLs write them, so that they can be told from names with another mark in their place.
     return _BLANK.sub(lambda match: f"%{ord(match[0]):02X}", text.strip())
 
@@ -431,8 +433,8 @@ class _Parting:
 
     def _document(self, passage: Passage) -> str:
         """Return the id that is given, or one that is made from the text."""
-        made = hashlib.sha256(passage.text.encode("utf-8", "surrogatepass")).hexdigest()[:_DOCUMENT]
-        return word(passage.id) or made
+        text = passage.text.encode("utf-8", "surrogatepass")
+        return word(passage.id) or hashlib.sha256(text).hexdigest()[:_DOCUMENT]
 
     def _goes_by_rank(self, rows: list[Row]) -> bool:
         """Return whether some scores are not given, or do not fall with the rank as those of a run do."""

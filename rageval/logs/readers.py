@@ -131,9 +131,10 @@ def tool_of(path: Source) -> str | None:
 
 def _of_one_tool(content: Content, reader: LogReader) -> Iterator[Record]:
     """Yield the records; one that another tool's reader knows, and this one does not, is out of place."""
+    alone = replace(content)
     for record in content.records():
         # Readers look at the first record alone, so each record is shown as if it were the first.
-        alone = replace(content, first=record)
+        alone.first = record
         if not reader.fits(alone):
             other = next((each.tool for each in _all() if each.fits(alone)), None)
             if other is not None:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -152,7 +153,7 @@ def spent_as(**values: Any) -> dict[str, float]:
     >>> spent_as(cost="0.002", input_tokens=27.0, seconds=None)
     {'cost': 0.002, 'input_tokens': 27}
     """
-    numbers = ((name, number_of(value)) for name, value in values.items())
+    numbers = ((name, number_of(value)) for name, value in values.items() if value is not None)
     return {
         name: int(number) if name.endswith("tokens") else number
         for name, number in numbers
@@ -376,6 +377,7 @@ _OF_QUESTIONS = ("query", "question", "qid")
 _OF_OTHERS = ("trace", "span", "session", "request", "run", "user", "message", "thread", "conversation")
 
 
+@lru_cache(256)  # of columns, in each row
 def is_id(name: str) -> bool:
     """Return whether a field is an id, by its name.
 

@@ -208,6 +208,9 @@ def healthbench_score(answer: Assessment, *, credit: Literal["strict", "partial"
 def weighted(answer: Assessment, scale: Scale, importance: str) -> list[tuple[float, Judgement]]:
     """Return (weight, judgement) of the judgements on a scale: what each counts by its importance."""
     judged = answer.judged(scale, needs=None if importance == "all" else "importance")
+    known = _COUNTED[importance]
+    if {judgement.importance for judgement in judged} <= known.keys():
+        return [(known[judgement.importance], judgement) for judgement in judged]
     return [(counts(importance, judgement), judgement) for judgement in judged]
 
 

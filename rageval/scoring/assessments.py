@@ -177,13 +177,17 @@ class _OnScale:
         """
         key = query, judge
         if key not in self._banks:
-            table, found = self._table, dict[str, Judgement]()
+            table, found, known = self._table, dict[str, Judgement](), set[int]()
             for answer in table.judged_to(query):
                 if judge not in (None, table.judge[answer]):
+                    continue
+                # Answers to one query are mostly judged on the same.
+                if known.issuperset(table.row_aspect[table.begin[answer] : table.end[answer]]):
                     continue
                 for judgement in self.of(answer)[0]:
                     if judgement.aspect not in found:
                         found[judgement.aspect] = judgement._replace(grade=math.nan, label=None)
+                        known.add(table.aspects[judgement.aspect])
             # The nuggets that a bank has for a query, whether anybody was judged by them or not.
             for nugget in table.asked.get(query, ()) if self.scale in _OF_NUGGETS else ():
                 weight = math.nan if nugget.weight is None else nugget.weight
@@ -372,10 +376,11 @@ class JudgeOfRun:
         if not found:
             return self._of_none(judged, place, needs, asker)
         if scale in _OF_NUGGETS and not self._only_here:
-            there = {each.aspect for each in found}
-            lacking = [lost for lost in judged.bank(place[0], self._judge) if lost.aspect not in there]
-            failed += [(at, ABSENT) for at in range(len(found), len(found) + len(lacking))]
-            found += lacking
+            there, bank = {each.aspect for each in found}, judged.bank(place[0], self._judge)
+            if len(bank) > len(there):
+                lacking = [lost for lost in bank if lost.aspect not in there]
+                failed += [(at, ABSENT) for at in range(len(found), len(found) + len(lacking))]
+                found += lacking
         # The usual case, and asked for of every answer: nothing is missing.
         if not failed:
             return Seen(found, _NONE, True)

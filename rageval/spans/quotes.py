@@ -23,6 +23,7 @@ _WINDOWS = 8  # that most 3-grams vote for
 _GAIN = 4  # words that may be skipped for one that agrees
 _LONG = 100  # words from which on runs of words are compared, and not every word with every other
 _FEWEST = 3  # words of a quote that is looked for elsewhere, too: "yes" stands everywhere
+_WALK = 500  # characters that are walked through in the time in which one place is looked up
 _SIGNS = str.maketrans(
     {
         **dict.fromkeys("‘’‚‛′´ʼ＇", "'"),
@@ -34,6 +35,7 @@ _SIGNS = str.maketrans(
 )
 # Scripts that are written without blanks: each letter is a word.
 _WORD = "[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|\\w+"
+_RUN = re.compile(r"\w+")
 
 
 class QuotePlace(NamedTuple):
@@ -44,12 +46,54 @@ class QuotePlace(NamedTuple):
     score: float = 1.0
 
 
+class _Indexed:
+    """A text, and where each of its words stands.
+
+    Thousands of chunks are looked for in one source: to walk through all of it for each would take time with
+    the square of its length.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def starts(self, wanted: str, start: int, end: int) -> Iterator[int]:
+        """Yield where a text begins, in order and without overlaps, between two offsets."""
+        places = self._looked_up(wanted) if end - start > _WALK else None
+        if places is None or len(places) * _WALK > end - start:
+            at = self.text.find(wanted, start, end) if wanted else -1
+            while at >= 0:
+                yield at
+                at = self.text.find(wanted, at + len(wanted), end)
+            return
+        for at in places:
+            if start <= at <= end - len(wanted) and self.text.startswith(wanted, at):
+                yield at
+                start = at + len(wanted)
+
+    def _looked_up(self, wanted: str) -> list[int] | None:
+        """Return where a text may begin, by its rarest word; None if it has none that is certainly whole."""
+        # The first and the last may be parts of words of this text.
+        words = list(_RUN.finditer(wanted))[1:-1]
+        if not words:
+            return None
+        rarest = min(words, key=lambda word: len(self._words.get(word[0], ())))
+        return [at - rarest.start() for at in self._words.get(rarest[0], ())]
+
+    @cached_property
+    def _words(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for word in _RUN.finditer(self.text):
+            found.setdefault(word[0], []).append(word.start())
+        return found
+
+
 class SourceText:
     """A text in which quotes are looked for; what is made of it for this is made once."""
 
     def __init__(self, text: str) -> None:
         """Take the text as it is."""
         self.text = text
+        self._indexed = _Indexed(text)
 
     def places(self, quote: str, start: int = 0, end: int | None = None) -> list[QuotePlace]:
         """Return where the quote stands between two offsets, in order; all equally well.
@@ -78,19 +122,16 @@ class SourceText:
     def _exact(self, quote: str, start: int, end: int) -> Iterator[QuotePlace]:
         """Yield where the very text stands; places do not overlap."""
         quote = quote.strip()
-        at = self.text.find(quote, start, end) if quote else -1
-        while at >= 0:
+        for at in self._indexed.starts(quote, start, end):
             yield QuotePlace(at, at + len(quote))
-            at = self.text.find(quote, at + len(quote), end)
 
     def _folded(self, quote: str, start: int, end: int) -> Iterator[QuotePlace]:
         """Yield where the text stands but for white space, case and the shape of signs."""
         wanted = folded(quote)[0].strip()
-        text, origin = self._shape
+        shape, origin = self._shape
         # Offsets of the text become those of the folded one, which may be shorter or longer.
         first, last = bisect_left(origin, start), bisect_left(origin, end)
-        at = text.find(wanted, first, last) if wanted else -1
-        while at >= 0:
+        for at in shape.starts(wanted, first, last):
             to = at + len(wanted)
             # Behind the last letter, not before the next: folded blanks lie between. And behind the marks
             # that sit on it.
@@ -98,11 +139,11 @@ class SourceText:
             while behind < len(self.text) and unicodedata.combining(self.text[behind]):
                 behind += 1
             yield QuotePlace(origin[at], behind)
-            at = text.find(wanted, to, last)
 
     @cached_property
-    def _shape(self) -> tuple[str, Sequence[int]]:
-        return folded(self.text)
+    def _shape(self) -> tuple[_Indexed, Sequence[int]]:
+        text, origin = folded(self.text)
+        return _Indexed(text), origin
 
     @cached_property
     def _words(self) -> tuple[list[str], Sequence[int], Sequence[int]]:

@@ -49,6 +49,7 @@ class Sources:
         self.name = "sources" if isinstance(place, Mapping) else os.fspath(place)
         self._limits = limits_of(place)
         self._texts: dict[str, SourceText] = {}
+        self._digests: dict[str, str] = {}
         self._paths: dict[str, list[str]] = {}
         if isinstance(place, Mapping):
             self._texts = {str(doc): SourceText(text) for doc, text in place.items()}
@@ -83,7 +84,9 @@ class Sources:
 
     def digest(self, doc: str) -> str:
         """Return the sha256 of a document's text."""
-        return digest(self.text(doc).text)
+        if doc not in self._digests:
+            self._digests[doc] = digest(self.text(doc).text)
+        return self._digests[doc]
 
     def require(self, docs: Iterable[str], what: str) -> None:
         """Raise `InputError` if any of these is not there; `what` names them."""

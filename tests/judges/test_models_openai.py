@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import shutil
+import ssl
+import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,8 +17,19 @@ import pytest
 
 from model_checks import OPENAI_KEY, REQUEST, environment, outcome, outcomes
 from rageval.errors import MissingPackage, UsageError
-from rageval.judges.base import ERROR, FILTERED, OK, REFUSED, TRUNCATED, Fatal, Reply, Transient, Usage
-from rageval.judges.models import _remote, is_remote, model_named
+from rageval.judges.base import (
+    ERROR,
+    FILTERED,
+    OK,
+    REFUSED,
+    TRUNCATED,
+    Fatal,
+    Reply,
+    Transient,
+    Unreachable,
+    Usage,
+)
+from rageval.judges.models import _direct, _remote, is_remote, model_named
 from rageval.judges.models._openai import OpenAIChat
 from rageval.testing import VERDICT, Asked, LlmServer, Saying, openai_error, openai_reply, usual
 
@@ -24,9 +38,14 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("openai")
 
 
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture(autouse=True, params=["openai", "aiohttp"])
+def _transport(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every test twice: by the SDK alone, and where the extra `fast` is installed."""
     environment(monkeypatch, tmp_path)
+    if request.param == "aiohttp":
+        pytest.importorskip("aiohttp")
+    else:
+        monkeypatch.setattr(_direct, "find_spec", lambda name: None)
 
 
 @pytest.fixture
@@ -547,3 +566,46 @@ def test_servers_of_this_machine_have_short_names(spec: str, name: str, address:
     model = model_named(spec)
     assert (model.name, model.endpoint) == (name, address)
     assert is_remote(spec)
+
+
+# Where the SDK is not needed.
+
+
+@pytest.mark.parametrize(
+    ("url", "environment", "direct"),
+    [
+        ("http://box:8000/v1", {}, True),
+        ("http://box:8000/v1", {"OPENAI_BASE_URL": "http://box:8000/v1"}, False),
+        ("https://api.openai.com/v1", {}, False),
+        ("http://box:8000/v1", {"HTTP_PROXY": "http://proxy:3128"}, False),
+        ("http://box:8000/v1", {"ALL_PROXY": "socks5://proxy:1080"}, False),
+        ("http://box:8000/v1", {"HTTP_PROXY": "http://proxy:3128", "NO_PROXY": "box"}, True),
+    ],
+)
+def test_the_sdk_asks_its_inventor_and_through_proxies(
+    url: str, environment: dict[str, str], direct: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(_direct, "find_spec", lambda name: object())
+    assert (OpenAIChat("m", url)._direct is not None) is direct
+
+
+def test_only_a_certificate_that_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if (openssl := shutil.which("openssl")) is None:
+        pytest.skip("no openssl here")
+    made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem"]
+    about = ["-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([openssl, *made, *about], cwd=tmp_path, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with LlmServer() as server:
+        server._http.socket = context.wrap_socket(server._http.socket, server_side=True)
+        model = OpenAIChat("m", server.openai.replace("http:", "https:"), timeout=5)
+        refused = outcome(model)
+        assert isinstance(refused, Unreachable)
+        assert "self-signed certificate" in str(refused)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        accepted = outcome(model)
+        assert isinstance(accepted, Reply), accepted
+        assert accepted.status == OK

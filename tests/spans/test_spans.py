@@ -616,3 +616,18 @@ def test_ranges_of_wide_spans_hold_whatever_the_undecided_chunks_hold(tmp_path: 
             for score in ranges.values():
                 low, high = score.bounds or (1.0, 0.0)
                 assert low - 1e-12 <= values[str(score.measure)].value <= high + 1e-12, (spans, run_, open_)
+
+
+def test_long_texts_are_found_where_a_walk_finds_them() -> None:
+    rng = random.Random(7)
+    for letters in ("a", "ab ", "abcdefghij   "):
+        text = "".join(rng.choices(letters, k=6000))
+        text = text[:5000] + text[100:300] + text[150:1000]
+        for _ in range(20):
+            at, size = rng.randrange(5800), rng.randrange(40, 180)
+            quote = text[at : at + size].strip()
+            walked, begin = [], text.find(quote, 7, 5900)
+            while begin >= 0:
+                walked.append(begin)
+                begin = text.find(quote, begin + len(quote), 5900)
+            assert [place.start for place in SourceText(text).places(quote, 7, 5900)] == walked or not walked

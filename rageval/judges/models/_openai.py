@@ -33,6 +33,7 @@ from rageval.judges.base import (
     Transient,
     Usage,
 )
+from rageval.judges.models._direct import Direct, NotReached, is_direct
 from rageval.judges.models._remote import (
     OPENAI,
     SCHEMA,
@@ -86,6 +87,25 @@ class OpenAIChat(RemoteBatches):
     optional = ("temperature", "max_tokens", "max_completion_tokens", *SAMPLING)
     batch_limit = 50_000
     batch_bytes = 200 * 10**6
+
+    def __init__(self, model: str, url: str | None = None, **options: Any) -> None:
+        super().__init__(model, url, **options)
+        self._direct = Direct(self.home, "/chat/completions", self.timeout) if is_direct(self.home) else None
+
+    async def _asked(self, arguments: Mapping[str, Any]) -> Response:
+        if self._direct is None or not self._direct.is_understood:
+            return await super()._asked(arguments)
+        try:
+            return await self._direct.post(arguments)
+        except NotReached as error:
+            failed = self._unanswered(error.error, error.is_unconnected)
+        raise failed  # here, so that no traceback leads to the headers
+
+    async def aclose(self) -> None:
+        """Close the connections made in the running loop."""
+        await super().aclose()
+        if self._direct is not None:
+            await self._direct.aclose()
 
     async def _create(self, client: Any, arguments: Mapping[str, Any]) -> Any:
         return await client.chat.completions.with_raw_response.create(**arguments)

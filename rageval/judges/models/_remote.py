@@ -142,6 +142,8 @@ class Home:
 
     def hide(self, text: str) -> str:
         """Strike out keys, should a server have sent one back."""
+        if len(text) < _SHORTEST_SECRET:
+            return text
         for variable in (self.key_variable, "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
             key = os.environ.get(variable, "").strip()
             if len(key) >= _SHORTEST_SECRET:
@@ -227,7 +229,7 @@ def _checked(url: str) -> SplitResult:
 # --- A model behind an SDK, and what its server says.
 
 _TIMEOUT = 120.0  # seconds for one request, all fall-backs together
-_CONNECTING = 10.0  # seconds of these for making a connection
+CONNECTING = 10.0  # seconds of these for making a connection
 _UNCONNECTED = ("ConnectError", "ConnectTimeout", "ProxyError")  # what the SDKs' HTTP library calls it
 SCHEMA, TEXT = "json_schema", "text"  # the mode that binds a model most, and the one every model knows
 _REFUSES = re.compile(
@@ -235,10 +237,10 @@ _REFUSES = re.compile(
     r"|unknown|unexpected|extra (?:inputs|fields)|deprecated|invalid|only the default|cannot"
 )
 _TOO_MUCH = re.compile(r"too (?:large|long)|context (?:length|window)|above max|exceed|<=|at most|less than")
-_ACCEPTED = "gzip, deflate"  # what is read here
+ACCEPTED = "gzip, deflate"  # what is read here
 _MOST_LAYERS = 2  # of one encoding over another
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
-_LONGEST = 4 * 2**20  # bytes of a response, decoded
+LONGEST = 4 * 2**20  # bytes of a response, decoded
 _LONGEST_WAIT = 600.0  # seconds; a server that asks for more is asked again after these
 _MOST = 10**9  # tokens of a call: more are not counted but made up
 _THROTTLED = (429, 529)
@@ -332,7 +334,7 @@ class RemoteModel(ABC):
         while True:  # ends: each round has a mode less or one more parameter known to be refused
             form = self._form
             call = self._call(request, form)
-            response = await self._sent(partial(self._create, arguments=call.arguments))
+            response = await self._asked(call.arguments)
             other = self._other_form(form, response, call) if response.status in (400, 422) else None
             if other is None:
                 return replace(self._reply(response), sent=call.sent, dropped=call.dropped)
@@ -352,7 +354,11 @@ class RemoteModel(ABC):
                 return replace(form, mode=weaker)
         return None
 
-    async def _sent(self, send: Callable[[Any], Awaitable[Any]], longest: int = _LONGEST) -> Response:
+    async def _asked(self, arguments: Mapping[str, Any]) -> Response:
+        """Return what the server sends back to one call."""
+        return await self._sent(partial(self._create, arguments=arguments))
+
+    async def _sent(self, send: Callable[[Any], Awaitable[Any]], longest: int = LONGEST) -> Response:
         """Return what the server sends back to what `send` does with a client, up to so many bytes."""
         sdk = import_module(self.provider.name)
         failed: Exception = Transient(f"{self.name}: no answer from {self.endpoint}")
@@ -360,16 +366,8 @@ class RemoteModel(ABC):
             try:
                 await send(self._client(sdk))
             except sdk.APIConnectionError as error:
-                # Nobody to ask, or what became of the call is not known.
-                kind = type(error.__cause__).__name__
-                failed = Transient(f"{self.name}: no answer from {self.endpoint} ({kind})")
-                if kind in _UNCONNECTED:
-                    why = self.home.shown(_reason(error.__cause__), 100)
-                    failed = Unreachable(
-                        f"{self.name}: no server at {self.endpoint}"
-                        f" ({why or f'no connection within {_CONNECTING:g} seconds'});"
-                        " start it, or check the address and the network"
-                    )
+                cause = error.__cause__
+                failed = self._unanswered(cause, type(cause).__name__ in _UNCONNECTED)
             except (TypeError, getattr(sdk, self.provider.error)) as error:
                 if isinstance(error, TypeError) and "authentication" not in str(error):
                     raise
@@ -378,6 +376,17 @@ class RemoteModel(ABC):
         if arrival.response is not None:
             return arrival.response
         raise failed  # here, so that no traceback leads into the SDK and the headers it holds
+
+    def _unanswered(self, cause: BaseException | None, is_unconnected: bool) -> Transient:
+        """Return the error of a call to which nobody answers, or of which is not known what became of it."""
+        if not is_unconnected:
+            return Transient(f"{self.name}: no answer from {self.endpoint} ({type(cause).__name__})")
+        why = self.home.shown(_reason(cause), 100)
+        return Unreachable(
+            f"{self.name}: no server at {self.endpoint}"
+            f" ({why or f'no connection within {CONNECTING:g} seconds'});"
+            " start it, or check the address and the network"
+        )
 
     def _client(self, sdk: Any) -> Any:
         """Return the client of the running loop: connections cannot move to another."""
@@ -388,11 +397,11 @@ class RemoteModel(ABC):
             self._clients[loop] = getattr(sdk, self.client)(
                 api_key=key,
                 base_url=self.home.url,
-                timeout=sdk.Timeout(self.timeout, connect=min(_CONNECTING, self.timeout)),
+                timeout=sdk.Timeout(self.timeout, connect=min(CONNECTING, self.timeout)),
                 max_retries=0,
                 http_client=sdk.DefaultAsyncHttpxClient(
                     follow_redirects=False,
-                    headers={"accept-encoding": _ACCEPTED},
+                    headers={"accept-encoding": ACCEPTED},
                     event_hooks={"request": guard, "response": [_receive]},
                 ),
             )
@@ -436,7 +445,9 @@ def _reason(cause: BaseException | None) -> str:
     said = ""
     while cause is not None:
         number = getattr(cause, "errno", None) or 0  # negative where names are looked up
-        said = os.strerror(number) if number > 0 else getattr(cause, "strerror", None) or said or str(cause)
+        # Of TLS the number says nothing, and a certificate that is refused has words of its own.
+        system = getattr(cause, "verify_message", "") or (os.strerror(number) if number > 0 else "")
+        said = system or getattr(cause, "strerror", None) or said or str(cause)
         cause = cause.__cause__ or cause.__context__
     return said
 
@@ -478,7 +489,7 @@ _ARRIVAL: ContextVar[_Arrival] = ContextVar("arrival")
 
 
 @contextmanager
-def _arriving(longest: int = _LONGEST) -> Iterator[_Arrival]:
+def _arriving(longest: int = LONGEST) -> Iterator[_Arrival]:
     """Within this, what a client of ours receives is put into the `_Arrival`."""
     arrival = _Arrival(longest)
     token = _ARRIVAL.set(arrival)
@@ -494,12 +505,12 @@ async def _receive(response: Any) -> None:
     """Read the response and end the call: a hook for the client."""
     arrival = _ARRIVAL.get()
     headers = response.headers
-    body, cut = await _read(response.aiter_raw(), headers.get("content-encoding", ""), arrival.longest)
+    body, cut = await read_body(response.aiter_raw(), headers.get("content-encoding", ""), arrival.longest)
     arrival.response = Response(response.status_code, headers, body, cut)
     raise _Arrived
 
 
-async def _read(raw: AsyncIterable[bytes], encoding: str, longest: int) -> tuple[bytes, bool]:
+async def read_body(raw: AsyncIterable[bytes], encoding: str, longest: int) -> tuple[bytes, bool]:
     """Return the decoded body, and whether it was cut: too long or damaged, it ends where it can be read."""
     layers = [name for part in encoding.split(",") if (name := part.strip().lower()) not in ("", "identity")]
     if len(layers) > _MOST_LAYERS or any(name not in _WINDOWS for name in layers):
