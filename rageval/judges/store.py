@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -470,12 +471,16 @@ def reply_of(record: Mapping[str, Any]) -> Reply:
     return Reply(**known)
 
 
+@cache
+def _fields_of(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if field.name in _TYPES)
+
+
 def _known(kind: type[Any], record: Any) -> dict[str, Any]:
     """Return what this version knows of a record, which a newer one may have written; checks the types."""
     if not isinstance(record, Mapping):
         raise ValueError(f"expected a {kind.__name__.lower()} as an object, found {record!r:.80}")
-    names = [field.name for field in fields(kind) if field.name in _TYPES]
-    known = {name: record[name] for name in names if name in record}
+    known = {name: record[name] for name in _fields_of(kind) if name in record}
     for name, value in known.items():
         if not isinstance(value, _TYPES[name]) or isinstance(value, bool):
             raise ValueError(f"expected another type in {name}, found {value!r:.80}")
