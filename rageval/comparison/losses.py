@@ -94,7 +94,7 @@ def _kind(answered: bool, found: bool, below: bool, supported: bool) -> str:
     return CUT if below else MISSED if supported else GAP
 
 
-class _Part(NamedTuple):
+class _Passages(NamedTuple):
     """Some documents of a query: whether any is unjudged, and the nuggets of which nobody knows."""
 
     docs: frozenset[str]
@@ -117,7 +117,7 @@ class Evidence:
         self.depth = depth or max(map(len, ranked.values()), default=0)
         self._rel = rel
         self._ranked = ranked
-        self._parts: dict[str, tuple[_Part, _Part]] = {}  # within the depth and below it, by query
+        self._parts: dict[str, tuple[_Passages, _Passages]] = {}  # within the depth and below it, by query
         self._spans = qrels.spans
         self._judged = {query: set(docs) for query, docs, _ in qrels.documents()}
         self._support: dict[str, dict[str, set[str]]] = {
@@ -165,11 +165,11 @@ class Evidence:
         found, below = (part.options(nugget, support) for part in self._parts[query])
         return found, below, bool(support)
 
-    def _part(self, query: str, docs: Sequence[str]) -> _Part:
+    def _part(self, query: str, docs: Sequence[str]) -> _Passages:
         if self._spans is None:
-            return _Part(frozenset(docs), not self._judged[query].issuperset(docs))
+            return _Passages(frozenset(docs), not self._judged[query].issuperset(docs))
         undecided = self._spans.undecided.get(query, {})
-        return _Part(frozenset(docs), False, frozenset().union(*(undecided.get(doc, ()) for doc in docs)))
+        return _Passages(frozenset(docs), False, frozenset().union(*(undecided.get(doc, ()) for doc in docs)))
 
 
 class Answered:

@@ -474,8 +474,7 @@ def _known(kind: type[Any], record: Any) -> dict[str, Any]:
     """Return what this version knows of a record, which a newer one may have written; checks the types."""
     if not isinstance(record, Mapping):
         raise ValueError(f"expected a {kind.__name__.lower()} as an object, found {record!r:.80}")
-    names = [field.name for field in fields(kind) if field.name in _TYPES]
-    known = {name: record[name] for name in names if name in record}
+    known = {name: record[name] for name in _FIELDS[kind] if name in record}
     for name, value in known.items():
         if not isinstance(value, _TYPES[name]) or isinstance(value, bool):
             raise ValueError(f"expected another type in {name}, found {value!r:.80}")
@@ -492,6 +491,10 @@ _TYPES: dict[str, Any] = {
     "temperature": (*_NUMBER, type(None)),
     "latency": _NUMBER,
     **dict.fromkeys(("dropped", "turns"), (list, tuple)),
+}
+_FIELDS = {
+    kind: tuple(field.name for field in fields(kind) if field.name in _TYPES)
+    for kind in (Request, Reply, Usage)
 }
 # Of later versions: not written where they say nothing, so that older ones read what they know.
 _LATER: dict[str, Any] = {"turns": (), "sampling": {}, "form": SCHEMA_FORM}
