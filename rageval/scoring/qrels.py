@@ -140,7 +140,7 @@ class Qrels:
             declared = declared or by_nugget
             for nugget, docs in inner.items() if by_nugget else ((_NO_NUGGET, inner),):
                 # A nugget without documents stands behind those that have some.
-                if not isinstance(docs, Mapping) or (by_nugget and not docs):
+                if by_nugget and not (docs and isinstance(docs, Mapping)):
                     return None
                 if kernel.qrels_add(handle, query, nugget, docs if type(docs) is dict else dict(docs)):
                     return None
