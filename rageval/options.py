@@ -391,6 +391,16 @@ Looks: TypeAlias = Annotated[
 ]
 Alpha: TypeAlias = Annotated[float, claimed("How often a claim may be false.")]
 
+Ledger: TypeAlias = Annotated[
+    File,
+    claimed(
+        "Add each comparison to this ledger, and say what p is over all that were made on these questions.",
+        ("--claims",),
+        metavar="FILE",
+        kind="output",
+    ),
+]
+
 # Gates
 FailUnder: TypeAlias = Annotated[
     tuple[str, ...],

@@ -118,6 +118,7 @@ class Options(Scoring):
     baseline: Annotated[str | None, opt.claimed("What the candidate is held against.", metavar="FILE")] = None
     interval: opt.Interval = "bca"
     level: Annotated[opt.Level, "Of the bounds, each by itself."] = 0.95
+    claims: opt.Ledger | None = None
     cluster: opt.Cluster | None = None
     resamples: opt.Resamples = 4000
     fail_under: opt.FailUnder = ()
@@ -248,12 +249,14 @@ def _shown(value: Any) -> str:
 def _gated(words: tuple[str, ...], options: Options) -> int:
     """Return the exit code, with everything said and written."""
     from rageval.cli._inputs import sorted_out
+    from rageval.cli._scoring import check_ledger
 
     if not options.save_baseline:
         baseline = _required(options.baseline, "baseline", "the file that --save-baseline wrote")
         if not os.path.isfile(baseline):
             return _without_baseline(baseline, options)
         _required(options.margin, "margin", "how much worse is good enough")
+    check_ledger(options.claims)
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = _judged(inputs, options)
     refuse_idle_for(bool(inputs.answers))
@@ -386,15 +389,11 @@ def _digest(source: Any) -> str:
 
 
 def _save(side: GateSide, path: Path) -> None:
-    import time
-
     from rageval.comparison.gate import saved
     from rageval.files.scores import baseline_lines
+    from rageval.files.writing import today
 
-    # A build that is to be repeated says which day it is.
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    today = time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdecimal() else None))
-    baseline = saved(side, today)
+    baseline = saved(side, today())
     deliver(baseline_lines(baseline), path)
     say(f"{visible(str(path))}: {len(baseline.lines):,} questions saved")
 
@@ -412,7 +411,16 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
     settings = settings_from(
         GateSettings, options, clusters=candidate.clusters, clustered_by=by, fail_under=floors
     )
-    return decided(candidate.side, side, settings, candidate.slices)
+    report = decided(candidate.side, side, settings, candidate.slices)
+    if options.claims is None:
+        return report
+    from rageval.cli._scoring import count_claims
+    from rageval.comparison.ledger import made_in_gate
+    from rageval.files.writing import today
+
+    made = made_in_gate(report, candidate.side.scores, side.scores, today())
+    said, claims = count_claims(options.claims, made)
+    return replace(report, remarks=[*report.remarks, *said], claims=claims)
 
 
 def _told(report: GateReport, options: Options) -> int:

@@ -219,6 +219,7 @@ class GateReport(Displayed):
     baseline: str
     signature: str
     signatures: Mapping[str, str] = field(hash=False)
+    claims: Mapping[str, Any] = field(default_factory=dict, hash=False)  # what a ledger says of it
 
     @property
     def blocking(self) -> list[Decision]:
@@ -253,6 +254,7 @@ class GateReport(Displayed):
             "fell": [finite(each._asdict()) for each in self.fell],
             "floors": list(self.floors),
             "remarks": list(self.remarks),
+            **({"claims": dict(self.claims)} if self.claims else {}),
         }
 
     def sentences(self) -> list[str]:

@@ -169,6 +169,7 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--level": (PAIR, "--level .9"),
         "--power": (PAIR, "--power .9"),
         "--cluster": (PAIR, "--cluster clusters"),
+        "--claims": (PAIR, "--claims out"),
         "--draws": ("compare fine -m crag_score --resamples 100 --format json", "--draws 100"),
         "--resamples": (
             "compare a.run b.run c.run qrels -m recall@5 --draws 100 --format json",
@@ -206,6 +207,7 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--aa": ("gate whole -m crag_score --baseline answers.base --margin .1", "--aa 3"),
         "--md": (GATE, "--md out.md"),
         "--junit": (GATE, "--junit out"),
+        "--claims": (GATE, "--claims out"),
         "--json": (GATE, "--json out"),
         "--show-policy": (GATE, "--show-policy"),
         "--policy": (GATE, "--policy nowhere.toml"),
@@ -349,6 +351,7 @@ OF_SCORE = {  # held of `score`, whose parameters these are
 OF_COMPARE = {  # held of `compare`
     *("--baseline", "--all-pairs", "--test", "--adjust", "--interval", "--level", "--power", "--cluster"),
     *("--draws", "--resamples", "--seed", "--gold", "--gold-chosen", "--on-missing", "--questions"),
+    "--claims",
 }
 ELSEWHERE: dict[str, set[str]] = {
     "": {"--version"},
