@@ -27,7 +27,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from rageval.comparison.gate import GateReport
 
-CANDIDATE, BASELINE = "candidate", "baseline"
+CANDIDATE, BASELINE, ANCHOR = "candidate", "baseline", "anchor"
 _SHOWN = 3  # comparisons whose p a sentence says
 _LONGEST = 500  # characters of a name in the ledger
 
@@ -117,15 +117,18 @@ def made_in(found: Comparison, date: str = "") -> list[Made]:
     return _made(found.scores, tested, date)
 
 
-def made_in_gate(report: GateReport, candidate: Scores, baseline: Scores, date: str = "") -> list[Made]:
+def made_in_gate(
+    report: GateReport, candidate: Scores, baseline: Scores, anchor: Scores | None = None, date: str = ""
+) -> list[Made]:
     """Return what a gate tested: each measure over all questions, and slices that can block."""
-    sides = dict(zip((CANDIDATE, BASELINE), (candidate, baseline), strict=True))
+    sides = {CANDIDATE: candidate, BASELINE: baseline, **({ANCHOR: anchor} if anchor else {})}
     test = f"gate|{candidate.scores[0].people.draw.sha}" if candidate.scores[0].people else "gate"
     tested = []
     for each in report.decisions:
         numbers = each.p, each.difference, each.adjusted
         if not math.isnan(each.adjusted):  # what only informs
-            tested.append(_TestedPair(CANDIDATE, BASELINE, each.measure, f"{test}|{each.place}", *numbers))
+            other, place = (ANCHOR, "all") if each.against else (BASELINE, each.place)
+            tested.append(_TestedPair(CANDIDATE, other, each.measure, f"{test}|{place}", *numbers))
     return _made(sides, tested, date)
 
 

@@ -158,6 +158,8 @@ READ = {
 NO_FILES = {
     *(
         "--baseline",
+        "--anchor",
+        "--history",
         "--until",
         "--caption",
         "--label",

@@ -208,6 +208,9 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--md": (GATE, "--md out.md"),
         "--junit": (GATE, "--junit out"),
         "--claims": (GATE, "--claims out"),
+        "--anchor": (GATE, "--anchor runs.base"),
+        "--anchor-margin": (GATE + " --anchor runs.base", "--anchor-margin .4"),
+        "--history": (GATE, "--history runs.base"),
         "--json": (GATE, "--json out"),
         "--show-policy": (GATE, "--show-policy"),
         "--policy": (GATE, "--policy nowhere.toml"),
@@ -279,6 +282,7 @@ REFUSED = {
     f"{PAIR} --test t": "--draws",
     f"{PAIR} --show p": "--format latex",
     f"{GATE} --slice-margin .1": "--by",
+    f"{GATE} --anchor-margin .1": "--anchor",
     f"{GATE} --judge m:x": "whose they are",
     f"{GATE} --questions questions": "--by",
     **{
@@ -289,7 +293,8 @@ REFUSED = {
         for name in (
             *("margin .1", "block worse", "judge-changed allow", "inconclusive pass", "first-run pass"),
             *("level .9", "interval bca", "cluster clusters", "resamples 100", "seed 3", "aa 3"),
-            *("fail-under recall@5=.5", "baseline runs.base"),
+            *("fail-under recall@5=.5", "baseline runs.base", "anchor runs.base", "history runs.base"),
+            "claims ledger",
         )
     },
     **{f"{JUDGE} --{name}": "--until" for name in ("claim set", "looks 3", "alpha .1", "pilot judged")},
