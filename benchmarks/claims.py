@@ -29,10 +29,11 @@ import numpy as np
 import contests
 import significance
 from rageval.statistics.agreement import agreement
+from rageval.statistics.bootstrap import intervals as bootstrap_intervals
 from rageval.statistics.correction import Corrected, corrected, max_t
 from rageval.statistics.power import labels_needed, needed, needed_between
 from rageval.statistics.preferences import corrected_strengths
-from rageval.statistics.significance import holm
+from rageval.statistics.significance import holm, sign_flip
 from rageval.statistics.stopping import look_bounds, look_sizes
 from timing import markdown
 from worlds import JUDGES, RATES, SELDOM, WORLDS, Drawn, Float, binary, clustered, said
@@ -59,6 +60,7 @@ class Limits(NamedTuple):
 NONE = Limits((-math.inf, math.inf), (-math.inf, math.inf))
 COVERAGE = Limits((0.925, 0.975), (0.93, 0.97))
 FLOOR = Limits((0.94, 1.0), (0.94, 1.0))
+REPEATED = Limits((0.935, 1.0), (0.94, 1.0))
 WRONG = Limits((0.0, 0.065), (0.0, 0.065))
 
 
@@ -442,6 +444,43 @@ def of_numbers(replays: int) -> Iterator[Found]:
     )
 
 
+# Chances that a question's answers pass ~ Beta(a, b).
+CHANCES = {
+    "usual": (2.0, 1.0),
+    "either": (0.3, 0.3),
+    "seldom fails": (20.0, 1.0),
+    "seldom passes": (0.3, 3.0),
+}
+ANSWERS, DRAWN = 5, 3  # answers to each question, and k of pass@k and pass^k
+
+
+def of_repeats(replays: int) -> Iterator[Found]:
+    """Several answers to each question: intervals of pass@3 and pass^3, and how often equals differ."""
+    from rageval.measures import pass_all, pass_any
+
+    for name, measure in (("pass@3", pass_any @ DRAWN), ("pass^3", pass_all @ DRAWN)):
+        over = measure.about.repeats
+        assert over is not None
+        value_of = np.array([over([1.0] * c + [0.0] * (ANSWERS - c), DRAWN) for c in range(ANSWERS + 1)])
+        for questions in (25, 50, 100):
+            held, wrong = [], []
+            for chances, (a, b) in CHANCES.items():
+                rng = np.random.default_rng([questions, len(chances)])
+                shape = questions, replays
+                p = rng.beta(a, b, shape)
+                values, others = (value_of[rng.binomial(ANSWERS, p)] for _ in range(2))
+                low, high = bootstrap_intervals(significance.column(values), resamples=2000, seed=1)
+                one, other = (b, a) if name == "pass@3" else (a, b)
+                truth = math.prod((one + at) / (one + other + at) for at in range(DRAWN))
+                truth = 1 - truth if name == "pass@3" else truth
+                held.append(float(((low <= truth) & (truth <= high)).mean()))
+                pairs = np.stack((np.arange(replays), np.full(replays, replays)), axis=1)
+                sums = np.column_stack((values - others, np.zeros(questions)))
+                wrong.append(float((sign_flip(sums, pairs, 999).p <= 0.05).mean()))
+            yield Found(f"{name} of {ANSWERS} answers: coverage", str(questions), held, REPEATED)
+            yield Found(f"{name} of {ANSWERS} answers: equal systems differ", str(questions), wrong, WRONG)
+
+
 def of_doors(replays: int) -> Iterator[Found]:
     """Contests of equal systems at every door of the program, with people's labels and without."""
     found: dict[str, list[float]] = {}
@@ -523,6 +562,7 @@ ROWS: dict[str, Callable[[int], Iterator[Found]]] = {
     "means": one_mean, "families": families, "clusters": in_clusters, "unequal": unequal, "looks": looks,
     "plans": plans, "differ": where_they_differ, "runs": of_runs, "values": of_values,
     "numbers": of_numbers, "doors": of_doors, "strengths": strengths, "lenient": lenient, "peers": peers,
+    "repeats": of_repeats,
 }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from rageval.cli._inputs import Inputs
     from rageval.comparison.gate import Decision, GateReport, GateSide
     from rageval.comparison.trend import Trend
+    from rageval.scoring.scores import Score
 
 _Value = TypeVar("_Value")
 _ALSO = {"measures": "measure"}  # what may be said several times is called so in a list
@@ -606,14 +607,11 @@ def _judged_again(side: GateSide, report: GateReport, options: Options) -> list[
             quiet=True,
         )
     scores = judged.score(names, on_missing="skip")[run]
-    return [
-        _said(name, side.scores[name].by_query, scores[name].by_query, picked, report) for name in side.scores
-    ]
+    return [_said(name, side.scores[name], scores[name].by_query, picked, report) for name in side.scores]
 
 
-def _said(
-    name: str, before: dict[str, float], now: dict[str, float], picked: Sequence[str], report: GateReport
-) -> str:
+def _said(name: str, score: Score, now: dict[str, float], picked: Sequence[str], report: GateReport) -> str:
+    before = score.by_query
     # NaN is unequal to itself: what has no value at one of the times says nothing.
     both = [(before[q], now[q]) for q in picked if q in now and now[q] == now[q] and before[q] == before[q]]
     if not both:
@@ -622,6 +620,11 @@ def _said(
     share = f"{flips:,} of {len(both):,} unchanged answers are judged otherwise ({flips / len(both):.0%})"
     said = f"A/A: {name}: {share}"
     noise = math.fsum((one - other) ** 2 for one, other in both) / (2 * len(both))
+    if score.spread is not None:  # the mean of so many answers was judged twice
+        of_judge = noise * score.spread.answers
+        of_answers = max(score.spread.answer - of_judge, 0.0)
+        both_parts = f"of the judge {math.sqrt(of_judge):.3f}, of answers {math.sqrt(of_answers):.3f}"
+        said += f"; standard deviation {both_parts}"
     decision = next(each for each in report.overall if each.measure == name)
     spread = decision.questions * ((decision.high - decision.low) / 2 / 1.645) ** 2
     if not noise or not spread:
