@@ -384,8 +384,8 @@ Claimed: TypeAlias = Annotated[
 Looks: TypeAlias = Annotated[
     str,
     claimed(
-        "How often it is looked at, fixed before: a number (default 5), or after every"
-        " question ('anytime'; always for 'best' and for --claim set).",
+        "How often it is looked at: a number (default: after every ten questions), or after every"
+        " question, by an e-value ('anytime'; always for 'best' and for --claim set).",
         metavar="N|anytime",
     ),
 ]

@@ -847,10 +847,8 @@ def _open(tested: _Tested, settings: GateSettings) -> str:
     if tested.clusters is not None and tested.clusters < least:
         return f"{tested.clusters:,} clusters, {least} are needed"
     look = tested.look
-    if look is not None and look.next is not None:
-        return (
-            f"look {look.number} of {look.of}: a gate decides at the last one; go on to {look.next:,} labels"
-        )
+    if look is not None and not look.is_last:
+        return f"{look.labelled:,} of {look.of:,} queries of the plan are labelled: a gate waits for all"
     return ""
 
 
@@ -872,7 +870,7 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
             verdict, why = INCONCLUSIVE, still
         # What the pair says of its labels, but for the looks, at which another claim is decided.
         of_labels = tested.pair.why.split("; ") if tested.pair.labels is not None else []
-        of_labels = [each for each in of_labels if not each.startswith("look ")]
+        of_labels = [each for each in of_labels if " of the plan are labelled" not in each]
         why = "; ".join(filter(None, (why, "; ".join(of_labels))))
     if not tested.can_block:
         verdict, why = INFORMS, f"under {FEW} questions" if tested.pair.queries < FEW else why
