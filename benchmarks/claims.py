@@ -29,13 +29,14 @@ import numpy as np
 import contests
 import significance
 from rageval.statistics.agreement import agreement
+from rageval.statistics.bootstrap import intervals as bootstrap_intervals
 from rageval.statistics.correction import Corrected, corrected, max_t
 from rageval.statistics.power import labels_needed, needed, needed_between
 from rageval.statistics.preferences import corrected_strengths
-from rageval.statistics.significance import holm
-from rageval.statistics.stopping import look_bounds, look_sizes
+from rageval.statistics.significance import holm, sign_flip
+from rageval.statistics.stopping import bound_at
 from timing import markdown
-from worlds import JUDGES, RATES, SELDOM, WORLDS, Drawn, Float, binary, clustered, said
+from worlds import JUDGES, NULLS, RATES, SELDOM, WORLDS, Drawn, Float, binary, clustered, said
 
 LABELS = (30, 50, 100, 200)
 PLANNED = (
@@ -59,6 +60,7 @@ class Limits(NamedTuple):
 NONE = Limits((-math.inf, math.inf), (-math.inf, math.inf))
 COVERAGE = Limits((0.925, 0.975), (0.93, 0.97))
 FLOOR = Limits((0.94, 1.0), (0.94, 1.0))
+REPEATED = Limits((0.935, 1.0), (0.94, 1.0))
 WRONG = Limits((0.0, 0.065), (0.0, 0.065))
 
 
@@ -298,23 +300,33 @@ def unequal(replays: int) -> Iterator[Found]:
 
 
 def looks(replays: int) -> Iterator[Found]:
-    """Four looks at up to 200 labels."""
-    bounds, sizes = look_bounds(4), look_sizes(200, 4)
+    """Up to 200 labels, looked at 19 times, from 20 on: a plan may be looked at whenever one likes."""
+    sizes = range(20, 201, 10)
+    bounds = [bound_at(size, 200) for size in sizes]
+    skewed = [(name, draw) for name, draw in NULLS.items()]
     for delta in (0.0, 0.08, 0.15, 0.2):
         columns: dict[str, list[float]] = {name: [] for name in ("looks", "fixed", "at .05", "labels")}
-        for judge in ("good", "biased"):
-            seed = [4, int(100 * delta), JUDGES.index(judge)]
-            drawn = binary(np.random.default_rng(seed), (replays, QUERIES), delta, judge)
-            p = np.array([[each.p for each in estimated(drawn, size, span=1.0)] for size in sizes])
+        worlds = [(judge, None) for judge in ("good", "biased")] + ([] if delta else skewed)
+        for world, draw in worlds:
+            seed = [4, int(100 * delta), len(world)]
+            if draw is None:
+                drawn = binary(np.random.default_rng(seed), (replays, QUERIES), delta, world)
+            else:  # a judge who says what people say, but for noise
+                people = draw(np.random.default_rng(seed), (replays, QUERIES))
+                noise = np.random.default_rng([*seed, 1]).normal(0, people.std(), people.shape)
+                drawn = Drawn(people, people + noise, 0.0)
+            p = np.array(
+                [[each.p for each in estimated(drawn, size, span=1.0, floored=size < 200)] for size in sizes]
+            )
             over = p < np.array(bounds)[:, None]
-            stop = np.where(over.any(axis=0), over.argmax(axis=0), 3)
+            stop = np.where(over.any(axis=0), over.argmax(axis=0), len(sizes) - 1)
             columns["looks"].append(float(over.any(axis=0).mean()))
             columns["fixed"].append(float((p[-1] < 0.05).mean()))
             columns["at .05"].append(float((p < 0.05).any(axis=0).mean()))
             columns["labels"].append(float(np.array(sizes)[stop].mean()))
         limits = NONE if delta else WRONG
-        yield Found("claimed by O'Brien and Fleming's looks", f"δ = {delta:g}", columns["looks"], limits)
-        yield Found("claimed from all 200 labels", f"δ = {delta:g}", columns["fixed"], limits)
+        yield Found("claimed at any of 19 looks", f"δ = {delta:g}", columns["looks"], limits)
+        yield Found("claimed from all 200 labels", f"δ = {delta:g}", columns["fixed"])
         yield Found("claimed by looking each time at .05", f"δ = {delta:g}", columns["at .05"])
         yield Found("mean labels of 200", f"δ = {delta:g}", columns["labels"])
 
@@ -442,6 +454,43 @@ def of_numbers(replays: int) -> Iterator[Found]:
     )
 
 
+# Chances that a question's answers pass ~ Beta(a, b).
+CHANCES = {
+    "usual": (2.0, 1.0),
+    "either": (0.3, 0.3),
+    "seldom fails": (20.0, 1.0),
+    "seldom passes": (0.3, 3.0),
+}
+ANSWERS, DRAWN = 5, 3  # answers to each question, and k of pass@k and pass^k
+
+
+def of_repeats(replays: int) -> Iterator[Found]:
+    """Several answers to each question: intervals of pass@3 and pass^3, and how often equals differ."""
+    from rageval.measures import pass_all, pass_any
+
+    for name, measure in (("pass@3", pass_any @ DRAWN), ("pass^3", pass_all @ DRAWN)):
+        over = measure.about.repeats
+        assert over is not None
+        value_of = np.array([over([1.0] * c + [0.0] * (ANSWERS - c), DRAWN) for c in range(ANSWERS + 1)])
+        for questions in (25, 50, 100):
+            held, wrong = [], []
+            for chances, (a, b) in CHANCES.items():
+                rng = np.random.default_rng([questions, len(chances)])
+                shape = questions, replays
+                p = rng.beta(a, b, shape)
+                values, others = (value_of[rng.binomial(ANSWERS, p)] for _ in range(2))
+                low, high = bootstrap_intervals(significance.column(values), resamples=2000, seed=1)
+                one, other = (b, a) if name == "pass@3" else (a, b)
+                truth = math.prod((one + at) / (one + other + at) for at in range(DRAWN))
+                truth = 1 - truth if name == "pass@3" else truth
+                held.append(float(((low <= truth) & (truth <= high)).mean()))
+                pairs = np.stack((np.arange(replays), np.full(replays, replays)), axis=1)
+                sums = np.column_stack((values - others, np.zeros(questions)))
+                wrong.append(float((sign_flip(sums, pairs, 999).p <= 0.05).mean()))
+            yield Found(f"{name} of {ANSWERS} answers: coverage", str(questions), held, REPEATED)
+            yield Found(f"{name} of {ANSWERS} answers: equal systems differ", str(questions), wrong, WRONG)
+
+
 def of_doors(replays: int) -> Iterator[Found]:
     """Contests of equal systems at every door of the program, with people's labels and without."""
     found: dict[str, list[float]] = {}
@@ -523,6 +572,7 @@ ROWS: dict[str, Callable[[int], Iterator[Found]]] = {
     "means": one_mean, "families": families, "clusters": in_clusters, "unequal": unequal, "looks": looks,
     "plans": plans, "differ": where_they_differ, "runs": of_runs, "values": of_values,
     "numbers": of_numbers, "doors": of_doors, "strengths": strengths, "lenient": lenient, "peers": peers,
+    "repeats": of_repeats,
 }  # fmt: skip
 
 

@@ -1,16 +1,21 @@
 """How often `rageval gate` is wrong, and how often it sees what is there: pairs of systems drawn by the law.
 
-    python benchmarks/gate.py [--pairs 2000] [--only power|skewed|slices]
+    python benchmarks/gate.py [--pairs 2000] [--only power|skewed|slices|anchor|history]
 
 Two worlds. `binary`: answers are right or wrong, and on 15 % of the questions the two systems differ, more
 often to the worse as the true difference says. `graded`: values between 0 and 1, differences ~ N(δ, .25²).
 `block` and `ship` are shares of pairs; a block at δ = 0 and a ship at δ = −margin are wrong. Then the skewed
-worlds of worlds.py without a difference, in which a few questions win much, or lose much.
+worlds of worlds.py without a difference, in which a few questions win much, or lose much. Then versions, one
+after the other: what passes in all of ten, each held against the one before, with an anchor and without; and
+how often all intervals of ten looks (`--history`) hold the truth. Ends with 1 where a version that is as good
+is blocked in more than 6.5 % of cases with an anchor, or fewer than 93.5 % of histories hold it.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -18,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from rageval.comparison.gate import BLOCK, SHIP, GateSettings, GateSide, gate
+from rageval.comparison.trend import Version, VersionLook, trend
 from rageval.files.scores import BaselineHeader
 from rageval.measures import builtin
 from rageval.scoring.scores import Score, Scores
@@ -103,11 +109,80 @@ def skewed(pairs: int) -> Iterator[str]:
                 yield f"| {world} | {questions} | {found[0]:.1%} | {found[1]:.1%} |"
 
 
-def main() -> None:
+VERSIONS = 10
+
+
+def anchored(pairs: int) -> Iterator[tuple[str, float]]:
+    """Yield a row a size and a change: series of ten versions, of which none is blocked, and where they end.
+
+    Of each version 6 % of the answers are others. What is not blocked passes, and is the next baseline.
+    """
+    settings = GateSettings(MARGIN, resamples=500)
+    for questions in (100, 200, 400):
+        for change in (0.0, -0.015):
+            random = np.random.default_rng([questions, round(-1000 * change)])
+            passed, falls, first = [0, 0], [], 0
+            for _ in range(pairs):
+                versions = [(random.random(questions) < 0.7).astype(float)]
+                for _ in range(VERSIONS):
+                    # A right answer is lost more often than a wrong one is mended, as the change says.
+                    lost, won = (0.06 - change) / 2 / 0.7, (0.06 + change) / 2 / 0.3
+                    flips = random.random(questions) < np.where(versions[-1] > 0, lost, won)
+                    versions.append(np.where(flips, 1 - versions[-1], versions[-1]))
+                told = [
+                    [
+                        gate(side(now), side(before), settings, None, anchor).verdict
+                        for before, now in itertools.pairwise(versions)
+                    ]
+                    for anchor in (None, side(versions[0]))
+                ]
+                first += told[1][0] == BLOCK
+                for at, verdicts in enumerate(told):
+                    passed[at] += BLOCK not in verdicts
+                if BLOCK not in told[0]:
+                    falls.append(float((versions[-1] - versions[0]).mean()))
+            alone, beside, wrong = (count / pairs for count in (*passed, first))
+            fell = f"{np.mean(falls):+.3f}" if falls else ""
+            yield (
+                f"| {questions} | {change:+.3f} | {alone:.1%} | {fell} | {beside:.1%} | {wrong:.1%} |",
+                wrong if change == 0 else 0.0,
+            )
+
+
+def histories(pairs: int) -> Iterator[tuple[str, float]]:
+    """Yield a row a world and a size: how often all intervals of ten looks hold the truth, and each alone."""
+    worlds: dict[str, Any] = {
+        "binary": lambda random, shape: random.choice([-1.0, 0.0, 1.0], shape, p=[0.075, 0.85, 0.075]),
+        "rare": lambda random, shape: random.choice([-1.0, 0.0, 1.0], shape, p=[0.005, 0.99, 0.005]),
+        "graded": lambda random, shape: random.normal(0.0, 0.25, shape),
+    } | NULLS
+    for name, draw in worlds.items():
+        for questions in (25, 100, 400):
+            random = np.random.default_rng([questions, len(name)])
+            held = alone = 0
+            for _ in range(pairs):
+                looks = looks_at(draw(random, (VERSIONS, questions)))
+                held += all(look.low <= 0 <= look.high for look in looks)
+                alone += sum(look.low <= 0 <= look.high for look in looks)
+            share = held / pairs
+            yield f"| {name} | {questions} | {share:.1%} | {alone / pairs / VERSIONS:.1%} |", share
+
+
+def looks_at(differences: Any) -> list[VersionLook]:
+    """Return the looks at versions that differ so from the first, a row a version."""
+    first = np.zeros(differences.shape[1])
+    versions = [
+        Version(str(at), "", {"m": dict(enumerate(values.tolist()))}, {"m": ()})
+        for at, values in enumerate([first, *differences])
+    ]
+    return list(trend(versions).looks)[1:]
+
+
+def main() -> int:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=2000)
-    parser.add_argument("--only", choices=("power", "skewed", "slices"))
+    parser.add_argument("--only", choices=("power", "skewed", "slices", "anchor", "history"))
     options = parser.parse_args()
     bootstrap._times = lru_cache(64)(bootstrap._times)  # the same seed draws the same questions each time
     for name, table in (("power", power), ("skewed", skewed)):
@@ -116,7 +191,21 @@ def main() -> None:
     if options.only in (None, "slices"):
         share, alone = slices_blocked(12, 40, options.pairs)
         print(f"12 slices of 40, equal systems: something blocks in {share:.1%}, without Holm {alone:.1%}")
+    is_wrong = False
+    if options.only in (None, "anchor"):
+        print("| questions | change each | none blocked | what passed | with an anchor | first blocked |")
+        print("|--:|--:|--:|--:|--:|--:|")
+        for line, wrong in anchored(options.pairs):
+            print(line, flush=True)
+            is_wrong |= wrong > 0.065
+    if options.only in (None, "history"):
+        print("| differences | questions | all ten hold | each |")
+        print("|---|--:|--:|--:|")
+        for line, share in histories(options.pairs):
+            print(line, flush=True)
+            is_wrong |= share < 0.935
+    return int(is_wrong)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

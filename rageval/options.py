@@ -384,12 +384,22 @@ Claimed: TypeAlias = Annotated[
 Looks: TypeAlias = Annotated[
     str,
     claimed(
-        "How often it is looked at, fixed before: a number (default 5), or after every"
-        " question ('anytime'; always for 'best' and for --claim set).",
+        "How often it is looked at: a number (default: after every ten questions), or after every"
+        " question, by an e-value ('anytime'; always for 'best' and for --claim set).",
         metavar="N|anytime",
     ),
 ]
 Alpha: TypeAlias = Annotated[float, claimed("How often a claim may be false.")]
+
+Ledger: TypeAlias = Annotated[
+    File,
+    claimed(
+        "Add each comparison to this ledger, and say what p is over all that were made on these questions.",
+        ("--claims",),
+        metavar="FILE",
+        kind="output",
+    ),
+]
 
 # Gates
 FailUnder: TypeAlias = Annotated[

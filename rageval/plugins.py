@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # What is asked for below and made above: imports go one way, and nothing else points the other way.
 _ABOVE = {
+    "advice": "rageval.statistics.agreement:advice_on_repeats",  # whether more questions or answers help
     "data set": "rageval.datasets.ids:standing_for",  # scoring takes the id of one for nuggets
     "figure": "rageval.comparison.plots:figure_of_scores",  # of scores
     "figure of findings": "rageval.comparison.plots:_figure_of_findings",

@@ -31,7 +31,7 @@ _INI = (
 )
 _RUN = "pytest"  # what recorded answers are called
 _LEAST = 0.9  # of the baseline's questions
-_ELSEWHERE = {"first-run", "inconclusive", "judge", "rubric"}  # of the command
+_ELSEWHERE = {"first-run", "history", "inconclusive", "judge", "rubric"}  # of the command
 _Row = dict[str, Any]
 
 
@@ -159,7 +159,8 @@ def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> 
 
     policy = find_policy(config.rootpath)
     found = {key: value for key, value in policy.gate_settings().items() if key not in _ELSEWHERE}
-    known = {*GateOptions.__annotations__, "baseline", "margin", "system", "measures", "judge", "rubric"}
+    known = {*GateOptions.__annotations__, "anchor", "baseline", "margin", "system"}
+    known |= {"measures", "judge", "rubric"}
     settled = {
         "measures" if key == "measure" else key.replace("-", "_"): value for key, value in found.items()
     }

@@ -191,6 +191,7 @@ class GateOptions(RunOptions, total=False):
     """The options of `gate`: those of `evaluate`, and what `rageval.comparison.GateSettings` explains."""
 
     slice_margin: float | None
+    anchor_margin: float | None
     block: Block
     judge_changed: JudgeChanged
     fail_under: Mapping[str, float]

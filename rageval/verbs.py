@@ -119,6 +119,7 @@ def gate(
     *,
     baseline: FileLike | Frame,
     margin: float,
+    anchor: FileLike | None = None,
     judge: str | Model | Iterable[str | Model] | None = None,
     rubric: str | Rubric = "crag",
     slices: Mapping[str, Mapping[str, str]] | None = None,
@@ -145,6 +146,9 @@ def gate(
         A file that `rageval gate … --save-baseline FILE` wrote, or the table of before.
     margin
         How much worse is still good enough, in the measures' own units.
+    anchor
+        A baseline that stays where it is, beside one that is saved again with each version; `anchor_margin`
+        is its margin.
     judge, rubric
         By whom, and by what, the answers of tables are judged: `short` needs no model.
     slices
@@ -221,7 +225,8 @@ def gate(
         other = side_of(subject, chosen_system(scored.results, before))
     else:
         other = baseline_side(baseline_in(cast("FileLike", baseline)), side)
-    verdict = decided(side, other, GateSettings(margin=margin, **chosen), slices)
+    fixed = None if anchor is None else baseline_side(baseline_in(anchor), side)
+    verdict = decided(side, other, GateSettings(margin=margin, **chosen), slices, fixed)
     return replace(verdict, remarks=[*said, *scored.remarks, *verdict.remarks])
 
 

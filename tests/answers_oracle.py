@@ -470,6 +470,16 @@ def pass_rate(part: Part, aspect: str) -> Value:
     return mean(grades(part.known(PASS)), part.rules)
 
 
+def pass_any(part: Part, aspect: str) -> Value:
+    """Of one answer: whether all its judgements are passes."""
+    assert aspect == "crag"
+    value = crag_share(part, "accurate")
+    return value if value is None else Fraction(value >= 1)
+
+
+pass_all = pass_any
+
+
 def citation_relevance(part: Part) -> Value:
     found = cited_grades(part, RELEVANT)
     return mean([value for values in found for value in values if value is not None], part.rules)
@@ -618,9 +628,9 @@ MEASURES: dict[str, Callable[..., Value]] = {
         *(citation_relevance, sentence_support, nugget_coverage, argue_f1, sentence_count, nugget_count),
         *(dragun_support, dragun_contradiction, dragun_questions, answer_accuracy, sentence_share),
         *(citation_coverage, citation_share, document_precision, document_recall),
-        *(lexical_recall, token_f1, grade, pass_rate),
+        *(lexical_recall, token_f1, grade, pass_rate, pass_any),
     )
-}
+} | {"pass_all": pass_all}
 SCALES: dict[str, tuple[Scale, ...]] = {
     "bank_recall": (REDUNDANT, LACKING),
     "bank_precision": (REDUNDANT,),

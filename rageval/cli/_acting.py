@@ -44,12 +44,14 @@ _NEEDS: Mapping[str, _Clauses] = {
     "score by_query": _WHOLE,
     "score no_summary": (*_WHOLE, *_NOT_JSON),
     "draws": ((("test=randomisation", "adjust=max_t"), "is about flipped signs; --test t flips none"),),
+    "gate anchor_margin": ((("anchor",), "is about the anchor; expected --anchor FILE, too"), *_VERDICT),
     "gate slice_margin": ((("by",), "is about slices; expected --by, too"), *_VERDICT),
     **dict.fromkeys(
         (
             *("gate margin", "gate block", "gate judge_changed", "gate inconclusive", "gate first_run"),
             *("gate level", "gate interval", "gate cluster", "gate resamples", "gate seed"),
-            *("gate fail_under", "gate baseline", "gate aa"),
+            *("gate fail_under", "gate baseline", "gate aa", "gate claims"),
+            *("gate anchor", "gate history"),
         ),
         _VERDICT,
     ),

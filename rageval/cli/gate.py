@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Sequence, Set
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
     from rageval.cli._inputs import Inputs
     from rageval.comparison.gate import Decision, GateReport, GateSide
+    from rageval.comparison.trend import Trend
+    from rageval.scoring.scores import Score
 
 _Value = TypeVar("_Value")
 _ALSO = {"measures": "measure"}  # what may be said several times is called so in a list
@@ -118,6 +121,7 @@ class Options(Scoring):
     baseline: Annotated[str | None, opt.claimed("What the candidate is held against.", metavar="FILE")] = None
     interval: opt.Interval = "bca"
     level: Annotated[opt.Level, "Of the bounds, each by itself."] = 0.95
+    claims: opt.Ledger | None = None
     cluster: opt.Cluster | None = None
     resamples: opt.Resamples = 4000
     fail_under: opt.FailUnder = ()
@@ -133,6 +137,19 @@ class Options(Scoring):
     slice_margin: Annotated[
         float | None, opt.gated("The same for slices (default: twice --margin).", metavar="M", least=0)
     ] = None
+    anchor: Annotated[
+        str | None,
+        opt.gated("A baseline that stays where it is: hold the candidate against it, too.", metavar="FILE"),
+    ] = None
+    anchor_margin: Annotated[
+        float | None, opt.gated("The same beside --anchor (default: twice --margin).", metavar="M", least=0)
+    ] = None
+    history: Annotated[
+        tuple[str, ...],
+        opt.gated(
+            "Earlier baselines, the first one first: also show each version beside the first.", metavar="FILE"
+        ),
+    ] = ()
     block: opt.Block = "worse"
     judge_changed: opt.JudgeChanged = "error"
     inconclusive: Annotated[
@@ -212,6 +229,8 @@ def gate(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> Non
     rageval gate run.trec qrels.nugget -m alpha_ndcg@10 --baseline gold/baseline.jsonl --margin 0.03
     rageval gate v2.csv --baseline v1.csv --margin 0.05 --judge short
     rageval gate judged.jsonl -m crag_score --baseline gold/baseline.jsonl --margin 0.05 --by domain
+    rageval gate run.trec qrels -m nDCG@10 --baseline gold/last.jsonl --anchor gold/v1.jsonl --margin 0.03
+    rageval gate --history gold/v1.jsonl gold/v2.jsonl gold/v3.jsonl
     """
     if options.show_policy:
         print_lines(_said_of_policy(ctx))
@@ -248,12 +267,19 @@ def _shown(value: Any) -> str:
 def _gated(words: tuple[str, ...], options: Options) -> int:
     """Return the exit code, with everything said and written."""
     from rageval.cli._inputs import sorted_out
+    from rageval.cli._scoring import check_ledger
 
+    earlier = [word for word in words if options.history and _is_baseline(word)]
+    options = options.replaced(history=(*options.history, *earlier))
+    words = tuple(word for word in words if word not in earlier)
+    if options.history and not words:
+        return _shown_history(options)
     if not options.save_baseline:
         baseline = _required(options.baseline, "baseline", "the file that --save-baseline wrote")
         if not os.path.isfile(baseline):
             return _without_baseline(baseline, options)
         _required(options.margin, "margin", "how much worse is good enough")
+    check_ledger(options.claims)
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = _judged(inputs, options)
     refuse_idle_for(bool(inputs.answers))
@@ -269,6 +295,30 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
     if options.aa:
         said += _judged_again(candidate.side, replace(report, remarks=said), options)
     return _told(replace(report, remarks=said), options)
+
+
+def _is_baseline(word: str) -> bool:
+    from rageval.files.kinds import told
+
+    kind = told(word) if os.path.isfile(word) else None
+    return kind is not None and kind.name == "baseline"
+
+
+def _shown_history(options: Options) -> int:
+    """Print each version beside the first, and gate nothing."""
+    from rageval.comparison.gate import version_in
+    from rageval.comparison.trend import trend
+
+    if len(options.history) < 2:
+        raise UsageError("--history: expected two baselines or more, or a candidate")
+    found = trend([*map(version_in, options.history)], options.level)
+    if options.md:
+        _put(options.md, "\n".join(_within([*_of_trend(found)])) + "\n")
+    if options.json:
+        _put(options.json, as_json({"trend": found.as_dict()}) + "\n")
+    say(*found.sentences())
+    print_lines([str(found)])
+    return 0
 
 
 def _required(value: _Value | None, name: str, way: str) -> _Value:
@@ -386,15 +436,11 @@ def _digest(source: Any) -> str:
 
 
 def _save(side: GateSide, path: Path) -> None:
-    import time
-
     from rageval.comparison.gate import saved
     from rageval.files.scores import baseline_lines
+    from rageval.files.writing import today
 
-    # A build that is to be repeated says which day it is.
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    today = time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdecimal() else None))
-    baseline = saved(side, today)
+    baseline = saved(side, today())
     deliver(baseline_lines(baseline), path)
     say(f"{visible(str(path))}: {len(baseline.lines):,} questions saved")
 
@@ -403,16 +449,32 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
     from pathlib import Path
 
     from rageval.cli.score import _gate_at_least
-    from rageval.comparison.gate import GateSettings, baseline_in, baseline_side
+    from rageval.comparison.gate import GateSettings, baseline_in, baseline_side, version_in, version_of
     from rageval.comparison.gate import gate as decided
+    from rageval.comparison.trend import trend
 
     side = candidate.other or baseline_side(baseline_in(options.baseline or ""), candidate.side)
+    anchor = baseline_side(baseline_in(options.anchor), candidate.side) if options.anchor else None
     floors = {str(each.measure): each.limit for each in map(_gate_at_least, options.fail_under)}
     by = Path(options.cluster or "").name
     settings = settings_from(
         GateSettings, options, clusters=candidate.clusters, clustered_by=by, fail_under=floors
     )
-    return decided(candidate.side, side, settings, candidate.slices)
+    report = decided(candidate.side, side, settings, candidate.slices, anchor)
+    if options.history:
+        versions = [*map(version_in, options.history), version_of(candidate.side)]
+        found = trend(versions, options.level, candidate.clusters)
+        report = replace(report, remarks=[*report.remarks, *found.sentences()], trend=found)
+    if options.claims is None:
+        return report
+    from rageval.cli._scoring import count_claims
+    from rageval.comparison.ledger import made_in_gate
+    from rageval.files.writing import today
+
+    beside = anchor.scores if anchor is not None else None
+    made = made_in_gate(report, candidate.side.scores, side.scores, beside, today())
+    said, claims = count_claims(options.claims, made)
+    return replace(report, remarks=[*report.remarks, *said], claims=claims)
 
 
 def _told(report: GateReport, options: Options) -> int:
@@ -545,16 +607,11 @@ def _judged_again(side: GateSide, report: GateReport, options: Options) -> list[
             quiet=True,
         )
     scores = judged.score(names, on_missing="skip")[run]
-    return [
-        _said(name, side.scores[name].by_query, scores[name].by_query, picked, report) for name in side.scores
-    ]
+    return [_said(name, side.scores[name], scores[name].by_query, picked, report) for name in side.scores]
 
 
-def _said(
-    name: str, before: dict[str, float], now: dict[str, float], picked: Sequence[str], report: GateReport
-) -> str:
-    import math
-
+def _said(name: str, score: Score, now: dict[str, float], picked: Sequence[str], report: GateReport) -> str:
+    before = score.by_query
     # NaN is unequal to itself: what has no value at one of the times says nothing.
     both = [(before[q], now[q]) for q in picked if q in now and now[q] == now[q] and before[q] == before[q]]
     if not both:
@@ -563,6 +620,11 @@ def _said(
     share = f"{flips:,} of {len(both):,} unchanged answers are judged otherwise ({flips / len(both):.0%})"
     said = f"A/A: {name}: {share}"
     noise = math.fsum((one - other) ** 2 for one, other in both) / (2 * len(both))
+    if score.spread is not None:  # the mean of so many answers was judged twice
+        of_judge = noise * score.spread.answers
+        of_answers = max(score.spread.answer - of_judge, 0.0)
+        both_parts = f"of the judge {math.sqrt(of_judge):.3f}, of answers {math.sqrt(of_answers):.3f}"
+        said += f"; standard deviation {both_parts}"
     decision = next(each for each in report.overall if each.measure == name)
     spread = decision.questions * ((decision.high - decision.low) / 2 / 1.645) ** 2
     if not noise or not spread:
@@ -587,6 +649,8 @@ def markdown(report: GateReport) -> str:
     """Return one table, what blocks, what fell, what was compared, and how."""
     said = ", ".join([_SIGNS[report.verdict], *map(_code, report.unchecked)])
     lines = [f"### rageval gate: {said}", "", *_table(report.overall)]
+    far = [each for each in report.decisions if each.against]
+    lines += ["", *_table(far)] if far else []
     slices = [each for each in report.decisions if each.field]
     if slices:
         blocking = [each for each in slices if each.verdict == "block"]
@@ -595,6 +659,8 @@ def markdown(report: GateReport) -> str:
         lines += ["", *_table(blocking)] if blocking else []
     sentences = [f"- {_sentence(text)}" for text in report.sentences()]
     lines += ["", *sentences] if sentences else []
+    if report.trend is not None:
+        lines += ["", *_of_trend(report.trend)]
     if report.fell:
         lines += ["", "Fell most:", "", "| question | measure | baseline | candidate |", "|---|---|--:|--:|"]
         lines += [
@@ -607,6 +673,18 @@ def markdown(report: GateReport) -> str:
     return "\n".join(_within(lines)) + "\n"
 
 
+def _of_trend(trend: Trend) -> Iterator[str]:
+    """Yield each version beside the first, as a table."""
+    yield f"Versions beside the first, intervals {trend.level:g} over all looks:"
+    yield ""
+    yield "| measure | version | date | questions | value | difference [low, high] |"
+    yield "|---|---|---|--:|--:|--:|"
+    for look in trend.looks:
+        ends = "-" if math.isnan(look.low) else f"{look.difference:+.4f} [{look.low:+.4f}, {look.high:+.4f}]"
+        names = " | ".join(map(_cell, (look.measure, look.name, look.date)))
+        yield f"| {names} | {look.queries:,} | {look.value:.4f} | {look.why or ends} |"
+
+
 def markdown_of_error(message: str) -> str:
     """Return what kept the gate from saying anything."""
     lines = ["### rageval gate: ❌ error, nothing was gated", "", *map(_sentence, message.split("\n"))]
@@ -617,7 +695,7 @@ def _table(decisions: Sequence[Decision]) -> Iterator[str]:
     yield "| measure | baseline → candidate | difference [low, high] | verdict | needed |"
     yield "|---|--:|--:|---|--:|"
     for each in decisions:
-        name = _cell(each.measure) + (f", {_cell(each.place)}" if each.field else "")
+        name = _cell(each.measure) + (f", {_cell(each.place)}" if each.is_part else "")
         difference = f"{each.difference:+.4f} [{each.low:+.4f}, {each.high:+.4f}]"
         values = f"{each.baseline:.4f} → {each.candidate:.4f}"
         yield f"| {name} | {values} | {difference} | {_SIGNS[each.verdict]} | {each.wanted} |"
@@ -659,7 +737,7 @@ def junit(report: GateReport) -> str:
     kinds = {"block": "failure", "inconclusive": "skipped", "informs": "skipped"}
     cases = []
     for each in report.decisions:
-        name = f"{each.measure} [{each.place}]" if each.field else each.measure
+        name = f"{each.measure} [{each.place}]" if each.is_part else each.measure
         numbers = f"{each.difference:+.4f} [{each.low:+.4f}, {each.high:+.4f}], margin {each.margin:g}"
         said = f"{each.verdict}: {numbers}" + (f"; {each.why}" if each.why else "")
         cases.append((name, kinds.get(each.verdict, ""), said))

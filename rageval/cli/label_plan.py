@@ -67,7 +67,7 @@ class Options(opt.Options):
     until: Annotated[
         str | None,
         opt.claimed(
-            "Compare, and look at a quarter of the labels, a half, …: stop as soon as it is clear.",
+            "Compare while labels come in, and stop as soon as it is clear.",
             ("--until-labelled",),
             metavar="'A>B'",
         ),
@@ -309,7 +309,7 @@ def _said(found: LabelPlan, population: Population) -> Iterable[str]:
             if found.extends
             else "the pilot's labels do not begin this order (another seed, or no plan), and do not count"
         )
-    if found.looks:
-        yield f"looks at {', '.join(map(str, found.looks))} labelled queries"
+    if found.until is not None:
+        yield "may be looked at whenever you like: rageval compare --gold says whether to go on"
     if not any(query.contexts for query in found.asked):
         yield "the plan holds no texts: rageval label page needs it made with the files that were judged"

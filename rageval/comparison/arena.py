@@ -585,7 +585,8 @@ def strengths_by_people(
     if people is None:
         raise InputError(f"{gold.draw.name}: holds judgements of documents; expected comparisons of answers")
     refuse_the_judge(judged, people)
-    if gold.draw.look is not None and gold.draw.look.next is not None:
+    plan, look = gold.draw.plan, gold.draw.look
+    if plan is not None and plan.until is not None and look is not None and not look.is_last:
         raise TooFewLabels(
             f"{gold.draw.name}: the plan may stop before all its labels are there, which rageval compare"
             f" decides; strengths are of all, and {gold.draw.labelled:,} queries are labelled"

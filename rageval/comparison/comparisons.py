@@ -320,6 +320,7 @@ def compare(
     # What corrected tables lack is said with them, in words of their own.
     uncorrected = [table for table in found if not is_corrected(table)]
     remarks = [*_remarks(found, runs, settings), *_limits(uncorrected, pairs, runs, able, settings)]
+    remarks += _of_repeats(results, pairs)
     said = [*known.failed.values(), *remarks, *said_of_gold(found, cells, pairs)]
     return _compared(results, settings, cells, pairs, said, gold_signature(found, pairs))
 
@@ -542,6 +543,24 @@ def _limits(
         )
         if stuck:
             yield f"{name}: p cannot be small enough in {stuck:,} of {len(of_measure):,} pairs; see why"
+
+
+def _of_repeats(results: Sequence[Scores], pairs: Sequence[Pair]) -> Iterator[str]:
+    """Say what more answers to each question could bring, where nothing was decided."""
+    by_run = {scores.run: {str(score.measure): score for score in scores.scores} for scores in results}
+    for pair in pairs:
+        one, other = by_run[pair.run][pair.measure], by_run[pair.other][pair.measure]
+        if pair.verdict != UNDECIDED or one.spread is None or other.spread is None:
+            continue
+        spread = float(np.nanvar(one.values - other.values, ddof=1)) if pair.queries > 1 else 0.0
+        if spread > 0:
+            share = min((one.spread.of_mean + other.spread.of_mean) / spread, 1.0)
+            most = f"at most as much as {1 / (1 - share):.1f} times the questions" if share < 0.99 else "most"
+            names = f"{visible(pair.run)} against {visible(pair.other)}"
+            yield (
+                f"{names}: {pair.measure}: {share:.0%} of the variance is of answers to one question: more of"
+                f" them (repeat) help {most}"
+            )
 
 
 def _out_of_reach(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[str]:

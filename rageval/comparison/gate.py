@@ -29,7 +29,8 @@ from rageval.comparison.pairs import (
     tables,
 )
 from rageval.comparison.results import Pair, Settings
-from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
+from rageval.comparison.trend import Trend, Version
+from rageval.errors import InputError, MeasureError, MissingJudgements, RagevalError, UsageError
 from rageval.files.judgements import STOPPED
 from rageval.files.kinds import told
 from rageval.files.opening import Source, name_of, noted
@@ -61,6 +62,7 @@ WORSE: Final = "worse"
 BEYOND: Final = "beyond-margin"  # of `block`
 REFUSE: Final = "error"
 ALLOW: Final = "allow"  # of `judge_changed`
+ANCHOR: Final = "anchor"  # of `Decision.against`
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class GateSettings:
         How much worse is still good enough, in the measures' own units.
     slice_margin
         The same for slices, which can only block; twice the margin if nothing is said.
+    anchor_margin
+        The same for a fixed baseline beside the one that moves; twice the margin if nothing is said.
     block
         `worse`: what is surely worse, and by more than the margin as far as is seen; `beyond-margin`: what is
         surely worse by more than the margin.
@@ -88,6 +92,7 @@ class GateSettings:
 
     margin: float
     slice_margin: float | None = None
+    anchor_margin: float | None = None
     block: Block = WORSE
     judge_changed: JudgeChanged = REFUSE
     fail_under: Mapping[str, float] = field(default_factory=dict, hash=False)
@@ -100,7 +105,7 @@ class GateSettings:
     population: Population = "kind"
 
     def __post_init__(self) -> None:
-        for name in ("margin", "slice_margin"):
+        for name in ("margin", "slice_margin", "anchor_margin"):
             value = getattr(self, name)
             if value is not None and not (value >= 0 and math.isfinite(value)):
                 raise UsageError(f"{name}={value!r}: expected a number from 0")
@@ -113,6 +118,11 @@ class GateSettings:
         """The margin of slices."""
         # Slices are small, and with the margin of the whole nearly all would be inconclusive.
         return 2 * self.margin if self.slice_margin is None else self.slice_margin
+
+    @property
+    def of_anchor(self) -> float:
+        """The margin beside the anchor."""
+        return 2 * self.margin if self.anchor_margin is None else self.anchor_margin
 
     def comparison(self, baseline: str) -> Settings:
         """Return how `compare` has the same numbers: two bounds of 95 % each are an interval of 90 %.
@@ -163,7 +173,8 @@ class Decision:
     `difference` is candidate − baseline with its one-sided bounds; `p` is that of no loss, `adjusted` for
     all measures and slices. So many questions (`needed_of`: or clusters, or labels) as are `needed` would
     decide it with power 0.8, if the difference stayed what it is. `basis` is what it rests on, as
-    `rageval.scoring.basis` writes it, and `corrected_from` what labels correct.
+    `rageval.scoring.basis` writes it, and `corrected_from` what labels correct. `against` is empty where the
+    candidate is held against the baseline, and `anchor` where it is against that.
     """
 
     measure: str
@@ -184,11 +195,17 @@ class Decision:
     why: str = ""
     basis: str = ""
     corrected_from: str = ""
+    against: str = ""
 
     @property
     def place(self) -> str:
-        """The slice, or `all`."""
-        return f"{self.field} {self.name}" if self.field else "all"
+        """The slice, the anchor, or `all`."""
+        return self.against or (f"{self.field} {self.name}" if self.field else "all")
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is of a slice, or against the anchor: shown below the measure."""
+        return bool(self.field or self.against)
 
     @property
     def wanted(self) -> str:
@@ -219,6 +236,8 @@ class GateReport(Displayed):
     baseline: str
     signature: str
     signatures: Mapping[str, str] = field(hash=False)
+    claims: Mapping[str, Any] = field(default_factory=dict, hash=False)  # what a ledger says of it
+    trend: Trend | None = None
 
     @property
     def blocking(self) -> list[Decision]:
@@ -226,9 +245,14 @@ class GateReport(Displayed):
         return [each for each in self.decisions if each.verdict == BLOCK]
 
     @property
+    def p_of_losses(self) -> list[float]:
+        """The p of all that can block."""
+        return [each.p for each in self.decisions if not math.isnan(each.adjusted)]
+
+    @property
     def overall(self) -> list[Decision]:
-        """The decisions over all questions, one a measure."""
-        return [each for each in self.decisions if not each.field]
+        """The decisions over all questions against the baseline, one a measure."""
+        return [each for each in self.decisions if not each.is_part]
 
     @property
     def headline(self) -> str:
@@ -253,6 +277,8 @@ class GateReport(Displayed):
             "fell": [finite(each._asdict()) for each in self.fell],
             "floors": list(self.floors),
             "remarks": list(self.remarks),
+            **({"claims": dict(self.claims)} if self.claims else {}),
+            **({"trend": self.trend.as_dict()} if self.trend else {}),
         }
 
     def sentences(self) -> list[str]:
@@ -264,7 +290,7 @@ class GateReport(Displayed):
         columns += [Column("difference [low, high]", NUMBER, 3, "+"), Column("verdict")]
         rows: list[list[Any]] = []
         for each in self.decisions:
-            name = f"  {each.place}" if each.field else each.measure
+            name = f"  {each.place}" if each.is_part else each.measure
             values = f"{each.baseline:.3f} → {each.candidate:.3f}"
             difference = Marked(each.difference, (each.low, each.high))
             rows.append([name, each.questions, values, difference, each.verdict, each.needed])
@@ -288,12 +314,46 @@ def gate(
     baseline: GateSide,
     settings: GateSettings,
     slices: Mapping[str, Mapping[str, str]] | None = None,
+    anchor: GateSide | None = None,
 ) -> GateReport:
     """Say whether a candidate may pass.
 
-    `slices` are groups of questions, {field: {question: value}}. `InputError` where the two cannot be held
-    against one another, `MissingJudgements` where too many of the candidate's failed.
+    `slices` are groups of questions, {field: {question: value}}. An `anchor` is a baseline that stays where
+    it is, beside one that moves with each version: many small losses against that are a large one against
+    this. `InputError` where the sides cannot be held against one another, `MissingJudgements` where too many
+    of the candidate's failed.
     """
+    if anchor is None:
+        return _held(candidate, baseline, settings, slices)
+    far_settings = replace(settings, margin=settings.of_anchor, fail_under={})
+    try:
+        far = _held(candidate, anchor, far_settings)
+        near = _held(candidate, baseline, settings, slices, far.p_of_losses)
+        if far.blocking:  # what blocks, blocks after Holm over all of both
+            far = _held(candidate, anchor, far_settings, None, near.p_of_losses)
+    except RagevalError as error:
+        raise type(error)(f"with --anchor: {error}") from None
+    verdicts = {near.verdict, far.verdict}
+    also = [f"against the anchor: {each}" for each in far.remarks if each not in near.remarks]
+    named = f"anchor of {anchor.header.date}" if anchor.header.date else anchor.scores.run
+    return replace(
+        near,
+        verdict=next((each for each in (BLOCK, INCONCLUSIVE) if each in verdicts), SHIP),
+        decisions=[*near.decisions, *(replace(each, against=ANCHOR) for each in far.decisions)],
+        remarks=[*near.remarks, *also],
+        baseline=f"{near.baseline} and {named}",
+        signature=near.signature.replace("|block:", f"|anchor:{settings.of_anchor:g}|block:", 1),
+    )
+
+
+def _held(
+    candidate: GateSide,
+    baseline: GateSide,
+    settings: GateSettings,
+    slices: Mapping[str, Mapping[str, str]] | None = None,
+    others: Sequence[float] = (),
+) -> GateReport:
+    """Hold a candidate against one baseline; `others` are p of what else may block it."""
     _check_measures(candidate, settings)
     _check_alike(candidate.header, baseline.header, settings)
     _check_values(candidate, baseline)
@@ -305,7 +365,7 @@ def gate(
         # A question that is gone is a cluster by itself.
         clusters = {**{query: query for query in common.queries}, **settings.clusters}
         settings = replace(settings, clusters=clusters)
-    found = _decided(common, parts, settings)
+    found = _decided(common, parts, settings, others)
     for at, each in enumerate(found):
         doubt = next(_doubts(each, common, settings), "") if each.verdict in (SHIP, BLOCK) else ""
         if doubt:
@@ -607,24 +667,26 @@ def _parts(common: _Common, slices: Mapping[str, Mapping[str, str]]) -> Iterator
         yield from (_Part(name, value, found[value]) for value in sorted(found))
 
 
-def _decided(common: _Common, parts: Sequence[_Part], settings: GateSettings) -> list[Decision]:
+def _decided(
+    common: _Common, parts: Sequence[_Part], settings: GateSettings, others: Sequence[float]
+) -> list[Decision]:
     """Return the decisions that stand, whatever the missing judgements are."""
-    found = _decisions(common, parts, settings, _as_judged)
+    found = _decisions(common, parts, settings, _as_judged, others)
     if common.missing:
         for way in (_at_worst, _at_best, _apart):
-            other = _decisions(common, parts, settings, way)
+            other = _decisions(common, parts, settings, way, others)
             why = f"judgements are missing in {len(common.missing):,} questions, {_COULD_CHANGE}"
             found = [_agreed(*pair, why) for pair in zip(found, other, strict=True)]
     if common.one_only:
         kept = [
             each._replace(queries=[q for q in each.queries if q not in common.one_only]) for each in parts
         ]
-        other = _decisions(common, kept, settings, _as_judged)
+        other = _decisions(common, kept, settings, _as_judged, others)
         why = f"{len(common.one_only):,} questions are in one of the two only, and on the others it is not so"
         found = [_agreed(*pair, why) for pair in zip(found, other, strict=True)]
     if common.found:
         # Where the baseline has no answer it had nothing to lose.
-        other = _decisions(common, parts, settings, _best_there(common.found))
+        other = _decisions(common, parts, settings, _best_there(common.found), others)
         why = f"{len(common.found):,} questions have no answer in the baseline, {_COULD_CHANGE}"
         found = [_agreed(*pair, why) for pair in zip(found, other, strict=True)]
     return found
@@ -677,7 +739,9 @@ def _apart(ours: Score, theirs: Score) -> tuple[Sequence[float], Sequence[float]
     return chosen[0], chosen[1]
 
 
-def _decisions(common: _Common, parts: Sequence[_Part], settings: GateSettings, way: _Way) -> list[Decision]:
+def _decisions(
+    common: _Common, parts: Sequence[_Part], settings: GateSettings, way: _Way, others: Sequence[float]
+) -> list[Decision]:
     """Test every measure over every part, and decide after Holm over all that can block."""
     ours, theirs = common.candidate.scores.run, common.baseline.scores.run
     names = (ours, theirs) if ours != theirs else _ALONE
@@ -695,7 +759,8 @@ def _decisions(common: _Common, parts: Sequence[_Part], settings: GateSettings, 
     p = [_p_of_loss(each, settings) for each in tested]
     able = [at for at, each in enumerate(tested) if each.can_block]
     adjusted = [math.nan] * len(tested)
-    for at, value in zip(able, holm(np.array([p[at] for at in able])).tolist(), strict=True):
+    family = holm(np.array([*(p[at] for at in able), *others]))[: len(able)]
+    for at, value in zip(able, family.tolist(), strict=True):
         adjusted[at] = value
     return [_decision(*each, settings) for each in zip(tested, p, adjusted, strict=True)]
 
@@ -782,10 +847,8 @@ def _open(tested: _Tested, settings: GateSettings) -> str:
     if tested.clusters is not None and tested.clusters < least:
         return f"{tested.clusters:,} clusters, {least} are needed"
     look = tested.look
-    if look is not None and look.next is not None:
-        return (
-            f"look {look.number} of {look.of}: a gate decides at the last one; go on to {look.next:,} labels"
-        )
+    if look is not None and not look.is_last:
+        return f"{look.labelled:,} of {look.of:,} queries of the plan are labelled: a gate waits for all"
     return ""
 
 
@@ -807,7 +870,7 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
             verdict, why = INCONCLUSIVE, still
         # What the pair says of its labels, but for the looks, at which another claim is decided.
         of_labels = tested.pair.why.split("; ") if tested.pair.labels is not None else []
-        of_labels = [each for each in of_labels if not each.startswith("look ")]
+        of_labels = [each for each in of_labels if " of the plan are labelled" not in each]
         why = "; ".join(filter(None, (why, "; ".join(of_labels))))
     if not tested.can_block:
         verdict, why = INFORMS, f"under {FEW} questions" if tested.pair.queries < FEW else why
@@ -1101,6 +1164,36 @@ def baseline_side(baseline: Baseline, candidate: GateSide) -> GateSide:
         None,
         frozenset() if header.judgements else without_value(found, absent),
     )
+
+
+def version_of(side: GateSide) -> Version:
+    """Return a candidate as one of many versions."""
+    header, scores = side.header, side.scores.scores
+    values = {str(score.measure): score.by_query for score in scores}
+    return _version(header, side.scores.run, "now", values)
+
+
+def version_in(source: Source) -> Version:
+    """Read a baseline as one of many versions."""
+    header, lines = baseline_in(source)
+    values = {
+        name: {
+            line.query_id: math.nan if (value := line.values[name]) is None else value
+            for line in lines
+            if name not in line.between
+        }
+        for name in header.measures
+    }
+    return _version(header, header.run or name_of(source), header.date, values)
+
+
+def _version(
+    header: BaselineHeader, name: str, date: str, values: Mapping[str, Mapping[str, float]]
+) -> Version:
+    rules = {
+        measure: (*_rules_in(signature), header.judgements) for measure, signature in header.measures.items()
+    }
+    return Version(name, date, values, rules, frozenset([*header.judges, *header.rubrics]))
 
 
 def _score(ours: Score, name: str, ids: Sequence[str], baseline: Baseline) -> Score:

@@ -204,14 +204,13 @@ def _of_pair(
     both = mine.values.keys() & yours.values.keys()
     draw = mine.draw if one.people is not None else yours.draw
     look = draw.look
-    seen = both if look is None else both & set(look.queries)
-    labels = {at: mine.values[q] - yours.values[q] for at, q in enumerate(queries) if q in seen}
+    labels = {at: mine.values[q] - yours.values[q] for at, q in enumerate(queries) if q in both}
     found = Labelled(queries, judged, labels, look=look)
     failed = [q for q in mine.failed | yours.failed if q in ours and q in theirs and q not in lacking]
     if why := why_lost(len(failed), len(labels)) or _no_labels(draw, names, one, len(labels)):
         return found._replace(why=why)
     # Who labels one system alone may have chosen what: then their values are no difference of systems.
-    apart = [q for q in seen if q in mine.who and q in yours.who and mine.who[q] != yours.who[q]]
+    apart = [q for q in both if q in mine.who and q in yours.who and mine.who[q] != yours.who[q]]
     if apart:
         two = f"different annotators labelled the two systems in {len(apart):,} of {len(labels):,} queries"
         if len(apart) > MOST_MISSING * len(labels):
@@ -227,22 +226,19 @@ def _of_pair(
     low, high, span = scale_of(values, one.measure.limits)
     within = (low - high, high - low)
     same = [at for at, query in enumerate(queries) if draw.compares and query in draw.same]
-    how = {"paired": True, "within": within, "span": span, "same": same}
+    floored = look is not None and not look.is_last
+    how = {"paired": True, "within": within, "span": span, "same": same, "floored": floored}
     return _estimated(found, draw, settings, how)
 
 
 def _no_labels(draw: Draw, names: Collection[str], score: Score, labels: int) -> str:
     """Return why labels say nothing of a pair by this measure, or nothing yet."""
-    look = draw.look
     if draw.compares and draw.compares != set(names):
         compared = " and ".join(sorted(map(visible, draw.compares)))
         return f"the labels were drawn to compare {compared}, and no others"
-    if look is not None and draw.plan is not None and str(score.measure) != draw.plan.measure:
-        return f"the plan decides by {draw.plan.measure}, and looks at nothing else"
-    if look is not None and not look.number:
-        return (
-            f"people labelled {draw.labelled:,} queries of the plan, which looks at them from {look.next} on"
-        )
+    until = draw.plan is not None and draw.plan.until is not None
+    if until and draw.plan is not None and str(score.measure) != draw.plan.measure:
+        return f"the plan decides by {draw.plan.measure}, and by nothing else"
     return f"people judged {labels:,} of both (≥ {FEWEST} needed)" if labels < FEWEST else ""
 
 

@@ -39,7 +39,7 @@ from rageval.statistics.correction import max_t as corrected_max_t
 from rageval.statistics.power import detectable, fewest, needed_between
 from rageval.statistics.samples import SLACK, Float, Int, Sample, settled_columns
 from rageval.statistics.significance import Significance, holm, is_skewed, max_t, sign_flip, t_test
-from rageval.statistics.stopping import look_bounds
+from rageval.statistics.stopping import bound_at
 from rageval.text import visible
 
 # What may be claimed of a pair of runs, and when nothing may be.
@@ -719,7 +719,7 @@ def _ruled(
     level, look = settings.level, difference.look
     people = scores[0].people
     if look is not None and people is not None and people.draw.plan is not None:
-        level = 1 - look_bounds(look.of, people.draw.plan.level)[look.number - 1]
+        level = 1 - bound_at(look.labelled, look.of, people.draw.plan.level)
     # Student's t of the corrected difference has its sign.
     value = difference.found.value
     found = ruling(p, (value > 0) - (value < 0), value, level)
@@ -729,14 +729,12 @@ def _ruled(
     coarse = difference.found.coarse
     said = [f"coarse: {coarse:,} of {len(difference.people):,} labels differ"] if coarse is not None else []
     if look is not None:
-        # Whether to label on: p is held against O'Brien and Fleming's bound of this look.
-        begun = f"look {look.number} of {look.of}, at {len(look.queries):,} labelled queries"
-        begun += f" (p < {1 - level:.2g})"
+        # Whether to label on: p is held against the bound of a look that may be taken at any time.
+        begun = f"{look.labelled:,} of {look.of:,} queries of the plan are labelled (p < {1 - level:.2g})"
         if found.verdict != UNDECIDED:
             said.append(f"{begun}: stop, it is clear")
         else:
-            further = f"go on to {look.next:,}" if look.next else "stop, it stays undecided"
-            said.append(f"{begun}: {further}")
+            said.append(f"{begun}: {'stop, it stays undecided' if look.is_last else 'go on'}")
     said += [difference.doubt] if difference.doubt else []
     return found._replace(why="; ".join(said))
 

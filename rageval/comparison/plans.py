@@ -27,10 +27,8 @@ from rageval.scoring.runs import Run
 from rageval.scoring.scores import Score
 from rageval.statistics.correction import FEWEST
 from rageval.statistics.power import labels_needed
-from rageval.statistics.stopping import look_sizes
 from rageval.text import visible
 
-LOOKS = 4  # of a plan that may stop early, after a quarter of the labels, a half, …
 _UNITS = ("answer", "nuggets", "documents", "passage", "citation", "pair")
 _NO_SYSTEM = ("nuggets", "gold")  # run ids of judgements that are of no answer
 Asks = Mapping[str, Sequence[Ask]]  # by query
@@ -58,7 +56,7 @@ class Population:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What the labels are for; with `until` the claim may be decided in looks, before all are there."""
+    """What the labels are for; with `until` they end when that claim is decided."""
 
     number: int
     seed: int = 0
@@ -69,7 +67,6 @@ class Aim:
     width: float | None = None
     depth: int | None = None
     by_doubt: bool = False
-    looks: tuple[int, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
         if self.number < 1:
@@ -78,15 +75,8 @@ class Aim:
             raise UsageError(
                 "--by doubt: what labels by doubt are worth in looks, or for a width, is not known"
             )
-        if self.until is None:
-            return
-        if self.number < LOOKS * FEWEST:
-            raise UsageError(
-                f"-n {self.number}: expected {LOOKS * FEWEST} or more, as the first of {LOOKS} looks"
-                f" needs {FEWEST} labelled queries"
-            )
-        # The class is frozen, and the looks follow from what else is asked.
-        object.__setattr__(self, "looks", tuple(look_sizes(self.number, LOOKS)))
+        if self.until is not None and self.number < FEWEST:
+            raise UsageError(f"-n {self.number}: expected {FEWEST} or more, as fewer labels decide nothing")
 
 
 def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
@@ -289,7 +279,6 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
         compare=aim.compare,
         same=population.same,
         level=aim.level,
-        looks=aim.looks,
         until=aim.until,
         width=aim.width,
         depth=aim.depth,

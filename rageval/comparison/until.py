@@ -118,7 +118,8 @@ class JudgedRuns:
 
 
 _BLOCK = 10  # questions that are judged before it is looked whether to go on
-_LOOKS, _MOST_LOOKS = 5, 20
+_EVERY_BLOCK = 0  # as looks: after each block of questions
+_MOST_LOOKS = 20  # that are asked for by number
 _SHOWN = 16  # digits of a claim's key
 _WITHIN = re.compile(r"(?s)(.+?)\s+within\s+([0-9.]+)\s+of\s+(.+)")
 _EXPECTED = "expected 'A>B', 'A within 0.02 of B' or 'best', with the names of systems"
@@ -126,7 +127,7 @@ BEST = "best"
 _RULES: dict[str, tuple[Claimed, int | None]] = {
     "all": ("kind", 1),
     "5 looks": ("kind", 5),
-    "10 looks": ("kind", 10),
+    "looks": ("kind", _EVERY_BLOCK),
     "anytime": ("kind", None),
     "this set": ("set", None),
 }
@@ -153,7 +154,7 @@ class Until:
     claim
         Of this `set` of questions, or of questions of this `kind`.
     looks
-        How many looks, fixed before; None: after every question.
+        How many looks at equal steps; 0: after every ten questions; None: after every question.
     alpha
         How often a claim may be false.
     seed
@@ -242,7 +243,7 @@ def until_of(
     if every and looks not in (None, "anytime"):
         what = "claim=set" if claim == "set" else f"until={BEST}"
         raise UsageError(f"looks={looks}: {what} looks after every question; leave it out")
-    number = None if every or looks == "anytime" else int(looks or _LOOKS)
+    number = None if every or looks == "anytime" else int(looks or _EVERY_BLOCK)
     return Until(words, measures[0], claim, number, alpha, seed)
 
 
@@ -481,7 +482,7 @@ def _shares(job: _Job, draw: _Draw, total: int) -> Iterator[str]:
             yield "-"
             continue
         margin = None if job.margin is None else job.margin / job.until.span
-        rule = Rule(total, claim, looks, job.until.alpha, within=margin)
+        rule = Rule(total, claim, _number_of(looks, total), job.until.alpha, within=margin)
         ends = [_end(values, rule, of_best) for values in drawn]
         calls = math.fsum(share for share, _ in ends) / _REPLAYS
         yield f"{calls:.0%} (decides {sum(done for _, done in ends) / _REPLAYS:.0%})"
@@ -605,7 +606,7 @@ def plan_of(
         words=BEST if until.of_several else "within" if margin is not None else ">",
         measure=str(until.measure),
         claim=until.claim,
-        looks=until.looks,
+        looks=_number_of(until.looks, len(order)),
         alpha=until.alpha,
         span=until.span,
         margin=margin,
@@ -616,6 +617,11 @@ def plan_of(
         judges=judges,
         material=_digest(material),
     )
+
+
+def _number_of(looks: int | None, questions: int) -> int | None:
+    """Return how often it is looked at."""
+    return math.ceil(questions / _BLOCK) if looks == _EVERY_BLOCK else looks
 
 
 def _blocks(order: Sequence[str], plan: ClaimPlan) -> Iterator[Sequence[str]]:

@@ -62,12 +62,15 @@ class AskedQuery(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Look(NamedTuple):
-    """A look at the labels: its number, of how many, at how many labelled queries, and those of the next."""
+    """A look at the labels of a plan: how many of its queries are labelled, of how many."""
 
-    number: int
+    labelled: int
     of: int
-    queries: tuple[str, ...]
-    next: int | None
+
+    @property
+    def is_last(self) -> bool:
+        """Whether all labels are there."""
+        return self.labelled >= self.of
 
 
 class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -79,8 +82,8 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     Where there are `sizes`, by query, the judge's doubt decided: each query's chance is in proportion to
     its size, and the order is such that this holds of every beginning of it.
     Of `labels` with their grades, `names` says what some are called where people choose among them.
-    `looks` are the numbers of labelled queries after which the claim `until` may be decided. Labels of the
-    plan whose sha is in `extends`, which drew the beginning of the same order, are labels of this one, too.
+    It may be looked at whenever one likes: `until` is the claim that it is stopped for. Labels of the plan
+    whose sha is in `extends`, which drew the beginning of the same order, are labels of this one, too.
     """
 
     plan: str
@@ -101,7 +104,6 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     compare: tuple[str, str] | None = None
     same: tuple[str, ...] = ()
     level: float = 0.95
-    looks: tuple[int, ...] = ()
     until: tuple[str, str] | None = None
     width: float | None = None
     depth: int | None = None
@@ -132,17 +134,6 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         0.8
         """
         return self.rest / self.queries
-
-    def look(self, labelled: int) -> Look | None:
-        """Return the last look that so many labelled queries allow; None if the plan has none.
-
-        Number 0 is before the first look. What was labelled after a look does not count at it.
-        """
-        if not self.looks:
-            return None
-        number = sum(size <= labelled for size in self.looks)
-        queries = self.order[: self.looks[number - 1]] if number else ()
-        return Look(number, len(self.looks), queries, next(iter(self.looks[number:]), None))
 
     def extending(self, pilot: str, labelled: Collection[str]) -> LabelPlan:
         """Return the plan as one that extends the plan of a `pilot`, if it begins with what was labelled."""

@@ -125,6 +125,13 @@ def whole_file(path: Path | str) -> Iterator[IO[bytes]]:
                 part.unlink()
 
 
+def today() -> str:
+    """Return the date that a file says it was written on."""
+    # A build that is to be repeated says which day it is.
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdecimal() else None))
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder, and those it is to lie in."""
     try:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
         faithfulness,
         faithfulness_share,
         grade,
+        pass_all,
+        pass_any,
         pass_rate,
         rank_score,
         win_rate,
@@ -105,7 +107,7 @@ _OF_ANSWERS = {
     **{"length": "_words", "citations": "_citations"},
     **dict.fromkeys(("bank_precision", "bank_recall", "bank_groundedness", "audit_share"), "_nuggets"),
     **dict.fromkeys(("lexical_recall", "token_f1"), "_words"),
-    **dict.fromkeys(("grade", "pass_rate"), "_grades"),
+    **dict.fromkeys(("grade", "pass_rate", "pass_any", "pass_all"), "_grades"),
     **dict.fromkeys(("answer_rate", "over_refusal", "false_answer_rate"), "_abstention"),
     **dict.fromkeys(
         (
@@ -203,6 +205,8 @@ __all__ = [
     "over_refusal",
     "p",
     "p_ia",
+    "pass_all",
+    "pass_any",
     "pass_rate",
     "rank_score",
     "recall",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Annotated, Literal
 
@@ -241,6 +242,82 @@ def pass_rate(answer: Assessment, *, aspect: str = "score") -> Share:
     """
     passed = grades(answer.judged(_passed(aspect)))
     return share(sum(passed), len(passed))
+
+
+# Of several answers to one question (`repeat`): does any of k pass, do all of k?
+
+_RIGHT = "crag"  # the aspect that stands for CRAG's labels
+
+
+def _is_pass(answer: Assessment, aspect: str) -> float:
+    """Return 1 for an answer that passes, 0 for another, NaN where nobody said."""
+    if aspect == _RIGHT:
+        judged = answer.judged(CRAG)
+        return mean([float(judgement.label in _ACCURATE) for judgement in judged])
+    return mean(grades(answer.judged(_passed(aspect))))
+
+
+def _chance_of_all(values: Sequence[float], k: int) -> float:
+    """Return how often k of these answers, drawn without replacement, would all pass: C(c, k)/C(n, k)."""
+    known = [value for value in values if value == value]
+    if len(known) < k:
+        return math.nan
+    # Half a pass, of an answer with several judgements, is none.
+    return math.comb(sum(value >= 1 for value in known), k) / math.comb(len(known), k)
+
+
+def _chance_of_any(values: Sequence[float], k: int) -> float:
+    """Return how often any of them would: 1 − C(n − c, k)/C(n, k)."""
+    return 1 - _chance_of_all([1 - float(value >= 1) if value == value else value for value in values], k)
+
+
+@measure(repeats=_chance_of_any, typeset="pass@$k$", papers=("chen2021codex",))
+def pass_any(answer: Assessment, *, k: int = 1, aspect: str = "crag") -> float:
+    """Chance that any of k answers to a question passes: `pass@3` (Chen et al., 2021).
+
+    Formula:
+        pass_any@k = mean over the questions of 1 − C(n − c, k) / C(n, k)
+
+    Range: 0 to 1. A question has n answers (told apart by `repeat`), of which c pass. Unbiased for any n ≥ k;
+    a question with fewer than k answers is an error. Intervals are over questions.
+
+    Parameters:
+        aspect: what passes: `crag`, an answer that CRAG's judge calls perfect, acceptable or accurate; any
+            other aspect, one of which all judgements are passes, as in `pass_rate`
+
+    Short names: `pass@3`.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "repeat": at, "label": label}
+    ...           for at, label in enumerate(["accurate", "incorrect", "accurate", "missing"])]
+    >>> round(rageval.evaluate_answers("pass@2", judged)["r"]["pass@2"].value, 4)
+    0.8333
+    """
+    return _is_pass(answer, aspect)
+
+
+@measure(repeats=_chance_of_all, typeset="pass^$k$", papers=("yao2024taubench",))
+def pass_all(answer: Assessment, *, k: int = 1, aspect: str = "crag") -> float:
+    """Chance that all of k answers to a question pass: `pass^3` (τ-bench, 2024).
+
+    Formula:
+        pass_all@k = mean over the questions of C(c, k) / C(n, k)
+
+    Range: 0 to 1. A question has n answers (told apart by `repeat`), of which c pass. Unbiased for any n ≥ k;
+    a question with fewer than k answers is an error.
+
+    Parameters:
+        aspect: what passes, as for `pass_any`
+
+    Short names: `pass^3`.
+
+    >>> import rageval
+    >>> judged = [{"query_id": "q", "run_id": "r", "repeat": at, "label": label}
+    ...           for at, label in enumerate(["accurate", "incorrect", "accurate", "missing"])]
+    >>> round(rageval.evaluate_answers("pass^2", judged)["r"]["pass^2"].value, 4)
+    0.1667
+    """
+    return _is_pass(answer, aspect)
 
 
 # Measures of answers judged side by side: points for the place in a ranking, shares of comparisons won.

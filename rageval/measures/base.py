@@ -19,7 +19,7 @@ import inspect
 import math
 import sys
 import typing
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from importlib import import_module
 from itertools import starmap
@@ -63,6 +63,7 @@ _MARKS = frozenset(",()[]{}|@=:'\"")  # that mean something in the name of a mea
 MOST = math.e / (math.e - 1)  # of a share of a greedy ideal, which is worth 1 − 1/e of the best at least
 _Limits = tuple[float, float] | Callable[[Mapping[str, Any]], tuple[float, float]]
 _Better = str | Callable[[Mapping[str, Any]], str]  # which way is better, or a function of the parameters
+Repeats = Callable[[Sequence[float], int], float]  # of the values of several answers, at cut-off k
 _Aggregate = str | Callable[[list[float]], float]  # "mean", "sum", or a function of the queries' values
 
 
@@ -76,6 +77,7 @@ class Facts(TypedDict, total=False):
     intents: bool  # it goes by the weights of intents (nuggets), or counts them alike by definition
     limits: _Limits | None  # the least and the greatest value, where these are not 0 and 1
     aggregate: _Aggregate  # how the queries' values become one: `mean`, `sum`, or a function of the list
+    repeats: Repeats | None  # how several answers to one question become one value, where not by their mean
     over: str  # what a share is over: `topics`, or `pool` where no topic has one by itself
     peers: Mapping[str, str]  # tool -> the name that it has for the measure
     orders: Mapping[str, str]  # tool -> its rule for equal scores, where that is not its rule for the others
@@ -98,6 +100,7 @@ class About(NamedTuple):
     intents: bool = False
     limits: _Limits | None = None
     aggregate: _Aggregate = MEAN
+    repeats: Repeats | None = None
     over: str = TOPICS
     peers: Mapping[str, str] = MappingProxyType({})
     orders: Mapping[str, str] = MappingProxyType({})

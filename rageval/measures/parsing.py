@@ -17,6 +17,7 @@ AnyMeasure = Measure | ForeignMeasure
 
 # What other tools call our measures. Names are compared in lower case, with _ for -.
 ALIASES = {
+    "pass": "pass_any",
     "r": "recall",
     "map": "ap",
     "mrr": "rr",
@@ -221,7 +222,9 @@ def _of_others(text: str) -> ForeignMeasure:
 
 def _own(text: str) -> Measure | None:
     """Return the measure if the name is ours or a plug-in's; report errors in its parameters and cut-off."""
-    part = _PART.fullmatch(text.strip())
+    # All of k, as papers write it: pass^3 is no power.
+    text = re.sub(r"(?i)^pass(\(.*\))?\^(?=\d)", r"pass_all\1@", text.strip())
+    part = _PART.fullmatch(text)
     if part is None:
         return None
     name = _folded(part["name"])

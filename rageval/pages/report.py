@@ -334,18 +334,8 @@ def measured(
     found: Comparison | None = None,
 ) -> _Record:
     """Return runs, measures, cells, the comparison (`found` before, or made here) and columns of values."""
-    # Runs are compared by measures that are averaged over queries, and scored for each: earlier files may
-    # hold other measures for other runs.
-    names = [{str(score.measure) for score in scores.scores if not why_not(score)} for scores in results]
-    shared = set.intersection(*names) if names else set()
-    known = [
-        replace(scores, scores=tuple(score for score in scores.scores if str(score.measure) in shared))
-        for scores in (results if shared else ())
-    ]
-    if found is None and len(known) > 1:
-        found = (
-            compare(known, settings) if subject is None else compared(subject, Scored(known, []), settings)
-        )
+    if found is None:
+        found = comparison_of(results, settings, subject)
     report: _Record = {
         "runs": [scores.run for scores in results],
         "measures": list(dict.fromkeys(str(score.measure) for scores in results for score in scores.scores)),
@@ -363,9 +353,28 @@ def measured(
     return report
 
 
+def comparison_of(
+    results: Sequence[Scores], settings: Settings, subject: Subject | None = None
+) -> Comparison | None:
+    """Return the comparison of several systems by the measures that can be compared, or None."""
+    # Runs are compared by measures that are averaged over queries, and scored for each: earlier files may
+    # hold other measures for other runs.
+    names = [{str(score.measure) for score in scores.scores if not why_not(score)} for scores in results]
+    shared = set.intersection(*names) if names else set()
+    known = [
+        replace(scores, scores=tuple(score for score in scores.scores if str(score.measure) in shared))
+        for scores in (results if shared else ())
+    ]
+    if len(known) < 2:
+        return None
+    return compare(known, settings) if subject is None else compared(subject, Scored(known, []), settings)
+
+
 def comparison_record(found: Mapping[str, Any], settings: Settings | None = None) -> _Record:
     """Return the pairs of a comparison and how they were tested."""
     record = {"signature": found["signature"], "pairs": found["pairs"], "said": found.get("said", [])}
+    if "claims" in found:  # of a ledger
+        record["claims"] = found["claims"]
     if settings is not None:
         record |= {"baseline": settings.baseline, "level": settings.level, "test": settings.test}
     return record

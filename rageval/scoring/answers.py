@@ -20,7 +20,7 @@ from rageval.files.opening import Limits, name_of, with_limits
 from rageval.files.start import ANSWERS as OF_ANSWERS
 from rageval.measures import known
 from rageval.measures.assessment import Assessment
-from rageval.measures.base import LOWER, NEITHER, POOL, Measure
+from rageval.measures.base import LOWER, MEAN, NEITHER, POOL, Measure
 from rageval.measures.parsing import parse_measures
 from rageval.measures.ranking import Blend, Share, pooled
 from rageval.measures.scales import ALL, CRAG, OUTCOME, POSITION, PROXIES, SUPPORT, Scale
@@ -46,6 +46,7 @@ from rageval.scoring.scores import (
     Scored,
     Scores,
     ScoresTable,
+    SpreadOfAnswers,
     checked_weights,
     combined,
     remarks_by_system,
@@ -470,10 +471,14 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rul
 
 @dataclass(slots=True)
 class _Evaluated:
-    """A measure's values by each judge, what it missed, by status, and the scales it asked for."""
+    """A measure's values by each judge, what it missed, by status, and the scales it asked for.
+
+    `repeats` are the values of each answer, of which several to one query become one of `values`.
+    """
 
     measure: Measure
     values: dict[str, list[float]] = field(default_factory=dict)
+    repeats: dict[str, list[list[float]]] = field(default_factory=dict)
     lost: Counter[str] = field(default_factory=Counter)
     scales: list[Scale] = field(default_factory=list)
     is_open: bool = False
@@ -508,9 +513,11 @@ def by_judge(
                 except NotThisJudge:
                     del heard[at]
                     continue
-                each.values[judge].append(values[0] if len(values) == 1 else _mean(values, each.measure))
+                each.values[judge].append(_over_repeats(values, each.measure, answers[0].query_id))
+                each.repeats.setdefault(judge, []).append(values)
         for at, each in heard.items():
             found[at].values |= each.values
+            found[at].repeats |= each.repeats
             found[at].lost += each.lost
             found[at].is_open = found[at].is_open or each.is_open
             # In the order in which they were asked for, each once: the signature names them so.
@@ -565,8 +572,21 @@ def _taken_for(filling: str | float, measure: Measure) -> float:
     return Share(end, 1) if measure.aggregate == POOL and math.isfinite(end) and end >= 0 else end
 
 
-def _mean(values: Sequence[float], measure: Measure) -> float:
-    """Return the mean over the repeats whose value is defined; of pooled shares the mean part and whole."""
+def _over_repeats(values: Sequence[float], measure: Measure, query: str) -> float:
+    """Return what the values of the answers to one query become.
+
+    That is their mean over the repeats whose value is defined; of pooled shares the mean part and whole.
+    """
+    if measure.about.repeats is not None:
+        k = measure.k or 1
+        if len(values) < k:
+            raise UsageError(
+                f"{measure}: query {visible(query)} has {len(values):,} answers, expected {k:,} or more,"
+                " told apart by `repeat`"
+            )
+        return measure.about.repeats(values, k)
+    if len(values) == 1:
+        return values[0]
     if measure.aggregate == POOL:
         # Repeats are one answer to the reader: their parts and wholes are averaged before pooling over
         # queries.
@@ -626,10 +646,49 @@ def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: Rules) ->
         judges=judges,
         lost=dict(found.lost),
         judged_by=_judged_by(grades, run, found.scales),
+        spread=_spread(found),
         said_by=_said_by(found),
         of_words=not _said_by(found),
         between=between,
     )
+
+
+def _spread(found: _Evaluated) -> SpreadOfAnswers | None:
+    """Return how much questions, answers and judges differ; None where no question has several answers."""
+    several = found.measure.about.repeats is None and found.measure.aggregate == MEAN
+    if not several or all(len(values) == 1 for of in found.repeats.values() for values in of):
+        return None
+    # A query counts where every judge has a value of every answer.
+    tables = [list(zip(*of_judges, strict=True)) for of_judges in zip(*found.repeats.values(), strict=True)]
+    number = max(map(len, tables))
+    whole = [
+        answers
+        for answers in tables
+        if len(answers) == number and all(value == value for answer in answers for value in answer)
+    ]
+    if len(whole) < 2:
+        return None
+    judges = len(whole[0][0])
+    means = [[math.fsum(answer) / judges for answer in answers] for answers in whole]
+    judge = math.nan
+    if judges > 1:
+        judge = math.fsum(_variance(answer) for answers in whole for answer in answers) / len(whole) / number
+    within = math.fsum(map(_variance, means)) / len(whole)
+    between = _variance([math.fsum(of) / number for of in means])
+    return SpreadOfAnswers(
+        max(between - within / number, 0.0),
+        max(within - (judge / judges if judges > 1 else 0.0), 0.0),
+        judge,
+        len(whole),
+        number,
+        judges,
+        above("advice")(means),
+    )
+
+
+def _variance(values: Sequence[float]) -> float:
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
 
 def _said_by(found: _Evaluated) -> tuple[str, ...]:
@@ -746,6 +805,8 @@ def _of_answer_score(score: Score) -> Iterator[str]:
         counts = ", ".join(f"{count:,} {status}" for status, count in sorted(score.lost.items()))
         bounds = f"; from {score.bounds[0]:.4f} to {score.bounds[1]:.4f}" if score.bounds else ""
         yield f"{score.missing:,} judgements are missing ({counts}){bounds}"
+    if score.spread is not None:
+        yield str(score.spread)
     if score.judges:
         yield "by judge: " + ", ".join(f"{visible(name)} {value:.4f}" for name, value in score.judges.items())
 

@@ -59,8 +59,8 @@ class Draw:
 
     @property
     def look(self) -> Look | None:
-        """The look that a plan takes at the labels by now, if it is one that may stop before its end."""
-        return self.plan.look(self.labelled) if self.plan is not None else None
+        """The look that is taken at the labels of a plan by now."""
+        return None if self.plan is None else Look(self.labelled, len(self.plan.asked))
 
     def by_plan(self, rows: Mapping[str, int], name: str) -> Draw:
         """Return the draw with how many queries were labelled whole; `rows` are judgements by query.

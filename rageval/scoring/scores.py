@@ -111,6 +111,35 @@ def _is_number(other: object) -> bool:
     return isinstance(other, Real | _Float)
 
 
+class SpreadOfAnswers(NamedTuple):
+    """Variances of questions, of several answers to each, and of judges of one answer.
+
+    `judge` is NaN where there is one judge, whose own part is in that of answers. They rest on so many
+    questions with so many answers each; `advice` says what would make the mean more certain.
+    """
+
+    question: float
+    answer: float
+    judge: float
+    questions: int
+    answers: int
+    judges: int
+    advice: str
+
+    @property
+    def of_mean(self) -> float:
+        """What answers and judges add to the variance of a question's mean."""
+        judge = 0.0 if self.judge != self.judge else self.judge / self.judges
+        return (self.answer + judge) / self.answers
+
+    def __str__(self) -> str:
+        judged = "the judge in it: see gate --aa"
+        if self.judge == self.judge:
+            judged = f"judges of one answer {math.sqrt(self.judge):.3f}"
+        answers, questions = (f"{math.sqrt(part):.3f}" for part in (self.answer, self.question))
+        return f"standard deviation of answers {answers} ({judged}), of questions {questions}; {self.advice}"
+
+
 @dataclass(frozen=True, eq=False)
 class Score(_Float):
     """One measure's value for one run, its values a query, and how many queries it rests on.
@@ -127,7 +156,8 @@ class Score(_Float):
     are the judges whose judgements it rests on: "" for one who is not named; none where it rests on no
     judgement of an answer, or nobody says who judged the documents. `people` are people's values of some of
     the queries, where their labels were given beside the judge's. `between` is what the values of answers lie
-    between of which judgements are missing. `of_words` are values that are computed from the texts alone.
+    between of which judgements are missing, and `spread` how much several answers to one question differ.
+    `of_words` are values that are computed from the texts alone.
 
     >>> import rageval
     >>> score = rageval.evaluate("recall", {"q": {"a": 1.0}}, {"q": {"a": 1, "b": 1}})["recall"]
@@ -147,6 +177,7 @@ class Score(_Float):
     judges: Mapping[str, float] = field(default_factory=dict)
     lost: Mapping[str, int] = field(default_factory=dict)
     judged_by: Mapping[str, frozenset[Any]] = field(default_factory=dict)
+    spread: SpreadOfAnswers | None = None
     said_by: tuple[str, ...] = ()
     people: People | None = None
     between: Mapping[str, tuple[float, float]] = field(default_factory=dict)

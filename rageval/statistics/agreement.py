@@ -195,7 +195,8 @@ def _beyond(seen: float, expected: float) -> float:
 class _Components(NamedTuple):
     """Variances of queries, judges and the rest, and how many queries and judges they rest on.
 
-    `repeated`: the judgements are votes of one judge, so that there is no variance of judges to be known.
+    `repeated`: the judgements are votes of one judge, or of several answers (`what`), so that there is no
+    variance of judges to be known.
     """
 
     query: float
@@ -204,6 +205,7 @@ class _Components(NamedTuple):
     queries: int
     judges: int
     repeated: bool = False
+    what: str = "votes"
 
     def standard_error(self, more_queries: int = 0, more_judges: int = 0) -> float:
         """Return the standard error of the mean, with so many more of either."""
@@ -240,7 +242,7 @@ class _Components(NamedTuple):
         better = (
             "more queries"
             if high < 0
-            else "more votes"
+            else f"more {self.what}"
             if low > 0
             else "neither"
             if low == high
@@ -248,7 +250,7 @@ class _Components(NamedTuple):
         )
         return (
             f"standard error {now} now, {queries} with {_MORE_QUERIES:,} more queries,"
-            f" {votes} with {_MORE_JUDGES:,} more votes: {better}"
+            f" {votes} with {_MORE_JUDGES:,} more {self.what}: {better}"
         )
 
     def _parts(self, more_queries: int, more_judges: int) -> Float:
@@ -286,7 +288,7 @@ def components(values: Float, repeated: bool = False) -> _Components:
     With `repeated` the columns are votes of one judge, in no order.
 
     >>> components(np.array([[1.0, 1.0], [0.0, 0.0], [0.5, 0.5]]))
-    _Components(query=0.25, judge=0.0, rest=0.0, queries=3, judges=2, repeated=False)
+    _Components(query=0.25, judge=0.0, rest=0.0, queries=3, judges=2, repeated=False, what='votes')
     """
     table = values[~np.isnan(values).any(axis=1)]
     queries, judges = table.shape
@@ -306,6 +308,17 @@ def components(values: Float, repeated: bool = False) -> _Components:
     return _Components(
         max(between - rest, 0.0) / judges, max(of_judges - rest, 0.0) / queries, rest, queries, judges
     )
+
+
+def advice_on_repeats(values: Sequence[Sequence[float]]) -> str:
+    """Return whether more questions help more, or more answers to each; a row a question, an answer a column.
+
+    >>> print(*advice_on_repeats([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]).split(", "), sep="\\n")
+    standard error 0.2394 (0.1356 to 0.8925) now
+    0.0722 (0.0409 to 0.2691) with 40 more queries
+    0.2224 (0.0000 to 0.8881) with 2 more answers each: not known
+    """
+    return components(np.array(values), repeated=True)._replace(what="answers each").advice()
 
 
 class _Correctness(NamedTuple):

@@ -278,7 +278,7 @@ def _mended(columns: Sample, low: Float, high: Float, level: float, scale: _Rang
     low, high = low.copy(), high.copy()
     coarse, counts = is_coarse(columns) & (columns.counts() > 1), columns.counts()
     if coarse.any():
-        means, half = columns.mean(), _floor(columns, level, scale.span)
+        means, half = columns.mean(), half_with_floor(columns, level, scale.span)
         # Never narrower than the bootstrap's own interval, never beyond the ends of the scale.
         low[coarse] = np.fmax(np.fmin(low, means - half), scale.low)[coarse]
         high[coarse] = np.fmin(np.fmax(high, means + half), scale.high)[coarse]
@@ -298,7 +298,7 @@ def _mended(columns: Sample, low: Float, high: Float, level: float, scale: _Rang
     return low, high
 
 
-def _floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
+def half_with_floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
     """Return half the width that an interval of each column's mean has at least, where few values differ."""
     from scipy.special import stdtrit
 
@@ -318,7 +318,7 @@ def least_half(column: Sample, level: float) -> float:
     # Of fewer units than have to differ half may differ and half not: too few to show how far values spread.
     if column.units >= FEW and not is_coarse(column)[0]:
         return 0.0
-    return float(_floor(column, level)[0])
+    return float(half_with_floor(column, level)[0])
 
 
 def _least_error(units: float, level: float, span: float = 1.0) -> float:

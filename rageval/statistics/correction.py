@@ -93,6 +93,7 @@ def corrected(
     within: tuple[float, float] | None = None,
     fewest: int = FEWEST,
     slope: float | None = None,
+    floored: bool = False,
 ) -> Corrected:
     """Return the mean over queries as people would have it, from the judge's values and some labels.
 
@@ -103,6 +104,8 @@ def corrected(
     names every query's cluster. `same` are places where two systems gave the same answer, which needs no
     label. Value and interval stay `within` the scale. TooFewLabels if there are fewer than `fewest`, or if
     they lie in fewer than 10 clusters. A `slope` that more labels told than there are here is taken as it is.
+    `floored` adds the floor also where enough labels differ, as for labels that are looked at before all are
+    there: the first few of skewed values say little of those that were not seen.
 
     >>> judged = [0.0, 0.5, 1.0, 0.5] * 25
     >>> found = corrected(judged, {at: judged[at] - 0.25 for at in range(0, 100, 3)}, paired=False)
@@ -115,7 +118,7 @@ def corrected(
     freedom = world.independent - (1 if world.is_whole or slope is not None else 2)
     differ = _differing_labels(world, paired)
     is_coarse = bool(few_differ(differ, world.held))
-    floor = span if is_coarse else 0.0
+    floor = span if is_coarse or floored else 0.0
     # Queries with the same answer differ by 0, and need no label: the mean is over the others, times their
     # share.
     value = world.share * fit.value

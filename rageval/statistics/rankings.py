@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rageval.statistics import LEVEL, SEED
-from rageval.statistics.bootstrap import RESAMPLES, _floor, _means, _times, draws, is_coarse
+from rageval.statistics.bootstrap import RESAMPLES, _means, _times, draws, half_with_floor, is_coarse
 from rageval.statistics.correction import FARTHEST, Corrected, at_once
 from rageval.statistics.samples import Float, Int, Sample
 
@@ -280,7 +280,7 @@ def _known(columns: Sample) -> tuple[Int, Float]:
             few = columns.of(apart.values[:, coarse])
             # How far one topic might move each difference: 1 where the values keep to it, as scores do.
             known = np.abs(np.nan_to_num(few.values))
-            least = _floor(few, LEVEL, np.maximum(known.max(axis=0, initial=0.0), 1.0))
+            least = half_with_floor(few, LEVEL, np.maximum(known.max(axis=0, initial=0.0), 1.0))
             floor[column, others[coarse]] = floor[others[coarse], column] = least
     return units, floor
 

@@ -6,8 +6,8 @@ of this very *set* of N questions is 0, and c = 0 if that of questions *of this 
     E = mean over g of Π (1 + λ(x − c)),    λ = g/(1 + c),    g = .02, .05, .1, .2, .3, .4, .5, .65, .8
 grow to 2/α, at whatever question, in at most α/2 of cases in which the mean is not above 0 (an e-process; of
 a set, betting without replacement), and the same with −x. Of a set more is *certain*: S > N − t is more than
-the rest can undo. Of a kind, K looks fixed before are the rule where differences are small (O'Brien and
-Fleming's bounds on the p of Student's t), the e-process that where they are large. At
+the rest can undo. Of a kind, looks are the rule where differences are small (a bound on the p of Student's t
+that holds whenever it is looked), the e-process that where they are large. At
 a look the variance of the mean of n has 2.34/n² more, always; where differences have a skewness beyond ±2,
 the e-process has to say so, too.
 
@@ -16,9 +16,10 @@ judged no more. Its pairs stay as they are in the means of the others. The last 
 
 A question on which judging failed counts −1 for either direction: it may delay a claim, and never helps one.
 
-Who looks K times, at questions or at people's labels, and would stop at a difference, must ask for more at
-each look. O'Brien and Fleming's bounds: |z| ≥ c·√(K/k) at look k, with c so that no difference is found by
-any look in 1 − level of cases (2.024 for four looks at 95 %). z is the normal quantile of Student's p.
+Who looks at questions, or at people's labels, before all are there, and would stop at a difference, must ask
+for more at each look. O'Brien and Fleming's bound where it may be looked at any time: after k of n the p has
+to be below 2Φ(−c√(n/k)), with c so that a sum that is always looked at crosses it in 1 − level of cases at
+most (2.24 at 95 %). No looks have to be fixed before.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from statistics import NormalDist
 from typing import Literal
 
@@ -44,55 +44,34 @@ Word = Literal["higher", "lower", "within", "apart", "equal"]
 _BETS = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8])
 _NEAR = 0.999  # c is kept within: beyond, what is to come cannot undo what is there
 _FLOOR = floor_of(LEVEL)  # of the variance of a mean, times n²
-_GRID = 401
 
 
-def look_bounds(looks: int = 4, level: float = LEVEL) -> list[float]:
-    """Return the p below which a difference is found, at each of so many looks at equal steps.
+def bound_at(seen: int, of: int, level: float = LEVEL) -> float:
+    """Return the p below which a difference is found after so many of all, looked at whenever one likes.
 
-    >>> [round(p, 5) for p in look_bounds(4)]
-    [5e-05, 0.0042, 0.01942, 0.04294]
+    O'Brien and Fleming's bound without looks that are fixed: 2Φ(−c√(of/seen)), c = Φ⁻¹(1 − (1 − level)/4),
+    which a sum crosses at any time in 1 − level of cases where there is no difference.
+
+    >>> [round(bound_at(seen, 200), 6) for seen in (50, 100, 200)]
+    [7e-06, 0.001525, 0.025]
     """
-    if not 1 <= looks <= 20:
-        raise UsageError(f"looks={looks!r}: expected 1 to 20")
-    if not 0 < level < 1:
-        raise UsageError(f"level={level!r}: expected a number between 0 and 1")
-    bound = _constant(looks, level)
     normal = NormalDist()
-    return [2 * normal.cdf(-bound * math.sqrt(looks / look)) for look in range(1, looks + 1)]
+    return 2 * normal.cdf(normal.inv_cdf((1 - level) / 4) * math.sqrt(of / max(min(seen, of), 1)))
 
 
-def look_sizes(labels: int, looks: int = 4) -> list[int]:
-    """Return after how many labels each look is taken.
+def look_sizes(questions: int, looks: int) -> list[int]:
+    """Return after how many questions each look is taken.
 
-    >>> look_sizes(200), look_sizes(50, 4)
+    >>> look_sizes(200, 4), look_sizes(50, 4)
     ([50, 100, 150, 200], [13, 25, 38, 50])
     """
-    return [math.ceil(labels * look / looks) for look in range(1, looks + 1)]
+    return [math.ceil(questions * look / looks) for look in range(1, looks + 1)]
 
 
-@lru_cache(maxsize=64)
-def _constant(looks: int, level: float) -> float:
-    """Return c, by bisection: the chance to cross falls with it."""
-    low, high = 0.5, 8.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _crossing(middle, looks) > 1 - level else (low, middle)
-    return high
-
-
-def _crossing(bound: float, looks: int) -> float:
-    """Return the chance that a sum of `looks` standard normals is ever beyond ±bound·√looks."""
-    edge = bound * math.sqrt(looks)
-    grid = np.linspace(-edge, edge, _GRID)
-    weight = np.full(_GRID, 2.0)  # Simpson's
-    weight[1::2], weight[0], weight[-1] = 4.0, 1.0, 1.0
-    weight *= (grid[1] - grid[0]) / 3
-    steps = np.exp(-((grid[:, None] - grid[None]) ** 2) / 2) / math.sqrt(2 * math.pi)
-    inside = steps[_GRID // 2]
-    for _ in range(looks - 1):
-        inside = steps @ (inside * weight)
-    return 1 - float((inside * weight).sum())
+def _bounds(rule: Rule, sizes: Sequence[int], level: float) -> list[float]:
+    """Return the p below which a difference is found after each of these questions."""
+    # Who looks once, at all of them, looks at no beginning.
+    return [1 - level] if rule.looks == 1 else [bound_at(size, rule.total, level) for size in sizes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +98,8 @@ class Rule:
             raise UsageError(f"alpha={self.alpha!r}: expected a number between 0 and 1")
         if self.within is not None and not 0 < self.within < self.span:
             raise UsageError(f"within={self.within!r}: expected more than 0, and less than {self.span:g}")
-        if self.looks is not None:
-            look_bounds(self.looks)
+        if self.looks is not None and self.looks < 1:
+            raise UsageError(f"looks={self.looks!r}: expected 1 or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +201,7 @@ def replayed(differences: Float, rule: Rule) -> tuple[NDArray[np.int8], Int]:
         over = [e_values(sign * differences / rule.span, of_set) >= 2 / rule.alpha for sign in (1.0, -1.0)]
     else:
         ends = np.array(look_sizes(total, rule.looks))
-        bounds = np.array(look_bounds(rule.looks, 1 - rule.alpha))
+        bounds = np.array(_bounds(rule, ends.tolist(), 1 - rule.alpha))
         over = []
         for sign in (1.0, -1.0):
             x = sign * differences / rule.span
@@ -281,7 +260,7 @@ def _above(values: Float, rule: Rule, alpha: float, word: Word, margin: float = 
         value = float(evidence[met[0]])
         return Stop(word, int(met[0]) + 1, value, 1 / alpha, certain=math.isinf(value))
     sizes = [size for size in look_sizes(rule.total, rule.looks) if size <= len(x)]
-    bounds = look_bounds(rule.looks, 1 - 2 * alpha)
+    bounds = _bounds(rule, sizes, 1 - 2 * alpha)
     for size, p, bound in zip(sizes, p_at_looks(x, sizes).tolist() if sizes else (), bounds, strict=False):
         if 2 * p <= bound and _is_borne_out(x[:size], alpha):
             return Stop(word, size, 2 * p, bound)

@@ -125,7 +125,8 @@ FOLDERS = {
 }
 FOLDERS |= {("import", "--output"), ("track", "--output")}
 STORES = {("store merge", "--output")}
-ADDED_TO = {("label page", "--serve")}  # a label at a time, as long as it is served
+# A label at a time, as long as it is served; a ledger of claims.
+ADDED_TO = {("label page", "--serve"), *((name, "--claims") for name in ("compare", "gate", "report"))}
 # Every other option or argument that takes a text: read, or no file.
 READ = {
     *("words", "runs", "files", "file", "folder", "gold", "judged", "judgements", "pooled", "questions"),
@@ -157,6 +158,8 @@ READ = {
 NO_FILES = {
     *(
         "--baseline",
+        "--anchor",
+        "--history",
         "--until",
         "--caption",
         "--label",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from click.testing import CliRunner
 from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
 from rageval.statistics.correction import corrected
-from rageval.statistics.stopping import look_bounds
+from rageval.statistics.stopping import bound_at
 
 QUERIES, LABELS = 120, 80
 Said = dict[tuple[str, str], str]
@@ -69,46 +71,59 @@ def compared(judged: Path, labels: Path, *more: str) -> dict[str, Any]:
 
 
 @pytest.mark.some(5)
-@pytest.mark.parametrize(("number", "look"), [(20, 1), (33, 1), (40, 2), (60, 3), (79, 3), (80, 4)])
+@pytest.mark.parametrize("number", [20, 33, 40, 61, 79, 80])
 def test_each_look_holds_p_against_its_own_bound(
-    tmp_path: Path, judged: Path, plan: LabelPlan, number: int, look: int
+    tmp_path: Path, judged: Path, plan: LabelPlan, number: int
 ) -> None:
     found = compared(judged, labelled(tmp_path, plan, number))
-    size, bound = 20 * look, look_bounds(4)[look - 1]
-    gaps = [(2.0 if at % 4 == 0 else 0.0) - (2.0 if at % 20 == 1 else 0.0) for at in range(size)]
+    bound = bound_at(number, LABELS)
+    gaps = [(2.0 if at % 4 == 0 else 0.0) - (2.0 if at % 20 == 1 else 0.0) for at in range(number)]
     zeros = [0.0] * QUERIES
-    p = corrected(zeros, dict(enumerate(gaps)), paired=True, span=1.0).p
-    assert (found["labels"], found["p"]) == (size, pytest.approx(p))
+    floored = number < LABELS
+    p = corrected(zeros, dict(enumerate(gaps)), paired=True, span=1.0, floored=floored).p
+    assert (found["labels"], found["p"]) == (number, pytest.approx(p))
     assert found["verdict"] == ("higher" if p < bound else "undecided")
-    assert f"look {look} of 4, at {size} labelled queries (p < {bound:.2g})" in found["why"]
+    assert f"{number} of 80 queries of the plan are labelled (p < {bound:.2g})" in found["why"]
+
+
+def test_the_bound_is_that_of_a_sum_that_is_always_looked_at() -> None:
+    # 2Φ(−c√(n/k)) with 4(1 − Φ(c)) = α: at the end half of α, and at each look less.
+    assert bound_at(200, 200) == pytest.approx(0.025)
+    assert bound_at(200, 200, 0.9) == pytest.approx(0.05)
+    assert bound_at(300, 200) == bound_at(200, 200)
+    assert bound_at(50, 200) == pytest.approx(2 * NormalDist().cdf(-2 * 2.241402727604947))
+    bounds = [bound_at(k, 200) for k in range(1, 201)]
+    assert bounds == sorted(bounds)
+    # A random walk of 200 fair steps of ±1 crosses it seldom: all its ways are counted.
+    edge = -NormalDist().inv_cdf(bounds[99] / 2) * math.sqrt(100)  # of the sum: the same at each look
+    assert edge == pytest.approx(-NormalDist().inv_cdf(bounds[49] / 2) * math.sqrt(50))
+    at, crossed = {0: 1.0}, 0.0
+    for _ in range(200):
+        step: dict[int, float] = {}
+        for place, chance in at.items():
+            for to in (place - 1, place + 1):
+                step[to] = step.get(to, 0.0) + chance / 2
+        crossed += math.fsum(chance for place, chance in step.items() if abs(place) > edge)
+        at = {place: chance for place, chance in step.items() if abs(place) <= edge}
+    assert 0.03 < crossed < 0.05
 
 
 def test_what_would_be_clear_without_looks_is_not_yet(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
     found = compared(judged, labelled(tmp_path, plan, 40))
-    assert 0.0042 < found["p"] < 0.05
+    assert bound_at(40, LABELS) < found["p"] < 0.05
     assert found["verdict"] == "undecided"
-    assert found["why"].endswith("go on to 60")
-    assert "ours against theirs: crag_score: look 2 of 4" in found["said"]
+    assert found["why"].endswith("go on")
+    assert "ours against theirs: crag_score: 40 of 80 queries of the plan are labelled" in found["said"]
     labels = tmp_path / "labels.jsonl"
     labels.write_text(labels.read_text().replace(plan.sha, ""))
-    once = (
-        "compare",
-        judged,
-        "-m",
-        "crag_score",
-        "--gold",
-        labels,
-        "--gold-chosen",
-        "uniform",
-        "--format",
-        "json",
-    )
-    assert json.loads(run(*once).stdout)["pairs"][0]["verdict"] in ("higher", "lower")
+    once = ("compare", judged, "-m", "crag_score", "--gold", labels, "--gold-chosen", "uniform")
+    done = run(*once, "--format", "json")
+    assert json.loads(done.stdout)["pairs"][0]["verdict"] in ("higher", "lower")
 
 
 def test_it_stops_when_it_is_clear_and_at_the_end(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
-    found = compared(judged, labelled(tmp_path, plan, 20, lost=1))
-    assert (found["verdict"], found["p"] < look_bounds(4)[0]) == ("higher", True)
+    found = compared(judged, labelled(tmp_path, plan, 30, lost=1))
+    assert (found["verdict"], found["p"] < bound_at(30, LABELS)) == ("higher", True)
     assert found["why"].endswith("stop, it is clear")
     found = compared(judged, labelled(tmp_path, plan, 80, lost=19))
     assert found["verdict"] == "undecided"
@@ -116,12 +131,20 @@ def test_it_stops_when_it_is_clear_and_at_the_end(tmp_path: Path, judged: Path, 
 
 
 @pytest.mark.parametrize(("number", "less", "counted"), [(7, 0, 7), (19, 0, 19), (20, 1, 19)])
-def test_before_the_first_look_nothing_is_said(
+def test_before_there_are_enough_nothing_is_said(
     tmp_path: Path, judged: Path, plan: LabelPlan, number: int, less: int, counted: int
 ) -> None:
     found = compared(judged, labelled(tmp_path, plan, number, lost=1, less=less))
     assert found["verdict"] == "refused"
-    assert f"people labelled {counted} queries of the plan, which looks at them from 20 on" in found["why"]
+    assert f"people judged {counted} of both (≥ 20 needed)" in found["why"]
+
+
+def test_a_prefix_of_any_plan_has_its_own_bound(tmp_path: Path, judged: Path) -> None:
+    run("label", "plan", judged, "-n", LABELS, "-m", "crag_score", "-o", tmp_path / "ask.jsonl")
+    plan = read_plan(str(tmp_path / "ask.jsonl"))
+    found = compared(judged, labelled(tmp_path, plan, 40))
+    assert (found["verdict"], found["p"] < 0.05) == ("undecided", True)
+    assert "40 of 80 queries of the plan are labelled" in found["why"]
 
 
 def test_a_plan_decides_by_the_measure_it_names_and_no_other(
@@ -133,7 +156,7 @@ def test_a_plan_decides_by_the_measure_it_names_and_no_other(
     verdicts = {pair["measure"]: (pair["verdict"], pair["why"]) for pair in json.loads(done.stdout)["pairs"]}
     assert verdicts["crag_score"][0] == "higher" or verdicts["crag_score"][0] == "lower"
     (other,) = (found for name, found in verdicts.items() if name != "crag_score")
-    assert other == ("refused", "the plan decides by crag_score, and looks at nothing else")
+    assert other == ("refused", "the plan decides by crag_score, and by nothing else")
 
 
 def test_labels_that_cannot_be_told_count_as_labelled(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
@@ -143,7 +166,7 @@ def test_labels_that_cannot_be_told_count_as_labelled(tmp_path: Path, judged: Pa
     lines(labels, found)
     pair = compared(judged, labels)
     assert pair["labels"] == 59
-    assert "look 3 of 4, at 60 labelled queries" in pair["why"]
+    assert "60 of 80 queries of the plan are labelled" in pair["why"]
 
 
 def test_the_arena_waits_for_all_labels(tmp_path: Path) -> None:

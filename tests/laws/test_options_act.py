@@ -169,6 +169,7 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--level": (PAIR, "--level .9"),
         "--power": (PAIR, "--power .9"),
         "--cluster": (PAIR, "--cluster clusters"),
+        "--claims": (PAIR, "--claims out"),
         "--draws": ("compare fine -m crag_score --resamples 100 --format json", "--draws 100"),
         "--resamples": (
             "compare a.run b.run c.run qrels -m recall@5 --draws 100 --format json",
@@ -206,6 +207,10 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--aa": ("gate whole -m crag_score --baseline answers.base --margin .1", "--aa 3"),
         "--md": (GATE, "--md out.md"),
         "--junit": (GATE, "--junit out"),
+        "--claims": (GATE, "--claims out"),
+        "--anchor": (GATE, "--anchor runs.base"),
+        "--anchor-margin": (GATE + " --anchor runs.base", "--anchor-margin .4"),
+        "--history": (GATE, "--history runs.base"),
         "--json": (GATE, "--json out"),
         "--show-policy": (GATE, "--show-policy"),
         "--policy": (GATE, "--policy nowhere.toml"),
@@ -277,6 +282,7 @@ REFUSED = {
     f"{PAIR} --test t": "--draws",
     f"{PAIR} --show p": "--format latex",
     f"{GATE} --slice-margin .1": "--by",
+    f"{GATE} --anchor-margin .1": "--anchor",
     f"{GATE} --judge m:x": "whose they are",
     f"{GATE} --questions questions": "--by",
     **{
@@ -287,7 +293,8 @@ REFUSED = {
         for name in (
             *("margin .1", "block worse", "judge-changed allow", "inconclusive pass", "first-run pass"),
             *("level .9", "interval bca", "cluster clusters", "resamples 100", "seed 3", "aa 3"),
-            *("fail-under recall@5=.5", "baseline runs.base"),
+            *("fail-under recall@5=.5", "baseline runs.base", "anchor runs.base", "history runs.base"),
+            "claims ledger",
         )
     },
     **{f"{JUDGE} --{name}": "--until" for name in ("claim set", "looks 3", "alpha .1", "pilot judged")},
@@ -349,6 +356,7 @@ OF_SCORE = {  # held of `score`, whose parameters these are
 OF_COMPARE = {  # held of `compare`
     *("--baseline", "--all-pairs", "--test", "--adjust", "--interval", "--level", "--power", "--cluster"),
     *("--draws", "--resamples", "--seed", "--gold", "--gold-chosen", "--on-missing", "--questions"),
+    "--claims",
 }
 ELSEWHERE: dict[str, set[str]] = {
     "": {"--version"},

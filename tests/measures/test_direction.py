@@ -57,6 +57,8 @@ RISING = {
         "lexical_recall",
         "token_f1",
         "grade",
+        "pass_any",
+        "pass_all",
         "pass_rate",
     ),
     *("refusal_f1", "answerable_f1", "grounded_refusal"),
@@ -146,7 +148,9 @@ def variants(measure: Measure) -> list[Measure]:
         values = parameter.choices or TRIED.get(parameter.name) or parameter.levels
         assert values, f"{measure.name}: say at which values of {parameter.name} it is tried"
         found += [measure(**{parameter.name: value}) for value in values]
-    cut = [each @ (10 if measure.name == "all_gold" else 5) for each in found] if measure.takes_k else found
+    # Of one answer to each question there are no more than one to draw.
+    k = {"all_gold": 10, "pass_any": 1, "pass_all": 1}.get(measure.name, 5)
+    cut = [each @ k for each in found] if measure.takes_k else found
     return list(dict.fromkeys(cut))
 
 

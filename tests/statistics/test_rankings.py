@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rageval.statistics.bootstrap import _floor, _means, _times, is_coarse
+from rageval.statistics.bootstrap import _means, _times, half_with_floor, is_coarse
 from rageval.statistics.correction import Corrected, corrected
 from rageval.statistics.rankings import (
     corrected_rank_intervals,
@@ -155,7 +155,7 @@ def slow_rank_intervals(columns: Sample, resamples: int) -> tuple[list[int], lis
             half = spread * math.sqrt(units / (units - 1)) * stats.t.ppf(stats.norm.cdf(at_once), units - 1)
             if is_coarse(apart)[0]:
                 span = max(1.0, float(np.abs(np.nan_to_num(apart.values)).max()))
-                half = max(half, float(_floor(apart, 0.95, span)[0]))
+                half = max(half, float(half_with_floor(apart, 0.95, span)[0]))
             low[at] += mean[at] - mean[other] < -half
             high[at] -= mean[at] - mean[other] > half
     return low, high

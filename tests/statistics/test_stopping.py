@@ -167,7 +167,6 @@ def test_the_best_of_several_is_what_is_left():
         {"within": 0.0},
         {"within": 1.0},
         {"looks": 0},
-        {"looks": 21},
     ],
 )
 def test_what_would_be_no_rule_is_refused(given):
