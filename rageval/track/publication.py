@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 import json
 import math
-import tarfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +15,8 @@ from rageval.files.jsonl import read_records
 from rageval.files.judgements import GRADED
 from rageval.files.nuggets import read_nuggets
 from rageval.files.scores import ALL, read_leaderboard
-from rageval.files.whole import digest_of, open_regular
-from rageval.files.writing import file_names, whole_file, write_lines
+from rageval.files.whole import open_regular
+from rageval.files.writing import file_names, write_lines
 from rageval.judges.rubric import rubric_named
 from rageval.measures.parsing import parse_measure
 from rageval.pages.page import track_page
@@ -27,12 +24,14 @@ from rageval.records import Nugget
 from rageval.scoring.basis import in_words
 from rageval.table import finite, or_none
 from rageval.text import visible
-from rageval.track.leaderboard import STANDINGS, VALUES, read_standings
-from rageval.track.plan import TrackPlan, questions_of, source_of
+from rageval.track.bundle import Board, given_away, write_bundle
+from rageval.track.leaderboard import STANDINGS, read_standings
+from rageval.track.plan import ANSWERS, TrackPlan, questions_of, source_of
 from rageval.track.submissions import Submission
+from rageval.track.values import VALUES, ScoringInputs, System
 from rageval.version import __version__
 
-ARCHIVE = "track.tar.gz"
+ARCHIVE = "board.tar.gz"
 _PAGES = "pages"
 _MOST = 300  # characters of what was asked in a table
 _MARKS = {
@@ -51,6 +50,7 @@ authors:
   - name: "The organisers"
 """
 _SIGNS = frozenset(_MARKS.values())
+_Say = Callable[[str], None]
 _Values = dict[str, dict[str, dict[str, float]]]  # measure -> run -> topic -> value
 
 
@@ -240,60 +240,50 @@ def _without_folder(judge: str) -> str:
     return f"{kind}:{Path(rest).name}" if kind == "frozen" and colon else judge
 
 
-def write_archive(plan: TrackPlan, submissions: Sequence[Submission], made: Mapping[str, str]) -> list[str]:
-    """Write everything that others need as one archive; the same content gives the same bytes."""
-    contents: dict[str, bytes | Path] = {name: plan.out / name for name in made}
-    # Folders stay folders, and no two files meet under one name.
-    safe = file_names(part for each in submissions for part in each.file.split("/"))
+def write_archive(
+    plan: TrackPlan, submissions: Sequence[Submission], judged: Sequence[str], made: Sequence[str], say: _Say
+) -> list[str]:
+    """Write everything that others need to recompute the leaderboard, as a bundle."""
     for each in submissions:
         try:
             with open_regular(plan.folder / each.file) as handed_in:
-                content = handed_in.read()
+                sha256 = hashlib.file_digest(handed_in, "sha256").hexdigest()
         except OSError as error:
             raise InputError(f"{visible(each.file)}: cannot be read: {error.strerror or error}") from None
         # What is published has to be what was validated.
-        if hashlib.sha256(content).hexdigest() != each.sha256:
+        if sha256 != each.sha256:
             raise InputError(f"{visible(each.file)}: changed after it was validated; give the command again")
-        contents["/".join(["runs", *(safe[part] for part in each.file.split("/"))])] = content
-    for name in dict.fromkeys(plan.rubrics):
-        rubric = rubric_named(name)
-        asked = rubric.file.prompt
-        prompt = f"{rubric.name}@{rubric.digest}\n\n# system\n\n{asked.system}\n\n# ask\n\n{asked.ask}\n"
-        contents[f"prompts/{rubric.name}.txt"] = prompt.encode()
+    topics = questions_of(plan)
+    labels = [str(plan.out / name) for name in made if name.startswith("labels/gold-")]
+    chosen = next((str(plan.out / name) for name in made if name.startswith("labels/chosen")), "")
+    inputs = ScoringInputs(
+        plan.measures,
+        plan.is_of_runs,
+        [System(each.run, each.file, str(plan.folder / each.file)) for each in submissions],
+        judged=judged,
+        topics=None if topics is None else list(topics),
+        gold=labels,
+        gold_chosen=chosen or plan.gold_chosen,
+        on_missing=plan.on_missing,
+    )
     signatures = dict.fromkeys(row.signature for row in read_standings(plan.out / STANDINGS))
-    contents["signatures.txt"] = "".join(f"{line}\n" for line in signatures).encode()
     # A title in quotes is JSON, which YAML reads.
     citation = _CITATION.format(json.dumps(visible(plan.heading), ensure_ascii=False))
-    contents["CITATION.cff"] = plan.citation if plan.citation is not None else citation.encode()
-    manifest = {
-        "title": plan.heading,
-        "rageval": __version__,
-        "track": plan.track,
-        "measures": plan.measures,
-        "intervals": HOW,
-        "rubrics": {name: rubric_named(name).digest for name in plan.rubrics},
-        "judges": list(map(_without_folder, plan.judges)),
-        **({"labels_chosen": _chosen(plan)} if plan.gold else {}),
-        "inputs": {name: sha256 for name, sha256 in plan.inputs.items() if sha256},
-        # Of all but the manifest itself.
-        "files": {
-            name: hashlib.sha256(content).hexdigest()
-            if isinstance(content, bytes)
-            else digest_of(content, "a file of a track")
-            for name, content in contents.items()
+    board = Board(
+        plan.heading,
+        plan.track,
+        {name: source_of(plan, name) for name in ("qrels", "nuggets", "topics", "passages")},
+        HOW,
+        answers=[plan.out / ANSWERS] if plan.is_of_tables else [],
+        rubrics=plan.rubrics,
+        judges=list(map(_without_folder, plan.judges)),
+        contents={
+            **{name: plan.out / name for name in made},
+            "signatures.txt": "".join(f"{line}\n" for line in signatures).encode(),
+            "CITATION.cff": plan.citation if plan.citation is not None else citation.encode(),
         },
-    }
-    text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True)
-    contents["manifest.json"] = f"{text}\n".encode()
-    with (
-        whole_file(plan.out / ARCHIVE) as stream,
-        gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0, compresslevel=6) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
-    ):
-        for name, source in sorted(contents.items(), key=lambda item: item[0]):
-            data = source if isinstance(source, bytes) else source.read_bytes()
-            # Of no owner and no date, so that the same files give the same bytes.
-            member = tarfile.TarInfo(f"track/{name}")
-            member.size, member.mode, member.mtime = len(data), 0o644, 0
-            archive.addfile(member, io.BytesIO(data))
+    )
+    for line in given_away(inputs, board, plan.bundle):
+        say(f"archive: {line}")
+    write_bundle(plan.out / ARCHIVE, inputs, board, plan.bundle)
     return [ARCHIVE]

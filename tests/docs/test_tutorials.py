@@ -26,7 +26,7 @@ def test_researchers(tmp_path: Path) -> None:
 def test_organisers(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     Walk(tmp_path).along(page("track"))
-    assert (tmp_path / "published" / "track.tar.gz").stat().st_size
+    assert (tmp_path / "published" / "board.tar.gz").stat().st_size
     assert (tmp_path / "label.html").stat().st_size
 
 
