@@ -163,3 +163,33 @@ def _verify(
     )
     if found.exit_code:
         raise click.exceptions.Exit(found.exit_code)
+
+
+@board.command("publish")
+@click.argument("bundle", metavar="BOARD.tar.gz", type=click.Path(path_type=Path))
+@takes_options
+def _publish(
+    bundle: Path,
+    output: Annotated[opt.Folder, "Where the site is written."],
+    pyodide: Annotated[
+        str | None,
+        opt.Option(
+            "The runtime with which readers recompute in their browser: a folder (npm install pyodide), which"
+            " is copied, or an address.",
+            metavar="FOLDER|URL",
+        ),
+    ] = None,
+) -> None:
+    """Write a static site: the leaderboard, a page a system and a topic, downloads, and how to verify.
+
+    With --pyodide the page recompute.html runs rageval in the reader's browser. Put the folder on any server.
+    Records of every_eval_ever are written beside.
+
+    \b
+    rageval board publish board.tar.gz -o site
+    rageval board publish board.tar.gz -o site --pyodide node_modules/pyodide
+    """
+    from rageval.track.site import publish
+
+    written = publish(bundle, Path(output), pyodide, lambda line: say(visible(line)))
+    say(f"wrote {len(written):,} files to {visible(str(output))}")

@@ -149,7 +149,7 @@ class _Verification:
         manifest = self.manifest
         steps = [self._digests(), self._judgements()]
         values, results = self._values()
-        steps += [values, self._claims(results)]
+        steps += [values, self._claims(values, results)]
         remarks = []
         if manifest.rageval != __version__:
             remarks.append(
@@ -293,6 +293,12 @@ class _Verification:
             return step, None
         try:
             results = values_of(self._scoring(), lambda remark: None)
+        except ImportError as error:
+            step.state, step.said = (
+                "not checked here",
+                f"a measure needs a package: {visible(str(error))[:80]}",
+            )
+            return step, None
         except RagevalError as error:
             step.differ(f"cannot be recomputed: {self._without_folder(str(error))}")
             return step, None
@@ -352,13 +358,16 @@ class _Verification:
             for answer in read_answers(self._text(each.file)) if each.file else ():
                 yield answer._replace(run_id=each.name)
 
-    def _claims(self, results: Any) -> RecomputedStep:
+    def _claims(self, values: RecomputedStep, results: Any) -> RecomputedStep:
         """Bootstrap again: intervals of values and of ranks."""
         step = RecomputedStep("claims from values")
         said = {name: self.bundle.paths.get(name) for name in (STANDINGS, TABLE)}
         for name, path in said.items():
             if path is None:
                 step.differ(f"{name}: is not in the bundle")
+        if results is None and not step.differences and values.state == "not checked here":
+            step.state, step.said = "not checked here", "values were not recomputed"
+            return step
         if results is None or step.differences:
             step.lack("there are no values to recompute them from")
             return step
