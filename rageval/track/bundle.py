@@ -112,8 +112,8 @@ def given_away(inputs: ScoringInputs, board: Board, mode: Mode) -> Iterator[str]
             yield "the bundle gives away what judges replied, with their reasons and the words they quote"
 
 
-def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) -> Manifest:
-    """Write the archive; return its manifest."""
+def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) -> str:
+    """Write the archive; return its SHA-256."""
     contents: dict[str, bytes | Path] = dict(board.contents)
     fields: dict[str, Any] = {"withheld": {}, "data_sets": {}}
     for what, source in board.material.items():
@@ -163,8 +163,7 @@ def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) ->
     )
     text = json.dumps(msgspec.to_builtins(manifest), indent=1, ensure_ascii=False, sort_keys=True)
     contents[MANIFEST] = f"{text}\n".encode()
-    _write(path, contents)
-    return manifest
+    return _write(path, contents)
 
 
 def _with_systems(inputs: ScoringInputs, contents: dict[str, bytes | Path]) -> list[SystemFile]:
@@ -262,12 +261,33 @@ def _digest(content: bytes | Path) -> str:
     return hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else digest_of(content, _WHAT)
 
 
-def _write(path: Path, contents: Mapping[str, bytes | Path]) -> None:
+class _Hashed:
+    """A stream to write to, and the SHA-256 of what was written: what is no file cannot be read again."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self.sha256 = stream, hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.sha256.update(data)
+        return int(self._stream.write(data))
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+def _write(path: Path, contents: Mapping[str, bytes | Path]) -> str:
     from rageval.judges.store import secrets_in
 
     keys = [key.encode() for key in secrets_in(os.environ)]
+    with whole_file(path) as stream:
+        hashed = _Hashed(stream)
+        _pack(hashed, contents, keys)
+    return hashed.sha256.hexdigest()
+
+
+def _pack(stream: Any, contents: Mapping[str, bytes | Path], keys: Sequence[bytes]) -> None:
+    """Write the files in the order of their names."""
     with (
-        whole_file(path) as stream,
         gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0, compresslevel=6) as packed,
         tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
     ):

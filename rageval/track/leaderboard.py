@@ -12,7 +12,6 @@ from typing import Any
 from rageval.comparison.leaderboards import HOW, Standing, standings
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import as_line
-from rageval.files.whole import digest_of
 from rageval.files.writing import write_lines
 from rageval.scoring.scores import Scores
 from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table
@@ -104,8 +103,7 @@ def bundled(path: Path, inputs: ScoringInputs, board: Board, mode: Mode, say: Ca
         inputs = replace(inputs, systems=[System(scores.run, "", "") for scores in results])
     files = leaderboard_files(results, standings(results))
     content = {name: "".join(f"{line}\n" for line in lines).encode() for name, lines in files.items()}
-    write_bundle(path, inputs, replace(board, intervals=HOW, contents=content), mode)
-    return digest_of(path, "a bundle")
+    return write_bundle(path, inputs, replace(board, intervals=HOW, contents=content), mode)
 
 
 def judged_topics(plan: TrackPlan) -> Iterator[str]:

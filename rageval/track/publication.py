@@ -61,7 +61,7 @@ def write_pages(plan: TrackPlan, submissions: Sequence[Submission], judged: Mapp
     made += [("judge", _without_folder(judge)) for judge in plan.judges]
     if plan.gold:
         made += [("human labels", f"chosen: {_chosen(plan)}")]
-    shown = Shown(
+    shown = LeaderboardPages(
         plan.heading,
         read_standings(plan.out / STANDINGS),
         read_leaderboard(plan.out / VALUES),
@@ -76,7 +76,7 @@ def write_pages(plan: TrackPlan, submissions: Sequence[Submission], judged: Mapp
     return [f"{_PAGES}/{name}" for name in pages]
 
 
-class Shown:
+class LeaderboardPages:
     """What the pages of a leaderboard show, looked up in what was scored.
 
     Parameters

@@ -31,7 +31,7 @@ from rageval.track.bundle import Bundle, opened_bundle
 from rageval.track.evaluations import record_files
 from rageval.track.leaderboard import STANDINGS, TABLE, read_standings
 from rageval.track.plan import DoneStages
-from rageval.track.publication import ARCHIVE, Shown
+from rageval.track.publication import ARCHIVE, LeaderboardPages
 from rageval.track.submissions import Submission, read_submissions
 from rageval.track.values import VALUES
 from rageval.version import __version__
@@ -75,6 +75,8 @@ def publish(path: Path, folder: Path, pyodide: str | None, say: _Say = lambda li
         The names of the files.
     """
     require_folder(folder)
+    if folder.resolve() in path.resolve().parents:
+        raise UsageError(f"{visible(str(path))}: is read from, expected another folder to write to")
     if not (folder / PAGE).is_file():
         refuse_others(folder, (), "a new folder, or the site of a board")
     with opened_bundle(path) as bundle:
@@ -131,7 +133,7 @@ def _put(place: Path, source: bytes | Path) -> None:
                 shutil.copyfileobj(content, stream)
 
 
-def _shown(bundle: Bundle) -> Shown:
+def _shown(bundle: Bundle) -> LeaderboardPages:
     manifest = bundle.manifest
     made = [("track", manifest.track), ("rageval", manifest.rageval), ("intervals", manifest.intervals)]
     made += [("rubric", said) for said in manifest.rubrics]
@@ -140,7 +142,7 @@ def _shown(bundle: Bundle) -> Shown:
         made.append(("human labels", f"chosen: {Path(manifest.labels_chosen).name or 'not said'}"))
     topics = bundle.paths.get(manifest.topics)
     nuggets = bundle.paths.get(manifest.nuggets)
-    return Shown(
+    return LeaderboardPages(
         manifest.title,
         read_standings(bundle.path(STANDINGS)),
         read_leaderboard(str(bundle.path(VALUES))),
