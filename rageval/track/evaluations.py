@@ -19,8 +19,8 @@ from rageval.measures.parsing import parse_measure
 from rageval.statistics import LEVEL
 from rageval.table import or_none
 from rageval.track.bundle import Bundle
-from rageval.track.leaderboard import STANDINGS, read_standings
-from rageval.track.values import VALUES
+from rageval.track.leaderboard import read_standings
+from rageval.track.values import STANDINGS, VALUES
 
 SCHEMA = "0.3.0"
 _BY = "rageval"
@@ -43,7 +43,9 @@ def record_files(bundle: Bundle) -> dict[str, bytes]:
     found = {}
     for run, standings in rows.items():
         folder = f"data/{board}/{_BY}/{names[run]}"
-        name = f"{folder}/{uuid.uuid5(uuid.NAMESPACE_URL, f'{bundle.sha256}/{run}')}"
+        digest = hashlib.sha256(f"{bundle.sha256}/{run}".encode()).digest()
+        # The format asks for a random one; this one is the same for the same bundle.
+        name = f"{folder}/{uuid.UUID(bytes=digest[:16], version=4)}"
         about = f"{board}/{names[run]}/{now}"
         samples = "".join(f"{line}\n" for line in _samples(about, run, values.get(run, ()))).encode()
         record = _record(bundle, about, run, standings, now)

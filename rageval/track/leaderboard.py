@@ -11,36 +11,20 @@ from typing import Any
 
 from rageval.comparison.leaderboards import HOW, Standing, standings
 from rageval.files.answers import read_answers
-from rageval.files.jsonl import as_line
 from rageval.files.writing import write_lines
-from rageval.scoring.scores import Scores
-from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table
 from rageval.text import visible
 from rageval.track.bundle import Board, Mode, given_away, write_bundle
 from rageval.track.plan import TrackPlan, questions_of, source_of
 from rageval.track.submissions import Submission, answers_of
 from rageval.track.values import (
-    VALUES,
     ScoringInputs,
     System,
+    leaderboard_files,
     measures_of,
     read_qrels_once,
     topics_of_qrels,
-    value_lines,
     values_of,
 )
-
-STANDINGS, TABLE = "leaderboard.jsonl", "leaderboard.tsv"
-_COLUMNS = (
-    Column("measure"),
-    *(Column(name, COUNT, none="-") for name in ("rank", "from", "to")),
-    Column("run"),
-    *(Column(name, NUMBER, nan="-") for name in ("value", "low", "high")),
-    Column("queries", COUNT),
-)
-# What people's labels correct, and how many there are.
-_JUDGED = (Column("judged", NUMBER, nan="-", none="-"), Column("labels", COUNT, none="-"))
-_FIELDS = {"from": "rank_low", "to": "rank_high"}  # of a standing, where its column is called otherwise
 
 
 def parsed(plan: TrackPlan) -> list[Any]:
@@ -77,19 +61,6 @@ def score(
     for remark in [f"{len(results):,} runs by {', '.join(map(str, results[0]))}", *said]:
         say(f"score: {remark}")
     return list(files)
-
-
-def leaderboard_files(results: Sequence[Scores], rows: Sequence[Standing]) -> dict[str, Iterator[str]]:
-    """Return the lines of the files that a leaderboard is, by name."""
-    is_corrected = any(row.judged is not None for row in rows)
-    columns = [*_COLUMNS, *(_JUDGED if is_corrected else ())]
-    cells = ([getattr(row, _FIELDS.get(each.name, each.name)) for each in columns] for row in rows)
-    return {
-        # A value that is not defined, NaN, becomes null.
-        STANDINGS: (as_line(row._asdict()) for row in rows),
-        TABLE: PRINTERS["tsv"].table(Table(columns, cells)),
-        VALUES: value_lines(results),
-    }
 
 
 def bundled(path: Path, inputs: ScoringInputs, board: Board, mode: Mode, say: Callable[[str], None]) -> str:

@@ -25,10 +25,10 @@ from rageval.scoring.basis import in_words
 from rageval.table import finite, or_none
 from rageval.text import visible
 from rageval.track.bundle import Board, given_away, write_bundle
-from rageval.track.leaderboard import STANDINGS, read_standings
+from rageval.track.leaderboard import read_standings
 from rageval.track.plan import ANSWERS, TrackPlan, questions_of, source_of
 from rageval.track.submissions import Submission
-from rageval.track.values import VALUES, ScoringInputs, System
+from rageval.track.values import STANDINGS, VALUES, ScoringInputs, System
 from rageval.version import __version__
 
 ARCHIVE = "board.tar.gz"

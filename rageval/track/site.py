@@ -29,11 +29,11 @@ from rageval.pages.page import recompute_page, size_of
 from rageval.text import visible
 from rageval.track.bundle import Bundle, opened_bundle
 from rageval.track.evaluations import record_files
-from rageval.track.leaderboard import STANDINGS, TABLE, read_standings
+from rageval.track.leaderboard import read_standings
 from rageval.track.plan import DoneStages
 from rageval.track.publication import ARCHIVE, LeaderboardPages
 from rageval.track.submissions import Submission, read_submissions
-from rageval.track.values import VALUES
+from rageval.track.values import STANDINGS, TABLE, VALUES
 from rageval.version import __version__
 
 PAGE = "recompute.html"
@@ -43,7 +43,7 @@ _RECORDS = "every_eval_ever"
 _MODULES = ("pyodide.mjs", "pyodide.asm.mjs")  # the first one is imported by the page
 _LOCK = "pyodide-lock.json"
 _OTHERS = ("pyodide.asm.wasm", "python_stdlib.zip", _LOCK)
-_NEEDED, _WISHED = "msgspec", "numpy"  # without the second no intervals are recomputed
+_NEEDED = "msgspec"  # numpy is not: claims are recomputed on one's own computer
 _LARGEST = 200 * 2**20  # bytes of a file of the runtime
 _SECONDS = 60
 _NOT_PACKED = ("__pycache__", "assets", "demo", "sources")
@@ -83,7 +83,8 @@ def publish(path: Path, folder: Path, pyodide: str | None, say: _Say = lambda li
         size = size_of(path.stat().st_size)
         command = [
             f"pip install rageval=={__version__}",
-            f"rageval board verify {ARCHIVE} --sha256 {bundle.sha256}",
+            f"rageval board verify {ARCHIVE} \\",
+            f"    --sha256 {bundle.sha256}",
         ]
         runtime, copied, origin = _runtime(pyodide, say)
         package = _package() if runtime else b""
@@ -195,23 +196,11 @@ def _runtime(source: str | None, say: _Say) -> tuple[dict[str, Any], dict[str, b
     read = _reader(source)
     contents = {name: read(name) for name in (*_MODULES, *_OTHERS)}
     try:
-        packages = json.loads(contents[_LOCK])["packages"]
-        named = {name: str(packages[name]["file_name"]) for name in (_NEEDED, _WISHED)}
+        file = str(json.loads(contents[_LOCK])["packages"][_NEEDED]["file_name"])
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise InputError(
-            f"{visible(source)}: {_LOCK}: expected packages with {_NEEDED} and {_WISHED}"
-        ) from None
-    wheels = []
-    for name, file in named.items():
-        found = _wheel(source, name, file) if not is_address else file
-        if found is None and name == _NEEDED:
-            shown = visible(source)
-            raise InputError(f"{shown}: holds no {file}; fetch it into that folder: {_FETCH.format(shown)}")
-        if found is None:
-            say(f"{visible(source)} holds no {file}: the page recomputes values, but no intervals and ranks")
-            continue
-        contents[found] = read(found)
-        wheels.append(found)
+        raise InputError(f"{visible(source)}: {_LOCK}: expected packages with {_NEEDED}") from None
+    wheel = file if is_address else _wheel(source, file)
+    contents[wheel] = read(wheel)
 
     def told(name: str) -> dict[str, str]:
         return {"href": home + name, "integrity": _integrity(contents[name])}
@@ -219,8 +208,8 @@ def _runtime(source: str | None, say: _Say) -> tuple[dict[str, Any], dict[str, b
     runtime: dict[str, Any] = {
         "home": home,
         "modules": [told(name) for name in _MODULES],
-        "files": [told(name) for name in (*_OTHERS, *wheels)],
-        "packages": [home + name for name in wheels],
+        "files": [told(name) for name in (*_OTHERS, wheel)],
+        "packages": [home + wheel],
         "sizes": list(map(len, contents.values())),
     }
     copied: dict[str, bytes | Path] = {}
@@ -230,11 +219,14 @@ def _runtime(source: str | None, say: _Say) -> tuple[dict[str, Any], dict[str, b
     return runtime, copied, f"{parts.scheme}://{parts.netloc}" if is_address else ""
 
 
-def _wheel(folder: str, name: str, file: str) -> str | None:
-    """Return the wheel of a package in the folder, of whatever version; None if there is none."""
+def _wheel(folder: str, file: str) -> str:
+    """Return the name of msgspec's wheel in the folder, of whatever version."""
     kind = file.partition("-")[2].partition("-")[2]  # of this Python, for this system
-    found = sorted(path.name for path in Path(folder).glob(f"{name}-*{kind}"))
-    return found[-1] if found else None
+    found = sorted(path.name for path in Path(folder).glob(f"{_NEEDED}-*{kind}"))
+    if not found:
+        shown = visible(folder)
+        raise InputError(f"{shown}: holds no {file}; fetch it into that folder: {_FETCH.format(shown)}")
+    return found[-1]
 
 
 def _reader(source: str) -> Callable[[str], bytes]:

@@ -27,7 +27,7 @@ from rageval.scoring.sources import read_run
 from rageval.statistics.correction import FEWEST
 from rageval.text import visible
 from rageval.track.entries import EntryLimits, entries_in
-from rageval.track.leaderboard import STANDINGS, judged_topics, parsed, read_standings, score
+from rageval.track.leaderboard import judged_topics, parsed, read_standings, score
 from rageval.track.plan import (
     ANSWERS,
     NAME,
@@ -50,7 +50,7 @@ from rageval.track.submissions import (
     read_submissions,
     write_tables,
 )
-from rageval.track.values import some_of
+from rageval.track.values import STANDINGS, some_of
 from rageval.version import __version__
 
 POOL, LABEL = "pool.jsonl", "label.jsonl"

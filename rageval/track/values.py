@@ -12,16 +12,27 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rageval.errors import InputError, MissingJudgements, UsageError
-from rageval.files.jsonl import read_records
+from rageval.files.jsonl import as_line, read_records
 from rageval.files.judgements import GRADED
 from rageval.files.scores import ALL, LeaderboardRow, write_leaderboard
 from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
 from rageval.records import Answer, Qrel
 from rageval.scoring.scores import Scores
+from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table
 from rageval.text import visible
 
-VALUES = "scores.jsonl"
+STANDINGS, TABLE, VALUES = "leaderboard.jsonl", "leaderboard.tsv", "scores.jsonl"
+_COLUMNS = (
+    Column("measure"),
+    *(Column(name, COUNT, none="-") for name in ("rank", "from", "to")),
+    Column("run"),
+    *(Column(name, NUMBER, nan="-") for name in ("value", "low", "high")),
+    Column("queries", COUNT),
+)
+# What people's labels correct, and how many there are.
+_JUDGED = (Column("judged", NUMBER, nan="-", none="-"), Column("labels", COUNT, none="-"))
+_FIELDS = {"from": "rank_low", "to": "rank_high"}  # of a standing, where its column is called otherwise
 _NAMED = 5  # runs or topics in a remark
 _Say = Callable[[str], None]
 
@@ -85,6 +96,19 @@ def rows_of_scores(results: Iterable[Scores]) -> Iterator[LeaderboardRow]:
 def value_lines(results: Iterable[Scores]) -> Iterator[str]:
     """Yield the values of every topic as lines."""
     return write_leaderboard(rows_of_scores(results), "jsonl")
+
+
+def leaderboard_files(results: Sequence[Scores], rows: Sequence[Any]) -> dict[str, Iterator[str]]:
+    """Return the lines of the files that a leaderboard is, by name; `rows` are its standings."""
+    is_corrected = any(row.judged is not None for row in rows)
+    columns = [*_COLUMNS, *(_JUDGED if is_corrected else ())]
+    cells = ([getattr(row, _FIELDS.get(each.name, each.name)) for each in columns] for row in rows)
+    return {
+        # A value that is not defined, NaN, becomes null.
+        STANDINGS: (as_line(row._asdict()) for row in rows),
+        TABLE: PRINTERS["tsv"].table(Table(columns, cells)),
+        VALUES: value_lines(results),
+    }
 
 
 def some_of(runs: Sequence[str]) -> str:

@@ -28,11 +28,19 @@ from rageval.records import Answer
 from rageval.table import Column, Table
 from rageval.text import visible, without_keys
 from rageval.track.bundle import MANIFEST, Bundle, Manifest, opened_bundle
-from rageval.track.values import VALUES, ScoringInputs, System, value_lines, values_of
+from rageval.track.values import (
+    STANDINGS,
+    TABLE,
+    VALUES,
+    ScoringInputs,
+    System,
+    leaderboard_files,
+    value_lines,
+    values_of,
+)
 from rageval.version import __version__
 
 State = Literal["same", "differs", "missing", "not checked here"]
-STANDINGS, TABLE = "leaderboard.jsonl", "leaderboard.tsv"
 _SHOWN = 10  # differences of a step
 _CLOSE = 1e-9  # linear algebra of another machine may move the last digits of an interval by less
 _INTERVALS = ("low", "high")
@@ -373,12 +381,12 @@ class _Verification:
             return step
         try:
             from rageval.comparison.leaderboards import standings
-            from rageval.track.leaderboard import leaderboard_files
-        except ImportError:
+
+            files = leaderboard_files(results, standings(results))
+        except ImportError as error:
             step.state = "not checked here"
-            step.said = "intervals and ranks need numpy, which is not here"
+            step.said = f"intervals and ranks need {error.name or 'a package'}, which is not here"
             return step
-        files = leaderboard_files(results, standings(results))
         published = said[STANDINGS].read_bytes().splitlines()  # type: ignore[union-attr]
         close: list[str] = []
         for where in _differing(published, list(files[STANDINGS]), ("measure", "run"), close):
