@@ -327,14 +327,15 @@ class Bundle:
 def opened_bundle(path: str | Path) -> Iterator[Bundle]:
     """Unpack a bundle for a while; `InputError` if it is none, or too large."""
     shown = visible(str(path))
-    with tempfile.TemporaryDirectory(prefix="rageval-board-") as folder, opened_file(path, _WHAT) as stream:
-        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-        stream.seek(0)
-        try:
-            paths = _unpacked(stream, Path(folder))
-        except (OSError, EOFError, zlib.error, tarfile.HeaderError, ValueError) as error:
-            said = visible(str(error))[:200]
-            raise InputError(f"{shown}: expected a bundle (board.tar.gz): {said}") from None
+    with tempfile.TemporaryDirectory(prefix="rageval-board-") as folder:
+        with opened_file(path, _WHAT) as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+            stream.seek(0)
+            try:
+                paths = _unpacked(stream, Path(folder))
+            except (OSError, EOFError, zlib.error, tarfile.HeaderError, ValueError) as error:
+                said = visible(str(error))[:200]
+                raise InputError(f"{shown}: expected a bundle (board.tar.gz): {said}") from None
         if MANIFEST not in paths:
             raise InputError(f"{shown}: holds no {MANIFEST}; expected a bundle of rageval board bundle")
         yield Bundle(_manifest(paths[MANIFEST], shown), paths, sha256)

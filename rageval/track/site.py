@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
 import zipfile
@@ -75,10 +76,12 @@ def publish(path: Path, folder: Path, pyodide: str | None, say: _Say = lambda li
         The names of the files.
     """
     require_folder(folder)
-    if folder.resolve() in path.resolve().parents:
+    if os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep):
         raise UsageError(f"{visible(str(path))}: is read from, expected another folder to write to")
-    if not (folder / PAGE).is_file():
+    # Not asked of the path itself, which raises where a name is too long for the system.
+    if not os.path.isfile(folder / PAGE):
         refuse_others(folder, (), "a new folder, or the site of a board")
+    make_folder(folder)
     with opened_bundle(path) as bundle:
         size = size_of(path.stat().st_size)
         command = [
@@ -232,13 +235,16 @@ def _wheel(folder: str, file: str) -> str:
 def _reader(source: str) -> Callable[[str], bytes]:
     """Return what reads a file of the runtime."""
     if "://" not in source:
-        if not (Path(source) / _MODULES[0]).is_file():
+        if not os.path.isfile(os.path.join(source, _MODULES[0])):
             raise InputError(
                 f"{visible(source)}: holds no {_MODULES[0]}; expected the npm package: npm install pyodide,"
                 " then --pyodide node_modules/pyodide"
             )
         return lambda name: read_whole(Path(source) / name, "a part of Pyodide", _LARGEST)
-    parts = urlsplit(source)
+    try:
+        parts = urlsplit(source)
+    except ValueError as error:
+        raise UsageError(f"--pyodide {visible(source)}: is no address: {visible(str(error))}") from None
     is_here = parts.hostname in ("127.0.0.1", "localhost", "::1")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_here):
         raise UsageError(

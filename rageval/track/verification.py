@@ -459,7 +459,7 @@ class _Inputs:
     """Files of the reader's own that a bundle may lack."""
 
     def __init__(self, folder: Path) -> None:
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise InputError(f"{visible(str(folder))}: no such folder; expected one of withheld files")
         files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
         self.by_digest = {digest_of(path, "an input"): path for path in files}

@@ -104,7 +104,7 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         "",
     ),
     ("validate", "--fix"): (("validate", "track", "--track", "rag24", "--fix", "OUT"), ""),
-    ("board bundle", "--output"): (("board", "bundle", *RUNS, *MEASURE, "-o", "OUT"), ".tar.gz"),
+    ("board bundle", "--output"): (("board", "bundle", *RUNS, *MEASURE, "-o", "OUT"), ".tgz"),
     ("collection fuse", "--output"): (("collection", "fuse", "runs/one", "runs/two", "-o", "OUT"), ""),
     ("collection nuggetize", "--output"): (
         ("collection", "nuggetize", "questions.jsonl", *MODEL, "-o", "OUT"),
