@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -25,6 +26,7 @@ from rageval.judges.rubric import Rubric, rubric_named
 from rageval.judges.votes import GRADED, VOTES
 from rageval.plugins import above
 from rageval.records import Answer
+from rageval.scoring.gold import UNIFORM
 from rageval.table import Column, Table
 from rageval.text import visible, without_keys
 from rageval.track.bundle import MANIFEST, Bundle, Manifest, opened_bundle
@@ -325,7 +327,7 @@ class _Verification:
         """Return a data set of the catalogue; None if it cannot be had."""
         name = self.manifest.data_sets[what]
         # The name of a file is no id, whoever wrote the manifest.
-        if os.path.exists(name) or not all(part.isidentifier() for part in name.replace("-", "_").split(":")):
+        if os.path.exists(name) or not re.fullmatch(r"\w[\w-]*([.:/]\w[\w-]*)*", name):
             return None
         try:
             return above("data set")(name, _CONTENT[what])
@@ -352,7 +354,7 @@ class _Verification:
             answers=() if of_runs else self._answers(),
             topics=topics,
             gold=[path(name) for name in manifest.labels],
-            gold_chosen=path(chosen) if chosen in self.bundle.paths else chosen,
+            gold_chosen=chosen if chosen in ("", UNIFORM) else path(chosen),
             on_missing=manifest.on_missing,
             **sources,
         )

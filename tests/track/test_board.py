@@ -51,6 +51,7 @@ def test_a_bundle_recomputes(boards: Mapping[str, Path]) -> None:
     assert said == {"runs": nothing, "answers": "24 judgements", "labelled": nothing}
 
 
+@pytest.mark.some(10)
 @pytest.mark.parametrize("name", FORGERIES)
 def test_forgeries_are_found(boards: Mapping[str, Path], name: str, tmp_path: Path) -> None:
     board, step, forge = FORGERIES[name]
@@ -96,6 +97,7 @@ def test_without_replies_judgements_are_believed(board: Board, tmp_path: Path) -
     assert verify(path, inputs="withheld").exit_code == 0
 
 
+@pytest.mark.slow
 def test_the_same_work_gives_the_same_bytes(board: Board) -> None:
     one = board.bundled("answers", "full").read_bytes()
     for path in Path().iterdir():
@@ -103,6 +105,7 @@ def test_the_same_work_gives_the_same_bytes(board: Board) -> None:
     assert board.bundled("answers", "full").read_bytes() == one
 
 
+@pytest.mark.slow
 def test_keys_are_in_no_bundle(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
     key, other = "sk-sentinel-0123456789", "other-secret-0123456789"
     monkeypatch.setenv("MY_API_KEY", other)
@@ -184,6 +187,7 @@ def test_a_bundle_that_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest.M
     assert "more than" in command("board", "verify", str(tmp_path / "b")).err
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", ["/etc/passwd", "../qrels", "inputs/none"])
 @pytest.mark.parametrize("field", ["qrels", "topic_ids", "labels", "systems"])
 def test_the_manifest_names_nothing_outside(
@@ -197,6 +201,18 @@ def test_the_manifest_names_nothing_outside(
     done = command("board", "verify", str(forged(boards["runs"], forge, tmp_path / "b")))
     assert done.code == 1
     assert "there is no such file in the bundle" in done.out
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize("name", ["/etc/passwd", "../people.jsonl", "none"])
+def test_how_labels_were_chosen_is_in_the_bundle(
+    boards: Mapping[str, Path], name: str, tmp_path: Path
+) -> None:
+    def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
+        manifest["labels_chosen"] = name
+
+    done = command("board", "verify", str(forged(boards["labelled"], forge, tmp_path / "b")))
+    assert (done.code, "there is no such file in the bundle" in done.out) == (1, True)
 
 
 def test_a_data_set_is_no_file(boards: Mapping[str, Path], tmp_path: Path) -> None:

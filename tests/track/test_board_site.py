@@ -256,6 +256,7 @@ def test_a_runtime_that_is_none(boards: Mapping[str, Path], pyodide: str, said: 
     assert (done.code, said in done.err) == (2, True), done.err
 
 
+@pytest.mark.slow
 def test_the_policy_of_the_page_that_runs(boards: Mapping[str, Path], tmp_path: Path) -> None:
     runtime = tmp_path / "runtime"
     runtime.mkdir()
@@ -283,6 +284,7 @@ def test_the_policy_of_the_page_that_runs(boards: Mapping[str, Path], tmp_path: 
     assert page.count("sha384-") == 2 + 7  # the modules stand in the map of imports, too
 
 
+@pytest.mark.slow
 def test_records_of_every_eval_ever(boards: Mapping[str, Path], tmp_path: Path) -> None:
     publish(boards["labelled"], tmp_path / "site", None)
     home = tmp_path / "site" / "every_eval_ever"
