@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import click
 
@@ -29,12 +30,7 @@ class Options(opt.Options):
     """The options of `rageval board bundle`."""
 
     measures: Annotated[opt.Measures, "What the leaderboard is by."]
-    answers: Annotated[
-        tuple[str, ...],
-        opt.read(
-            "The answers, for measures that need their texts or citations.", metavar="FILE", kind="file"
-        ),
-    ] = ()
+    answers: opt.Answers = ()
     nuggets: Annotated[opt.Nuggets, "The nuggets that were judged."] = None
     topics: Annotated[opt.Topics, "What was asked."] = None
     passages: opt.Passages = None
@@ -97,12 +93,12 @@ def _bundle(files: tuple[str, ...], options: Options) -> None:
     inputs = ScoringInputs(
         ",".join(options.measures or found.measures),
         not found.answers,
-        [System(run.name, Path(str(file)).name, str(file)) for run, file in named],
-        judged=list(map(str, found.answers)),
+        [System(run.name, Path(_file(file)).name, _file(file)) for run, file in named],
+        judged=list(map(_file, found.answers)),
         qrels=found.qrels[0] if found.qrels else None,
         nuggets=options.nuggets,
         topics=topics,
-        gold=list(map(str, options.gold)),
+        gold=list(map(_file, options.gold)),
         gold_chosen=options.gold_chosen or "",
         on_missing=options.on_missing,
     )
@@ -115,11 +111,22 @@ def _bundle(files: tuple[str, ...], options: Options) -> None:
             "topics": options.topics,
             "passages": options.passages,
         },
-        answers=options.answers,
+        answers=list(map(_file, options.answers)),
         rubrics=options.rubrics,
     )
     sha256 = bundled(Path(options.output), inputs, about, options.mode, lambda line: say(visible(line)))
     say(f"wrote {visible(str(options.output))}, SHA-256 {sha256}")
+
+
+def _file(source: Any) -> str:
+    """Return the name of a file; what comes from a data set or a stream has none that could be packed."""
+    from rageval.errors import UsageError
+    from rageval.files.opening import name_of
+
+    if not isinstance(source, str | os.PathLike):
+        shown = visible(name_of(source))
+        raise UsageError(f"{shown}: expected a file; write it to one first (rageval datasets export)")
+    return os.fspath(source)
 
 
 @board.command("verify")

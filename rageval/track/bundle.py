@@ -24,7 +24,7 @@ import msgspec
 
 from rageval.errors import InputError
 from rageval.files.jsonl import as_line, read_records
-from rageval.files.whole import digest_of, opened_file, problem_of_name
+from rageval.files.whole import digest_of, opened_file, problem_of_name, read_whole
 from rageval.files.writing import file_names, whole_file
 from rageval.judges.rubric import Rubric, as_toml, rubric_named, rubric_names
 from rageval.text import visible, without_keys
@@ -120,7 +120,8 @@ def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) ->
         if source is None:
             continue
         if not isinstance(source, str | os.PathLike):
-            fields["data_sets"][what] = str(source.id)
+            # Judgements of a data set know the set that they are of.
+            fields["data_sets"][what] = str(getattr(source, "dataset", source).id)
             continue
         fields[what] = name = f"inputs/{what}{_suffix(source)}"
         if mode == "digests" and what in GIVEN_AWAY:
@@ -342,10 +343,9 @@ def opened_bundle(path: str | Path) -> Iterator[Bundle]:
 
 
 def _manifest(path: Path, shown: str) -> Manifest:
-    if path.stat().st_size > _LARGEST_MANIFEST:
-        raise InputError(f"{shown}: {MANIFEST}: has more than {_LARGEST_MANIFEST:,} bytes")
+    content = read_whole(path, "a manifest", _LARGEST_MANIFEST)
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        found = msgspec.json.decode(content, type=Manifest)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{shown}: {MANIFEST}: {visible(str(error))[:200]}") from None
     if found.form != FORM:

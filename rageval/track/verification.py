@@ -20,7 +20,7 @@ from typing import Any, Literal
 from rageval.errors import EXIT_CODES, FAULTS, InputError, MissingJudgements, RagevalError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import read_records
-from rageval.files.whole import digest_of
+from rageval.files.whole import digest_of, read_whole
 from rageval.judges.rereading import calls_of, can_reread, reread
 from rageval.judges.rubric import Rubric, rubric_named
 from rageval.judges.votes import GRADED, VOTES
@@ -46,6 +46,7 @@ State = Literal["same", "differs", "missing", "not checked here"]
 _SHOWN = 10  # differences of a step
 _CLOSE = 1e-9  # linear algebra of another machine may move the last digits of an interval by less
 _INTERVALS = ("low", "high")
+_LARGEST = 2**28  # bytes of a file of values or places
 _CONTENT = {"qrels": "qrels", "nuggets": "nuggets"}
 
 
@@ -312,7 +313,7 @@ class _Verification:
         except RagevalError as error:
             step.differ(f"cannot be recomputed: {self._without_folder(str(error))}")
             return step, None
-        published = said.read_bytes().splitlines()
+        published = _read(said).splitlines()
         for where in _differing(published, list(value_lines(results)), ("measure", "run_id", "topic_id")):
             step.differ(f"{VALUES}: {where}")
         step.said = f"{len(published):,} values of {len(results):,} systems"
@@ -389,11 +390,11 @@ class _Verification:
             step.state = "not checked here"
             step.said = f"intervals and ranks need {error.name or 'a package'}, which is not here"
             return step
-        published = said[STANDINGS].read_bytes().splitlines()  # type: ignore[union-attr]
+        published = _read(said[STANDINGS]).splitlines()
         close: list[str] = []
         for where in _differing(published, list(files[STANDINGS]), ("measure", "run"), close):
             step.differ(f"{STANDINGS}: {where}")
-        table = said[TABLE].read_text("utf-8", "replace").splitlines()  # type: ignore[union-attr]
+        table = _read(said[TABLE]).decode("utf-8", "replace").splitlines()
         for number, (one, other) in enumerate(zip_longest(table, files[TABLE]), 1):
             if one != other:
                 step.differ(f"{TABLE}:{number}: {visible(str(one))[:120]}, recomputed {other}")
@@ -401,6 +402,10 @@ class _Verification:
         if close:
             step.said += f"; {len(close):,} ends of intervals to 9 digits"
         return step
+
+
+def _read(path: Path | None) -> bytes:
+    return b"" if path is None else read_whole(path, "a leaderboard", _LARGEST)
 
 
 def _is_of_runs(manifest: Manifest) -> bool:
