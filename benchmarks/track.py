@@ -107,7 +107,7 @@ def main() -> int:
         draw(folder, words.runs, words.topics, words.nuggets)
         taken = timed(folder)
         pages = [path.stat().st_size for path in (folder / "out" / "pages").iterdir()]
-        archive = (folder / "out" / "track.tar.gz").stat().st_size
+        archive = (folder / "out" / "board.tar.gz").stat().st_size
     whole = sum(seconds for stage, seconds in taken.items() if stage != "again")
     print(f"{words.runs} runs, {words.topics} topics, {words.nuggets} nuggets each\n")
     print("| stage | seconds |\n| --- | ---: |")

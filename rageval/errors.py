@@ -40,10 +40,10 @@ __all__ = [
 _FINE, FAULTS, WRONG, _MISSING, _BUDGET, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 EXIT_CODES = {
     _FINE: "fine",
-    FAULTS: "a gate failed (gate, --require, --fail-under, --max-bias), a file is not valid, or tools"
-    " differ and nobody knows why",
+    FAULTS: "a gate failed (gate, --require, --fail-under, --max-bias), a file is not valid, a leaderboard"
+    " does not follow from its bundle, or tools differ and nobody knows why",
     WRONG: "usage or input error",
-    _MISSING: "judgements are missing, quotes stand nowhere, or a judge failed",
+    _MISSING: "judgements are missing, or what a bundle withholds, quotes stand nowhere, or a judge failed",
     _BUDGET: "the budget is reached",
     INCONCLUSIVE: "the gate can neither pass nor block (inconclusive)",
     INTERRUPTED: "interrupted (SIGINT, SIGTERM, SIGHUP)",

@@ -94,6 +94,19 @@ def _escape(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+_LOOKS_LIKE_A_KEY = r"\b(?:sk|pk|rk)-[\w*.-]{6,}|(?i:(?<=bearer ))[\w.~+/-]{8,}=*"
+HIDDEN = "***"  # stands where a key was
+
+
+def without_keys(text: str) -> str:
+    """Strike out what looks like a key of a provider.
+
+    >>> without_keys("401: Bearer abcdefgh is no key, nor is sk-1234567")
+    '401: Bearer *** is no key, nor is ***'
+    """
+    return re.sub(_LOOKS_LIKE_A_KEY, HIDDEN, text)
+
+
 def problem_of_id(text: str) -> str | None:
     """Return what is wrong with an id: it is empty, or has blanks around it, which no TREC file can hold.
 

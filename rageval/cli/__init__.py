@@ -39,6 +39,7 @@ GROUPS = {
     },
     "Groups": {
         "spans": "Keep judgements of chunks as spans, which outlive a new chunking.",
+        "board": "Bundle a leaderboard, recompute one, publish one.",
         "collection": "Build a test collection, at once or step by step, and extend it.",
         "store": "Look into the store of what models replied, copy and merge it.",
     },

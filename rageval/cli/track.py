@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
@@ -97,6 +97,10 @@ class Options(Asking):
         ),
     ] = ()
     judges: opt.Judges = ()
+    bundle: Annotated[
+        Literal["digests", "full"],
+        opt.printed("Whether the archive gives topics, passages and replies away, or their digests."),
+    ] = "digests"
     title: Annotated[str | None, opt.printed("What pages and archive are called.", metavar="TEXT")] = None
     label: Annotated[
         int | None, opt.printed("Also a plan of N topics for people, drawn at random.", metavar="N", least=1)

@@ -108,7 +108,7 @@ def compare_leaderboards(
     Parameters
     ----------
     truth, judge
-        Rows of `rageval.files.scores.read_leaderboard`, or of `rows_of_scores`.
+        Rows of `rageval.files.scores.read_leaderboard`.
     measures
         Only pairs in which one of these occurs. Without: measures that both have, each with itself; if there
         are none, each of one with each of the other.
@@ -220,7 +220,7 @@ def compare_judges(
     Parameters
     ----------
     truth
-        Rows of `rageval.files.scores.read_leaderboard`, or of `rows_of_scores`.
+        Rows of `rageval.files.scores.read_leaderboard`.
     judges
         The rows of each judge, by its name.
     measures, at
@@ -293,15 +293,6 @@ def _beside(
         better = (first if tested.difference > 0 else second) if p < 1 - LEVEL else ""
         rows.append(JudgePair(first, second, *tested, p, topics, better))
     return JudgesBeside(one, len(kept), found, tuple(rows), tuple(dict.fromkeys(notes)))
-
-
-def rows_of_scores(results: Iterable[Scores]) -> Iterator[LeaderboardRow]:
-    """Yield our own scores as rows of a leaderboard: each topic's, and then `all`."""
-    for scores in results:
-        for score in scores.scores:
-            for query, value in score.by_query.items():
-                yield LeaderboardRow(scores.run, query, str(score.measure), value)
-            yield LeaderboardRow(scores.run, ALL, str(score.measure), score.value)
 
 
 class Standing(NamedTuple):

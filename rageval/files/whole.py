@@ -135,7 +135,7 @@ def beside(named: NamedInFile) -> Path:
     Traceback (most recent call last):
     rageval.errors.InputError: project/rubric.toml: ../.env: a name in a file cannot lead out of its folder...
     """
-    problem = _problem_of_name(named.name)
+    problem = problem_of_name(named.name)
     if problem:
         raise _refused(named, problem)
     path = Path(named.file).parent
@@ -172,7 +172,7 @@ def read_beside(named: NamedInFile, most: int) -> bytes:
     return content
 
 
-def _problem_of_name(name: str) -> str:
+def problem_of_name(name: str) -> str:
     """Return what is wrong with a name in itself, whatever there is on disk."""
     parts = PureWindowsPath(name).parts  # knows both kinds of separators, and drives
     if not name.strip() or len(name) > _LONGEST or not name.isprintable() or name.startswith("-"):

@@ -35,7 +35,7 @@ from rageval.judges.base import (
 )
 from rageval.judges.material import Material, Task, VerdictRow, tasks
 from rageval.judges.rubric import SCRIPT, Rubric, trimmed
-from rageval.judges.verdicts import Invalid, Verdict
+from rageval.judges.verdicts import Invalid, Verdict, side_of
 from rageval.judges.votes import GRADED
 from rageval.records import ClaimList, Nugget
 from rageval.text import compatible, visible
@@ -435,16 +435,9 @@ def _judgement(row: VerdictRow, said: Mapping[str, Any]) -> dict[str, Any]:
     return {**place, **row.also, **shown, **said}
 
 
-_SIDES = {"a": ("win", 1.0), "b": ("loss", 0.0), "tie": ("tie", 0.5)}
-_OTHER = {"a": "b", "b": "a", "tie": "tie"}
-
-
 def _said(verdict: Verdict, row: VerdictRow) -> dict[str, Any]:
     """Label, grade and reasons; in a comparison from the side of this row's system."""
-    label, grade = verdict.label, verdict.grade
-    if row.shown and label in _SIDES:
-        # `a` is who was shown first; each system's row says what it means for that system.
-        label, grade = _SIDES[label if row.run == row.shown[0] else _OTHER[label]]
+    label, grade = side_of(verdict, row.run, row.shown)
     fields = {"label": label, "grade": grade, "reason": verdict.reason, "evidence": verdict.evidence}
     fields |= {"unquoted": True} if verdict.unquoted else {}
     return {key: value for key, value in fields.items() if value not in (None, "")}

@@ -224,6 +224,18 @@ class Verdict:
     unquoted: bool = False  # kept without the quote that it should have
 
 
+_SIDES = {"a": ("win", 1.0), "b": ("loss", 0.0), "tie": ("tie", 0.5)}
+_OTHER = {"a": "b", "b": "a", "tie": "tie"}
+
+
+def side_of(verdict: Verdict, run: str, shown: Sequence[str]) -> tuple[str | None, float | None]:
+    """Return label and grade as they are of a run; `shown` are the systems of a pair as they were shown."""
+    if shown and verdict.label in _SIDES:
+        # `a` is who was shown first; each system's row says what it means for that system.
+        return _SIDES[verdict.label if run == shown[0] else _OTHER[verdict.label]]
+    return verdict.label, verdict.grade
+
+
 @dataclass(frozen=True, slots=True)
 class RubricScale:
     """What a rubric lets a judge say: labels with their grades, or numbers in a range by name."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from rageval.errors import UsageError
 
-_VOTES = ("mean", "median", "majority")
+VOTES = ("mean", "median", "majority")
 _UNFENCED = re.compile(r"@[0-9a-f]{8}\+unfenced\b")
 _Judgement = Mapping[str, Any]
 Place = tuple[str, str, str, str]
@@ -78,8 +78,8 @@ def voted(
     >>> [(vote["label"], vote["judge"]) for vote in voted(three, "majority")]
     [('perfect', 'majority:a+b+c')]
     """
-    if how not in _VOTES:
-        raise UsageError(f"vote {how!r}: expected one of {', '.join(_VOTES)}")
+    if how not in VOTES:
+        raise UsageError(f"vote {how!r}: expected one of {', '.join(VOTES)}")
     if how == "mean":
         yield from map(dict, judgements)
         return

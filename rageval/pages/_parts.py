@@ -119,8 +119,8 @@ def policy(scripts: Sequence[str], style: str, *more: str) -> str:
     return "; ".join(
         [
             "default-src 'none'",
-            "script-src " + " ".join(map(_hash, scripts)),
-            f"style-src {_hash(style)}",
+            "script-src " + " ".join(map(hash_of, scripts)),
+            f"style-src {hash_of(style)}",
             "base-uri 'none'",
             "form-action 'none'",
             "require-trusted-types-for 'script'",
@@ -136,5 +136,6 @@ def asset(name: str) -> str:
     return (files("rageval.pages") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _hash(text: str) -> str:
+def hash_of(text: str) -> str:
+    """Return how a policy names a script or a style."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

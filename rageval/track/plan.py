@@ -21,6 +21,7 @@ from rageval.judges.panel import Settings
 from rageval.plugins import above
 from rageval.records import Question
 from rageval.text import mended
+from rageval.track.bundle import Mode
 from rageval.track.entries import EntryLimits
 
 NAME = "stages.json"
@@ -78,6 +79,8 @@ class TrackPlan:
         What the pages and the archive are called.
     citation
         A file CITATION.cff for the archive; one is made if none is named.
+    bundle
+        Whether the archive gives topics, passages and replies away (`full`), or their digests.
     settings
         How judges are asked.
     """
@@ -105,6 +108,7 @@ class TrackPlan:
     stage: Stage = "archive"
     title: str = ""
     citation: Path | None = None
+    bundle: Mode = "digests"
     settings: Settings = field(default_factory=Settings)
 
     @property

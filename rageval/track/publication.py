@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 import json
 import math
-import tarfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rageval.comparison.leaderboards import HOW
+from rageval.comparison.leaderboards import HOW, Standing
 from rageval.errors import InputError
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import GRADED
 from rageval.files.nuggets import read_nuggets
-from rageval.files.scores import ALL, read_leaderboard
-from rageval.files.whole import digest_of, open_regular
-from rageval.files.writing import file_names, whole_file, write_lines
+from rageval.files.scores import ALL, LeaderboardRow, read_leaderboard
+from rageval.files.whole import open_regular
+from rageval.files.writing import file_names, write_lines
 from rageval.judges.rubric import rubric_named
 from rageval.measures.parsing import parse_measure
 from rageval.pages.page import track_page
@@ -27,12 +24,14 @@ from rageval.records import Nugget
 from rageval.scoring.basis import in_words
 from rageval.table import finite, or_none
 from rageval.text import visible
-from rageval.track.leaderboard import STANDINGS, VALUES, read_standings
-from rageval.track.plan import TrackPlan, questions_of, source_of
+from rageval.track.bundle import Board, given_away, write_bundle
+from rageval.track.leaderboard import read_standings
+from rageval.track.plan import ANSWERS, TrackPlan, questions_of, source_of
 from rageval.track.submissions import Submission
+from rageval.track.values import STANDINGS, VALUES, ScoringInputs, System
 from rageval.version import __version__
 
-ARCHIVE = "track.tar.gz"
+ARCHIVE = "board.tar.gz"
 _PAGES = "pages"
 _MOST = 300  # characters of what was asked in a table
 _MARKS = {
@@ -51,32 +50,63 @@ authors:
   - name: "The organisers"
 """
 _SIGNS = frozenset(_MARKS.values())
+_Say = Callable[[str], None]
 _Values = dict[str, dict[str, dict[str, float]]]  # measure -> run -> topic -> value
 
 
 def write_pages(plan: TrackPlan, submissions: Sequence[Submission], judged: Mapping[str, str]) -> list[str]:
     """Write the page of the leaderboard, a page a topic and a page a run."""
-    shown = _Shown(plan, judged)
-    pages = {"index.html": track_page("index", shown.index(submissions))}
-    for topic in shown.topics:
-        pages[shown.page_of_topic[topic]] = track_page("topic", shown.topic(topic))
-    for run in shown.runs:
-        pages[shown.page_of_run[run]] = track_page("run", shown.run(run))
+    made = [("track", plan.track), ("rageval", __version__), ("intervals", HOW)]
+    made += [("rubric", f"{name}@{rubric_named(name).digest}") for name in dict.fromkeys(plan.rubrics)]
+    made += [("judge", _without_folder(judge)) for judge in plan.judges]
+    if plan.gold:
+        made += [("human labels", f"chosen: {_chosen(plan)}")]
+    shown = LeaderboardPages(
+        plan.heading,
+        read_standings(plan.out / STANDINGS),
+        read_leaderboard(plan.out / VALUES),
+        made,
+        texts={name: asked.text for name, asked in (questions_of(plan) or {}).items()},
+        nuggets=read_nuggets(source_of(plan, "nuggets")) if plan.nuggets is not None else (),
+        judged=[str(plan.out / name) for name in judged],
+    )
+    pages = shown.pages(submissions)
     for name, text in pages.items():
         write_lines(plan.out / _PAGES / name, [text])
     return [f"{_PAGES}/{name}" for name in pages]
 
 
-class _Shown:
-    """What the pages show, looked up in what the earlier stages wrote."""
+class LeaderboardPages:
+    """What the pages of a leaderboard show, looked up in what was scored.
 
-    def __init__(self, plan: TrackPlan, judged: Mapping[str, str]) -> None:
-        self.plan = plan
-        self.standings = read_standings(plan.out / STANDINGS)
+    Parameters
+    ----------
+    title
+        What it is called.
+    standings, values
+        Where runs stand, and the values of every topic.
+    made
+        How it was made, as names and texts.
+    texts, nuggets, judged
+        What was asked by topic, what was to be said, and files of judgements of it, where these are known.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        standings: Sequence[Standing],
+        values: Iterable[LeaderboardRow],
+        made: Sequence[tuple[str, str]],
+        *,
+        texts: Mapping[str, str],
+        nuggets: Iterable[Nugget],
+        judged: Iterable[str],
+    ) -> None:
+        self.title, self.standings, self.made = title, standings, made
         self.measures = list(dict.fromkeys(row.measure for row in self.standings))
         self.runs = [row.run for row in self.standings if row.measure == self.measures[0]]
         self.values: _Values = {}
-        for value in read_leaderboard(plan.out / VALUES):
+        for value in values:
             if value.query_id != ALL:
                 of_run = self.values.setdefault(value.measure, {}).setdefault(value.run_id, {})
                 of_run[value.query_id] = value.value
@@ -90,14 +120,14 @@ class _Shown:
         self.places: dict[str, list[dict[str, Any]]] = {run: [] for run in self.runs}
         for standing in self.standings:
             self.places[standing.run].append(finite(standing._asdict()))
-        self.texts = {name: asked.text for name, asked in (questions_of(plan) or {}).items()}
+        self.texts = texts
         self.nuggets: dict[str, list[Nugget]] = {}
-        for nugget in read_nuggets(source_of(plan, "nuggets")) if plan.nuggets is not None else ():
+        for nugget in nuggets:
             self.nuggets.setdefault(nugget.query_id, []).append(nugget)
         # What was said of every nugget in every answer, as a sign: by topic, run and nugget.
         self.marks: dict[tuple[str, str, str], str] = {}
-        for name in judged if self.nuggets else ():
-            for _, row in read_records(str(plan.out / name), dict[str, Any], "judgements"):
+        for path in judged if self.nuggets else ():
+            for _, row in read_records(path, dict[str, Any], "judgements"):
                 if row.get("item_id", "answer") == "answer":
                     place = str(row.get("query_id")), str(row.get("run_id")), str(row.get("aspect", "0"))
                     label, grade = row.get("label"), row.get("grade")
@@ -109,6 +139,20 @@ class _Shown:
                         # A number is no verdict: a proxy that counts words says nothing of support.
                         mark = f"{grade:.1f}" if isinstance(grade, int | float) else ""
                     self.marks[place] = mark
+
+    def pages(
+        self, submissions: Sequence[Submission], check: Mapping[str, Any] | None = None
+    ) -> dict[str, str]:
+        """Return the page of the leaderboard, a page a topic and a page a run, by the names of their files.
+
+        `check` is what the first page says of how to recompute it.
+        """
+        pages = {"index.html": track_page("index", {**self.index(submissions), "check": check})}
+        for topic in self.topics:
+            pages[self.page_of_topic[topic]] = track_page("topic", self.topic(topic))
+        for run in self.runs:
+            pages[self.page_of_run[run]] = track_page("run", self.run(run))
+        return pages
 
     def value(self, measure: str, run: str, topic: str) -> float | None:
         """Return a value, None where it is not defined."""
@@ -129,13 +173,6 @@ class _Shown:
             # NaN has no place in an order: it is taken for infinite.
             return sign * (means[topic] if means[topic] == means[topic] else math.inf), topic
 
-        made = [("track", self.plan.track), ("rageval", __version__), ("intervals", HOW)]
-        made += [
-            ("rubric", f"{name}@{rubric_named(name).digest}") for name in dict.fromkeys(self.plan.rubrics)
-        ]
-        made += [("judge", _without_folder(judge)) for judge in self.plan.judges]
-        if self.plan.gold:
-            made += [("human labels", f"chosen: {_chosen(self.plan)}")]
         tables = []
         for measure in self.measures:
             rows = [row for row in self.standings if row.measure == measure]
@@ -150,7 +187,7 @@ class _Shown:
                 }
             )
         return {
-            "title": self.plan.heading,
+            "title": self.title,
             "lead": f"{len(self.runs):,} runs · {len(self.topics):,} topics",
             "first": first,
             "tables": tables,
@@ -164,7 +201,7 @@ class _Shown:
                 for topic in sorted(self.topics, key=hardness)
             ],
             "submissions": submissions,
-            "made": made,
+            "made": self.made,
             "signatures": list(dict.fromkeys(row.signature for row in self.standings)),
         }
 
@@ -209,7 +246,7 @@ class _Shown:
         ]
         return {
             "title": f"Run {run}",
-            "lead": self.plan.heading,
+            "lead": self.title,
             "measures": self.measures,
             "rows": rows,
             "places": self.places[run],
@@ -240,60 +277,50 @@ def _without_folder(judge: str) -> str:
     return f"{kind}:{Path(rest).name}" if kind == "frozen" and colon else judge
 
 
-def write_archive(plan: TrackPlan, submissions: Sequence[Submission], made: Mapping[str, str]) -> list[str]:
-    """Write everything that others need as one archive; the same content gives the same bytes."""
-    contents: dict[str, bytes | Path] = {name: plan.out / name for name in made}
-    # Folders stay folders, and no two files meet under one name.
-    safe = file_names(part for each in submissions for part in each.file.split("/"))
+def write_archive(
+    plan: TrackPlan, submissions: Sequence[Submission], judged: Sequence[str], made: Sequence[str], say: _Say
+) -> list[str]:
+    """Write everything that others need to recompute the leaderboard, as a bundle."""
     for each in submissions:
         try:
             with open_regular(plan.folder / each.file) as handed_in:
-                content = handed_in.read()
+                sha256 = hashlib.file_digest(handed_in, "sha256").hexdigest()
         except OSError as error:
             raise InputError(f"{visible(each.file)}: cannot be read: {error.strerror or error}") from None
         # What is published has to be what was validated.
-        if hashlib.sha256(content).hexdigest() != each.sha256:
+        if sha256 != each.sha256:
             raise InputError(f"{visible(each.file)}: changed after it was validated; give the command again")
-        contents["/".join(["runs", *(safe[part] for part in each.file.split("/"))])] = content
-    for name in dict.fromkeys(plan.rubrics):
-        rubric = rubric_named(name)
-        asked = rubric.file.prompt
-        prompt = f"{rubric.name}@{rubric.digest}\n\n# system\n\n{asked.system}\n\n# ask\n\n{asked.ask}\n"
-        contents[f"prompts/{rubric.name}.txt"] = prompt.encode()
+    topics = questions_of(plan)
+    labels = [str(plan.out / name) for name in made if name.startswith("labels/gold-")]
+    chosen = next((str(plan.out / name) for name in made if name.startswith("labels/chosen")), "")
+    inputs = ScoringInputs(
+        plan.measures,
+        plan.is_of_runs,
+        [System(each.run, each.file, str(plan.folder / each.file)) for each in submissions],
+        judged=judged,
+        topics=None if topics is None else list(topics),
+        gold=labels,
+        gold_chosen=chosen or plan.gold_chosen,
+        on_missing=plan.on_missing,
+    )
     signatures = dict.fromkeys(row.signature for row in read_standings(plan.out / STANDINGS))
-    contents["signatures.txt"] = "".join(f"{line}\n" for line in signatures).encode()
     # A title in quotes is JSON, which YAML reads.
     citation = _CITATION.format(json.dumps(visible(plan.heading), ensure_ascii=False))
-    contents["CITATION.cff"] = plan.citation if plan.citation is not None else citation.encode()
-    manifest = {
-        "title": plan.heading,
-        "rageval": __version__,
-        "track": plan.track,
-        "measures": plan.measures,
-        "intervals": HOW,
-        "rubrics": {name: rubric_named(name).digest for name in plan.rubrics},
-        "judges": list(map(_without_folder, plan.judges)),
-        **({"labels_chosen": _chosen(plan)} if plan.gold else {}),
-        "inputs": {name: sha256 for name, sha256 in plan.inputs.items() if sha256},
-        # Of all but the manifest itself.
-        "files": {
-            name: hashlib.sha256(content).hexdigest()
-            if isinstance(content, bytes)
-            else digest_of(content, "a file of a track")
-            for name, content in contents.items()
+    board = Board(
+        plan.heading,
+        plan.track,
+        {name: source_of(plan, name) for name in ("qrels", "nuggets", "topics", "passages")},
+        HOW,
+        answers=[plan.out / ANSWERS] if plan.is_of_tables else [],
+        rubrics=plan.rubrics,
+        judges=list(map(_without_folder, plan.judges)),
+        contents={
+            **{name: plan.out / name for name in made},
+            "signatures.txt": "".join(f"{line}\n" for line in signatures).encode(),
+            "CITATION.cff": plan.citation if plan.citation is not None else citation.encode(),
         },
-    }
-    text = json.dumps(manifest, indent=1, ensure_ascii=False, sort_keys=True)
-    contents["manifest.json"] = f"{text}\n".encode()
-    with (
-        whole_file(plan.out / ARCHIVE) as stream,
-        gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0, compresslevel=6) as packed,
-        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
-    ):
-        for name, source in sorted(contents.items(), key=lambda item: item[0]):
-            data = source if isinstance(source, bytes) else source.read_bytes()
-            # Of no owner and no date, so that the same files give the same bytes.
-            member = tarfile.TarInfo(f"track/{name}")
-            member.size, member.mode, member.mtime = len(data), 0o644, 0
-            archive.addfile(member, io.BytesIO(data))
+    )
+    for line in given_away(inputs, board, plan.bundle):
+        say(f"archive: {line}")
+    write_bundle(plan.out / ARCHIVE, inputs, board, plan.bundle)
     return [ARCHIVE]

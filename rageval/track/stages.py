@@ -27,7 +27,7 @@ from rageval.scoring.sources import read_run
 from rageval.statistics.correction import FEWEST
 from rageval.text import visible
 from rageval.track.entries import EntryLimits, entries_in
-from rageval.track.leaderboard import STANDINGS, judged_topics, parsed, read_standings, score
+from rageval.track.leaderboard import judged_topics, parsed, read_standings, score
 from rageval.track.plan import (
     ANSWERS,
     NAME,
@@ -48,9 +48,9 @@ from rageval.track.submissions import (
     finding_lines,
     lines_of,
     read_submissions,
-    some_of,
     write_tables,
 )
+from rageval.track.values import STANDINGS, some_of
 from rageval.version import __version__
 
 POOL, LABEL = "pool.jsonl", "label.jsonl"
@@ -469,6 +469,8 @@ def _parts(plan: TrackPlan, stage: Stage, ledger: DoneStages) -> dict[str, Any]:
         return {"before": before, "qrels": inputs["qrels"], "topics": inputs["topics"], **scored}
     cited = stamp(plan.citation) if plan.citation is not None else ""
     named = {"title": plan.heading, "citation": cited, "chosen": plan.gold_chosen}
+    if stage == "archive":
+        named |= {"bundle": plan.bundle}
     return {"before": before, **named, **inputs, **judged}
 
 
@@ -490,13 +492,18 @@ def _files_of(plan: TrackPlan, stage: Stage, ledger: DoneStages, say: _Say) -> l
     if stage == "judge":
         return _judge(plan, valid, say)
     if stage == "score":
-        return [*score(plan, valid, ledger.files("judge"), say), *_labels_kept(plan, valid, say)]
+        # Scored by the copies, so that whoever scores again by what is published gets the same signatures.
+        kept = list(_labels_kept(plan, valid, say))
+        labels = [str(plan.out / name) for name in kept if Path(name).name.startswith("gold-")]
+        return [*score(replace(plan, gold=tuple(labels)), valid, ledger.files("judge"), say), *kept]
     # Not imported for the stages before: pages need a package more.
     from rageval.track.publication import write_archive, write_pages
 
     if stage == "pages":
         return write_pages(plan, submissions, ledger.files("judge"))
-    made = ledger.files(*STAGES[:-1])
+    rows = [str(plan.out / name) for name in ledger.files("judge")]
+    # Pages are published beside, and show texts that a bundle of digests does not give away.
+    published = list(ledger.files("validate", "pool", "score"))
     if plan.topics is not None:  # whose right answers are the organiser's to publish
-        made.pop(QUESTIONS, None)
-    return write_archive(plan, valid, made)
+        published = [name for name in published if name != QUESTIONS]
+    return write_archive(plan, valid, rows, published, say)

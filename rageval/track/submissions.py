@@ -40,6 +40,7 @@ from rageval.track.entries import (
     entries_in,
 )
 from rageval.track.plan import ANSWERS, QUESTIONS, TrackPlan, source_of
+from rageval.track.values import some_of
 
 # Entries are read by processes of their own, so that one that kills or stops its reader harms no other.
 
@@ -162,7 +163,6 @@ def _started() -> subprocess.Popen[bytes]:
 OF_NO_RUN = (DOCUMENTS, "nuggets", "gold", "")  # run ids of judgements that are of no run
 _LONGEST = 100  # characters of a run's name
 _SHOWN = 3
-_NAMED = 5  # runs in a remark
 
 
 class Submission(msgspec.Struct, frozen=True):
@@ -369,12 +369,6 @@ def write_tables(plan: TrackPlan, submissions: Sequence[Submission], say: Callab
     write_lines(plan.out / ANSWERS, write_answers(found, "plain"))
     write_lines(plan.out / QUESTIONS, write_questions(asked.values()))
     return [ANSWERS, QUESTIONS]
-
-
-def some_of(runs: Sequence[str]) -> str:
-    """Return the first of some runs, and how many more there are, for a remark."""
-    more = f" and {len(runs) - _NAMED:,} more runs" if len(runs) > _NAMED else ""
-    return ", ".join(runs[:_NAMED]) + more
 
 
 def lines_of(submissions: Iterable[Submission]) -> Iterator[str]:

@@ -120,6 +120,13 @@ LINES: dict[str, tuple[str, ...]] = {
         ),
         *("--judge", "lexical", "--judgements", "other", "-m", "lexical_recall", "-o", "out/ta"),
     ),
+    "board bundle answers": (
+        *("board", "bundle", "other", "-m", "crag_score", "--answers", "answers", "--title", "T"),
+        *("--topics", "questions.jsonl", "--rubric", "mine.toml", "--nuggets", "nuggets"),
+        *("--passages", "corpus.jsonl", "--gold", "labels", "--gold-chosen", "uniform", "-o", "out/b"),
+    ),
+    "board verify": ("board", "verify", "board.tar.gz", "--inputs", "c", "--sha256", "0" * 64),
+    "board publish": ("board", "publish", "board.tar.gz", "--pyodide", "c", "-o", "out/site"),
     "track tables": (
         *("track", "tabled", "--track", "answers", "--topics", "asked.csv", "--judge", "short"),
         *("--gold", "labels", "--gold-chosen", "uniform", "-o", "out/tt"),

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -23,6 +24,9 @@ from rageval.cli._options import OutputOption
 from rageval.judges.base import Reply, Request
 from rageval.judges.store import Store
 from rageval.testing import Asked, LlmServer, Saying, openai_reply
+from rageval.track.bundle import Board
+from rageval.track.leaderboard import bundled
+from rageval.track.values import ScoringInputs, System
 from test_bad_input import RAGEVAL, command
 from test_validate import record
 
@@ -100,6 +104,7 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         "",
     ),
     ("validate", "--fix"): (("validate", "track", "--track", "rag24", "--fix", "OUT"), ""),
+    ("board bundle", "--output"): (("board", "bundle", *RUNS, *MEASURE, "-o", "OUT"), ".tgz"),
     ("collection fuse", "--output"): (("collection", "fuse", "runs/one", "runs/two", "-o", "OUT"), ""),
     ("collection nuggetize", "--output"): (
         ("collection", "nuggetize", "questions.jsonl", *MODEL, "-o", "OUT"),
@@ -123,7 +128,7 @@ FOLDERS = {
     ("collection variants", "--output"),
     ("collection filter", "--output"),
 }
-FOLDERS |= {("import", "--output"), ("track", "--output")}
+FOLDERS |= {("import", "--output"), ("track", "--output"), ("board publish", "--output")}
 STORES = {("store merge", "--output")}
 # A label at a time, as long as it is served; a ledger of claims.
 ADDED_TO = {("label page", "--serve"), *((name, "--claims") for name in ("compare", "gate", "report"))}
@@ -135,6 +140,8 @@ READ = {
         "logs",
         "stores",
         "plan",
+        "bundle",
+        "--inputs",
         "--against",
         "--answers",
         "--at",
@@ -163,6 +170,8 @@ NO_FILES = {
         "--until",
         "--caption",
         "--label",
+        "--sha256",
+        "--pyodide",
         "--size",
         "--looks",
         "--overlap",
@@ -197,6 +206,15 @@ NO_FILES = {
 EVERY = pytest.mark.parametrize("which", JOBS, ids=" ".join)
 
 
+@cache
+def bundle() -> bytes:
+    """A bundle of the runs that stand in the working directory."""
+    systems = [System(name, name, f"runs/{name}") for name in ("one", "two")]
+    inputs = ScoringInputs("recall@5", True, systems, qrels="qrels")
+    bundled(Path("board"), inputs, Board("Board", "run", {"qrels": "qrels"}), "digests", print)
+    return Path("board").read_bytes()
+
+
 @pytest.fixture(autouse=True)
 def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -> None:
     monkeypatch.chdir(tmp_path)
@@ -217,6 +235,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LlmServer) -
         Path(name).write_text("q0 n1 docs/d1.md 1\nq1 n1 docs/d0.md 1\n")
     Path("c/questions.jsonl").write_bytes(Path("questions.jsonl").read_bytes())
     Path("c/crag.judged.jsonl").write_text('{"query_id": "q0", "run_id": "ours", "label": "missing"}\n')
+    Path("board.tar.gz").write_bytes(bundle())
     nuggets = '{{"qid": "q{}", "query": "", "nuggets": [{{"text": "records", "importance": "vital"}}]}}\n'
     for name in ("nuggets", "c/nuggets.jsonl"):
         Path(name).write_text("".join(map(nuggets.format, range(2))))
@@ -549,14 +568,17 @@ def test_no_input_is_written_over_by_a_collection(which: tuple[str, str]) -> Non
         ),
         "import": ("import", "LOG", "--map", "question=query_id,answer=answer"),
         "track": ("track", "runs", "--track", "run", "--qrels", "QRELS", *MEASURE),
+        "board publish": ("board", "publish", "BOARD"),
     }
     usual = {"QUESTIONS": "questions.jsonl", "NUGGETS": "nuggets", "LOG": "answers", "QRELS": "qrels"}
+    usual |= {"BOARD": "board.tar.gz"}
     places = {
         "collection build": [("QUESTIONS", "questions.jsonl"), ("NUGGETS", "steps/nuggets.jsonl")],
         "collection variants": [("QUESTIONS", "question.tsv"), ("NUGGETS", "answer.tsv")],
         "collection filter": [("QUESTIONS", "queries.tsv"), ("NUGGETS", "nuggets.jsonl")],
         "import": [("LOG", "answers.jsonl"), ("LOG", "manifest.json")],
         "track": [("QRELS", "scores.jsonl")],
+        "board publish": [("BOARD", "board.tar.gz")],
     }
     for role, name in places[which[0]]:
         taken = Path("out", name)

@@ -14,12 +14,12 @@ from rageval.comparison.leaderboards import (
     _intervals,
     compare_judges,
     compare_leaderboards,
-    rows_of_scores,
 )
 from rageval.errors import InputError
 from rageval.files.scores import LeaderboardRow, read_leaderboard, write_leaderboard
 from rageval.scoring.evaluation import evaluate
 from rageval.statistics.rankings import nearer, tau_b
+from rageval.track.values import rows_of_scores
 from test_bad_input import assert_refused, command
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "leaderboards"

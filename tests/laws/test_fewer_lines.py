@@ -43,7 +43,7 @@ OTHERS = {
     ),
     *("doctor", "validate", "import", "demo", "init"),
 }
-GROUPS = {"rubrics", "store", "collection", "datasets"}
+GROUPS = {"rubrics", "store", "collection", "datasets", "board"}
 QUERIES = [f"q{at:03}" for at in range(100)]
 DRAWS = 4
 QUICK: Any = {"resamples": 100, "interval": "bca"}

@@ -193,8 +193,18 @@ def by_track(files: dict[str, Any]) -> None:
         assert row["judged"] == pytest.approx(row["value"], abs=1e-9)
 
 
+def by_board(files: dict[str, Any]) -> None:
+    bundle, site = files["folder"] / "board.tar.gz", files["folder"] / "site"
+    gold = ("--gold", files["people"], *CHOSEN)
+    command("board", "bundle", files["gpt"], "-m", "crag_score", *gold, "-o", str(bundle))
+    command("board", "publish", str(bundle), "-o", str(site))
+    for row in map(json.loads, (site / "leaderboard.jsonl").read_text().splitlines()):
+        holds(row, student(of_run(files, row["run"])))
+        assert row["judged"] == pytest.approx(row["value"], abs=1e-9)
+
+
 TAKERS = {"compare": by_compare, "report": by_report, "score": by_score, "label correct": by_correct,
-          "gate": by_gate, "arena": by_arena, "track": by_track}  # fmt: skip
+          "gate": by_gate, "arena": by_arena, "track": by_track, "board bundle": by_board}  # fmt: skip
 
 
 # `judge` bounds errors by labels, and corrects no value.

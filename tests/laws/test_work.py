@@ -266,6 +266,7 @@ GROWS: dict[str, list[Growing]] = {
     # Its table has a cell for each two systems.
     "arena": [Growing("queries", lambda n: ranked_queries(n), "arena judged")],
     "track": by(*RUNS, "track runs --track run --qrels qrels -m recall@5 -o made", number=5),
+    "board bundle": by(*RUNS, "board bundle {runs} qrels -m recall@5 -o made.tgz", number=5),
     "judge": [
         *by(*ANSWERS, "judge crag-auto answers --questions questions --judge contains -o out"),
         Growing("nuggets", bank, "judge nugget-assignment answers --nuggets nuggets --judge lexical -o out"),
@@ -309,6 +310,9 @@ OTHERS = {
     "rubrics": "lists what there is",
     "rubrics show": "prints one file",
     "rubrics import": "reads one prompt",
+    "board": "a group of commands",
+    "board verify": "scores and compares once more, as board bundle does",
+    "board publish": "writes pages, as track does",
     "store": "a group of commands",
     "label": "a group of commands",
     "spans": "a group of commands",

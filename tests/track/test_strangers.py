@@ -151,11 +151,11 @@ def made(out: Path) -> dict[str, bytes]:
 
 def archived(out: Path) -> dict[str, bytes]:
     found = {}
-    with tarfile.open(out / "track.tar.gz") as archive:
+    with tarfile.open(out / "board.tar.gz") as archive:
         for member in archive:
             assert member.isreg()
             parts = member.name.split("/")
-            assert parts[0] == "track"
+            assert parts[0] == "board"
             assert all(re.fullmatch(r"(?![.-])[A-Za-z0-9._-]+", part) for part in parts), member.name
             stream = archive.extractfile(member)
             assert stream is not None
@@ -163,7 +163,7 @@ def archived(out: Path) -> dict[str, bytes]:
     return found
 
 
-ABOUT_ENTRIES = {"submissions.jsonl", "findings.jsonl", "stages.json", "track.tar.gz", "pages/index.html"}
+ABOUT_ENTRIES = {"submissions.jsonl", "findings.jsonl", "stages.json", "board.tar.gz", "pages/index.html"}
 
 
 def without_list(page: bytes) -> bytes:
@@ -179,7 +179,7 @@ def assert_untouched(alone: Path, among: Path) -> None:
     assert without_list(before["pages/index.html"]) == without_list(after["pages/index.html"])
     packed, packed_among = archived(alone), archived(among)
     assert packed.keys() == packed_among.keys()
-    differing = {name.removeprefix("track/") for name in packed if packed[name] != packed_among[name]}
+    differing = {name.removeprefix("board/") for name in packed if packed[name] != packed_among[name]}
     assert differing <= {*ABOUT_ENTRIES, "manifest.json"}
     assert SECRET.encode() not in b"".join([*after.values(), *packed_among.values()])
 
@@ -238,7 +238,7 @@ def test_sixty_entries_that_are_valid_in_form_take_their_own_ranks(plan: TrackPl
             assert b"<script" not in content
     pages = [name for name in made(Path("out")) if name.startswith("pages/run-")]
     assert len({name.lower() for name in pages}) == HONEST + 30
-    files = [name for name in archived(Path("out")) if name.startswith("track/runs/")]
+    files = [name for name in archived(Path("out")) if name.startswith("board/runs/")]
     assert len(files) == HONEST + 30
 
 
@@ -463,7 +463,7 @@ def test_a_file_that_changes_after_validation_is_not_published(plan: TrackPlan) 
 
     with pytest.raises(InputError, match=r"^team0\.trec: cannot be read"):
         organise(plan, swapped)
-    assert not Path("out/track.tar.gz").exists()
+    assert not Path("out/board.tar.gz").exists()
 
 
 def test_cells_are_texts_and_numbers_are_numbers() -> None:

@@ -105,7 +105,7 @@ def contents(path: Path) -> dict[str, bytes]:
             stream = archive.extractfile(member)
             assert stream is not None
             assert (member.mtime, member.uid, member.mode) == (0, 0, 0o644)
-            found[member.name.removeprefix("track/")] = stream.read()
+            found[member.name.removeprefix("board/")] = stream.read()
     return found
 
 
@@ -170,9 +170,9 @@ class TestRuns:
     ) -> None:
         organise(runs)
         organise(changed(runs, out=Path("elsewhere/deeper")))
-        one, other = (Path(folder, "track.tar.gz").read_bytes() for folder in ("out", "elsewhere/deeper"))
+        one, other = (Path(folder, "board.tar.gz").read_bytes() for folder in ("out", "elsewhere/deeper"))
         assert one == other
-        found = contents(Path("out/track.tar.gz"))
+        found = contents(Path("out/board.tar.gz"))
         assert {"manifest.json", "CITATION.cff", "signatures.txt", "runs/team/b.run"} <= set(found)
         manifest = json.loads(found["manifest.json"])
         import hashlib
@@ -182,7 +182,10 @@ class TestRuns:
             for name, content in found.items()
             if name != "manifest.json"
         }
-        assert manifest["inputs"].keys() == {"qrels", "topics"}
+        assert found[manifest["qrels"]] == Path("qrels").read_bytes()
+        assert manifest["withheld"] == {
+            "inputs/topics": hashlib.sha256(Path("topics").read_bytes()).hexdigest()
+        }
         assert found["runs/a.run"] == Path("runs/a.run").read_bytes()
         assert b"rr|rel:1" in found["signatures.txt"]
         assert not any(str(tmp_path).encode() in content for content in found.values())
@@ -194,7 +197,7 @@ class TestRuns:
                 out=tmp_path / "far",
             )
         )
-        assert (tmp_path / "far/track.tar.gz").read_bytes() == one
+        assert (tmp_path / "far/board.tar.gz").read_bytes() == one
 
     def test_documents_that_judges_judged(self, runs: TrackPlan) -> None:
         said = [
@@ -254,8 +257,8 @@ class TestAnswers:
         page = Path("out/pages/topic-2.html").read_text()
         assert "What is &lt;i&gt;2&lt;/i&gt;?" in page
         assert "leaves hold green chlorophyll" in page
-        found = contents(Path("out/track.tar.gz"))
-        assert found["prompts/nugget-assignment.txt"].startswith(b"nugget-assignment@")
+        found = contents(Path("out/board.tar.gz"))
+        assert found["inputs/nuggets"] == Path("nuggets").read_bytes()
         assert len(found["judgements/nugget-assignment.jsonl"].splitlines()) == 3 * 4 * 2
 
     def test_what_people_judged_and_what_is_missing(self, answers: TrackPlan) -> None:
@@ -402,7 +405,7 @@ class TestAgain:
         Path("answers/none.jsonl").unlink()
         organise(answers)
         assert not Path("out/pages/run-none.html").exists()
-        found = contents(Path("out/track.tar.gz"))
+        found = contents(Path("out/board.tar.gz"))
         assert not any("none" in name for name in found)
         assert b'"none"' not in b"".join(found.values())
 
@@ -416,7 +419,7 @@ class TestAgain:
         organise(changed(answers, measures="length"))
         organise(answers)
         organise(changed(answers, out=Path("new")))
-        assert Path("out/track.tar.gz").read_bytes() == Path("new/track.tar.gz").read_bytes()
+        assert Path("out/board.tar.gz").read_bytes() == Path("new/board.tar.gz").read_bytes()
 
 
 class TestHostile:

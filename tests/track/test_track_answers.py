@@ -117,7 +117,7 @@ def first_errors(plan: TrackPlan) -> dict[str, str]:
 
 def contents(path: Path) -> dict[str, bytes]:
     with tarfile.open(path) as archive:
-        found = {member.name.removeprefix("track/"): archive.extractfile(member) for member in archive}
+        found = {member.name.removeprefix("board/"): archive.extractfile(member) for member in archive}
         return {name: stream.read() for name, stream in found.items() if stream is not None}
 
 
@@ -168,7 +168,7 @@ class TestByLabels:
         assert done.err == "rageval: judged by short: rubric crag, measure crag_score\n"
 
     def test_the_archive_holds_the_labels_and_no_hidden_answer(self, sample: Sample) -> None:
-        found = contents(sample.folder / "out" / "track.tar.gz")
+        found = contents(sample.folder / "out" / "board.tar.gz")
         assert found["labels/gold-1.jsonl"] == (sample.folder / "labels.jsonl").read_bytes()
         assert len(found["answers.jsonl"].splitlines()) == QUESTIONS * SYSTEMS
         assert "questions.jsonl" not in found  # their right answers are the organiser's to publish
@@ -212,7 +212,7 @@ class TestByLabels:
         organise(changed(plan, gold=(str(labels),), gold_chosen=str(out / "label.jsonl")))
         assert {row.labels for row in leaderboard_of(plan)} == {30}
         assert all(abs(row.value - (row.judged or 0)) < 1e-9 for row in leaderboard_of(plan))
-        assert "label.jsonl" in contents(out / "track.tar.gz")
+        assert "label.jsonl" in contents(out / "board.tar.gz")
 
     @pytest.mark.parametrize(
         ("fields", "said"),
@@ -345,7 +345,7 @@ class TestTables:
             "one": 1,
             "two": pytest.approx(-1 / 3),
         }
-        assert "questions.jsonl" in contents(Path("out/track.tar.gz"))
+        assert "questions.jsonl" in contents(Path("out/board.tar.gz"))
         wrong = [(question, gold, "no") for _, question, gold in THREE]
         table(Path("tables/two.csv"), ("question", "answer", "gold"), wrong)
         with pytest.raises(InputError, match="the right answers to this question are others than in"):

@@ -54,7 +54,7 @@ from rageval.judges.base import (
     Unclear,
     Unreachable,
 )
-from rageval.text import visible
+from rageval.text import HIDDEN, visible, without_keys
 
 # --- Where a provider lives, and which key may go there: a key is bound to a host, never to a spec.
 #
@@ -71,9 +71,7 @@ from rageval.text import visible
 # that is not the provider's gets no header the person's environment adds for the provider.
 
 _PLACEHOLDER = "none"
-_HIDDEN = "***"
 _SHORTEST_SECRET = 8  # "none" and "EMPTY" are words, not secrets
-_LOOKS_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk)-[\w*.-]{6,}|(?i:(?<=bearer ))[\w.~+/-]{8,}=*")
 _PORTS = {"http": 80, "https": 443}
 _CREDENTIALS = {"authorization": "Bearer ", "x-api-key": ""}
 _NEEDED = re.compile(
@@ -147,12 +145,12 @@ class Home:
         for variable in (self.key_variable, "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
             key = os.environ.get(variable, "").strip()
             if len(key) >= _SHORTEST_SECRET:
-                text = text.replace(key, _HIDDEN)
+                text = text.replace(key, HIDDEN)
         return text
 
     def shown(self, text: str, longest: int = 300) -> str:
         """Show what a server said as a message may: without keys and control characters, and cut."""
-        text = visible(_LOOKS_LIKE_A_KEY.sub(_HIDDEN, self.hide(text[: 20 * longest])))
+        text = visible(without_keys(self.hide(text[: 20 * longest])))
         return text if len(text) <= longest else text[: longest - 1] + "…"
 
 

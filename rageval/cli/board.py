@@ -1,0 +1,202 @@
+"""`rageval board`: a leaderboard that anybody can recompute."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import click
+
+from rageval import options as opt
+from rageval.cli._options import Group, takes_options
+from rageval.cli._output import TableFormat, print_lines, say
+from rageval.table import lines
+from rageval.text import visible
+
+
+@click.group(cls=Group)
+def board() -> None:
+    """Bundle a leaderboard with everything it rests on, recompute one, publish one.
+
+    \b
+    rageval board bundle a.trec b.trec qrels.txt -m ndcg@10 -o board.tar.gz
+    rageval board verify board.tar.gz
+    rageval board publish board.tar.gz -o site
+    """
+
+
+class Options(opt.Options):
+    """The options of `rageval board bundle`."""
+
+    measures: Annotated[opt.Measures, "What the leaderboard is by."]
+    answers: opt.Answers = ()
+    nuggets: Annotated[opt.Nuggets, "The nuggets that were judged."] = None
+    topics: Annotated[opt.Topics, "What was asked."] = None
+    passages: opt.Passages = None
+    gold: Annotated[opt.Gold, "What people said of some answers, by which the leaderboard is corrected."] = ()
+    gold_chosen: opt.GoldChosen | None = None
+    on_missing: opt.OnMissing = "error"
+    rubrics: Annotated[
+        tuple[str, ...],
+        opt.asked(
+            "A rubric of your own that judges were asked by.",
+            ("--rubric",),
+            metavar="RUBRIC",
+            completes="rubrics",
+        ),
+    ] = ()
+    mode: Annotated[
+        Literal["digests", "full"],
+        opt.printed(
+            "Whether the bundle gives topics, passages and replies away, or their digests.", ("--bundle",)
+        ),
+    ] = "digests"
+    title: Annotated[str, opt.printed("What it is called.", metavar="TEXT")] = "Leaderboard"
+    output: Annotated[
+        opt.File,
+        opt.printed("The bundle.", ("-o", "--output"), metavar="FILE.tar.gz", kind="output"),
+    ]
+
+
+@board.command("bundle")
+@click.argument("files", nargs=-1, required=True, metavar="FILES...")
+@takes_options
+def _bundle(files: tuple[str, ...], options: Options) -> None:
+    """Bundle runs and qrels, or judged answers, with the leaderboard that follows from them.
+
+    FILES are told apart by their content. The same files give the same bytes. rageval track writes such a
+    bundle by itself.
+
+    \b
+    rageval board bundle a.trec b.trec qrels.txt -m ndcg@10 -o board.tar.gz
+    rageval board bundle judged.jsonl --answers answers.jsonl -m crag_score -o board.tar.gz --bundle full
+    """
+    from rageval.cli._inputs import run_sources, sorted_out
+    from rageval.errors import UsageError
+    from rageval.files.opening import name_of
+    from rageval.files.questions import read_questions
+    from rageval.files.trec import PLAIN
+    from rageval.track.bundle import Board
+    from rageval.track.leaderboard import bundled
+    from rageval.track.values import ScoringInputs, System
+
+    found = sorted_out(files, PLAIN)
+    if found.tables:
+        raise UsageError(f"{visible(name_of(found.tables[0]))}: is not judged yet; expected judged answers")
+    if not found.answers and not (found.runs and len(found.qrels) == 1):
+        raise UsageError("expected runs and one file of qrels, or judged answers")
+    named = zip(run_sources(found.runs, PLAIN, None), found.runs, strict=True)
+    topics = None
+    if options.topics is not None:
+        topics = [question.query_id for question in read_questions(options.topics)]
+    inputs = ScoringInputs(
+        ",".join(options.measures or found.measures),
+        not found.answers,
+        [System(run.name, Path(_file(file)).name, _file(file)) for run, file in named],
+        judged=list(map(_file, found.answers)),
+        qrels=found.qrels[0] if found.qrels else None,
+        nuggets=options.nuggets,
+        topics=topics,
+        gold=list(map(_file, options.gold)),
+        gold_chosen=options.gold_chosen or "",
+        on_missing=options.on_missing,
+    )
+    about = Board(
+        options.title,
+        "run" if inputs.of_runs else "answers",
+        {
+            "qrels": inputs.qrels,
+            "nuggets": options.nuggets,
+            "topics": options.topics,
+            "passages": options.passages,
+        },
+        answers=list(map(_file, options.answers)),
+        rubrics=options.rubrics,
+    )
+    sha256 = bundled(Path(options.output), inputs, about, options.mode, lambda line: say(visible(line)))
+    say(f"wrote {visible(str(options.output))}, SHA-256 {sha256}")
+
+
+def _file(source: Any) -> str:
+    """Return the name of a file; what comes from a data set or a stream has none that could be packed."""
+    from rageval.errors import UsageError
+    from rageval.files.opening import name_of
+
+    if not isinstance(source, str | os.PathLike):
+        shown = visible(name_of(source))
+        raise UsageError(f"{shown}: expected a file; write it to one first (rageval datasets export)")
+    return os.fspath(source)
+
+
+@board.command("verify")
+@click.argument("bundle", metavar="BOARD.tar.gz")
+@takes_options
+def _verify(
+    bundle: str,
+    inputs: Annotated[
+        opt.File | None,
+        opt.Option(
+            "A folder with what the bundle withholds: replies, and judgements with replies.",
+            metavar="FOLDER",
+            kind="path",
+        ),
+    ] = None,
+    sha256: Annotated[
+        str, opt.Option("What the bundle's SHA-256 is to be, as its page shows it.", metavar="DIGEST")
+    ] = "",
+    style: TableFormat = "table",
+) -> None:
+    """Recompute a leaderboard: every digest, judgements from replies, values, claims.
+
+    Says what was recomputed, and what had to be believed. Ends with 0 where all has the same bits, 1 where
+    something differs (which row of which step), 3 where something is missing that a step needs.
+
+    \b
+    rageval board verify board.tar.gz
+    rageval board verify board.tar.gz --inputs withheld --sha256 3fa9…
+    """
+    from rageval.track.verification import verify
+
+    found = verify(bundle, inputs, sha256)
+    print_lines(
+        lines(
+            style,
+            lambda: [found.table(), *map(visible, found.sentences())],
+            found.table,
+            lambda: found.as_dict()["steps"],
+            found.as_dict,
+        )
+    )
+    if found.exit_code:
+        raise click.exceptions.Exit(found.exit_code)
+
+
+@board.command("publish")
+@click.argument("bundle", metavar="BOARD.tar.gz", type=click.Path(path_type=Path))
+@takes_options
+def _publish(
+    bundle: Path,
+    output: Annotated[opt.Folder, "Where the site is written."],
+    pyodide: Annotated[
+        str | None,
+        opt.Option(
+            "The runtime with which readers recompute in their browser: a folder (npm install pyodide), which"
+            " is copied, or an address.",
+            metavar="FOLDER|URL",
+        ),
+    ] = None,
+) -> None:
+    """Write a static site: the leaderboard, a page a system and a topic, downloads, and how to verify.
+
+    With --pyodide the page recompute.html runs rageval in the reader's browser. Put the folder on any server.
+    Records of every_eval_ever are written beside.
+
+    \b
+    rageval board publish board.tar.gz -o site
+    rageval board publish board.tar.gz -o site --pyodide node_modules/pyodide
+    """
+    from rageval.track.site import publish
+
+    written = publish(bundle, Path(output), pyodide, lambda line: say(visible(line)))
+    say(f"wrote {len(written):,} files to {visible(str(output))}")

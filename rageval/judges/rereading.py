@@ -1,0 +1,126 @@
+"""Replies that are read once more: whether judgements follow from what a judge replied.
+
+Rows of one call stand together, and the first of them says what was judged (`judged_sha`) and which reply it
+was read from (`reply`, a digest). So the ids that a reply echoes follow from the rows, and no text of a
+question or a passage is needed. That a quote stands in a passage, and that a reply answers the prompt that it
+is said to answer, is not looked at here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rageval.judges.base import INVALID
+from rageval.judges.rubric import Rubric
+from rageval.judges.verdicts import Invalid, side_of
+from rageval.judges.votes import GRADED, repeated_place
+
+_Row = Mapping[str, Any]
+# How the items of a call are called in a reply, by what a call is about.
+_LETTERS = {
+    **dict.fromkeys(("nuggets", "bank", "expected", "passage-nuggets"), "n"),
+    "claim": "c",
+    "list": "a",
+}
+
+
+def calls_of(rows: Sequence[_Row]) -> Iterator[list[_Row]]:
+    """Yield the rows of each call."""
+    is_marked = any("judged_sha" in row for row in rows)  # since version 0.2
+    call: list[_Row] = []
+    for row in rows:
+        begins = "judged_sha" in row if is_marked else "reply" in row
+        # Of what nobody could be asked about nothing is marked, but all rows of a call have one status.
+        if call and (begins or any(row.get(name) != call[0].get(name) for name in _OF_CALL)):
+            yield call
+            call = []
+        call.append(row)
+    if call:
+        yield call
+
+
+_OF_CALL = ("query_id", "judge", "status", "repeat")
+
+
+def can_reread(rubric: Rubric, call: Sequence[_Row]) -> bool:
+    """Tell whether the rows say what the ids in a reply stand for."""
+    if rubric.file.unit != "list" and "tie" not in rubric.file.labels:
+        return True
+    shown = call[0].get("shown") or ()
+    return all(row.get("run_id") in shown for row in call)
+
+
+def reread(rubric: Rubric, call: Sequence[_Row], text: str) -> Iterator[str]:
+    """Yield what a reply, read again, says otherwise than the rows of its call."""
+    failed = [row for row in call if row.get("status", "ok") not in GRADED]
+    try:
+        verdicts, _ = rubric.read(text, _ids(rubric, call))
+    except Invalid as error:
+        kept = str(rubric.file.unreadable) if rubric.file.lenient else None
+        if failed or (kept is not None and all(row.get("label") == kept for row in call)):
+            return
+        yield f"{_named(call[0])}: the reply cannot be read ({error})"
+        return
+    # A reply that can be read fails only where it lacks a quote, which nobody can see here.
+    if failed and all(row.get("status") == INVALID for row in call) and rubric.file.evidence_from:
+        return
+    by_id = {verdict.id: verdict for verdict in verdicts}
+    for name, row in zip(_names(rubric, call), call, strict=True):
+        verdict = by_id.get(name)
+        if verdict is None:
+            yield f"{_named(row)}: the reply says nothing of it"
+            continue
+        label, grade = side_of(verdict, str(row.get("run_id")), row.get("shown") or ())
+        said = row.get("label"), row.get("grade")
+        if row.get("status", "ok") not in GRADED or not _is_same(said, (label, grade)):
+            yield (
+                f"{_named(row)}: the reply says {_shown(label, grade)}, the judgement says"
+                f" {row['status'] if row in failed else _shown(*said)}"
+            )
+
+
+def _ids(rubric: Rubric, call: Sequence[_Row]) -> tuple[str, ...]:
+    """Return the ids that the reply must echo, as `tasks` gave them."""
+    if rubric.file.unit == "documents":
+        documents, nuggets = _grid(call)
+        return (*documents.values(), "", *nuggets.values())
+    return _names(rubric, call) if rubric.file.unit in _LETTERS else ()
+
+
+def _names(rubric: Rubric, call: Sequence[_Row]) -> tuple[str, ...]:
+    """Return the id of each row's verdict."""
+    unit = rubric.file.unit
+    if unit == "documents":
+        documents, nuggets = _grid(call)
+        return tuple(f"{documents[str(row['item_id'])]}\t{nuggets[str(row['aspect'])]}" for row in call)
+    if unit == "list":  # rows stand in the order of the ranking, names in that of what was shown
+        return tuple(f"a{1 + list(call[0]['shown']).index(row['run_id'])}" for row in call)
+    if unit in _LETTERS:
+        return tuple(f"{_LETTERS[unit]}{number}" for number in range(1, len(call) + 1))
+    if rubric.file.ranges:
+        return tuple(str(row.get("aspect")) for row in call)
+    return ("",) * len(call)
+
+
+def _grid(call: Sequence[_Row]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the short names of the documents and of the nuggets of a call."""
+    documents = dict.fromkeys(str(row["item_id"]) for row in call)
+    nuggets = dict.fromkeys(str(row["aspect"]) for row in call)
+    return (
+        {name: f"d{number}" for number, name in enumerate(documents, 1)},
+        {name: f"n{number}" for number, name in enumerate(nuggets, 1)},
+    )
+
+
+def _is_same(said: tuple[Any, Any], read: tuple[str | None, float | None]) -> bool:
+    # Files of others may hold labels alone.
+    return said[0] == read[0] and (said[1] is None or said[1] == read[1])
+
+
+def _shown(label: str | None, grade: float | None) -> str:
+    return " ".join(str(part) for part in (label, grade) if part is not None)
+
+
+def _named(row: _Row) -> str:
+    return ", ".join(filter(None, repeated_place(row)))

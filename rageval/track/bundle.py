@@ -1,0 +1,392 @@
+"""A bundle: everything that a leaderboard rests on, in one archive from which anybody can recompute it.
+
+`manifest.json` says which file is what, with the SHA-256 of each. The same work gives the same bytes. Whoever
+reads a bundle does not know who made it: it is read within limits, and names no file outside of itself.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from rageval.errors import InputError
+from rageval.files.jsonl import as_line, read_records
+from rageval.files.whole import digest_of, opened_file, problem_of_name, read_whole
+from rageval.files.writing import file_names, whole_file
+from rageval.judges.rubric import Rubric, as_toml, rubric_named, rubric_names
+from rageval.text import visible, without_keys
+from rageval.track.values import ScoringInputs
+from rageval.version import __version__
+
+Mode = Literal["digests", "full"]
+FORM = "rageval-board/1"
+MANIFEST = "manifest.json"
+TOPIC_IDS = "topic-ids.jsonl"
+GIVEN_AWAY = ("topics", "passages")  # inputs that only a full bundle holds
+_TEXTS = ("reason", "evidence", "detail")  # a judge's words in a judgement, besides its reply
+_TOP = "board/"
+_WHAT = "a bundle"
+_BLOCK = 512  # bytes, of a tar
+_MOST_FILES = 50_000
+_MOST_BYTES = 4 * 2**30  # of all files together, unpacked
+_LARGEST_MANIFEST = 64 * 2**20
+_PIECE = 2**20
+
+
+class SystemFile(msgspec.Struct, frozen=True):
+    """A system, and the file of it; none where only judgements of it are known."""
+
+    name: str
+    file: str = ""
+
+
+class JudgementsFile(msgspec.Struct, frozen=True):
+    """A file of judgements, and that of the replies that they were read from, if the bundle gives these."""
+
+    file: str
+    replies: str = ""
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is in a bundle; `docs/board.md` has a line for each field."""
+
+    form: str = FORM
+    bundle: Mode
+    title: str
+    rageval: str
+    track: str
+    measures: str
+    intervals: str = ""
+    on_missing: str = "error"
+    systems: list[SystemFile]
+    answers: list[str] = []
+    judgements: list[JudgementsFile] = []
+    judges: list[str] = []
+    rubrics: dict[str, str] = {}
+    qrels: str = ""
+    nuggets: str = ""
+    topics: str = ""
+    passages: str = ""
+    topic_ids: str = ""
+    labels: list[str] = []
+    labels_chosen: str = ""
+    data_sets: dict[str, str] = {}
+    files: dict[str, str]
+    withheld: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """What goes into a bundle besides what the scores rest on."""
+
+    title: str
+    track: str
+    material: Mapping[str, Any]  # qrels, nuggets, topics, passages: files or data sets
+    intervals: str = ""
+    answers: Sequence[str | Path] = ()  # files of answers, where these are not the systems' own
+    rubrics: Sequence[str] = ()
+    judges: Sequence[str] = ()
+    contents: Mapping[str, bytes | Path] = field(default_factory=dict)  # more files, as they are
+
+
+def given_away(inputs: ScoringInputs, board: Board, mode: Mode) -> Iterator[str]:
+    """Yield what a full bundle gives away: it may be licensed, or private."""
+    if mode == "full":
+        for what in GIVEN_AWAY:
+            if isinstance(board.material.get(what), str | os.PathLike):
+                yield f"the bundle gives away the {what} ({visible(str(board.material[what]))})"
+        if inputs.judged:
+            yield "the bundle gives away what judges replied, with their reasons and the words they quote"
+
+
+def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) -> str:
+    """Write the archive; return its SHA-256."""
+    contents: dict[str, bytes | Path] = dict(board.contents)
+    fields: dict[str, Any] = {"withheld": {}, "data_sets": {}}
+    for what, source in board.material.items():
+        if source is None:
+            continue
+        if not isinstance(source, str | os.PathLike):
+            # Judgements of a data set know the set that they are of.
+            fields["data_sets"][what] = str(getattr(source, "dataset", source).id)
+            continue
+        fields[what] = name = f"inputs/{what}{_suffix(source)}"
+        if mode == "digests" and what in GIVEN_AWAY:
+            fields["withheld"][name] = digest_of(source, _WHAT)
+        else:
+            contents[name] = Path(source)
+    if inputs.topics is not None:
+        fields["topic_ids"] = TOPIC_IDS
+        contents[TOPIC_IDS] = _lines({"query_id": topic} for topic in inputs.topics)
+    fields["systems"] = _with_systems(inputs, contents)
+    fields["answers"] = [_kept("answers", source, contents) for source in board.answers]
+    fields["labels"] = [_kept("labels", source, contents) for source in inputs.gold]
+    fields["labels_chosen"] = inputs.gold_chosen
+    if inputs.gold_chosen and os.path.isfile(inputs.gold_chosen):
+        fields["labels_chosen"] = _kept("labels", inputs.gold_chosen, contents)
+    judged: list[JudgementsFile] = []
+    told: dict[str, None] = {}
+    for source in inputs.judged:
+        rows, replies = _parted(source, mode, told)
+        name = _free(f"judgements/{_safe(Path(source).name)}", contents)
+        contents[name] = rows
+        beside = f"replies/{name.rpartition('/')[2]}" if replies and mode == "full" else ""
+        if beside:
+            contents[beside] = replies
+        judged.append(JudgementsFile(name, beside))
+    fields["judgements"] = judged
+    fields["rubrics"] = _with_rubrics(told, board.rubrics, contents)
+    manifest = Manifest(
+        bundle=mode,
+        title=board.title,
+        rageval=__version__,
+        track=board.track,
+        measures=inputs.measures,
+        intervals=board.intervals,
+        on_missing=inputs.on_missing,
+        judges=[without_keys(judge) for judge in board.judges],
+        # Of all but the manifest itself.
+        files={name: _digest(content) for name, content in sorted(contents.items())},
+        **fields,
+    )
+    text = json.dumps(msgspec.to_builtins(manifest), indent=1, ensure_ascii=False, sort_keys=True)
+    contents[MANIFEST] = f"{text}\n".encode()
+    return _write(path, contents)
+
+
+def _with_systems(inputs: ScoringInputs, contents: dict[str, bytes | Path]) -> list[SystemFile]:
+    # Folders stay folders, and no two files meet under one name.
+    safe = file_names(part for each in inputs.systems for part in each.file.split("/") if part)
+    found = []
+    for each in inputs.systems:
+        name = "/".join(["runs", *(safe[part] for part in each.file.split("/"))]) if each.file else ""
+        if name:
+            contents.setdefault(name, Path(each.path))
+        found.append(SystemFile(each.name, name))
+    return found
+
+
+def _with_rubrics(
+    told: Mapping[str, None], named: Sequence[str], contents: dict[str, bytes | Path]
+) -> dict[str, str]:
+    """Put the rubrics beside by which judgements were made; return their files by what judgements say."""
+    known: dict[str, Rubric] = {}
+    for name in (*named, *rubric_names()):
+        rubric = rubric_named(name)
+        known.setdefault(f"{rubric.judged_as}@{rubric.version}", rubric)
+    found = {}
+    for said in told:
+        if said not in known:  # of people, who say no version, or of a rubric that is not at hand
+            continue
+        rubric = known[said]
+        found[said] = name = _free(f"rubrics/{_safe(rubric.name)}.toml", contents)
+        contents[name] = f"{as_toml(rubric.file).rstrip()}\n".encode()
+    return found
+
+
+def _parted(source: str, mode: Mode, told: dict[str, None]) -> tuple[bytes, bytes]:
+    """Return the lines of judgements without replies, and the replies by their digests."""
+    from rageval.judges.store import secrets_in, without
+
+    keys = secrets_in(os.environ)
+    replies: dict[str, str] = {}
+    rows = []
+    for _, row in read_records(source, dict[str, Any], "judgements"):
+        text = row.pop("raw", None)
+        if isinstance(text, str):
+            text = without_keys(without(text, keys))
+            row["reply"] = sha256 = hashlib.sha256(text.encode()).hexdigest()
+            line = {"key": row.get("key", ""), "sha256": sha256, "text": text}
+            replies.setdefault(sha256, as_line(line))
+        if mode == "digests":
+            for name in _TEXTS:
+                row.pop(name, None)
+        if isinstance(row.get("rubric"), str):
+            told[row["rubric"]] = None
+        rows.append(without_keys(without(as_line(row), keys)))
+    return _joined(rows), _joined(replies.values())
+
+
+def _lines(records: Any) -> bytes:
+    return _joined(map(as_line, records))
+
+
+def _joined(lines: Any) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _kept(folder: str, source: str | Path, contents: dict[str, bytes | Path]) -> str:
+    """Put a file beside; return its name. One that is there already stays under its name."""
+    path = Path(source)
+    for name, content in contents.items():
+        if isinstance(content, Path) and content.resolve() == path.resolve():
+            return name
+    name = _free(f"{folder}/{_safe(path.name)}", contents)
+    contents[name] = path
+    return name
+
+
+def _safe(name: str) -> str:
+    return file_names([name])[name]
+
+
+def _free(name: str, contents: Mapping[str, Any]) -> str:
+    """Return the name, or one like it that is not taken."""
+    stem, dot, suffix = name.partition(".")
+    tried, number = name, 1
+    while tried in contents:
+        number += 1
+        tried = f"{stem}-{number}{dot}{suffix}"
+    return tried
+
+
+def _suffix(source: str | os.PathLike[str]) -> str:
+    """Return how the name ends: some readers look at it."""
+    return "".join(each for each in Path(source).suffixes[-2:] if each[1:].isalnum() and each.isascii())
+
+
+def _digest(content: bytes | Path) -> str:
+    return hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else digest_of(content, _WHAT)
+
+
+class _Hashed:
+    """A stream to write to, and the SHA-256 of what was written: what is no file cannot be read again."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self.sha256 = stream, hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self.sha256.update(data)
+        return int(self._stream.write(data))
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+def _write(path: Path, contents: Mapping[str, bytes | Path]) -> str:
+    from rageval.judges.store import secrets_in
+
+    keys = [key.encode() for key in secrets_in(os.environ)]
+    with whole_file(path) as stream:
+        hashed = _Hashed(stream)
+        _pack(hashed, contents, keys)
+    return hashed.sha256.hexdigest()
+
+
+def _pack(stream: Any, contents: Mapping[str, bytes | Path], keys: Sequence[bytes]) -> None:
+    """Write the files in the order of their names."""
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0, compresslevel=6) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        for name, source in sorted(contents.items()):
+            data = source if isinstance(source, bytes) else source.read_bytes()
+            if any(key in data for key in keys):
+                shown = visible(str(source) if isinstance(source, Path) else name)
+                raise InputError(
+                    f"{shown}: holds a key that stands in an environment variable of yours; take it out"
+                    " before you publish"
+                )
+            # Of no owner and no date, so that the same files give the same bytes.
+            member = tarfile.TarInfo(_TOP + name)
+            member.size, member.mode, member.mtime = len(data), 0o644, 0
+            archive.addfile(member, io.BytesIO(data))
+
+
+# Reading one.
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle that was unpacked: its files by name, its manifest, and the SHA-256 of the archive."""
+
+    manifest: Manifest
+    paths: Mapping[str, Path]
+    sha256: str
+
+    def path(self, name: str) -> Path:
+        """Return where a file of the manifest lies; no name leads out of the bundle."""
+        if name not in self.paths:
+            raise InputError(f"{MANIFEST}: {visible(name)[:200]}: there is no such file in the bundle")
+        return self.paths[name]
+
+
+@contextmanager
+def opened_bundle(path: str | Path) -> Iterator[Bundle]:
+    """Unpack a bundle for a while; `InputError` if it is none, or too large."""
+    shown = visible(str(path))
+    with tempfile.TemporaryDirectory(prefix="rageval-board-") as folder:
+        with opened_file(path, _WHAT) as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+            stream.seek(0)
+            try:
+                paths = _unpacked(stream, Path(folder))
+            except (OSError, EOFError, zlib.error, tarfile.HeaderError, ValueError) as error:
+                said = visible(str(error))[:200]
+                raise InputError(f"{shown}: expected a bundle (board.tar.gz): {said}") from None
+        if MANIFEST not in paths:
+            raise InputError(f"{shown}: holds no {MANIFEST}; expected a bundle of rageval board bundle")
+        yield Bundle(_manifest(paths[MANIFEST], shown), paths, sha256)
+
+
+def _manifest(path: Path, shown: str) -> Manifest:
+    content = read_whole(path, "a manifest", _LARGEST_MANIFEST)
+    try:
+        found = msgspec.json.decode(content, type=Manifest)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{shown}: {MANIFEST}: {visible(str(error))[:200]}") from None
+    if found.form != FORM:
+        raise InputError(f"{shown}: {MANIFEST}: is of form {visible(found.form)[:40]}, expected {FORM}")
+    return found
+
+
+def _unpacked(stream: Any, folder: Path) -> dict[str, Path]:
+    """Write the files of the archive to the folder; return where each lies.
+
+    By hand: `tarfile` follows headers that can say anything. Each file gets a number for its name on disk.
+    """
+    packed = gzip.GzipFile(fileobj=stream, mode="rb")
+    paths: dict[str, Path] = {}
+    taken: set[str] = set()  # in lower case: some disks take A and a for the same name
+    left = _MOST_BYTES
+    while block := packed.read(_BLOCK):
+        if not block.strip(b"\0"):
+            break
+        member = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+        name = member.name.removeprefix(_TOP)
+        if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+            raise ValueError(f"{name!r} is no plain file")
+        if problem := problem_of_name(name):
+            raise ValueError(f"{name!r}: {problem}")
+        if name.casefold() in taken:
+            raise ValueError(f"{name!r} stands twice")
+        taken.add(name.casefold())
+        left -= member.size
+        if left < 0 or len(paths) >= _MOST_FILES:
+            raise ValueError(f"it holds more than {_MOST_FILES:,} files or {_MOST_BYTES:,} bytes")
+        # The names' ends are kept: some readers look at them.
+        paths[name] = place = folder / f"{len(paths)}" / name.rpartition("/")[2]
+        place.parent.mkdir()
+        with place.open("wb") as out:
+            rest = member.size
+            while rest:
+                piece = packed.read(min(rest, _PIECE))
+                if not piece:
+                    raise ValueError("it is cut off")
+                out.write(piece)
+                rest -= len(piece)
+        packed.read(-member.size % _BLOCK)
+    return paths

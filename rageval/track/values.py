@@ -1,0 +1,216 @@
+"""The values of a leaderboard, from what they rest on: runs and qrels, or answers and their judgements.
+
+A track scores by it what was handed in, and `rageval board verify` what is in a bundle. It needs no numpy, so
+that a browser can do the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rageval.errors import InputError, MissingJudgements, UsageError
+from rageval.files.jsonl import as_line, read_records
+from rageval.files.judgements import GRADED
+from rageval.files.scores import ALL, LeaderboardRow, write_leaderboard
+from rageval.measures.base import Measure
+from rageval.measures.parsing import parse_measures
+from rageval.records import Answer, Qrel
+from rageval.scoring.scores import Scores
+from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table
+from rageval.text import visible
+
+STANDINGS, TABLE, VALUES = "leaderboard.jsonl", "leaderboard.tsv", "scores.jsonl"
+_COLUMNS = (
+    Column("measure"),
+    *(Column(name, COUNT, none="-") for name in ("rank", "from", "to")),
+    Column("run"),
+    *(Column(name, NUMBER, nan="-") for name in ("value", "low", "high")),
+    Column("queries", COUNT),
+)
+# What people's labels correct, and how many there are.
+_JUDGED = (Column("judged", NUMBER, nan="-", none="-"), Column("labels", COUNT, none="-"))
+_FIELDS = {"from": "rank_low", "to": "rank_high"}  # of a standing, where its column is called otherwise
+_NAMED = 5  # runs or topics in a remark
+_Say = Callable[[str], None]
+
+
+class System(NamedTuple):
+    """A system of a leaderboard: its name, the file it was handed in as, and where that lies now."""
+
+    name: str
+    file: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringInputs:
+    """What the values of a leaderboard rest on.
+
+    `judged` are files of judgements, `qrels` those of documents that were there already, `topics` the ids of
+    all that was asked (None where nobody said). `answers` are given for answers alone. `systems` are those of
+    the leaderboard; of judged answers all, where none is named.
+    """
+
+    measures: str
+    of_runs: bool
+    systems: Sequence[System]
+    judged: Sequence[str] = ()
+    answers: Iterable[Answer] = ()
+    qrels: Any = None
+    nuggets: Any = None
+    topics: Collection[str] | None = None
+    gold: Sequence[str] = ()
+    gold_chosen: str = ""
+    on_missing: str = "error"
+
+
+def measures_of(text: str, of_runs: bool, what: str) -> list[Any]:
+    """Return the measures, which must be of what was handed in; `what` names the option that says so."""
+    found = parse_measures(text)
+    for measure in found:
+        of_answers = isinstance(measure, Measure) and measure.of_answers
+        # Before anything is judged or paid for.
+        if of_answers == of_runs:
+            kind = "judged answers" if of_answers else "runs"
+            raise UsageError(f"{measure} scores {kind}, and {what} is of the other")
+    return found
+
+
+def values_of(inputs: ScoringInputs, say: _Say) -> list[Scores]:
+    """Score every system."""
+    return (_of_runs if inputs.of_runs else _of_answers)(inputs, say)
+
+
+def rows_of_scores(results: Iterable[Scores]) -> Iterator[LeaderboardRow]:
+    """Yield our own scores as rows of a leaderboard: each topic's, and then `all`."""
+    for scores in results:
+        for score in scores.scores:
+            for query, value in score.by_query.items():
+                yield LeaderboardRow(scores.run, query, str(score.measure), value)
+            yield LeaderboardRow(scores.run, ALL, str(score.measure), score.value)
+
+
+def value_lines(results: Iterable[Scores]) -> Iterator[str]:
+    """Yield the values of every topic as lines."""
+    return write_leaderboard(rows_of_scores(results), "jsonl")
+
+
+def leaderboard_files(results: Sequence[Scores], rows: Sequence[Any]) -> dict[str, Iterator[str]]:
+    """Return the lines of the files that a leaderboard is, by name; `rows` are its standings."""
+    is_corrected = any(row.judged is not None for row in rows)
+    columns = [*_COLUMNS, *(_JUDGED if is_corrected else ())]
+    cells = ([getattr(row, _FIELDS.get(each.name, each.name)) for each in columns] for row in rows)
+    return {
+        # A value that is not defined, NaN, becomes null.
+        STANDINGS: (as_line(row._asdict()) for row in rows),
+        TABLE: PRINTERS["tsv"].table(Table(columns, cells)),
+        VALUES: value_lines(results),
+    }
+
+
+def some_of(runs: Sequence[str]) -> str:
+    """Return the first of some runs, and how many more there are, for a remark."""
+    more = f" and {len(runs) - _NAMED:,} more runs" if len(runs) > _NAMED else ""
+    return ", ".join(runs[:_NAMED]) + more
+
+
+def _of_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
+    from rageval.scoring.answers import scored
+
+    topics = inputs.topics
+    if topics is not None and inputs.judged:
+        said = (row for path in inputs.judged for _, row in read_records(path, dict[str, Any], "judgements"))
+        judged = {str(row.get("query_id")) for row in said}
+        unjudged = [topic for topic in topics if topic not in judged]
+        if unjudged:
+            shown = ", ".join(map(visible, unjudged[:_NAMED])) + ", …" * (len(unjudged) > _NAMED)
+            remark = f"{len(unjudged):,} of {len(topics):,} topics are unjudged for every run ({shown})"
+            # A topic that nobody judged would make of every run one that lacks it: said, if not refused.
+            if inputs.on_missing == "error":
+                raise MissingJudgements(f"{remark}; judge them, or say --on-missing skip")
+            say(remark)
+    # What scores need to know of an answer, with ids of documents as citations.
+    answers: list[dict[str, Any]] = []
+    for each in inputs.answers:
+        parts = [{"text": part.text, "citations": part.citations} for part in each.sentences]
+        failed = {"answer": None, "status": "error", "reason": each.error}
+        record: dict[str, Any] = {"query_id": each.query_id, "run_id": each.run_id}
+        record |= failed if each.error else {"answer": parts}
+        answers.append(record | ({"repeat": each.repeat} if each.repeat else {}))
+    found = scored(
+        measures_of(inputs.measures, False, "this"),
+        list(inputs.judged),
+        say,
+        answers=answers,
+        nuggets=inputs.nuggets,
+        questions=None if topics is None else [{"query_id": topic} for topic in topics],
+        gold=list(inputs.gold) or None,
+        gold_chosen=inputs.gold_chosen or None,
+        on_missing=inputs.on_missing,
+    )
+    known = {system.name for system in inputs.systems}
+    kept = [scores for run, scores in found.items() if run in known or not known]
+    if not kept:
+        shown = ", ".join(map(visible, list(found)[:3]))
+        raise InputError(f"the judgements are of {shown}, which are no runs that were handed in")
+    return kept
+
+
+def _of_runs(inputs: ScoringInputs, say: _Say) -> list[Scores]:
+    from rageval.scoring.evaluation import Evaluator
+    from rageval.scoring.sources import source_of_run
+
+    qrels = _of_documents(inputs.judged) if inputs.judged else read_qrels_once(inputs.qrels)
+    judged = set(topics_of_qrels(qrels))
+    evaluator = Evaluator(measures_of(inputs.measures, True, "this"), qrels)
+    results = []
+    for each in inputs.systems:
+        try:
+            results.append(evaluator.score(source_of_run(each.name, each.path)))
+        except InputError as error:
+            # A run that can be read, and of which no judge judged anything: the others have their scores.
+            say(f"{visible(each.file)} has no scores and no rank: {visible(str(error))}")
+            lost = error
+    if not results:
+        raise lost
+    counts = [(visible(scores.run), scores.notes.queries_missing) for scores in results if scores.notes]
+    lacking = [f"{run} ({count:,})" for run, count in counts if count]
+    if lacking:  # the leaderboard counts these for all runs
+        say(f"topics that a run lacks count as 0: {some_of(lacking)}")
+    topics = inputs.topics or ()
+    if unjudged := [topic for topic in topics if topic not in judged]:
+        say(f"{len(unjudged):,} of {len(topics):,} topics are unjudged; means are over the judged ones")
+    return results
+
+
+def _of_documents(files: Sequence[str]) -> Any:
+    """Return judgements of documents as qrels."""
+    from rageval.scoring.qrels import Qrels
+
+    rows = []
+    for path in files:
+        for line, row in read_records(path, dict[str, Any], "judgements of documents"):
+            # Not judged, that is; a grade of 0 would say that somebody looked.
+            if row.get("status", "ok") not in GRADED:
+                continue
+            grade = row.get("grade")
+            if not isinstance(grade, int | float) or not float(grade).is_integer():
+                raise InputError(f"{path}:{line}: expected a whole number as grade, found {grade!s:.40}")
+            place = str(row["query_id"]), str(row["item_id"])
+            rows.append(Qrel(*place, int(grade), str(row.get("aspect", "0"))))
+    return Qrels.from_records(rows, ", ".join(Path(path).name for path in files))
+
+
+def read_qrels_once(source: Any) -> Any:
+    """Return judgements of documents, of a file or a data set."""
+    from rageval.scoring.sources import read_qrels
+
+    return source if hasattr(source, "qrels_iter") else read_qrels(source)
+
+
+def topics_of_qrels(qrels: Any) -> Iterator[str]:
+    """Yield the topics of judgements of documents, a topic once a judgement."""
+    return (row.query_id for row in (qrels.qrels_iter() if hasattr(qrels, "qrels_iter") else qrels))

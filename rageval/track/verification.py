@@ -1,0 +1,479 @@
+"""A bundle, recomputed: digests, judgements from replies, values from judgements, claims from values.
+
+Each step is done by what made the bundle: the rubric's parser, the scoring, the comparison. All but the last
+step works without numpy, so that a browser can do it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Literal
+
+from rageval.errors import EXIT_CODES, FAULTS, InputError, MissingJudgements, RagevalError
+from rageval.files.answers import read_answers
+from rageval.files.jsonl import read_records
+from rageval.files.whole import digest_of, read_whole
+from rageval.judges.rereading import calls_of, can_reread, reread
+from rageval.judges.rubric import Rubric, rubric_named
+from rageval.judges.votes import GRADED, VOTES
+from rageval.plugins import above
+from rageval.records import Answer
+from rageval.scoring.gold import UNIFORM
+from rageval.table import Column, Table
+from rageval.text import visible, without_keys
+from rageval.track.bundle import MANIFEST, Bundle, Manifest, opened_bundle
+from rageval.track.values import (
+    STANDINGS,
+    TABLE,
+    VALUES,
+    ScoringInputs,
+    System,
+    leaderboard_files,
+    value_lines,
+    values_of,
+)
+from rageval.version import __version__
+
+State = Literal["same", "differs", "missing", "not checked here"]
+_SHOWN = 10  # differences of a step
+_CLOSE = 1e-9  # linear algebra of another machine may move the last digits of an interval by less
+_INTERVALS = ("low", "high")
+_LARGEST = 2**28  # bytes of a file of values or places
+_CONTENT = {"qrels": "qrels", "nuggets": "nuggets"}
+
+
+@dataclass
+class RecomputedStep:
+    """A step: what came of it, of how much, and which rows differ."""
+
+    name: str
+    state: State = "same"
+    said: str = ""
+    differences: list[str] = field(default_factory=list)
+
+    def differ(self, where: str) -> None:
+        """Note a difference."""
+        self.state = "differs"
+        self.differences.append(where)
+
+    def lack(self, what: str) -> None:
+        """Note that something is missing, unless something differs."""
+        self.state = "missing" if self.state == "same" else self.state
+        self.differences.append(what)
+
+
+@dataclass
+class Verified:
+    """What came of all steps, and what had to be believed."""
+
+    title: str
+    sha256: str
+    steps: list[RecomputedStep]
+    believed: list[str]
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """0 where all is the same, 1 where something differs, 3 where something is missing."""
+        states = {step.state for step in self.steps}
+        if "differs" in states:
+            return FAULTS
+        return MissingJudgements.exit_code if states != {"same"} else 0
+
+    def table(self) -> Table:
+        """Return a row a step."""
+        columns = [Column("step"), Column("result"), Column("of what")]
+        return Table(columns, [[step.name, step.state, step.said] for step in self.steps])
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what differs, what is missing, and what was believed."""
+        for step in self.steps:
+            for each in step.differences[:_SHOWN]:
+                yield f"{step.name}: {each}"
+            if len(step.differences) > _SHOWN:
+                yield f"{step.name}: and {len(step.differences) - _SHOWN:,} more"
+        yield from self.remarks
+        yield from (f"believed, not recomputed: {each}" for each in self.believed)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything, for a program or a page."""
+        steps = [
+            {
+                "step": step.name,
+                "result": step.state,
+                "of": step.said,
+                "differences": step.differences[:_SHOWN],
+                "more": max(0, len(step.differences) - _SHOWN),
+            }
+            for step in self.steps
+        ]
+        return {
+            "title": self.title,
+            "sha256": self.sha256,
+            "steps": steps,
+            "believed": self.believed,
+            "remarks": self.remarks,
+            "exit": self.exit_code,
+            "means": EXIT_CODES[self.exit_code],
+        }
+
+
+def verify(path: str | Path, inputs: str | Path | None = None, expected: str = "") -> Verified:
+    """Recompute a leaderboard from its bundle.
+
+    Parameters
+    ----------
+    path
+        The bundle.
+    inputs
+        A folder with files that the bundle withholds; they are found by their digests.
+    expected
+        The SHA-256 that the bundle is to have, as its page shows it.
+
+    Returns
+    -------
+    Verified
+        The steps, and what was believed.
+    """
+    with opened_bundle(path) as bundle:
+        return _Verification(bundle, inputs, expected).done()
+
+
+class _Verification:
+    """The steps of one bundle."""
+
+    def __init__(self, bundle: Bundle, inputs: str | Path | None, expected: str) -> None:
+        self.bundle, self.manifest = bundle, bundle.manifest
+        self.inputs = None if inputs is None else _Inputs(Path(inputs))
+        self.expected = expected.strip().lower()
+        self.believed: list[str] = []
+
+    def done(self) -> Verified:
+        manifest = self.manifest
+        steps = [self._digests(), self._judgements()]
+        values, results = self._values()
+        steps += [values, self._claims(values, results)]
+        remarks = []
+        if manifest.rageval != __version__:
+            remarks.append(
+                f"the bundle was made by rageval {visible(manifest.rageval)}, this is {__version__}:"
+                " signatures and values may differ for that"
+            )
+        if manifest.labels:
+            self.believed.append(
+                f"that people said what is in {', '.join(map(visible, manifest.labels))}, and how these were"
+                f" chosen ({visible(manifest.labels_chosen) or 'not said'})"
+            )
+        return Verified(manifest.title, self.bundle.sha256, steps, self.believed, remarks)
+
+    def _digests(self) -> RecomputedStep:
+        step, bundle, manifest = RecomputedStep("files"), self.bundle, self.manifest
+        if self.expected and self.expected != bundle.sha256:
+            step.differ(f"the bundle has the SHA-256 {bundle.sha256}, expected {visible(self.expected)[:64]}")
+        for name, sha256 in manifest.files.items():
+            if name not in bundle.paths:
+                step.differ(f"{visible(name)}: is not in the bundle")
+            elif digest_of(bundle.paths[name], "a file of a bundle") != sha256:
+                step.differ(f"{visible(name)}: is not what {MANIFEST} says")
+        for name in bundle.paths:
+            if name != MANIFEST and name not in manifest.files:
+                step.differ(f"{visible(name)}: stands in no {MANIFEST}")
+        step.said = f"{len(manifest.files):,} files"
+        if self.expected:
+            step.said += " and the bundle itself"
+        else:
+            self.believed.append("that this is the bundle you were told of: give its --sha256 to check it")
+        for name in manifest.withheld:
+            if self._withheld(name) is None:
+                self.believed.append(f"{visible(name)}: is withheld, and no step needs it")
+        return step
+
+    def _withheld(self, name: str) -> Path | None:
+        """Return where a file lies that the bundle withholds; None if it is not at hand."""
+        sha256 = self.manifest.withheld.get(name, "")
+        return None if self.inputs is None else self.inputs.by_digest.get(sha256)
+
+    def _judgements(self) -> RecomputedStep:
+        """Read the replies again, by the rubric's parser."""
+        step = RecomputedStep("judgements from replies")
+        rubrics: dict[str, Rubric | None] = {}
+        again = without = offline = 0
+        for judged in self.manifest.judgements:
+            try:
+                replies = self._replies(judged.replies)
+                rows = [row for _, row in read_records(self._text(judged.file), dict[str, Any], "judgements")]
+            except InputError as error:
+                step.differ(self._without_folder(str(error)))
+                continue
+            for call in calls_of(rows):
+                sha256 = call[0].get("reply")
+                if sha256 is None:
+                    unsaid = sum(map(self._should_have_reply, call))
+                    without += unsaid
+                    offline += len(call) - unsaid
+                    continue
+                text = replies.get(str(sha256))
+                if text is None and judged.replies:
+                    step.differ(f"{judged.file}: {visible(str(sha256))[:64]}: no reply has this SHA-256")
+                    continue
+                if text is None:
+                    without += len(call)
+                    continue
+                said = str(call[0].get("rubric"))
+                if said not in rubrics:
+                    rubrics[said] = self._rubric(said, step)
+                rubric = rubrics[said]
+                if rubric is None or not can_reread(rubric, call):
+                    without += len(call)
+                    continue
+                again += len(call)
+                judge = str(call[0].get("judge"))
+                if not judge.endswith(f"@{rubric.judged_by}"):
+                    step.differ(
+                        f"{judged.file}: {visible(judge)}: expected @{rubric.judged_by} by its rubric"
+                    )
+                for each in reread(rubric, call, text):
+                    step.differ(f"{judged.file}: {visible(each)}")
+        step.said = f"{again:,} judgements" if again or without else "no judgement has a reply"
+        if without:
+            step.lack(
+                f"the replies of {without:,} judgements are not in the bundle: --inputs FOLDER may hold them"
+                " (a full bundle's replies, or judgements with replies)"
+            )
+        if again:
+            self.believed.append(
+                "that the judge gave these replies, to these prompts, and that quotes stand in passages"
+            )
+        if offline:
+            self.believed.append(f"{offline:,} judgements that no reply was made of (people, offline judges)")
+        return step
+
+    def _should_have_reply(self, row: Mapping[str, Any]) -> bool:
+        """Tell whether a model said this, as its name says; votes are of several, and hold no reply."""
+        is_voted = str(row.get("judge")).partition(":")[0] in VOTES
+        is_by_model = str(row.get("rubric")) in self.manifest.rubrics and "decided_by" not in row
+        return is_by_model and not is_voted and row.get("status", "ok") in GRADED
+
+    def _text(self, name: str) -> str:
+        return str(self.bundle.path(name))
+
+    def _replies(self, name: str) -> Mapping[str, str]:
+        """Return the replies by their digests: the bundle's, and those at hand."""
+        if not name:
+            return {} if self.inputs is None else self.inputs.replies
+        return _replies_in(self.bundle.path(name))
+
+    def _rubric(self, said: str, step: RecomputedStep) -> Rubric | None:
+        name = self.manifest.rubrics.get(said)
+        if name is None:
+            step.lack(f"{visible(said)}: the rubric is not in the bundle")
+            return None
+        try:
+            rubric = rubric_named(self._text(name))
+        except RagevalError as error:
+            step.differ(f"{visible(name)}: {visible(str(error))[:200]}")
+            return None
+        # Its name is that of the file; what counts is what it says.
+        own = said.partition("@")[2]
+        if rubric.version != own:
+            step.differ(f"{visible(name)}: is {rubric.version}, judgements were made by {visible(said)}")
+            return None
+        return rubric
+
+    def _values(self) -> tuple[RecomputedStep, Any]:
+        """Score again, and compare with the values that were published."""
+        step, said = RecomputedStep("values from judgements"), self.bundle.paths.get(VALUES)
+        if said is None:
+            step.differ(f"{VALUES}: is not in the bundle")
+            return step, None
+        lacking = [
+            f"{what} ({visible(self.manifest.data_sets[what])})"
+            for what in _CONTENT
+            if what in self.manifest.data_sets and self._data_set(what) is None
+        ]
+        if lacking:
+            step.lack(f"of data sets that are not at hand: {', '.join(lacking)}")
+            return step, None
+        try:
+            results = values_of(self._scoring(), lambda remark: None)
+        except ImportError as error:
+            step.state, step.said = (
+                "not checked here",
+                f"a measure needs a package: {visible(str(error))[:80]}",
+            )
+            return step, None
+        except RagevalError as error:
+            step.differ(f"cannot be recomputed: {self._without_folder(str(error))}")
+            return step, None
+        published = _read(said).splitlines()
+        for where in _differing(published, list(value_lines(results)), ("measure", "run_id", "topic_id")):
+            step.differ(f"{VALUES}: {where}")
+        step.said = f"{len(published):,} values of {len(results):,} systems"
+        return step, results
+
+    def _without_folder(self, text: str) -> str:
+        for name, path in self.bundle.paths.items():
+            text = text.replace(str(path), name)
+        return visible(text)[:300]
+
+    def _data_set(self, what: str) -> Any:
+        """Return a data set of the catalogue; None if it cannot be had."""
+        name = self.manifest.data_sets[what]
+        # The name of a file is no id, whoever wrote the manifest.
+        if os.path.exists(name) or not re.fullmatch(r"\w[\w-]*([.:/]\w[\w-]*)*", name):
+            return None
+        try:
+            return above("data set")(name, _CONTENT[what])
+        except (RagevalError, ImportError, OSError):
+            return None
+
+    def _scoring(self) -> ScoringInputs:
+        manifest, path = self.manifest, self._text
+        sources = {
+            what: path(named) if (named := getattr(manifest, what)) else None for what in ("qrels", "nuggets")
+        }
+        sources |= {what: self._data_set(what) for what in _CONTENT if what in manifest.data_sets}
+        topics = None
+        if manifest.topic_ids:
+            ids = read_records(path(manifest.topic_ids), dict[str, Any], "ids of topics")
+            topics = [str(row.get("query_id")) for _, row in ids]
+        chosen = manifest.labels_chosen
+        of_runs = _is_of_runs(manifest)
+        return ScoringInputs(
+            manifest.measures,
+            of_runs,
+            [System(each.name, each.file, path(each.file) if each.file else "") for each in manifest.systems],
+            judged=[path(each.file) for each in manifest.judgements],
+            answers=() if of_runs else self._answers(),
+            topics=topics,
+            gold=[path(name) for name in manifest.labels],
+            gold_chosen=chosen if chosen in ("", UNIFORM) else path(chosen),
+            on_missing=manifest.on_missing,
+            **sources,
+        )
+
+    def _answers(self) -> Iterator[Answer]:
+        if self.manifest.answers:
+            for name in self.manifest.answers:
+                yield from read_answers(self._text(name))
+            return
+        for each in self.manifest.systems:
+            for answer in read_answers(self._text(each.file)) if each.file else ():
+                yield answer._replace(run_id=each.name)
+
+    def _claims(self, values: RecomputedStep, results: Any) -> RecomputedStep:
+        """Bootstrap again: intervals of values and of ranks."""
+        step = RecomputedStep("claims from values")
+        said = {name: self.bundle.paths.get(name) for name in (STANDINGS, TABLE)}
+        for name, path in said.items():
+            if path is None:
+                step.differ(f"{name}: is not in the bundle")
+        if results is None and not step.differences and values.state == "not checked here":
+            step.state, step.said = "not checked here", "values were not recomputed"
+            return step
+        if results is None or step.differences:
+            step.lack("there are no values to recompute them from")
+            return step
+        try:
+            from rageval.comparison.leaderboards import standings
+
+            files = leaderboard_files(results, standings(results))
+        except ImportError as error:
+            step.state = "not checked here"
+            step.said = f"intervals and ranks need {error.name or 'a package'}, which is not here"
+            return step
+        published = _read(said[STANDINGS]).splitlines()
+        close: list[str] = []
+        for where in _differing(published, list(files[STANDINGS]), ("measure", "run"), close):
+            step.differ(f"{STANDINGS}: {where}")
+        table = _read(said[TABLE]).decode("utf-8", "replace").splitlines()
+        for number, (one, other) in enumerate(zip_longest(table, files[TABLE]), 1):
+            if one != other:
+                step.differ(f"{TABLE}:{number}: {visible(str(one))[:120]}, recomputed {other}")
+        step.said = f"{len(published):,} places on the leaderboard"
+        if close:
+            step.said += f"; {len(close):,} ends of intervals to 9 digits"
+        return step
+
+
+def _read(path: Path | None) -> bytes:
+    return b"" if path is None else read_whole(path, "a leaderboard", _LARGEST)
+
+
+def _is_of_runs(manifest: Manifest) -> bool:
+    return manifest.track == "run"
+
+
+def _differing(
+    published: Sequence[bytes], again: Sequence[str], keys: Sequence[str], close: list[str] | None = None
+) -> Iterator[str]:
+    """Yield which lines differ, and how; ends of intervals that are alike are kept in `close`."""
+    for number, (line, other) in enumerate(zip_longest(published, again), 1):
+        if line is not None and other is not None and line == other.encode():
+            continue
+        try:
+            one = {} if line is None else json.loads(line)
+            two = {} if other is None else json.loads(other)
+            fields = [name for name in sorted({*one, *two}) if one.get(name, "") != two.get(name, "")]
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            yield f"line {number}: expected {str(other)[:120]}"
+            continue
+        if line is None or other is None:
+            yield f"line {number}: {'is not published' if line is None else 'does not follow'}"
+            continue
+        alike = [
+            name
+            for name in fields
+            if close is not None and name in _INTERVALS and _is_close(one.get(name), two.get(name))
+        ]
+        if close is not None:
+            close += alike
+        if left := [name for name in fields if name not in alike]:
+            place = ", ".join(visible(str(two.get(key)))[:60] for key in keys)
+            how = "; ".join(
+                f"{name} {one.get(name)!s:.60}, recomputed {two.get(name)!s:.60}" for name in left
+            )
+            yield f"line {number} ({place}): {visible(how)}"
+        elif not fields:
+            yield f"line {number}: is written in another way"
+
+
+def _is_close(one: Any, other: Any) -> bool:
+    is_number = isinstance(one, float) and isinstance(other, float)
+    return is_number and math.isclose(one, other, rel_tol=_CLOSE, abs_tol=_CLOSE)
+
+
+def _replies_in(path: Path) -> dict[str, str]:
+    """Return replies by what their digests are now, from lines of replies or of judgements."""
+    found = {}
+    for _, row in read_records(str(path), dict[str, Any], "replies"):
+        text = row.get("text", row.get("raw"))
+        if isinstance(text, str):
+            text = without_keys(text)
+            found[hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()] = text
+    return found
+
+
+class _Inputs:
+    """Files of the reader's own that a bundle may lack."""
+
+    def __init__(self, folder: Path) -> None:
+        if not os.path.isdir(folder):
+            raise InputError(f"{visible(str(folder))}: no such folder; expected one of withheld files")
+        files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+        self.by_digest = {digest_of(path, "an input"): path for path in files}
+        self.replies: dict[str, str] = {}
+        for path in files:
+            if path.suffix == ".jsonl":
+                try:
+                    self.replies |= _replies_in(path)
+                except InputError:
+                    continue  # of other lines

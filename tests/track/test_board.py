@@ -1,0 +1,238 @@
+"""A leaderboard that anybody can recompute: what a bundle holds, 50 forgeries, and what it may not do."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import tarfile
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from boards import FORGERIES, Board, forged, packed, unpacked
+from rageval.judges.rereading import calls_of, can_reread, reread
+from rageval.judges.rubric import rubric_named
+from rageval.track.verification import verify
+from test_bad_input import command
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "store-0.1" / "judged.json"
+
+
+@pytest.fixture(scope="module", name="boards")
+def boards_(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A bundle of runs, one of judged answers, and one with labels by people."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("boards"))
+        made = Board()
+        return {kind: made.bundled(kind) for kind in ("runs", "answers", "labelled")}
+
+
+@pytest.fixture(name="board")
+def board_(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Board:
+    monkeypatch.chdir(tmp_path)
+    return Board()
+
+
+def states(path: Path, **options: Any) -> dict[str, str]:
+    return {step.name: step.state for step in verify(path, **options).steps}
+
+
+def test_a_bundle_recomputes(boards: Mapping[str, Path]) -> None:
+    for name, path in boards.items():
+        found = verify(path)
+        assert found.exit_code == 0, (name, list(found.sentences()))
+    said = {name: verify(path).steps[1].said for name, path in boards.items()}
+    nothing = "no judgement has a reply"
+    assert said == {"runs": nothing, "answers": "24 judgements", "labelled": nothing}
+
+
+@pytest.mark.some(10)
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forgeries_are_found(boards: Mapping[str, Path], name: str, tmp_path: Path) -> None:
+    board, step, forge = FORGERIES[name]
+    path = forged(boards[board], forge, tmp_path / "forged.tar.gz")
+    found = verify(path)
+    assert found.exit_code == 1
+    assert step in [each.name for each in found.steps if each.state == "differs"], list(found.sentences())
+
+
+def test_there_are_fifty_of_all_kinds() -> None:
+    assert len(FORGERIES) == 50
+    kinds = {name.partition(":")[0] for name in FORGERIES}
+    assert kinds == {"value", "row", "run", "label", "reply", "rubric", "claim", "manifest"}
+
+
+def test_which_row_differs_is_said(boards: Mapping[str, Path], tmp_path: Path) -> None:
+    board, _, forge = FORGERIES["value: of a topic"]
+    (line,) = [
+        line for line in verify(forged(boards[board], forge, tmp_path / "b")).sentences() if "scores" in line
+    ]
+    assert line == (
+        "values from judgements: scores.jsonl: line 1 (rr, one.run, 1): value 0.75, recomputed 1.0"
+    )
+
+
+def test_another_bundle_than_the_one_on_the_page(boards: Mapping[str, Path]) -> None:
+    digest = sha256(boards["runs"].read_bytes()).hexdigest()
+    assert verify(boards["runs"], expected=digest).exit_code == 0
+    assert states(boards["runs"], expected="0" * 64)["files"] == "differs"
+
+
+def test_without_replies_judgements_are_believed(board: Board, tmp_path: Path) -> None:
+    path = board.bundled("answers", "digests")
+    found = verify(path)
+    assert found.exit_code == 3
+    assert [step.state for step in found.steps] == ["same", "missing", "same", "same"]
+    held = unpacked(path)
+    assert not any(name.startswith(("replies/", "inputs/topics")) for name in held)
+    assert b"because it says so" not in b"".join(held.values())
+    # The publisher's own judgements hold the replies.
+    Path("withheld").mkdir()
+    Path("withheld/judged.jsonl").write_bytes(Path("judged.jsonl").read_bytes())
+    assert verify(path, inputs="withheld").exit_code == 0
+
+
+@pytest.mark.slow
+def test_the_same_work_gives_the_same_bytes(board: Board) -> None:
+    one = board.bundled("answers", "full").read_bytes()
+    for path in Path().iterdir():
+        os.utime(path, (1, 1))
+    assert board.bundled("answers", "full").read_bytes() == one
+
+
+@pytest.mark.slow
+def test_keys_are_in_no_bundle(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, other = "sk-sentinel-0123456789", "other-secret-0123456789"
+    monkeypatch.setenv("MY_API_KEY", other)
+    rows = [json.loads(line) for line in Path("judged.jsonl").read_text().splitlines()]
+    for row in rows:
+        row["reason"] = f"{key} {other}"
+        if "raw" in row:
+            row["raw"] = row["raw"].replace("because", f"{key} {other}")
+    Path("judged.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = board.bundled("answers", "full")
+    held = b"".join(unpacked(path).values())
+    assert key.encode() not in held
+    assert other.encode() not in held
+    assert verify(path).exit_code == 0
+    Path("one.run").write_text(Path("one.run").read_text() + f"4 Q0 {other} 2 0.5 one\n")
+    done = command(*board.words("runs", "full"))
+    assert (done.code, "holds a key that stands in an environment variable" in done.err) == (2, True)
+
+
+def test_a_full_bundle_lists_first_what_it_gives_away(board: Board) -> None:
+    done = command(*board.words("answers", "full"))
+    first, second, *_ = done.err.splitlines()
+    assert first == "rageval: the bundle gives away the topics (topics.tsv)"
+    assert "gives away what judges replied" in second
+
+
+def test_every_rubric_is_read_again() -> None:
+    known = json.loads(GOLDEN.read_text())
+    again = 0
+    for name, rows in known.items():
+        rubric = rubric_named(name)
+        rows = [row | ({"reply": row["raw"]} if "raw" in row else {}) for row in rows if "status" in row]
+        for call in calls_of(rows):
+            if "raw" in call[0] and can_reread(rubric, call):
+                again += 1
+                assert list(reread(rubric, call, call[0]["raw"])) == [], name
+    assert again == 43
+
+
+def members(*of: tuple[str, bytes, bytes]) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, kind, content in of:
+            info = tarfile.TarInfo(name)
+            info.type, info.size, info.linkname = kind, len(content), "/etc/passwd" * (kind != b"0")
+            archive.addfile(info, io.BytesIO(content))
+    return gzip.compress(out.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "expected a bundle"),
+        (b"no archive", "expected a bundle"),
+        (gzip.compress(b"x" * 2000), "expected a bundle"),
+        (members(("board/../x", b"0", b"")), "cannot lead out of its folder"),
+        (members(("/etc/x", b"0", b"")), "cannot be absolute"),
+        (members(("board/.env", b"0", b"")), "cannot begin with a dot"),
+        (members(("board/x.py", b"0", b"")), "cannot be code"),
+        (members(("board/x", b"2", b"")), "is no plain file"),
+        (members(("board/x", b"x", b"")), "is no plain file"),
+        (members(("board/x", b"0", b""), ("board/X", b"0", b"")), "stands twice"),
+        (members(("board/x", b"0", b"0" * 4096))[:-40], "expected a bundle"),
+        (members(("board/x", b"0", b"")), "holds no manifest.json"),
+        (members(("board/manifest.json", b"0", b"{}")), "manifest.json"),
+        (members(("board/manifest.json", b"0", b"[" * 100_000)), "manifest.json"),
+    ],
+)
+def test_what_is_no_bundle(content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "b.tar.gz").write_bytes(content)
+    done = command("board", "verify", str(tmp_path / "b.tar.gz"))
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_a_bundle_that_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rageval.track.bundle._MOST_BYTES", 5000)
+    (tmp_path / "b").write_bytes(members(("board/x", b"0", b"0" * 5001)))
+    assert "more than" in command("board", "verify", str(tmp_path / "b")).err
+
+
+@pytest.mark.some(6)
+@pytest.mark.parametrize("name", ["/etc/passwd", "../qrels", "inputs/none"])
+@pytest.mark.parametrize("field", ["qrels", "topic_ids", "labels", "systems"])
+def test_the_manifest_names_nothing_outside(
+    boards: Mapping[str, Path], field: str, name: str, tmp_path: Path
+) -> None:
+    kinds: dict[str, Any] = {"labels": [name], "systems": [{"name": "one", "file": name}]}
+
+    def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
+        manifest[field] = kinds.get(field, name)
+
+    done = command("board", "verify", str(forged(boards["runs"], forge, tmp_path / "b")))
+    assert done.code == 1
+    assert "there is no such file in the bundle" in done.out
+
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize("name", ["/etc/passwd", "../people.jsonl", "none"])
+def test_how_labels_were_chosen_is_in_the_bundle(
+    boards: Mapping[str, Path], name: str, tmp_path: Path
+) -> None:
+    def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
+        manifest["labels_chosen"] = name
+
+    done = command("board", "verify", str(forged(boards["labelled"], forge, tmp_path / "b")))
+    assert (done.code, "there is no such file in the bundle" in done.out) == (1, True)
+
+
+def test_a_data_set_is_no_file(boards: Mapping[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("1 0 d 1\n")
+
+    def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
+        manifest |= {"qrels": "", "data_sets": {"qrels": str(tmp_path / "secret")}}
+
+    found = verify(forged(boards["runs"], forge, tmp_path / "b"))
+    assert found.exit_code == 3
+    assert [step.state for step in found.steps[2:]] == ["missing", "missing"]
+
+
+def test_the_page_of_documentation_has_every_field(boards: Mapping[str, Path]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "board.md").read_text(encoding="utf-8")
+    for name in json.loads(unpacked(boards["runs"])["manifest.json"]):
+        assert f"`{name}`" in page
+
+
+def test_packing_is_as_it_was(boards: Mapping[str, Path], tmp_path: Path) -> None:
+    path = tmp_path / "b"
+    packed(path, unpacked(boards["runs"]))
+    assert path.read_bytes() == boards["runs"].read_bytes()
