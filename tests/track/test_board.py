@@ -173,6 +173,9 @@ def members(*of: tuple[str, bytes, bytes]) -> bytes:
         (members(("board/manifest.json", b"0", b"{}")), "manifest.json"),
         (members(("board/manifest.json", b"0", b"[" * 100_000)), "manifest.json"),
     ],
+    ids=lambda each: (
+        "" if isinstance(each, bytes) else each
+    ),  # bytes of an archive name the second they were made
 )
 def test_what_is_no_bundle(content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / "b.tar.gz").write_bytes(content)
