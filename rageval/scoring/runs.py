@@ -301,7 +301,10 @@ class Run:
     """
 
     def __init__(
-        self, name: str, queries: Iterable[Documents] = (), ranking: Mapping[Any, Any] | None = None
+        self,
+        name: str,
+        queries: Iterable[Documents] = (),
+        ranking: Mapping[str, Mapping[str, SupportsFloat]] | None = None,
     ) -> None:
         """Take what it holds for each query, or a dict of dicts, read when somebody looks into it."""
         self.name = name
