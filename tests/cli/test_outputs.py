@@ -159,6 +159,7 @@ NO_FILES = {
     *(
         "--baseline",
         "--anchor",
+        "--primary",
         "--history",
         "--until",
         "--caption",
