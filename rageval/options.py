@@ -345,9 +345,16 @@ Test: TypeAlias = Annotated[
 Adjust: TypeAlias = Annotated[
     Literal["holm", "max_t", "none"],
     claimed(
-        "For several comparisons: Holm; max-T (a single step; it flips signs for all pairs"
+        "For several comparisons: Holm; max-T (stepping down; it flips signs for all pairs"
         " together, and so takes into account that runs resemble one another)."
     ),
+]
+Family: TypeAlias = Annotated[
+    Literal["pairs", "measures"],
+    claimed("For what Holm adjusts: the pairs of each measure by itself, or those of all measures at once."),
+]
+Primary: TypeAlias = Annotated[
+    str, claimed("Test this measure alone; the others are described, without a test.", metavar="MEASURE")
 ]
 Interval: TypeAlias = Annotated[
     Literal["bca", "percentile"], claimed("Which bootstrap interval; measures of two values have Wilson's.")

@@ -14,6 +14,7 @@ from rageval.options import (
     Block,
     CompatOfAnswers,
     CompatOfRuns,
+    Family,
     Interval,
     JudgeChanged,
     OnMissing,
@@ -169,6 +170,8 @@ class ComparisonOptions(TypedDict, total=False):
     all_pairs: bool
     test: Test
     adjust: Adjust
+    family: Family
+    primary: str | None
     interval: Interval
     level: float
     power: float

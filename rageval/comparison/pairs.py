@@ -303,6 +303,13 @@ def tables(
             adjusted = tested.p
         rest = tested.at_floor, tested.draws, tested.direction
         found.append(Tested(scores, values, best, first, family, len(family), p, adjusted, *rest))
+    if settings.family == "measures":
+        over_all = holm(np.concatenate([table.p for table in found]))
+        parts = np.split(over_all, np.cumsum([len(table.p) for table in found])[:-1])
+        sizes = len(family) * len(found)
+        found = [
+            table._replace(adjusted=part, family=sizes) for table, part in zip(found, parts, strict=True)
+        ]
     return found
 
 
@@ -626,7 +633,9 @@ def corrected_pairs(table: Tested, runs: list[str], settings: Settings, known: K
     found = [(at, each.found) for at, each in enumerate(tested) if each.found is not None]
     p = [each.p for _, each in found]
     if settings.adjust == "holm":
-        p = holm(np.array(p)).tolist()
+        # Of all measures: so many families, of which none may err.
+        times = table.family // max(len(family), 1)
+        p = [min(each * times, 1.0) for each in holm(np.array(p)).tolist()]
     elif settings.adjust == "max_t" and found:
         units = [each.units if settings.clusters is not None else tested[at].queries for at, each in found]
         p = corrected_max_t(

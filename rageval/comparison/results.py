@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
-from rageval.options import Adjust, Interval, Population, Test, refuse_other_words
+from rageval.options import Adjust, Family, Interval, Population, Test, refuse_other_words
 from rageval.scoring.basis import WORDS, by_whom
 from rageval.scoring.likeness import IDENTICAL
 from rageval.scoring.scores import ScoresTable
@@ -48,6 +48,10 @@ class Settings:
         `randomisation` or `t`.
     adjust
         For several comparisons: `holm`, `max_t` or `none`.
+    family
+        What Holm adjusts for: the `pairs` of each measure by itself, or those of all `measures`.
+    primary
+        The measure that is tested; others are described. Without one all are tested.
     interval
         `bca` or `percentile`, of measures with more than two values.
     level
@@ -73,6 +77,8 @@ class Settings:
     all_pairs: bool = False
     test: Test = "randomisation"
     adjust: Adjust = "holm"
+    family: Family = "pairs"
+    primary: str | None = None
     interval: Interval = "bca"
     level: float = 0.95
     power: float = POWER
@@ -102,6 +108,9 @@ class Settings:
                 f"adjust={self.adjust!r} is a randomisation test;"
                 f" leave out test={self.test!r}, or choose holm"
             )
+        if self.family == "measures" and (self.adjust != "holm" or self.primary is not None):
+            other = "primary" if self.primary is not None else f"adjust={self.adjust!r}"
+            raise UsageError(f"family='measures' is Holm over all measures; leave it out, or {other}")
         if self.all_pairs and self.baseline != BEST:
             raise UsageError(f"all_pairs has no baseline; leave out baseline={self.baseline!r}")
 
@@ -117,6 +126,8 @@ class Settings:
             parts["draws"] = str(self.draws)
         parts |= {
             "adjust": self.adjust,
+            **({"family": self.family} if self.family == "measures" else {}),
+            **({"primary": visible(self.primary)} if self.primary is not None else {}),
             "against": "all-pairs" if self.all_pairs else visible(self.baseline),
             **({"population": self.population} if gold else {"interval": self.interval}),
             **({} if gold else {"resamples": str(self.resamples)}),
@@ -134,6 +145,7 @@ class Settings:
 HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
 BETTER, WORSE = "better", "worse"
 REFUSED = "refused"
+DESCRIBED = "described"
 NO_WINNER = "no winner"
 _DIRECTIONS = (HIGHER, LOWER, BETTER, WORSE)
 _CLAIMS = (*_DIRECTIONS, IDENTICAL)

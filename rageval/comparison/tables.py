@@ -125,6 +125,8 @@ def family_of(settings: Settings, runs: int, measures: int) -> str:
         pairs = "one pair"
     elif settings.baseline != "best" and not settings.all_pairs:
         pairs = f"pairs with {visible(settings.baseline)}"
+    if settings.family == "measures":
+        return f"{pairs} of {measures:,} measures" if measures > 1 else pairs
     return pairs + (", each measure by itself" if measures > 1 else "")
 
 

@@ -31,7 +31,7 @@ a = 1, which is right however many nuggets of each were drawn.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -42,7 +42,7 @@ from rageval.errors import TooFewLabels, UsageError
 from rageval.statistics import LEVEL
 from rageval.statistics.bootstrap import Limits, _differing, _least_error, _mended, few_differ, ranges_of
 from rageval.statistics.samples import SLACK, Float, Int, Sample, settled
-from rageval.statistics.significance import _TINY, DRAWS, _signs
+from rageval.statistics.significance import _TINY, DRAWS, _signs, stepped_down
 
 Population = Literal["kind", "set"]
 FEWEST = 20  # labels
@@ -377,8 +377,9 @@ def max_t(
 ) -> list[float]:
     """Return family-wise p of corrected means: parts in the error with random signs, the same in all of them.
 
-    Each p is that of the largest |Σ s·ψ|/‖ψ‖ of all, where Student's t of each stands at the normal quantile
-    of its p. `units` names the queries (or clusters) of each, if they are not the same in all.
+    Each p is that of the largest |Σ s·ψ|/‖ψ‖ of all whose own p is not smaller, where Student's t of each
+    stands at the normal quantile of its p. `units` names the queries (or clusters) of each, if they are not
+    the same in all.
 
     >>> judged = [0.0, 1.0] * 50
     >>> one = corrected(judged, {at: judged[at] - at % 3 / 4 for at in range(0, 100, 3)}, paired=True)
@@ -388,8 +389,7 @@ def max_t(
     from scipy.special import ndtri
 
     seen = -ndtri(np.maximum(np.array([each.p for each in means]), _TINY) / 2)
-    ordered = np.sort(_farthest(means, units, draws, seed))
-    reached = draws - np.searchsorted(ordered, seen - 1e-9, side="left")
+    reached, _ = stepped_down(seen - 1e-9, _far(means, units, draws, seed))
     return [max((count + 1) / (draws + 1), each.p)
             for count, each in zip(reached.tolist(), means, strict=True)]  # fmt: skip
 
@@ -430,11 +430,17 @@ def _farthest(
     means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None, draws: int, seed: int
 ) -> Float:
     """Return the largest |Σ s·ψ|/‖ψ‖ of all, for each draw of signs."""
+    return np.concatenate([rows.max(axis=1) for rows in _far(means, units, draws, seed)])
+
+
+def _far(
+    means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None, draws: int, seed: int
+) -> Iterator[Float]:
+    """Yield |Σ s·ψ|/‖ψ‖ of each, a row a draw of signs."""
     table = _aligned(means, units)
     size = np.sqrt((table**2).sum(axis=0))
     table = np.divide(table, size, out=np.zeros_like(table), where=size > 0)
-    largest = [np.abs(signs @ table).max(axis=1) for signs in _signs(len(table), draws, seed, len(table))]
-    return np.concatenate(largest)
+    yield from (np.abs(signs @ table) for signs in _signs(len(table), draws, seed, len(table)))
 
 
 def _aligned(means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None = None) -> Float:

@@ -8,7 +8,7 @@ sign flip      T = |Σ_u s_u D_u| with a random sign for each query's (or cluste
                for; where none of these reaches what was seen, the smaller of 1/(m + 1) and Chernoff's bound
                    P(T ≥ seen) ≤ 2 min_θ Π_u (1 + exp(−2θ D_u))/2        (Σ D_u > 0, θ ≥ 0)
 max-T          all pairs' signs flipped together, and the largest |Σ_u s_u D_u| / √Σ_u D_u² of all pairs
-               compared with each pair's
+               compared with that of the pair that differs most; of all others with the next, and so on down
 
 The sign flip counts the sets S of queries with Σ_{u∈S} D_u ≤ 0 (twice, for both sides). If every D_u grows or
 stays, such sets only become fewer. So p does not grow, as long as all pairs are tested in the same way on the
@@ -210,16 +210,32 @@ def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Signifi
         drawn = [np.where(turned == 1, -1.0, 1.0)]
     else:
         drawn = _signs(len(sums), draws, seed, max(len(pairs), len(sums)))
-    largest = []
-    for signs in drawn:
-        flipped = signs @ sums
-        largest.append(np.abs((flipped[:, first] - flipped[:, second]) * per).max(axis=1, initial=0.0))
-    ordered = np.sort(np.concatenate(largest))
-    reached = len(ordered) - np.searchsorted(ordered, total * per * (1 - _SLACK), side="left")
-    p = reached / len(ordered) if is_exact else (reached + 1) / (draws + 1)
-    at_floor = p <= 1 / (len(ordered) + (not is_exact))
-    number = np.full(len(pairs), 0 if is_exact else draws)
-    return Significance(p, at_floor, number, _directions(sums, pairs))
+    far = (np.abs((flip[:, first] - flip[:, second]) * per) for flip in (signs @ sums for signs in drawn))
+    reached, number = stepped_down(total * per * (1 - _SLACK), far)
+    p = reached / number if is_exact else (reached + 1) / (number + 1)
+    at_floor = p <= 1 / (number + (not is_exact))
+    drawn_of = np.full(len(pairs), 0 if is_exact else draws)
+    return Significance(p, at_floor, drawn_of, _directions(sums, pairs))
+
+
+def stepped_down(seen: Float, drawn: Iterable[Float]) -> tuple[Int, int]:
+    """Return in how many draws (rows) each statistic is reached by the largest of those not above it.
+
+    Beside the largest all are looked at, beside the next all but that one, and so on (Westfall and Young);
+    none is reached less often than a larger one. Also returns how many draws there are.
+
+    >>> stepped_down(np.array([1.0, 3.0]), [np.array([[2.0, 0.0], [0.0, 4.0], [0.5, 0.5]])])
+    (array([1, 1]), 3)
+    """
+    order = np.argsort(-seen, kind="stable")
+    counts, number = np.zeros(len(seen), np.int64), 0
+    for rows in drawn:
+        largest = np.maximum.accumulate(rows[:, order[::-1]], axis=1)[:, ::-1]
+        counts += (largest >= seen[order]).sum(axis=0)
+        number += len(rows)
+    reached = np.empty_like(counts)
+    reached[order] = np.maximum.accumulate(counts)
+    return reached, number
 
 
 def t_test(differences: Sample) -> Significance:

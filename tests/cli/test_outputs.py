@@ -166,6 +166,7 @@ NO_FILES = {
     *(
         "--baseline",
         "--anchor",
+        "--primary",
         "--history",
         "--until",
         "--caption",

@@ -175,7 +175,7 @@ def test_either_may_be_named_first(material: Any, tmp_path: Path) -> None:
 def test_another_claim_on_the_same_is_another_and_both_are_said(material: Any, tmp_path: Path) -> None:
     _, first, before = job(material, Paid(), tmp_path)
     assert before == []
-    for number, change in enumerate(({"claim": "set"}, {"looks": "10"}, {"alpha": 0.01}), 1):
+    for number, change in enumerate(({"claim": "set"}, {"looks": "5"}, {"alpha": 0.01}), 1):
         _, ledger, before = job(material, Paid(), tmp_path, **change)
         assert ledger.plan.key != first.plan.key
         assert len(before) == number

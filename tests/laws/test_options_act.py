@@ -170,6 +170,8 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--power": (PAIR, "--power .9"),
         "--cluster": (PAIR, "--cluster clusters"),
         "--claims": (PAIR, "--claims out"),
+        "--family": (PAIR + " -m p@3", "--family measures"),
+        "--primary": (PAIR + " -m p@3", "--primary p@3"),
         "--draws": ("compare fine -m crag_score --resamples 100 --format json", "--draws 100"),
         "--resamples": (
             "compare a.run b.run c.run qrels -m recall@5 --draws 100 --format json",
@@ -356,7 +358,7 @@ OF_SCORE = {  # held of `score`, whose parameters these are
 OF_COMPARE = {  # held of `compare`
     *("--baseline", "--all-pairs", "--test", "--adjust", "--interval", "--level", "--power", "--cluster"),
     *("--draws", "--resamples", "--seed", "--gold", "--gold-chosen", "--on-missing", "--questions"),
-    "--claims",
+    *("--claims", "--family", "--primary"),
 }
 ELSEWHERE: dict[str, set[str]] = {
     "": {"--version"},
