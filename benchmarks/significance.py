@@ -4,7 +4,7 @@
 
 Four tables, from fixed seeds: how often anything is claimed among runs none of which is better (family-wise
 error; 5 % are allowed); how often the best of 30 variants, each compared alone with one baseline that is as
-good, is called better, alone and as a ledger counts them (`--claims`); how often flipped signs call two runs
+good, is called better, alone and as a ledger counts them (`--ledger`); how often flipped signs call two runs
 different whose means are equal, but whose differences are not symmetric; how often 95 % intervals hold the
 truth where events are rare. Ends with 1 when an error is above .065 in one cell or .055 on average (of `holm`
 and `max_t`), a counted one above .065, or an interval holds less than .90. With 1,000 replays the error of a

@@ -402,7 +402,6 @@ Ledger: TypeAlias = Annotated[
     File,
     claimed(
         "Add each comparison to this ledger, and say what p is over all that were made on these questions.",
-        ("--claims",),
         metavar="FILE",
         kind="output",
     ),

@@ -124,7 +124,7 @@ def compare(words: tuple[str, ...], options: Options) -> None:
             "--by-query shows the judge's values of each query, and --gold corrects means; leave one out"
         )
     plot = checked_plot(options.plot, options.size)
-    check_ledger(options.claims)
+    check_ledger(options.ledger)
     subject = subject_of(inputs, measures, options)
     refuse_bounds_of_spans(subject)
     settings = settings_of_claims(options, list(subject.queries), inputs.telling)
@@ -138,8 +138,8 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     typed = said_of_sets([*options.measures, *inputs.measures], options.compat)
     # Scoring and comparing may say the same of a run; once is enough.
     say(*dict.fromkeys([*typed, *remarks, *found.remarks]))
-    if options.claims is not None:
-        counted, claims = count_claims(options.claims, made_in(found, today()))
+    if options.ledger is not None:
+        counted, claims = count_claims(options.ledger, made_in(found, today()))
         say(*counted)
         found = replace(found, claims=claims)
     # What Python shows beneath a comparison stands in JSON, too.

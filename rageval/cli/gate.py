@@ -121,7 +121,7 @@ class Options(Scoring):
     baseline: Annotated[str | None, opt.claimed("What the candidate is held against.", metavar="FILE")] = None
     interval: opt.Interval = "bca"
     level: Annotated[opt.Level, "Of the bounds, each by itself."] = 0.95
-    claims: opt.Ledger | None = None
+    ledger: opt.Ledger | None = None
     cluster: opt.Cluster | None = None
     resamples: opt.Resamples = 4000
     fail_under: opt.FailUnder = ()
@@ -279,7 +279,7 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
         if not os.path.isfile(baseline):
             return _without_baseline(baseline, options)
         _required(options.margin, "margin", "how much worse is good enough")
-    check_ledger(options.claims)
+    check_ledger(options.ledger)
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = _judged(inputs, options)
     refuse_idle_for(bool(inputs.answers))
@@ -465,7 +465,7 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
         versions = [*map(version_in, options.history), version_of(candidate.side)]
         found = trend(versions, options.level, candidate.clusters)
         report = replace(report, remarks=[*report.remarks, *found.sentences()], trend=found)
-    if options.claims is None:
+    if options.ledger is None:
         return report
     from rageval.cli._scoring import count_claims
     from rageval.comparison.ledger import made_in_gate
@@ -473,7 +473,7 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
 
     beside = anchor.scores if anchor is not None else None
     made = made_in_gate(report, candidate.side.scores, side.scores, beside, today())
-    said, claims = count_claims(options.claims, made)
+    said, claims = count_claims(options.ledger, made)
     return replace(report, remarks=[*report.remarks, *said], claims=claims)
 
 

@@ -190,7 +190,7 @@ def _of_systems(inputs: Inputs, options: Options) -> Report:
 
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
-    check_ledger(options.claims)
+    check_ledger(options.ledger)
     # Of runs, nuggets are texts for the page alone.
     own = options if inputs.answers else options.replaced(nuggets=None)
     subject = subject_of(inputs, measures, own)
@@ -201,8 +201,8 @@ def _of_systems(inputs: Inputs, options: Options) -> Report:
     settings = settings_of_claims(options, queries, inputs.telling)
     compared = comparison_of(results, settings, subject)
     counted: list[str] = []
-    if options.claims is not None and compared is not None:
-        counted, claims = count_claims(options.claims, made_in(compared, today()))
+    if options.ledger is not None and compared is not None:
+        counted, claims = count_claims(options.ledger, made_in(compared, today()))
         compared = replace(compared, claims=claims)
     found = report_of(results, settings, extra, subject, inputs.answers, compared)
     whole = {**found, "remarks": list(dict.fromkeys([*refused, *said, *found["remarks"], *counted]))}
@@ -222,9 +222,9 @@ def _of_earlier(earlier: list[str], inputs: Inputs, options: Options) -> Report:
             " judgements and measures"
         )
     _refuse_texts(options, of_answers=False)
-    if options.gold or options.evidence or options.by or options.cluster or options.claims:
+    if options.gold or options.evidence or options.by or options.cluster or options.ledger:
         raise UsageError(
-            "--gold, --evidence, --by, --cluster and --claims need the runs or the judgements themselves"
+            "--gold, --evidence, --by, --cluster and --ledger need the runs or the judgements themselves"
         )
     return earlier_report(earlier, settings_of_claims(options, [], []), _beside(options, [], []))
 

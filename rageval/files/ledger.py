@@ -1,4 +1,4 @@
-"""A ledger of claims: a line a comparison, added to by every command that is told to (`--claims FILE`).
+"""A ledger of claims: a line a comparison, added to by every command that is told to (`--ledger FILE`).
 
     {"claim":1,"date":"2026-01-01","difference":0.02,"measure":"crag_score","number":200,"p":0.03,
      "questions":DIGEST,"systems":[DIGEST,DIGEST],"test":"randomisation"}
@@ -68,7 +68,7 @@ def read_ledger(path: str | os.PathLike[str]) -> ClaimLedger:
     start = content.strip()[: len(_BEGINS)]
     if unreadable and not claims and not _BEGINS.startswith(start):
         raise InputError(
-            f"{visible(os.fspath(path))}: holds no claims; expected a ledger that --claims wrote, or a new"
+            f"{visible(os.fspath(path))}: holds no claims; expected a ledger that --ledger wrote, or a new"
             " file"
         )
     return ClaimLedger(claims, unreadable)

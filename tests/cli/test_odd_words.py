@@ -42,7 +42,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "score names": (*RUNS, "-m", "recall@5", "--names", "mine=runs/one", "--sort", "recall@5"),
     "compare": (
         *("compare", *RUNS, "-m", "recall@5", "--cluster", "groups", "--baseline", "one"),
-        *("--claims", "out/claims"),
+        *("--ledger", "out/claims"),
     ),
     "compare latex": (
         *(
@@ -61,7 +61,7 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "gate": (
         *("gate", *RUNS[1:], "-m", "recall@5", "--baseline", "held.jsonl", "--margin", "0.1"),
-        *("--by", "question", "--questions", "questions.jsonl", "--claims", "out/claims"),
+        *("--by", "question", "--questions", "questions.jsonl", "--ledger", "out/claims"),
         *("--anchor", "held.jsonl", "--anchor-margin", "0.2", "--history", "held.jsonl"),
     ),
     "gate answers": ("gate", "other", "-m", "crag_score", "--baseline", "held.jsonl", "--system", "ours"),

@@ -147,7 +147,7 @@ QUICK = ("qrels", "-m", "rr", "--draws", "100", "--resamples", "100")
 
 @pytest.mark.slow
 def test_commands_share_a_ledger_and_nothing_else_depends_on_it(files: Path) -> None:
-    ledger = ("--claims", "claims.jsonl")
+    ledger = ("--ledger", "claims.jsonl")
     plain, noted = (done("compare", "a.run", "b.run", *QUICK, *more) for more in ((), ledger))
     assert (plain.stdout, plain.exit_code) == (noted.stdout, noted.exit_code)
     assert "comparison 1 on these 20 questions; adjusted over them p = " in noted.stderr
@@ -175,11 +175,11 @@ def test_commands_share_a_ledger_and_nothing_else_depends_on_it(files: Path) -> 
 
 def test_a_file_that_is_no_ledger_is_refused_before_anything_is_scored(files: Path) -> None:
     before = Path("c.run").read_bytes()
-    refused = done("compare", "a.run", "b.run", *QUICK, "--claims", "c.run")
+    refused = done("compare", "a.run", "b.run", *QUICK, "--ledger", "c.run")
     assert refused.exit_code == 2
     assert "holds no claims" in refused.stderr
     assert Path("c.run").read_bytes() == before
-    assert done("compare", "a.run", "b.run", *QUICK, "--claims", "a.run").exit_code == 2  # is read from
+    assert done("compare", "a.run", "b.run", *QUICK, "--ledger", "a.run").exit_code == 2  # is read from
 
 
 @pytest.mark.slow

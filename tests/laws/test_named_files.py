@@ -106,7 +106,17 @@ def test_a_rubric_names_only_built_in_rubrics(folder: Path, name: str) -> None:
 # --- policies
 
 RULES = {  # neither read nor write: what is measured, by which rules, and what is claimed
-    *("margin", "slice-margin", "block", "judge-changed", "inconclusive", "first-run", "system", "level"),
+    *(
+        "margin",
+        "anchor-margin",
+        "slice-margin",
+        "block",
+        "judge-changed",
+        "inconclusive",
+        "first-run",
+        "system",
+    ),
+    "level",
     *("interval", "resamples", "seed", "judge", "measure", "rel", "depth"),
     *("judged-only", "ties", "intersection", "complete", "nothing-judged", "zero-rel", "nuggets-in-qrels"),
     *(
