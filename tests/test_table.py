@@ -173,6 +173,7 @@ def test_formats_are_from_one_list() -> None:
             "score",
             "compare",
             "arena",
+            "board verify",
             "label agree",
             "label correct",
             "diagnose",
