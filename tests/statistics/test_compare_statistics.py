@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from rageval.statistics import power
-from rageval.statistics.bootstrap import intervals
+from rageval.statistics.bootstrap import _moved, intervals
 from rageval.statistics.samples import Float, Sample
 from rageval.statistics.significance import (
     _exact_sign_flip,
@@ -195,6 +195,14 @@ def test_bca_is_scipys_but_for_the_draws() -> None:
     low, high = intervals(column(values), "bca", 0.95, 20_000, 1)
     theirs = stats.bootstrap((values,), np.mean, method="BCa", n_resamples=20_000, rng=1).confidence_interval
     assert (low[0], high[0]) == pytest.approx((theirs.low, theirs.high), abs=0.01)
+
+
+@pytest.mark.parametrize(("gap", "below"), [(5e-12, 3 / 8), (1.5e-11, 3 / 4)])
+def test_draws_that_differ_from_the_mean_by_rounding_count_half_as_below_it(gap: float, below: float) -> None:
+    """Three of four draws; without skewness BCa moves the median by twice the share's normal quantile."""
+    drawn = np.array([[-gap], [-gap], [-gap], [1.0]])
+    moved = _moved(np.array([0.5]), drawn, np.array([[-1.0], [1.0]]), np.ones((2, 1)))
+    assert moved[0] == pytest.approx(stats.norm.cdf(2 * stats.norm.ppf(below)))
 
 
 @pytest.mark.parametrize("kind", ["bca", "percentile"])
