@@ -142,6 +142,25 @@ def test_needed_is_the_first_that_is_enough() -> None:
         assert found == 2 or power._power_of(shift, found - 1) < 0.8
 
 
+@pytest.mark.parametrize(("beyond", "level", "chance"), [(7.55, 0.95, 0.446395), (8.0, 0.9, 0.789239)])
+def test_power_of_two_units_where_scipy_does_not_know_the_far_end(
+    beyond: float, level: float, chance: float
+) -> None:
+    """∫ 2φ(s) Φ(beyond − edge·s) ds over s > 0; the other end adds less than 1e-13."""
+    assert power._power_of(beyond / math.sqrt(2), 2, level) == pytest.approx(chance, abs=1e-6)
+
+
+@pytest.mark.parametrize("level", [0.95, 0.999])
+def test_every_unit_adds_power_and_makes_smaller_differences_detectable(level: float) -> None:
+    for shift in (0.9, 1.8, 2.3, 3.4, 5.5):
+        assert (np.diff([power._power_of(shift, units, level) for units in range(2, 40)]) > -1e-12).all()
+    # Of one standard deviation of a unit, in units of their own error.
+    found = [power.detectable(1 / math.sqrt(units), units, level) for units in range(2, 20)]
+    assert (np.diff(found) < 0).all()
+    for units, shift in zip(range(2, 20), found, strict=True):
+        assert power.needed(shift * (1 + 1e-9), 1 / math.sqrt(50), 50, level) == units
+
+
 def test_power_is_what_simulation_finds() -> None:
     rng = np.random.default_rng(8)
     drawn = rng.normal(0.5, 1, (25, 4000))
