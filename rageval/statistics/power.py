@@ -49,8 +49,9 @@ def _power_of(shift: float, units: float, level: float = LEVEL) -> float:
         edge = float(ndtri((1 + level) / 2))
         return float(ndtr(beyond - edge) + ndtr(-beyond - edge))
     edge = float(stdtrit(units - 1, (1 + level) / 2))
-    chance = 1 - float(nctdtr(units - 1, beyond, edge)) + float(nctdtr(units - 1, beyond, -edge))
-    return 1.0 if math.isnan(chance) else chance  # far beyond the edge, where scipy gives up
+    # scipy gives up where a chance is as good as 0: of either end, and of each by itself.
+    below, beneath = np.nan_to_num(nctdtr(units - 1, beyond, np.array([edge, -edge]))).tolist()
+    return float(1 - below + beneath)
 
 
 def detectable(error: float, units: int, level: float = LEVEL, power: float = POWER) -> float:

@@ -103,14 +103,6 @@ class Sample:
         """Return the same queries with other columns of values."""
         return Sample(self.queries, columns, self.unit)
 
-    def complete(self) -> Sample:
-        """Return the queries on which every run has a value."""
-        kept = np.flatnonzero(~np.isnan(self.values).any(axis=1))
-        queries = tuple(self.queries[row] for row in kept.tolist())
-        _, unit = np.unique(self.unit[kept], return_inverse=True)
-        wholes = None if self.wholes is None else self.wholes[kept]
-        return Sample(queries, self.values[kept], unit.astype(np.int64), wholes)
-
     def sums(self) -> Float:
         """Return the sum of each unit's defined values, in each column; of pooled shares, of their parts."""
         values = np.where(np.isnan(self.values), 0.0, self.values)

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from rageval.statistics import power
-from rageval.statistics.bootstrap import intervals
+from rageval.statistics.bootstrap import _moved, intervals
 from rageval.statistics.samples import Float, Sample
 from rageval.statistics.significance import (
     _exact_sign_flip,
@@ -142,6 +142,25 @@ def test_needed_is_the_first_that_is_enough() -> None:
         assert found == 2 or power._power_of(shift, found - 1) < 0.8
 
 
+@pytest.mark.parametrize(("beyond", "level", "chance"), [(7.55, 0.95, 0.446395), (8.0, 0.9, 0.789239)])
+def test_power_of_two_units_where_scipy_does_not_know_the_far_end(
+    beyond: float, level: float, chance: float
+) -> None:
+    """∫ 2φ(s) Φ(beyond − edge·s) ds over s > 0; the other end adds less than 1e-13."""
+    assert power._power_of(beyond / math.sqrt(2), 2, level) == pytest.approx(chance, abs=1e-6)
+
+
+@pytest.mark.parametrize("level", [0.95, 0.999])
+def test_every_unit_adds_power_and_makes_smaller_differences_detectable(level: float) -> None:
+    for shift in (0.9, 1.8, 2.3, 3.4, 5.5):
+        assert (np.diff([power._power_of(shift, units, level) for units in range(2, 40)]) > -1e-12).all()
+    # Of one standard deviation of a unit, in units of their own error.
+    found = [power.detectable(1 / math.sqrt(units), units, level) for units in range(2, 20)]
+    assert (np.diff(found) < 0).all()
+    for units, shift in zip(range(2, 20), found, strict=True):
+        assert power.needed(shift * (1 + 1e-9), 1 / math.sqrt(50), 50, level) == units
+
+
 def test_power_is_what_simulation_finds() -> None:
     rng = np.random.default_rng(8)
     drawn = rng.normal(0.5, 1, (25, 4000))
@@ -195,6 +214,14 @@ def test_bca_is_scipys_but_for_the_draws() -> None:
     low, high = intervals(column(values), "bca", 0.95, 20_000, 1)
     theirs = stats.bootstrap((values,), np.mean, method="BCa", n_resamples=20_000, rng=1).confidence_interval
     assert (low[0], high[0]) == pytest.approx((theirs.low, theirs.high), abs=0.01)
+
+
+@pytest.mark.parametrize(("gap", "below"), [(5e-12, 3 / 8), (1.5e-11, 3 / 4)])
+def test_draws_that_differ_from_the_mean_by_rounding_count_half_as_below_it(gap: float, below: float) -> None:
+    """Three of four draws; without skewness BCa moves the median by twice the share's normal quantile."""
+    drawn = np.array([[-gap], [-gap], [-gap], [1.0]])
+    moved = _moved(np.array([0.5]), drawn, np.array([[-1.0], [1.0]]), np.ones((2, 1)))
+    assert moved[0] == pytest.approx(stats.norm.cdf(2 * stats.norm.ppf(below)))
 
 
 @pytest.mark.parametrize("kind", ["bca", "percentile"])

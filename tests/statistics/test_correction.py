@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rageval.errors import TooFewLabels, UsageError
 from rageval.statistics import correction
-from rageval.statistics.correction import Corrected, corrected, drawn_apart, max_t
+from rageval.statistics.correction import Corrected, corrected, corrected_from_parts, drawn_apart, max_t
 
 PEOPLE = (1, 0, 0, -1, 1, 0, 0.5, 0, 1, 0, -1, 0)
 JUDGE = (1, 0, 0.5, -1, 0.5, 0, 1, 0, 1, -0.5, -1, 0)
@@ -320,6 +320,22 @@ def test_refusals_say_why(
 ) -> None:
     with pytest.raises(error, match=message):
         corrected([0.5, 0.0] * 50, dict.fromkeys(people, 1.0), paired=True, **options)  # type: ignore[arg-type]
+
+
+def test_labels_that_count_as_ten_are_just_enough() -> None:
+    """By Kish, 49 labels of weight 1 and one of 21 are 70² / 490 = 10; with one of 22, 71² / 533 = 9.5."""
+    judged, people = [0.5, 0.0] * 25, {at: at % 3 / 2 for at in range(50)}
+    assert corrected(judged, people, paired=True, chosen=[1 / 21, *[1.0] * 49]).labels == 50
+    with pytest.raises(TooFewLabels, match=r"50 labels count as 9\.5 drawn alike"):
+        corrected(judged, people, paired=True, chosen=[1 / 22, *[1.0] * 49])
+
+
+def test_where_parts_of_answers_never_differ_the_rule_of_three_counts_labels() -> None:
+    """−ln .05 / n of n labels, by Student's t of 99 degrees of freedom and not the normal."""
+    nothing = dict.fromkeys(map(str, range(100)), 0.0)
+    people, found = corrected_from_parts(nothing, nothing, nothing, dict.fromkeys(nothing, 1.0), 1000)
+    assert (people.low, people.high) == (0, pytest.approx(math.log(20) / 1000 * 1.984217 / 1.959964))
+    assert found.high == pytest.approx(people.high, rel=1e-3)
 
 
 def test_a_query_that_is_labelled_twice_is_refused() -> None:

@@ -21,6 +21,7 @@ from rageval.statistics.preferences import (
     bias_in_lists,
     bias_in_pairs,
     corrected_strengths,
+    strengths_beside_lead,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -238,3 +239,20 @@ def test_gradient_and_hessian_are_those_of_the_likelihood() -> None:
         ahead, behind = (_likelihood(point + sign * step * np.eye(5)[at], games) for sign in (1, -1))
         assert (ahead[0] - behind[0]) / (2 * step) == pytest.approx(gradient[at], abs=1e-4)
         assert (ahead[1] - behind[1]) / (2 * step) == pytest.approx(hessian[at], abs=1e-4)
+
+
+def test_games_just_as_expected_give_their_strengths_beside_ties_and_a_lead() -> None:
+    """π = 4, 1, ¼, four times as much for whoever is shown first, and ν = 1."""
+    games = {(0, 1): (16, 1, 4), (1, 0): (1, 1, 1), (1, 2): (16, 1, 4), (2, 1): (1, 1, 1)}
+    games |= {(0, 2): (64, 1, 8), (2, 0): (1, 4, 2)}
+    rows = np.array(
+        [
+            (*pair, outcome)
+            for pair, numbers in games.items()
+            for outcome, number in zip((1.0, 0.0, 0.5), numbers, strict=True)
+            for _ in range(number)
+        ]
+    )
+    first, second = rows[:, :2].astype(int).T
+    found = strengths_beside_lead(3, first, second, rows[:, 2])
+    assert found == pytest.approx([math.log(4), 0, -math.log(4)], abs=1e-6)

@@ -14,6 +14,7 @@ from scipy import stats
 from rageval.statistics.bootstrap import _means, _times, half_with_floor, is_coarse
 from rageval.statistics.correction import Corrected, corrected
 from rageval.statistics.rankings import (
+    _draws,
     corrected_rank_intervals,
     pearson,
     rank_intervals,
@@ -214,6 +215,12 @@ def test_columns_are_settled_each_by_itself() -> None:
     assert settled_columns(np.zeros((0, 3))).shape == (0, 3)
 
 
+def test_near_is_in_units_of_1_however_small_all_values_are() -> None:
+    values = [0.25, 0.25 + 0.6e-11, 0.5, 0.5 + 1.5e-11]
+    assert settled(np.array(values)).tolist() == [0.25, 0.25, 0.5, 0.5 + 1.5e-11]
+    assert settled(np.array([0.6e-11, 1.5e-11 + 0.6e-11])).tolist() == [0.0, 1.5e-11 + 0.6e-11]
+
+
 def slowly_settled(values: np.ndarray) -> list[float]:
     """A value at a time, from the smallest on: who is near to the one before is what that one is."""
     known = sorted(value for value in values.tolist() if math.isfinite(value))
@@ -230,3 +237,11 @@ def test_two_columns_that_are_clearly_apart_have_a_rank_each() -> None:
     values = np.array([[0.9, 0.1], [0.8, 0.2], [0.9, 0.2], [0.8, 0.1]] * 5)
     low, high = rank_intervals(Sample(tuple(map(str, range(20))), values, np.arange(20)))
     assert (low.tolist(), high.tolist()) == ([1, 2], [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("columns", "draws"), [(183, 4000), (184, 3986), (518, 501), (519, 500), (9999, 500)]
+)
+def test_of_more_than_183_columns_fewer_draws_are_taken_and_500_at_least(columns: int, draws: int) -> None:
+    assert _draws(columns, 4000) == draws
+    assert _draws(columns, 100) == 100

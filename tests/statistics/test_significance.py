@@ -215,6 +215,17 @@ def test_a_second_look_has_draws_enough_for_the_p_that_is_small_enough_for_all_p
     assert found.p[0] < 0.01 < found.p[1] == 1
 
 
+def test_a_second_look_finds_what_a_first_one_with_so_many_draws_would() -> None:
+    """Of each pair that is looked at again, in its own columns."""
+    columns = np.column_stack([np.where(np.arange(64) < ahead, 1.0, -1.0) for ahead in (32, 42, 43)])
+    columns[:, 0] = 0
+    pairs = np.array([(1, 0), (2, 0)])
+    found = sign_flip(columns, pairs, draws=100)
+    assert (found.draws > 700).all()
+    assert found.p.tolist() == sign_flip(columns, pairs, draws=int(found.draws[0])).p.tolist()
+    assert 3 / 101 > found.p[0] > found.p[1] > 2 / found.draws[1]
+
+
 class TestWhatPIs:
     @pytest.mark.slow
     @settings(max_examples=150, deadline=None)
