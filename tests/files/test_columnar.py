@@ -97,6 +97,15 @@ def test_judgements_without_a_nugget_are_plain(tmp_path: Path) -> None:
     assert {record.iteration for record in rageval.read_qrels(qrels)} == {"0"}
 
 
+@pytest.mark.parametrize(("column", "is_declared"), [("iteration", False), ("nugget_id", True)])
+def test_a_column_of_nuggets_holds_nuggets_and_one_of_iterations_may_not(
+    column: str, is_declared: bool, tmp_path: Path
+) -> None:
+    columns = {"query_id": ["q", "q"], column: ["1", "2"], "doc_id": ["d", "e"], "relevance": [1, 1]}
+    qrels = rageval.read_qrels(saved(pyarrow.table(columns), tmp_path / "qrels.parquet"))
+    assert qrels.looks_plain is not is_declared
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

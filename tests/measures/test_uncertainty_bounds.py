@@ -340,3 +340,18 @@ def test_the_smallest_ideal_is_that_of_a_greedy_order(seed: int) -> None:
     best = max(values(m, list(order), [judged])[0] for order in permutations([f"d{d}" for d in range(4)]))
     ours = discounted(Topic.of(judged).ideal(3, 0.5), logarithmic)
     assert ours == pytest.approx(best)
+
+
+@pytest.mark.parametrize(
+    ("judged", "ranking", "ends"),
+    [
+        ({"a": 1, "b": 1, "c": 0, "d": 0, "e": 0}, "acdeu", ((1 + 2 / 5) / 3, 1 / 2)),
+        ({"a": 1, "b": 1, "c": 0, "d": 1}, "abcu", (2 / 3, (2 + 3 / 4) / 4)),
+    ],
+)
+def test_one_more_relevant_document_may_lower_or_raise_average_precision(
+    judged: dict[str, int], ranking: str, ends: tuple[float, float]
+) -> None:
+    """Where the unjudged u is relevant it is found, and there is one more to find."""
+    run = {"q": {doc: -float(at) for at, doc in enumerate(ranking)}}
+    assert rageval.evaluate("ap", run, {"q": judged}, bounds=True)["ap"].bounds == pytest.approx(ends)

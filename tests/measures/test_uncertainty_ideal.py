@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from fractions import Fraction
 from itertools import product
+from math import log2
 from pathlib import Path
 
 import pytest
@@ -123,9 +124,17 @@ def test_a_programme_that_is_too_large_is_refused_before_it_is_solved() -> None:
         rageval.evaluate(EXACT, {"q": {"d0": 1.0}}, {"q": judged})
 
 
+def test_only_nuggets_are_worth_something_to_the_solver() -> None:
+    """Nugget 1 stands in two documents, the second time for half; 2 and 3 stand in one; at rank 1 or 2."""
+    value, _ = exact_ideal._programme({(1, 2): 1, (1, 3): 1}, 2, 0.5, lambda _: 1.0)
+    assert sum(value) == pytest.approx((1 + 0.5 + 1 + 1) * (1 + 1 / log2(3)))
+
+
 def test_easy_queries_need_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact_ideal, "_best_order", lambda *_: pytest.fail("asked the solver"))
     one_each = {"q": {"1": {"a": 1, "b": 1}, "2": {"c": 1}}}
+    alike = {"q": {"1": {"a": 1, "b": 1}, "2": {"a": 1, "b": 1}}}
+    assert rageval.evaluate(EXACT @ 2, {"q": {"a": 2.0, "b": 1.0}}, alike).scores[0].value == 1
     assert rageval.evaluate(EXACT @ 3, {"q": {"a": 1.0}}, one_each).scores[0].value < 1
     assert rageval.evaluate(EXACT @ 1, {"q": {"dA": 1.0}}, {"q": ABOVE_1}).scores[0].value == 1
     assert rageval.evaluate(EXACT(alpha=0) @ 2, {"q": {"dA": 1.0}}, {"q": ABOVE_1}).scores[0].value < 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from array import array
 from collections.abc import Callable
+from math import log2
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,6 +89,13 @@ def test_usual_dicts_are_read_by_the_compiled_part(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Run, "queries", None)
     scores = rageval.evaluate("recall@2", {1: {"a": 2, "é x": 1.5}}, {"1": {"n": {"a": 1}, 7: {"é x": 2}}})
     assert scores["recall@2"].value == 1.0
+
+
+def test_judgements_that_only_the_plain_reader_takes_are_there_for_a_run_in_a_file(tmp_path: Path) -> None:
+    """Half a surrogate pair has no bytes, and grades of a half are no whole numbers."""
+    (tmp_path / "run").write_text("q Q0 a 1 1.0 t\n", encoding="utf-8")
+    scores = rageval.evaluate("ndcg", tmp_path / "run", {"q": {"\ud800": 1.0, "a": 0.5}})
+    assert scores["ndcg"].value == pytest.approx(0.5 / (1 + 0.5 / log2(3)))
 
 
 @needed

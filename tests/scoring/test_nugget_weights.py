@@ -180,6 +180,13 @@ def test_what_only_one_side_knows_is_said(files: Callable[[str], str], tmp_path:
     assert ["x9" in str(warning.message) for warning in caught] == [True, False]
 
 
+def test_of_the_first_nugget_that_was_not_judged_sixty_characters_are_named() -> None:
+    rows = [{"query_id": "q", "run_id": "r", "aspect": "1", "label": SUPPORT, "rubric": "rubric"}]
+    nuggets = [Nugget("q", name, "…", "vital") for name in ("1", "x" * 61)]
+    with pytest.warns(UserWarning, match=f"not judged, the first '{'x' * 60}' of query 'q';"):
+        rageval.evaluate_answers("v_strict", rows, nuggets=nuggets)
+
+
 def test_nuggets_of_other_queries_are_refused(files: Callable[[str], str], tmp_path: Path) -> None:
     other = lines(tmp_path / "other.jsonl", [NUGGETS[0] | {"qid": "q99"}])
     refused(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,9 @@ from rageval.measures.base import POOL
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Share
 from rageval.scoring.answers import _taken_for
+from rageval.scoring.arguments import items_of
 from rageval.scoring.gold import Draw, _against_chances
+from rageval.scoring.scores import groups_by
 
 
 @pytest.mark.parametrize(("labelled", "is_doubtful"), [(50, False), (65, False), (80, True), (20, True)])
@@ -73,3 +76,45 @@ def test_a_topic_of_gains_of_which_all_are_0_has_nothing_relevant() -> None:
     run = {query: {"d1": 1.0} for query in qrels}
     scores = rageval.evaluate("ndcg", run, qrels, zero_rel="skip")
     assert scores["ndcg"].by_query == {"q1": 1.0}
+
+
+@pytest.mark.parametrize(("number", "named"), [(3, "g0, g1, g2"), (4, "g0, g1, g2, …")])
+def test_of_more_than_three_groups_without_a_value_the_first_three_are_named(number: int, named: str) -> None:
+    queries = [f"q{at}" for at in range(number + 1)]
+    rows: list[dict[str, str]] = [{"query_id": query, "run_id": "r", "status": "error"} for query in queries]
+    rows[-1] = {"query_id": queries[-1], "run_id": "r", "label": "perfect"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores = rageval.evaluate_answers(
+            "crag_score", rows, on_missing="skip", groups={query: f"g{query[1:]}" for query in queries}
+        )["r"]
+    said = f"{number} of {number + 1} groups have no value ({named}), so"
+    assert sum(said in remark for remark in scores.remarks) == 1
+
+
+@pytest.mark.parametrize(("number", "named"), [(3, "0, 1, 2"), (4, "0, 1, 2, …")])
+def test_of_more_than_three_queries_there_the_first_three_are_named(number: int, named: str) -> None:
+    facts = {str(at): {"domain": "sports"} for at in range(number)}
+    with pytest.raises(rageval.InputError) as caught:
+        groups_by(facts, "domain", ["x"], "file", ["domain"])
+    assert str(caught.value).endswith(f"(queries there: {named})")
+
+
+class Frame(dict[str, list[Any]]):
+    """As much of a DataFrame as is looked at."""
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self)
+
+
+@pytest.mark.parametrize(
+    ("what", "column", "rows"),
+    [
+        ("answers", "answer", [{"query_id": "q", "answer": "Oslo"}, {"query_id": "r", "answer": None}]),
+        ("answers", "text", [{"query_id": "q", "text": "Oslo"}, {"query_id": "r"}]),
+        ("judgements", "answer", [{"query_id": "q", "answer": "Oslo"}, {"query_id": "r"}]),
+    ],
+)
+def test_a_gap_is_null_only_among_answers(what: str, column: str, rows: list[dict[str, str | None]]) -> None:
+    assert items_of(Frame({"query_id": ["q", "r"], column: ["Oslo", None]}), what) == rows

@@ -146,6 +146,12 @@ def test_too_many_orders_leave_the_mean_and_no_ends(monkeypatch: pytest.MonkeyPa
     assert found["recall@2"].bounds == (0.5, 0.5)
 
 
+def test_more_than_five_thousand_states_are_too_many() -> None:
+    """Of two documents alike 0 to 2 are taken, of 1,666 others 0 to 1,666: 3 · 1,667 = 5,001 states."""
+    group = ties.TieGroup(0, 1668, (0, 1))
+    assert ties._extreme(group, {0: (1,), 1: (1,)}, {}, lambda *_: 0.0, 1668, True) is None
+
+
 def test_measures_that_are_no_function_of_a_ranking_are_refused() -> None:
     with pytest.raises(MeasureError, match="not known; choose another rule for ties"):
         rageval.evaluate("Rprec", {"q": {"a": 1.0}}, {"q": {"a": 1}}, ties="expected")
