@@ -211,7 +211,8 @@ def max_t(sums: Float, pairs: Int, draws: int = DRAWS, seed: int = 0) -> Signifi
     else:
         drawn = _signs(len(sums), draws, seed, max(len(pairs), len(sums)))
     far = (np.abs((flip[:, first] - flip[:, second]) * per) for flip in (signs @ sums for signs in drawn))
-    reached, number = stepped_down(total * per * (1 - _SLACK), far)
+    slack = _SLACK * np.abs(sums[:, first] - sums[:, second]).sum(axis=0)
+    reached, number = stepped_down(np.maximum(total - slack, 0) * per, far)
     p = reached / number if is_exact else (reached + 1) / (number + 1)
     at_floor = p <= 1 / (number + (not is_exact))
     drawn_of = np.full(len(pairs), 0 if is_exact else draws)
@@ -228,10 +229,14 @@ def stepped_down(seen: Float, drawn: Iterable[Float]) -> tuple[Int, int]:
     (array([1, 1]), 3)
     """
     order = np.argsort(-seen, kind="stable")
+    ranked = seen[order]
+    # What differs by rounding alone is equal, and equal ones are looked at together.
+    is_next = np.r_[True, ranked[1:] < ranked[:-1] * (1 - 2 * _SLACK)]
+    first = np.maximum.accumulate(np.where(is_next, np.arange(len(seen)), 0))
     counts, number = np.zeros(len(seen), np.int64), 0
     for rows in drawn:
         largest = np.maximum.accumulate(rows[:, order[::-1]], axis=1)[:, ::-1]
-        counts += (largest >= seen[order]).sum(axis=0)
+        counts += (largest[:, first] >= ranked).sum(axis=0)
         number += len(rows)
     reached = np.empty_like(counts)
     reached[order] = np.maximum.accumulate(counts)
