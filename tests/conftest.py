@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import inspect
 import os
 import re
@@ -108,6 +109,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
         if AGAIN & {item.nodeid, item.nodeid.partition("::")[0]}:
             item.add_marker("again")
+
+
+def pytest_collection_finish() -> None:
+    """Take what was collected out of what is looked at for garbage, over and over, while tests run."""
+    gc.collect()
+    gc.freeze()
 
 
 # With the packages of `dev` alone, what needs another is skipped. CI notes what, and runs it when it has all.
