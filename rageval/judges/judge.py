@@ -35,7 +35,7 @@ from rageval.judges.base import (
 )
 from rageval.judges.material import Material, Task, VerdictRow, tasks
 from rageval.judges.rubric import SCRIPT, Rubric, trimmed
-from rageval.judges.verdicts import Invalid, Verdict, side_of
+from rageval.judges.verdicts import FIRST_STAGE, Invalid, Verdict, side_of
 from rageval.judges.votes import GRADED
 from rageval.records import ClaimList, Nugget
 from rageval.text import compatible, visible
@@ -207,7 +207,7 @@ def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str
     for number, task in enumerate(todo):
         label = labels[number]
         if label is not None:
-            decision = {"label": label, "grade": rubric.file.labels[label], "decided_by": "first-stage"}
+            decision = {"label": label, "grade": rubric.file.labels[label], "decided_by": FIRST_STAGE}
             common = {**_by(rubric, judge), "status": OK, **decision}
             judgements = [_judgement(row, common) for rows in task.rows.values() for row in rows]
         else:

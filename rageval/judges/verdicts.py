@@ -224,6 +224,7 @@ class Verdict:
     unquoted: bool = False  # kept without the quote that it should have
 
 
+FIRST_STAGE = "first-stage"  # stands for a judge where the form of an answer decides
 _SIDES = {"a": ("win", 1.0), "b": ("loss", 0.0), "tie": ("tie", 0.5)}
 _OTHER = {"a": "b", "b": "a", "tie": "tie"}
 

@@ -32,6 +32,24 @@ def is_person(judge: str) -> bool:
     return all(re.split("[:@]", name)[0].lower() in _PEOPLE for name in voters_in(judge))
 
 
+def is_offline(judge: str) -> bool:
+    """Return whether a judge's name says that it compares texts, without a model.
+
+    >>> is_offline("short@11232537"), is_offline("contains"), is_offline("openai:m@3f2a")
+    (True, True, False)
+    """
+    return _DIGEST.sub("", judge) in OFFLINE
+
+
+def has_digest(judge: str) -> bool:
+    """Return whether a judge's name holds the digest of what it was asked.
+
+    >>> has_digest("openai:m@3f2a"), has_digest("openai:m")
+    (True, False)
+    """
+    return _DIGEST.search(judge) is not None
+
+
 def handed_on(first: str, then: str, share: float | None = None) -> str:
     """Return the name of a judge of which another decides a share, or the rest.
 

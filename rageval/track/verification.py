@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -21,11 +22,13 @@ from rageval.errors import EXIT_CODES, FAULTS, InputError, MissingJudgements, Ra
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import read_records
 from rageval.files.whole import digest_of, read_whole
-from rageval.judges.rereading import calls_of, can_reread, reread
+from rageval.judges.reread import calls_of, can_reread, reread
 from rageval.judges.rubric import Rubric, rubric_named
+from rageval.judges.verdicts import FIRST_STAGE
 from rageval.judges.votes import GRADED, VOTES
 from rageval.plugins import above
 from rageval.records import Answer
+from rageval.scoring.basis import has_digest, is_offline, is_person
 from rageval.scoring.gold import UNIFORM
 from rageval.table import Column, Table
 from rageval.text import visible, without_keys
@@ -47,7 +50,7 @@ _SHOWN = 10  # differences of a step
 _CLOSE = 1e-9  # linear algebra of another machine may move the last digits of an interval by less
 _INTERVALS = ("low", "high")
 _LARGEST = 2**28  # bytes of a file of values or places
-_CONTENT = {"qrels": "qrels", "nuggets": "nuggets"}
+_CONTENT = ("qrels", "nuggets")  # inputs that may be of a data set
 
 
 @dataclass
@@ -205,7 +208,8 @@ class _Verification:
         """Read the replies again, by the rubric's parser."""
         step = RecomputedStep("judgements from replies")
         rubrics: dict[str, Rubric | None] = {}
-        again = without = offline = 0
+        again = without = 0
+        unasked: Counter[str] = Counter()
         for judged in self.manifest.judgements:
             try:
                 replies = self._replies(judged.replies)
@@ -216,9 +220,11 @@ class _Verification:
             for call in calls_of(rows):
                 sha256 = call[0].get("reply")
                 if sha256 is None:
-                    unsaid = sum(map(self._should_have_reply, call))
-                    without += unsaid
-                    offline += len(call) - unsaid
+                    for row in call:
+                        if self._should_have_reply(row):
+                            without += 1
+                        else:
+                            unasked[_decider(row)] += 1
                     continue
                 text = replies.get(str(sha256))
                 if text is None and judged.replies:
@@ -252,15 +258,23 @@ class _Verification:
             self.believed.append(
                 "that the judge gave these replies, to these prompts, and that quotes stand in passages"
             )
-        if offline:
-            self.believed.append(f"{offline:,} judgements that no reply was made of (people, offline judges)")
+        if unasked:
+            names = [
+                f"{visible(name) or 'an unnamed judge'} ({many:,})" for name, many in unasked.most_common()
+            ]
+            more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+            self.believed.append(f"judgements without a reply, by {', '.join(names[:_SHOWN])}{more}")
         return step
 
     def _should_have_reply(self, row: Mapping[str, Any]) -> bool:
-        """Tell whether a model said this, as its name says; votes are of several, and hold no reply."""
-        is_voted = str(row.get("judge")).partition(":")[0] in VOTES
-        is_by_model = str(row.get("rubric")) in self.manifest.rubrics and "decided_by" not in row
-        return is_by_model and not is_voted and row.get("status", "ok") in GRADED
+        """Tell whether a model was asked: a digest of its prompt stands in its name, or in the rubric's.
+
+        A vote is of several replies and holds none. What has no such digest may be anybody's: it is believed.
+        """
+        who = _decider(row)
+        is_asked = has_digest(who) or str(row.get("rubric")) in self.manifest.rubrics
+        is_known = who == FIRST_STAGE or who.partition(":")[0] in VOTES or is_person(who) or is_offline(who)
+        return is_asked and not is_known and row.get("status", "ok") in GRADED
 
     def _text(self, name: str) -> str:
         return str(self.bundle.path(name))
@@ -331,15 +345,13 @@ class _Verification:
         if os.path.exists(name) or not re.fullmatch(r"\w[\w-]*([.:/]\w[\w-]*)*", name):
             return None
         try:
-            return above("data set")(name, _CONTENT[what])
+            return above("data set")(name, what)
         except (RagevalError, ImportError, OSError):
             return None
 
     def _scoring(self) -> ScoringInputs:
         manifest, path = self.manifest, self._text
-        sources = {
-            what: path(named) if (named := getattr(manifest, what)) else None for what in ("qrels", "nuggets")
-        }
+        sources = {what: path(named) if (named := getattr(manifest, what)) else None for what in _CONTENT}
         sources |= {what: self._data_set(what) for what in _CONTENT if what in manifest.data_sets}
         topics = None
         if manifest.topic_ids:
@@ -402,6 +414,10 @@ class _Verification:
         if close:
             step.said += f"; {len(close):,} ends of intervals to 9 digits"
         return step
+
+
+def _decider(row: Mapping[str, Any]) -> str:
+    return str(row.get("decided_by") or row.get("judge") or "")
 
 
 def _read(path: Path | None) -> bytes:

@@ -15,21 +15,12 @@ from typing import Any
 import pytest
 
 from boards import FORGERIES, Board, forged, packed, unpacked
-from rageval.judges.rereading import calls_of, can_reread, reread
+from rageval.judges.reread import calls_of, can_reread, reread
 from rageval.judges.rubric import rubric_named
 from rageval.track.verification import verify
 from test_bad_input import command
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "store-0.1" / "judged.json"
-
-
-@pytest.fixture(scope="module", name="boards")
-def boards_(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A bundle of runs, one of judged answers, and one with labels by people."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("boards"))
-        made = Board()
-        return {kind: made.bundled(kind) for kind in ("runs", "answers", "labelled")}
 
 
 @pytest.fixture(name="board")
@@ -95,6 +86,36 @@ def test_without_replies_judgements_are_believed(board: Board, tmp_path: Path) -
     Path("withheld").mkdir()
     Path("withheld/judged.jsonl").write_bytes(Path("judged.jsonl").read_bytes())
     assert verify(path, inputs="withheld").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({}, 3),
+        ({"rubric": "nugget-assignment"}, 3),
+        ({"decided_by": "openai:m"}, 3),
+        ({"decided_by": "first-stage"}, 0),
+        # Values say who judged, so that these differ, too.
+        ({"rubric": "nugget-assignment", "judge": "openai:m"}, 1),
+        ({"judge": "person:kim"}, 1),
+        ({"judge": "median:openai:m@87e440af"}, 1),
+    ],
+    ids=str,
+)
+def test_what_a_model_said_needs_its_reply(
+    boards: Mapping[str, Path], changed: dict[str, str], code: int, tmp_path: Path
+) -> None:
+    def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
+        rows = [json.loads(line) for line in files["judgements/judged.jsonl"].splitlines()]
+        del rows[0]["reply"]
+        rows[:3] = [row | changed for row in rows[:3]]
+        files["judgements/judged.jsonl"] = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+    found = verify(forged(boards["answers"], forge, tmp_path / "forged.tar.gz"))
+    assert found.exit_code == code, list(found.sentences())
+    who = changed.get("decided_by") or changed.get("judge") or ""
+    # Who is believed has a name on the page.
+    assert (f"judgements without a reply, by {who} (3)" in found.believed) == (code != 3)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from boards import FORGERIES, Board, forged
+from boards import FORGERIES, forged
 from rageval.conformance import text_of
 from rageval.measures import builtin
 from rageval.track.site import publish
@@ -58,14 +58,6 @@ for name, measure in builtin().items():
         every[f"{seed} {name}"] = bits(values)
 text = json.dumps(every, sort_keys=True)
 """
-
-
-@pytest.fixture(scope="module", name="boards")
-def boards_(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("boards"))
-        made = Board()
-        return {kind: made.bundled(kind) for kind in ("runs", "answers", "labelled")}
 
 
 @pytest.fixture(scope="module", name="runtime")
