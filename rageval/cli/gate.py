@@ -306,8 +306,7 @@ def _is_baseline(word: str) -> bool:
 
 def _shown_history(options: Options) -> int:
     """Print each version beside the first, and gate nothing."""
-    from rageval.comparison.gate import version_in
-    from rageval.comparison.trend import trend
+    from rageval.comparison.trend import trend, version_in
 
     if len(options.history) < 2:
         raise UsageError("--history: expected two baselines or more, or a candidate")
@@ -449,9 +448,9 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
     from pathlib import Path
 
     from rageval.cli.score import _gate_at_least
-    from rageval.comparison.gate import GateSettings, baseline_in, baseline_side, version_in, version_of
+    from rageval.comparison.gate import GateSettings, baseline_in, baseline_side
     from rageval.comparison.gate import gate as decided
-    from rageval.comparison.trend import trend
+    from rageval.comparison.trend import trend, version_in, version_of
 
     side = candidate.other or baseline_side(baseline_in(options.baseline or ""), candidate.side)
     anchor = baseline_side(baseline_in(options.anchor), candidate.side) if options.anchor else None

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from rageval.comparison.pairs import (
     tables,
 )
 from rageval.comparison.results import Pair, Settings
-from rageval.comparison.trend import Trend, Version
 from rageval.errors import InputError, MeasureError, MissingJudgements, RagevalError, UsageError
 from rageval.files.judgements import STOPPED
 from rageval.files.kinds import told
@@ -54,6 +53,9 @@ from rageval.statistics.significance import holm
 from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, finite
 from rageval.text import visible
 from rageval.version import __version__
+
+if TYPE_CHECKING:
+    from rageval.comparison.trend import Trend
 
 # What a gate is asked, what it is given, and what it says.
 
@@ -417,7 +419,7 @@ def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSet
             f" {', '.join(map(visible, theirs.measures))}: save it again, with all measures"
         )
     for name, signature in ours.measures.items():
-        if _rules_in(signature) != _rules_in(theirs.measures[name]):
+        if rules_in(signature) != rules_in(theirs.measures[name]):
             raise InputError(
                 f"{name}: the baseline was scored by other rules: {visible(theirs.measures[name])}; the"
                 f" candidate by {signature}; save the baseline again"
@@ -464,7 +466,7 @@ def _check_values(ours: GateSide, theirs: GateSide) -> None:
                 )
 
 
-def _rules_in(signature: str) -> list[str]:
+def rules_in(signature: str) -> list[str]:
     """Return a signature without its judge, and the chunks, which gold at spans outlives."""
     return [part for part in signature.split("|") if not part.startswith(("judge:", "chunks:"))]
 
@@ -1164,36 +1166,6 @@ def baseline_side(baseline: Baseline, candidate: GateSide) -> GateSide:
         None,
         frozenset() if header.judgements else without_value(found, absent),
     )
-
-
-def version_of(side: GateSide) -> Version:
-    """Return a candidate as one of many versions."""
-    header, scores = side.header, side.scores.scores
-    values = {str(score.measure): score.by_query for score in scores}
-    return _version(header, side.scores.run, "now", values)
-
-
-def version_in(source: Source) -> Version:
-    """Read a baseline as one of many versions."""
-    header, lines = baseline_in(source)
-    values = {
-        name: {
-            line.query_id: math.nan if (value := line.values[name]) is None else value
-            for line in lines
-            if name not in line.between
-        }
-        for name in header.measures
-    }
-    return _version(header, header.run or name_of(source), header.date, values)
-
-
-def _version(
-    header: BaselineHeader, name: str, date: str, values: Mapping[str, Mapping[str, float]]
-) -> Version:
-    rules = {
-        measure: (*_rules_in(signature), header.judgements) for measure, signature in header.measures.items()
-    }
-    return Version(name, date, values, rules, frozenset([*header.judges, *header.rubrics]))
 
 
 def _score(ours: Score, name: str, ids: Sequence[str], baseline: Baseline) -> Score:

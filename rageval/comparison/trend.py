@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rageval.comparison.gate import GateSide, baseline_in, rules_in
+from rageval.files.opening import Source, name_of
+from rageval.files.scores import BaselineHeader
 from rageval.statistics import LEVEL
 from rageval.statistics.bootstrap import half_with_floor, ranges_of_differences
 from rageval.statistics.samples import Sample, settled
@@ -30,6 +33,36 @@ class Version(NamedTuple):
     values: Mapping[str, Mapping[str, float]]
     rules: Mapping[str, Sequence[str]]
     judges: frozenset[str] = frozenset()
+
+
+def version_of(side: GateSide) -> Version:
+    """Return a candidate as one of many versions."""
+    header, scores = side.header, side.scores.scores
+    values = {str(score.measure): score.by_query for score in scores}
+    return _version(header, side.scores.run, "now", values)
+
+
+def version_in(source: Source) -> Version:
+    """Read a baseline as one of many versions."""
+    header, lines = baseline_in(source)
+    values = {
+        name: {
+            line.query_id: math.nan if (value := line.values[name]) is None else value
+            for line in lines
+            if name not in line.between
+        }
+        for name in header.measures
+    }
+    return _version(header, header.run or name_of(source), header.date, values)
+
+
+def _version(
+    header: BaselineHeader, name: str, date: str, values: Mapping[str, Mapping[str, float]]
+) -> Version:
+    rules = {
+        measure: (*rules_in(signature), header.judgements) for measure, signature in header.measures.items()
+    }
+    return Version(name, date, values, rules, frozenset([*header.judges, *header.rubrics]))
 
 
 @dataclass(frozen=True, slots=True)
