@@ -336,7 +336,8 @@ class OnDask:
         _log().addFilter(_unsaid)  # tracebacks of a client that is closed while it looks for its scheduler
         end = time.monotonic() + RETURN
         while (left := end - time.monotonic()) > 0:
-            self._client.close(timeout=PAUSE)
+            with suppress(OSError):  # one that lost its scheduler may not close in time
+                self._client.close(timeout=PAUSE)
             try:
                 self._client = self._connected(min(left, PATIENCE))
                 self._client.wait_for_workers(1, timeout=max(PAUSE, end - time.monotonic()))

@@ -15,7 +15,7 @@ import pytest
 
 import rageval
 from rageval.errors import InputError, MissingPackage, RagevalError, UsageError
-from rageval.parallel import Forked, OnExecutor, scored
+from rageval.parallel import Forked, OnDask, OnExecutor, scored
 from rageval.parallel._divided import piece_of
 from rageval.scoring.evaluation import said_of_run
 from rageval.scoring.runs import Scattered, View
@@ -118,3 +118,25 @@ def test_a_package_that_workers_lack_is_named() -> None:
         ),
     ):
         list(OnExecutor(pool).results(lack, None, ["the part"]))
+
+
+class Client:
+    """A client of a cluster, which may not close in time."""
+
+    def __init__(self, closes: bool) -> None:
+        self.closes = closes
+
+    def close(self, timeout: float) -> None:
+        if not self.closes:
+            raise TimeoutError(f"timed out after {timeout} s.")
+
+    def wait_for_workers(self, number: int, timeout: float) -> None:
+        assert number == 1
+
+
+def test_a_client_that_does_not_close_in_time_is_left_for_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, new = OnDask.__new__(OnDask), Client(closes=True)
+    engine._client = Client(closes=False)
+    monkeypatch.setattr(engine, "_connected", lambda seconds: new)
+    engine._return("run 1")
+    assert engine._client is new
