@@ -300,7 +300,7 @@ def drawn(path: str, replays: int) -> None:
     deltas = np.linspace(0, 0.3, 13)
     for label, colour, claim, looks in (
         ("all 500, then a test", "#888888", "kind", 1),
-        ("5 looks", "#1f77b4", "kind", 5),
+        ("every ten questions", "#1f77b4", "kind", 500 // 10),
         ("anytime", "#d95f02", "kind", None),
         ("this set", "#1b9e77", "set", None),
     ):
