@@ -178,12 +178,15 @@ class LeaderboardPages:
             rows = [row for row in self.standings if row.measure == measure]
             cells = [{**finite(row._asdict()), "href": self.page_of_run[row.run]} for row in rows]
             basis = in_words(rows[0].basis, rows[0].corrected_from)
+            ends = [end for row in rows for end in (row.low, row.value, row.high) if end == end]
             tables.append(
                 {
                     "measure": measure,
                     "basis": basis,
                     "judged": any(row.judged is not None for row in rows),
                     "rows": cells,
+                    "least": min(ends, default=0.0),
+                    "width": (max(ends, default=0.0) - min(ends, default=0.0)) or 1.0,
                 }
             )
         return {

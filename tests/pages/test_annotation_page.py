@@ -284,6 +284,33 @@ def test_it_fits_a_telephone_and_has_contrast(tmp_path: Path, opened: Open, rubr
         assert [text for ratio, text in found if ratio < 4.5] == []
 
 
+@pytest.mark.parametrize("size", [(1280, 900), (768, 1024), (400, 800)])
+def test_no_answer_is_labelled_whose_end_was_not_on_screen(
+    tmp_path: Path, browser: Any, size: tuple[int, int]
+) -> None:
+    page = page_of(tmp_path, 2)
+    answers = json.loads(page.read_text("utf-8").partition('id="data">')[2].partition("</script>")[0])
+    long = "A sentence of an answer. " * 600
+    for context in answers["contexts"]:
+        context["answer"] = long
+    head, _, tail = page.read_text("utf-8").partition('id="data">')
+    page.write_text(f'{head}id="data">{json.dumps(answers)}{tail[tail.index("</script>") :]}', "utf-8")
+    tab = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    tab.goto(page.as_uri())
+    assert tab.text_content("#unread") == "Scroll to the end of the answer, then label it."
+    pressed = 0
+    while tab.text_content("#count").startswith("0 "):
+        is_read = tab.is_hidden("#unread")
+        tab.keyboard.press("1")
+        pressed += 1
+        assert is_read == tab.text_content("#count").startswith("1 ")
+    assert pressed > 2
+    tab.keyboard.press("ArrowLeft")
+    tab.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    until(tab, "document.getElementById('unread').hidden")
+    tab.close()
+
+
 def test_a_screen_reader_finds_its_way(tmp_path: Path, opened: Open) -> None:
     tab = opened(page_of(tmp_path, 2, "nugget-assignment"))
     tab.keyboard.press("Tab")
@@ -359,6 +386,8 @@ def test_hostile_texts_are_shown_and_never_run(tmp_path: Path, opened: Open) -> 
         assert "\\U000e0041" in text
         assert "\u202e" not in text
         assert tab.evaluate("document.documentElement.scrollWidth") == 400
+        while tab.is_visible("#unread"):
+            tab.keyboard.press("1")  # reads on
         tab.keyboard.press("1")
     assert tab.evaluate("typeof hacked") == "undefined"
     found = exported(tab, tmp_path / "labels.jsonl")

@@ -32,6 +32,27 @@ def test_it_opens_without_an_error_or_a_request_and_shows_every_section(
         assert box["height"] > 40
 
 
+OUTSIDE = """selector => [...document.querySelectorAll(selector)].filter(one => {
+    const box = one.getBoundingClientRect(), parent = one.parentElement.getBoundingClientRect();
+    return one.scrollWidth > one.clientWidth + 1 || box.left < parent.left - 1 || box.right > parent.right + 1;
+}).map(one => one.textContent)"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["runs", "answers", "hostile"])
+@pytest.mark.parametrize("size", [(1280, 800), (768, 1024), (400, 800)])
+def test_the_verdict_is_on_the_first_screen_and_inside_its_box(
+    pages: dict[str, Path], opened: Open, name: str, size: tuple[int, int]
+) -> None:
+    tab = opened(pages[name], viewport={"width": size[0], "height": size[1]})
+    verdict = tab.query_selector("header .first").bounding_box()
+    assert verdict["x"] >= 0
+    assert verdict["x"] + verdict["width"] <= size[0]
+    assert 0 <= verdict["y"] < verdict["y"] + verdict["height"] <= size[1]
+    assert tab.evaluate(OUTSIDE, "header .first") == []
+    assert tab.evaluate(OUTSIDE, "#pairs .verdict") == []
+
+
 @pytest.mark.parametrize("name", ["runs", "answers", "hostile"])
 def test_the_numbers_in_the_page_are_those_of_the_structure(
     pages: dict[str, Path], opened: Open, name: str

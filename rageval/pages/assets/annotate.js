@@ -443,6 +443,31 @@ function showContext(number) {
     make("div", { class: "pair" }, ...side.map((name) => block(name, context[name]))),
   );
   window.scrollTo(0, 0);
+  unread = [...document.querySelectorAll(".text.main")];
+}
+
+// Nobody labels what was not on screen: these answers have an end that was not seen yet.
+let unread = [];
+
+function lowest() {
+  const panel = document.querySelector(".panel");
+  return getComputedStyle(panel).position === "sticky" ? panel.getBoundingClientRect().top : window.innerHeight;
+}
+
+function showUnread() {
+  const low = lowest();
+  unread = unread.filter((text) => text.lastElementChild.getBoundingClientRect().bottom > low + 1);
+  byId("unread").hidden = unread.length === 0;
+  byId("choices").classList.toggle("waits", unread.length > 0);
+}
+
+// A key that would label goes on reading instead.
+function readOn() {
+  const low = lowest();
+  const bottom = unread[0].lastElementChild.getBoundingClientRect().bottom;
+  window.scrollBy(0, Math.min(bottom - low + 8, Math.max(low - 48, 48)));
+  tell("Read the answer to its end, then label it.");
+  showUnread();
 }
 
 function showAsked(ask) {
@@ -490,6 +515,7 @@ function show(position) {
   byId("back").disabled = position === 0;
   byId("next").disabled = position === data.asks.length - 1;
   showProgress();
+  showUnread();
   spent = 0;
   since = performance.now();
 }
@@ -518,6 +544,8 @@ function nextOpen(from) {
 }
 
 function choose(value) {
+  showUnread();
+  if (unread.length) return readOn();
   const position = state.at;
   const before = state.said[position];
   if (labelled() === 0) byId("task").open = false; // has been read by now
@@ -605,6 +633,8 @@ window.addEventListener("storage", (event) => {
   restore();
   show(Math.min(at, data.asks.length - 1));
 });
+for (const moved of ["scroll", "resize"]) window.addEventListener(moved, showUnread, { passive: true });
+byId("task").addEventListener("toggle", showUnread);
 // Timers sleep in a tab that nobody looks at.
 document.addEventListener("visibilitychange", () => !document.hidden && failures && void flush());
 window.addEventListener("beforeunload", (event) => {
