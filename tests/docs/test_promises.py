@@ -66,7 +66,7 @@ def test_where_it_runs_is_what_is_declared_and_tried() -> None:
 
 
 def test_no_tool_that_is_compared_with_is_left_out() -> None:
-    table = PAGE.partition("## Whose numbers it gives")[2].partition("## Security")[0]
+    table = PAGE.partition("## Agreement with other tools")[2].partition("## How it is tested")[0]
     asked = {name.replace("ndeval_", "ndeval-") for name in (*PEERS, *COMPAT, *COMPAT_OF_ANSWERS)}
     assert [name for name in asked if name not in table] == []
 
