@@ -1,4 +1,4 @@
-"""CRAG's evaluation: two judges, truthfulness, slices, traffic weights."""
+"""CRAG: ask two judges, and report truthfulness with slices and traffic weights."""
 
 from __future__ import annotations
 

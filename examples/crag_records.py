@@ -1,12 +1,12 @@
-"""CRAG row by row: real records go the whole way, judged by rule.
+"""CRAG: process real records with a rule in place of a judge.
 
     python crag_records.py [QUESTIONS.jsonl or .jsonl.bz2]
 
-The ten questions that CRAG ships go in as they are published (`example_data/dev_data.jsonl.bz2`); without a
-file the stand-ins of the same shape do. CRAG ships no answers of systems, so three are made: what the first
-search result's snippet (or title) says, the gold answer, and "I don't know". Identities, which hold of any
-such file: the gold answer scores 1, silence 0, and a report's numbers are those of the judgements. What the
-rule says of snippets reproduces nothing: put a model in place of it, and it is a measurement.
+Pass the ten questions that CRAG publishes (`example_data/dev_data.jsonl.bz2`); without a file, stand-ins of
+the same shape are used. CRAG publishes no answers, so the program makes three systems: the first search
+result's snippet (or title), the gold answer, and "I don't know". For any such file the gold answer scores
+1, "I don't know" scores 0, and a report has the numbers of the judgements. The scores of snippets reproduce
+no published result; for a measurement, use a model in place of the rule.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In CI: one command that fails the build when a retriever gets worse, and says by how much.
+"""In CI: fail the build if a retriever gets worse.
 
 rageval run.trec qrels.nugget -m coverage@20 --fail-under coverage@20=0.9
 """

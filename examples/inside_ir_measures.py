@@ -1,4 +1,4 @@
-"""Our measures in a program that uses ir_measures."""
+"""Use rageval's measures with ir_measures."""
 
 from __future__ import annotations
 

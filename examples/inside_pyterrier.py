@@ -1,4 +1,4 @@
-"""Our measures in an experiment of PyTerrier's, beside those of ir_measures."""
+"""Use rageval's measures in a PyTerrier experiment."""
 
 from __future__ import annotations
 

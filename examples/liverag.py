@@ -1,4 +1,4 @@
-"""LiveRAG and RAGtifier: three judge prompts, one of them without gold, gold documents over k."""
+"""LiveRAG and RAGtifier: three judge prompts, one of them without gold, and gold documents over k."""
 
 from __future__ import annotations
 

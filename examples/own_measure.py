@@ -1,4 +1,4 @@
-"""A measure of one's own: how deep one must read until half of the nuggets are covered."""
+"""Define a measure: the rank at which half of the nuggets are covered."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Sentence clustering and reordering: the paper's orders, judged listwise over permutations of the answers.
+"""Sentence clustering and reordering: judge answers listwise over permutations.
 
-In the paper a model writes an answer from the ordered sentences; here the ordered sentences are the answer,
-and the judge by rule likes to read early what was asked.
+In the paper a model writes an answer from the ordered sentences. Here the ordered sentences are the answer,
+and the rule-based judge prefers answers that address the question early.
 """
 
 from __future__ import annotations

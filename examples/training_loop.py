@@ -1,4 +1,4 @@
-"""Score a retriever after every epoch: the judgements are prepared once for all of them."""
+"""Score a retriever after every epoch. The judgements are prepared once."""
 
 from __future__ import annotations
 

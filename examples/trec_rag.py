@@ -1,6 +1,6 @@
-"""TREC RAG: validate answers, assign nuggets, judge citations, a table of systems, an arena.
+"""TREC RAG: validate answers, assign nuggets, judge citations, compare systems, and run an arena.
 
-The systems: the sample, and the same cut to the first sentence of each answer, and to the last one.
+The systems are the sample, and the first and the last sentence of each of its answers.
 """
 
 from __future__ import annotations

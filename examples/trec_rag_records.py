@@ -1,13 +1,13 @@
-"""TREC RAG row by row: published answer files go the whole way, judged by rule.
+"""TREC RAG: process published answer files with a rule in place of a judge.
 
     python trec_rag_records.py [ANSWERS.jsonl ...]
 
-The answer files that the tracks of 2024, 2025 and 2026 publish go in as they are; without a file stand-ins of
-the same three shapes do. Of each answer three systems are made: all of it, its first sentence, its last one.
-Its sentences are its nuggets, and the first sentence that cites a document is taken for the document's text.
-So these are identities, which hold of any such file: an answer that is read, written and read again is the
-same; all of an answer has every nugget. What the rule says of the rest, and who wins in the arena, reproduces
-nothing: with the track's nuggets and passages, and a model in place of the rule, it is a measurement.
+Pass answer files of the tracks of 2024, 2025 and 2026; without a file, stand-ins of the same three shapes are
+used. The program makes three systems from each answer: all of it, its first sentence, its last sentence. The
+nuggets are its sentences, and a document's text is the first sentence that cites it. For any such file, an
+answer that is read, written and read again is the same, and a whole answer has every nugget. The other scores
+and the arena reproduce no published result; for a measurement, use the track's nuggets and passages and a
+model.
 """
 
 from __future__ import annotations
