@@ -1,7 +1,6 @@
 """What the site makes of the code, as a Sphinx extension; and the examples, which must be true.
 
-A page a measure and a page a command are written into the folders `measures` and `commands` beside the pages
-of people. A page of people says `<!-- made: NAME -->` where something made belongs, and
+A page for each measure, command and Python object is written into the folders `measures`, `commands` and `api`. A page of people says `<!-- made: NAME -->` where something made belongs, and
 fences a formula with `{formula}`.
 """
 
@@ -15,10 +14,11 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 
-from making import checks, commands, formulas, measures, papers, programs
+from making import api, checks, commands, formulas, measures, papers, programs
 
-FOLDERS = {"measures": measures.pages, "commands": commands.pages}
+FOLDERS = {"measures": measures.pages, "commands": commands.pages, "api": api.pages}
 PARTS = {
+    "objects": api.index,
     "software": papers.software,
     "papers": papers.everything,
     "programs": programs.everything,

@@ -71,7 +71,7 @@ class Page(HTMLParser):
 
 def sources(folder: Path) -> Path:
     """A copy of the pages that people wrote, beside all that the build looks at."""
-    shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("measures", "commands"))
+    shutil.copytree(DOCS, folder / "docs", ignore=shutil.ignore_patterns("measures", "commands", "api"))
     for name in BESIDE:
         if (ROOT / name).is_file():  # pages include some, and links in them lead from where they lie
             shutil.copy(ROOT / name, folder)
