@@ -89,7 +89,7 @@ def test_whatever_an_original_is_of_stands_beside_it() -> None:
 
 def test_what_it_says_to_have_changed_has() -> None:
     changed = (ROOT / "tests/golden/store-0.1/rubrics").iterdir()
-    said_there = PAGE.partition("What changed since 0.1")[2]
+    said_there = PAGE.partition("### Changes since 0.1")[2]
     assert {f"`{path.stem}`" for path in changed} <= set(re.findall(r"`[\w-]+`", said_there))
 
 

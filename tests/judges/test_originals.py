@@ -26,7 +26,7 @@ from rageval.testing import Asked, LlmServer
 from snippets import ROOT
 from test_bad_input import command
 
-TITLE = "### Where imports depart from their sources"
+TITLE = "### Differences between imports and sources"
 PAGE = (ROOT / "docs/rubrics.md").read_text(encoding="utf-8")
 GOLDEN = json.loads((ROOT / "tests/golden/originals.json").read_text(encoding="utf-8"))
 Messages = list[dict[str, str]]
