@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from rageval.cli import main
 from snippets import ROOT, blocks
 
-PAGES = {"spans": 3, "diagnose": 2, "stopping": 4}  # and how many outputs they show
+PAGES = {"spans": 3, "diagnose": 2, "stopping": 2}  # and how many outputs they show
 
 
 @pytest.fixture(autouse=True)
