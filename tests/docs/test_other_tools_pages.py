@@ -217,7 +217,7 @@ def test_one_question_of_five(at: int, tmp_path: Path) -> None:
     code, said = scored(path, aspect)
     ends = re.search(r"it lies between (\S+) and (\S+)", said)
     assert ends
-    assert (code, f"{float(ends[1]):.2f} to {float(ends[2]):.2f}") == (3, ours[-12:])
+    assert (code, f"{float(ends[1]):.2f}–{float(ends[2]):.2f}") == (3, ours)
 
 
 def scored(log: Path, aspect: str) -> tuple[int, str]:
