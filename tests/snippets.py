@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,9 +21,9 @@ def blocks(language: str, text: str) -> list[str]:
     return [block for named, block in found if named == language]
 
 
-def run(words: list[str]) -> subprocess.CompletedProcess[str]:
+def run(words: list[str], more: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """Run a program where what pages name is there, and what it writes is nobody's."""
-    environment = os.environ | {"PYTHONWARNINGS": "error", "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONWARNINGS": "error", "PYTHONPATH": str(ROOT), **(more or {})}
     with tempfile.TemporaryDirectory() as folder:
         for path in ROOT.iterdir():
             if not path.name.startswith("."):
@@ -30,14 +31,20 @@ def run(words: list[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(words, capture_output=True, text=True, cwd=folder, env=environment, timeout=120)
 
 
-def rageval(arguments: str) -> subprocess.CompletedProcess[str]:
-    return run([sys.executable, "-m", "rageval", *shlex.split(arguments)])
+def rageval(arguments: str, more: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return run([sys.executable, "-m", "rageval", *shlex.split(arguments)], more)
 
 
 def console_mistake(block: str) -> str | None:
-    """What is wrong with a `console` block: it ends badly, or prints something else than it shows."""
-    command, _, expected = block.partition("\n")
-    done = rageval(command.removeprefix("$ rageval"))
+    """What is wrong with a `console` block: it ends badly, or prints something else than it shows.
+
+    A command may go on after a backslash. Tables are as wide as on a terminal of 80 columns, or as the widest
+    line that is shown.
+    """
+    command, expected = re.split(r"(?<!\\)\n", block, maxsplit=1)
+    command = command.replace("\\\n", " ")
+    width = max([80, *map(len, expected.splitlines())])
+    done = rageval(command.removeprefix("$ rageval"), {"COLUMNS": str(width)})
     if (done.returncode, done.stdout) == (0, expected):
         return None
     printed = done.stdout + done.stderr
