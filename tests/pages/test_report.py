@@ -342,7 +342,7 @@ def test_the_program_on_the_page_about_reports_makes_the_page_of_the_command(
 def test_the_commands_on_the_page_about_reports_run(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     commands = [line for block in blocks("sh", PAGE) for line in block.splitlines() if "pip" not in line]
-    assert len(commands) == 6
+    assert len(commands) == 5
     for command in commands:
         script = f'rageval() {{ "{sys.executable}" -m rageval "$@"; }}; {command}'
         done = subprocess.run(
