@@ -1,4 +1,4 @@
-"""What the page about labels by people shows, step by step; and its pictures are of what it speaks of."""
+"""What the page about human labels shows, step by step; and its pictures are of what it speaks of."""
 
 from __future__ import annotations
 
