@@ -15,7 +15,7 @@ from rageval.cli import main
 from rageval.errors import InputError
 from snippets import ROOT, blocks
 
-PAGE = (ROOT / "docs/import.md").read_text(encoding="utf-8").partition("## A table: CSV\n")[2]
+PAGE = (ROOT / "docs/import.md").read_text(encoding="utf-8").partition("## CSV tables\n")[2]
 HEADER = ["question", "expected_answer", "our_answer", "contexts"]
 TEXTS = ["Returns are for 30 days.", 'He said "no",\nand left.']
 ROWS = [
