@@ -287,10 +287,10 @@ def said_by_the_tool(name: str, aspect: str) -> float:
     return mean(row[aspect] for row in log if row[aspect] is not None)
 
 
-@pytest.mark.parametrize("at", range(9))
+@pytest.mark.parametrize("at", range(6))
 def test_the_same_numbers_from_the_logs(at: int, tmp_path: Path) -> None:
     table = rows(page("from-ragas"), "The same numbers")
-    assert len(table) == 9
+    assert len(table) == 6
     name, measure, theirs, ours, why = (cell.strip("`") for cell in table[at])
     aspect = measure.partition("=")[2].rstrip(")")
     assert f"{said_by_the_tool(name, aspect):.4f}" == theirs
