@@ -219,11 +219,11 @@ def lengths(texts: list[Text]) -> tuple[int, float, float]:
 
 
 def words_of_users() -> dict[str, int]:
-    """Return the words of each page for users, counted as `wc -w` does."""
+    """Return the words of each page for users; the lines of tables are none."""
     docs = ROOT / "docs"
     named = {page.relative_to(docs).as_posix(): page for page in pages() if page.is_relative_to(docs)}
     return {
-        name: len(page.read_text("utf-8").split())
+        name: sum(bool(re.search(r"\w", word)) for word in page.read_text("utf-8").split())
         for name, page in named.items()
         if name not in REFERENCE | DEVELOPMENT
     }
