@@ -149,7 +149,7 @@ class _Unpacked:
                 block = self._stream.read(min(size, _CHUNK))
             except (OSError, EOFError, ValueError) as error:
                 raise InputError(
-                    f"{self._packed.name}: breaks off or is damaged after {self._total:,} unpacked bytes:"
+                    f"{self._packed.name}: is truncated or damaged after {self._total:,} unpacked bytes:"
                     f" {error}"
                 ) from error
             if not block:
@@ -187,7 +187,7 @@ def _members(packed: _JoinedParts, suffix: str) -> Iterator[IO[bytes]]:
     except (tarfile.TarError, ValueError, OverflowError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{packed.name}: is damaged, or no tar.bz2: {error}") from None
+        raise InputError(f"{packed.name}: is damaged or not a tar.bz2 file: {error}") from None
     if not has_member:
         raise InputError(f"{packed.name}: expected a file *{suffix} in the archive, found none")
 

@@ -54,7 +54,7 @@ def _made(name: str, parts: Any) -> Any:
 
 
 def _handlers(dataset: Dataset) -> Any:
-    """Return the data set as ir_datasets knows them."""
+    """Return the dataset as ir_datasets knows them."""
     import ir_datasets
 
     parts: list[Any] = []
@@ -88,7 +88,7 @@ class _Stream:
             return _Stream(lambda: islice(self._start(), place.start, place.stop, place.step))
         records = list(islice(self._start(), place, place + 1)) if place >= 0 else []
         if not records:
-            raise IndexError(f"{place}: expected a place from 0 that there is")
+            raise IndexError(f"{place}: expected an existing position, from 0")
         return records[0]
 
 
@@ -101,7 +101,7 @@ class _PartOfDataset:
 
 
 class _DocsPart(_PartOfDataset):
-    """The documents of a data set."""
+    """The documents of a dataset."""
 
     def docs_handler(self) -> _DocsPart:
         return self
@@ -132,7 +132,7 @@ class _DocsPart(_PartOfDataset):
 
 
 class _QueriesPart(_PartOfDataset):
-    """The questions of a data set."""
+    """The questions of a dataset."""
 
     def queries_handler(self) -> _QueriesPart:
         return self
@@ -159,7 +159,7 @@ class _QueriesPart(_PartOfDataset):
 
 
 class _QrelsPart(_PartOfDataset):
-    """The judgements of a data set."""
+    """The judgements of a dataset."""
 
     def qrels_handler(self) -> _QrelsPart:
         return self

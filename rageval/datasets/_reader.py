@@ -93,7 +93,7 @@ def _parquet_rows(path: File, columns: Sequence[str]) -> Iterator[_Row]:
                 _refuse_bombs(path, total)
                 yield from batch.to_pylist()
     except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{path}: is damaged, or no parquet file: {error!s:.200}") from None
+        raise InputError(f"{path}: is damaged or not a Parquet file: {error!s:.200}") from None
 
 
 def _refuse_bombs(path: File, total: int) -> None:

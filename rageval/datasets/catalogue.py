@@ -1,4 +1,4 @@
-"""Which data sets there are and where their files come from: read from the TOML files in `sources/`."""
+"""Which datasets there are and where their files come from: read from the TOML files in `sources/`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plain(part: str, whole: str) -> str:
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file of a data set, or those of a folder on the Hugging Face hub that `match`.
+    """One file of a dataset, or those of a folder on the Hugging Face hub that `match`.
 
     `role` is what it holds: questions, documents, qrels, nuggets or judgements of answers. Without size and
     sha256 nobody has published them; the hub tells them for its files. Without any address nobody knows where
@@ -60,7 +60,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (self.url, *self.mirrors)
 
     def of(self, parts: dict[str, str]) -> Source:
-        """Return the source with `{topic}` and the like filled in."""
+        """Return the source with `{topic}` and similar fields filled in."""
         filled = {name: getattr(self, name).format(**parts) for name in ("url", "repo", "folder", "match")}
         return msgspec.structs.replace(self, **filled)
 
@@ -74,9 +74,9 @@ class KeptFile(msgspec.Struct, frozen=True):
 
 
 class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A data set: its id, its files, and what its publishers say it holds.
+    """A dataset: its id, its files, and what its publishers say it holds.
 
-    `split` keeps the questions of that split; `store` is another data set whose files these are;
+    `split` keeps the questions of that split; `store` is another dataset whose files these are;
     `documents_from` is the ir_datasets id of the collection that the judgements refer to; `judges` are the
     models that judged documents: none where people did. `also` are ids of ir_datasets that are the same set,
     in the versions that have them; `note` is what is not known of it.
@@ -128,7 +128,7 @@ class _Pattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.id.format(**named)
 
     def spec(self, dataset: str) -> Spec | None:
-        """Return the data set of this id, if the id is of this pattern."""
+        """Return the dataset of this id, if the id is of this pattern."""
         match = re.fullmatch(self.regex, dataset)
         if match is None:
             return None
@@ -138,10 +138,10 @@ class _Pattern(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is the same for all data sets of a benchmark. `terms` must be accepted before the first fetch.
+    """What is the same for all datasets of a benchmark. `terms` must be accepted before the first fetch.
 
     `nuggets_in_qrels` says whether the second column of its judgements names a nugget; `judges` are the
-    models that judged the documents of all its data sets; `reader` is the module that reads its files, if not
+    models that judged the documents of all its datasets; `reader` is the module that reads its files, if not
     that of its name, and behind a colon which of its readers does, if not `READER`.
     """
 
@@ -158,7 +158,7 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pattern: _Pattern | None = None
 
     def spec(self, dataset: str) -> Spec | None:
-        """Return the data set of this id; one listed without files has those of its store or pattern."""
+        """Return the dataset of this id; one listed without files has those of its store or pattern."""
         listed = next((spec for spec in self.datasets if spec.id == dataset), None)
         made = self.pattern.spec(dataset) if self.pattern else None
         if listed is None or listed.files:
@@ -168,7 +168,7 @@ class Benchmark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def specs(self) -> list[Spec]:
-        """Every data set that is listed, with its files."""
+        """Every dataset that is listed, with its files."""
         return [spec for listed in self.datasets if (spec := self.spec(listed.id))]
 
 
@@ -181,12 +181,12 @@ def benchmarks() -> tuple[Benchmark, ...]:
 
 
 def known() -> list[tuple[Benchmark, Spec]]:
-    """Return every data set that is listed."""
+    """Return every dataset that is listed."""
     return [(benchmark, spec) for benchmark in benchmarks() for spec in benchmark.specs]
 
 
 def find(dataset: str) -> tuple[Benchmark, Spec] | None:
-    """Return the data set of this id, listed or by pattern; None if it is none of ours."""
+    """Return the dataset of this id, listed or by pattern; None if it is none of ours."""
     for benchmark in benchmarks():
         spec = benchmark.spec(dataset)
         if spec is not None:
@@ -195,15 +195,15 @@ def find(dataset: str) -> tuple[Benchmark, Spec] | None:
 
 
 def found(dataset: str) -> tuple[Benchmark, Spec]:
-    """Return the data set of this id, which must be one of ours."""
+    """Return the dataset of this id, which must be one of ours."""
     pair = find(dataset)
     if pair is None:
-        raise UnknownDataset(dataset, "rageval has no such data set")
+        raise UnknownDataset(dataset, "rageval has no such dataset")
     return pair
 
 
 class UnknownDataset(InputError):
-    """Nobody knows a data set of this id; `reason` says who was asked."""
+    """Nobody knows a dataset of this id; `reason` says who was asked."""
 
     def __init__(self, dataset: str, reason: str = "ir_datasets knows no such id") -> None:
         close = get_close_matches(dataset, [spec.id for _, spec in known()], 3, 0.7)

@@ -1,6 +1,6 @@
-"""Data sets by id: ours, those of other packages, and everything that ir_datasets has.
+"""Datasets by id: ours, those of other packages, and everything that ir_datasets has.
 
-Files that somebody has already can be taken over, where they count as those of a data set of ours.
+Files that somebody has already can be taken over, where they count as those of a dataset of ours.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CONTENT = ("questions", "documents", "qrels", "nuggets", "judgements", "respons
 
 @dataclass(frozen=True)
 class Dataset:
-    """What a data set holds, read anew each time it is asked for.
+    """What a dataset holds, read again each time it is asked for.
 
     `holds` names the methods that yield something, and `answers` if the questions come with the right ones.
     `reader` knows the types for ir_datasets, `documents_from` is the id there of documents that are not ours.
@@ -100,7 +100,7 @@ class Dataset:
 
     def lacks(self, what: str) -> InputError:
         """Return the error that there is nothing of this kind."""
-        return InputError(f"{self.id}: this data set has no {what}; it has {', '.join(self.holds)}")
+        return InputError(f"{self.id}: this dataset has no {what}; it has {', '.join(self.holds)}")
 
 
 def load(
@@ -110,15 +110,15 @@ def load(
     limits: Sequence[str] = (),
     transport: Transport | None = None,
 ) -> Dataset:
-    """Return the data set of this id; its files are fetched when something of them is asked for.
+    """Return the dataset of this id; its files are fetched when they are needed.
 
     Parameters
     ----------
     dataset
-        The id. One that is not ours is looked for in packages with an entry point `rageval.datasets`, then in
-        ir_datasets.
+        The id. Ids that rageval does not have are looked up in packages with an entry point
+        `rageval.datasets`, then in ir_datasets.
     accept_license
-        Accept the terms of the data set.
+        Accept the terms of the dataset.
     limits
         Words such as `"record=128M"`.
     transport
@@ -127,7 +127,7 @@ def load(
     Returns
     -------
     Dataset
-        Queries, documents, judgements, nuggets: what the data set holds.
+        The queries, documents, judgements and nuggets of the dataset.
     """
     # Ours first: no package may take the place of one of our ids.
     pair = find(dataset)
@@ -140,7 +140,7 @@ def load(
 def own(
     benchmark: Benchmark, spec: Spec, files: Callable[[str], Sequence[Any]], limits: Sequence[str] = ()
 ) -> Dataset:
-    """Return one of our data sets, read from the files that `files` has for a role."""
+    """Return one of our datasets, read from the files that `files` has for a role."""
     reader = reader_of(benchmark)
     raised = DEFAULT._replace(**spec.limits).changed(tuple(limits))
 
@@ -185,7 +185,7 @@ def reader_of(benchmark: Benchmark) -> Reader:
 def _of_split(
     items: Iterator[Any], what: str, spec: Spec, reader: Reader, paths: Sequence[File]
 ) -> Iterator[Any]:
-    """Yield what belongs to the questions of the split, if the data set is one."""
+    """Yield what belongs to the questions of the split, if the dataset is one."""
     if spec.split is None:
         return items
     if what == "questions":
@@ -212,7 +212,7 @@ def _referred(spec: Spec) -> Any:
 
 
 def _of_a_plugin(dataset: str) -> Dataset | None:
-    """Return the data set of another package. Its entry point is called as its ids begin, and takes an id."""
+    """Return the dataset of another package. Its entry point is called as its ids begin, and takes an id."""
     # Names of entry points have an underscore where ids have a hyphen.
     make = plugin("datasets", dataset.partition("/")[0].lower().replace("-", "_"))
     if make is None:
@@ -226,7 +226,7 @@ def _of_a_plugin(dataset: str) -> Dataset | None:
 
 
 def of_ir_datasets(dataset: str) -> Dataset:
-    """Return the data set that ir_datasets has under this id."""
+    """Return the dataset that ir_datasets has under this id."""
     foreign = _loaded(dataset)
     if foreign is None:
         raise UnknownDataset(dataset)
@@ -235,7 +235,7 @@ def of_ir_datasets(dataset: str) -> Dataset:
 
 
 def papers_of(dataset: str) -> tuple[str, ...]:
-    """Return what to cite for a data set, as BibTeX: its publishers' words, or those of ir_datasets."""
+    """Return what to cite for a dataset, as BibTeX: its publishers' words, or those of ir_datasets."""
     pair = find(dataset)
     if pair is not None:
         return (pair[0].citation.strip(),)
@@ -275,7 +275,7 @@ def ir_datasets_or_error(purpose: str) -> Any:
 
 
 def _loaded(dataset: str) -> Any:
-    """Return the data set of this id; None if ir_datasets does not know it."""
+    """Return the dataset of this id; None if ir_datasets does not know it."""
     ir_datasets = ir_datasets_or_error(f"{dataset} (an id of ir_datasets?)")
     try:
         return ir_datasets.load(dataset)
@@ -329,7 +329,7 @@ _AT_ONCE = 500  # ids a question to the database may name
 
 
 class _DocumentStore:
-    """The documents of a data set by id, made of the files that are there, and anew when these change."""
+    """The documents of a dataset by id, made of the files that are there, and again when these change."""
 
     def __init__(
         self, folder: Path, role: str, documents: Callable[[], Iterator[Any]], kind: type[Any] | None
@@ -435,18 +435,18 @@ _READ_THROUGH = ("questions", "qrels", "nuggets", "judgements")
 def import_files(
     dataset: str, paths: Sequence[str | Path], *, role: str | None = None, limits: Sequence[str] = ()
 ) -> dict[str, list[Path]]:
-    """Copy files into the home of the data sets, where they count as those of this id.
+    """Copy files into the folder of datasets, as the files of this id.
 
-    Each is read before it is taken. If anything is wrong, what was there before stays.
+    Each file is read first. If anything is wrong, the existing files stay.
 
     Parameters
     ----------
     dataset
         The id.
     paths
-        Files, or folders that stand for the files in them that the data set is known to have.
+        Files, or folders with files of the dataset.
     role
-        What the files are, if their names are not those of the data set.
+        The role of the files, if their names are not those of the dataset.
     limits
         Words such as `"record=128M"`.
 
@@ -479,7 +479,7 @@ def import_files(
 def _by_role(
     spec: Spec, paths: Sequence[Path], role: str | None
 ) -> dict[str, list[tuple[Path, Source | None]]]:
-    """Return which file is what, in the order in which a data set's files belong together."""
+    """Return which file is what, in the order in which a dataset's files belong together."""
     if role is not None and role not in spec.roles:
         raise UsageError(f"--as {role}: {spec.id} has {', '.join(spec.roles)}")
     by_role: dict[str, list[tuple[Path, Source | None]]] = {}
@@ -515,7 +515,7 @@ def _in_folder(spec: Spec, folder: Path, role: str | None) -> dict[str, list[tup
         if not names:
             roles = " or --as ".join(spec.roles)
             raise InputError(
-                f"{folder}: what the files of {spec.id} are called is not known; name them, --as {roles}"
+                f"{folder}: the file names of {spec.id} are not known; name the files with --as {roles}"
             )
         raise InputError(f"{folder}: expected {names}, found none of them")
     return by_role
@@ -528,7 +528,7 @@ def _is_called(path: Path, source: Source) -> bool:
 def _only_role(spec: Spec, path: Path) -> str:
     if len(spec.roles) == 1:
         return spec.roles[0]
-    raise UsageError(f"{path}: which part of {spec.id} is it? say --as {' or --as '.join(spec.roles)}")
+    raise UsageError(f"{path}: which part of {spec.id} is it? use --as {' or --as '.join(spec.roles)}")
 
 
 def _refuse_incomplete(spec: Spec, role: str, files: list[tuple[Path, Source | None]]) -> None:
@@ -537,7 +537,7 @@ def _refuse_incomplete(spec: Spec, role: str, files: list[tuple[Path, Source | N
     given = [source for _, source in files if source]
     if len(wanted) > 1 and given and len(given) < len(wanted):
         lost = ", ".join(source.name for source in wanted if source not in given)
-        raise InputError(f"{spec.id}: expected {len(wanted)} files, found {len(given)}; lacking: {lost}")
+        raise InputError(f"{spec.id}: expected {len(wanted)} files, found {len(given)}; missing: {lost}")
 
 
 def _copied(path: Path, source: Source | None, staged: Path) -> KeptFile:
@@ -552,8 +552,8 @@ def _copied(path: Path, source: Source | None, staged: Path) -> KeptFile:
     kept = home.measured(staged / name)
     if source and source.sha256 and kept.sha256 != source.sha256:
         raise InputError(
-            f"{path}: sha256 {kept.sha256}, expected {source.sha256}; the file was not taken, and what was"
-            " there before is kept (a file of another form needs another name)"
+            f"{path}: sha256 {kept.sha256}, expected {source.sha256}; the file was rejected and the"
+            " existing one is kept (a file of another form needs another name)"
         )
     return kept
 

@@ -413,8 +413,8 @@ class _PartialFile:
         # Better said now than after hours, when the disk is full for everybody else as well.
         if total is not None and total - self.size > free:
             raise OutputError(
-                f"{self.path.parent}: {total - self.size:,} bytes are to come and {free:,} are free;"
-                " make room, or keep data sets elsewhere: IR_DATASETS_HOME=…"
+                f"{self.path.parent}: {total - self.size:,} more bytes are needed and {free:,} are free;"
+                " free some space, or keep datasets elsewhere with IR_DATASETS_HOME=…"
             )
 
     def move_to(self, target: Path) -> None:
@@ -440,8 +440,8 @@ class _PartialFile:
 
     def _unwritable(self, error: OSError) -> OutputError:
         return OutputError(
-            f"{self.path}: cannot be written: {error.strerror}; make room, or keep data sets elsewhere"
-            " (IR_DATASETS_HOME=…). What has arrived is kept and continued next time"
+            f"{self.path}: cannot be written: {error.strerror}; free some space, or keep datasets elsewhere"
+            " (IR_DATASETS_HOME=…). The part that arrived is kept; the next run continues it"
         )
 
 
@@ -486,7 +486,7 @@ class _Fetch:
                 if failures >= self.transport.attempts:
                     raise InputError(
                         f"{_shown(self.url)}: {again} ({failures} times, after {self.part.size:,} bytes,"
-                        " which are kept); say the same again to continue"
+                        " which are kept); run the same command to continue"
                     ) from None
                 wait = again.wait if again.wait is not None else min(2.0**failures / 2, _LONGEST_PAUSE)
                 self.transport.pause(wait)
@@ -526,7 +526,7 @@ class _Fetch:
             # Another place than asked for: its bytes would be put in the wrong place.
             if not done and (reply.status == 416 or start != self.part.size):
                 self.part.clear()
-                raise _Again("the server does not continue where it broke off")
+                raise _Again("the server does not resume the download")
         linked = _whole_number(reply.linked.get("X-Linked-Size"))
         expected = self.size if self.size is not None else linked
         if expected is not None and total not in (None, expected):
@@ -560,5 +560,5 @@ class _Fetch:
         self.part.clear()
         return InputError(
             f"{_shown(self.url)}: sha256 {found}, expected {visible(str(self.sha256))}{hint}; the file was"
-            " not taken, and what was there before is kept"
+            " rejected and the existing one is kept"
         )

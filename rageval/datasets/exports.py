@@ -1,4 +1,4 @@
-"""Write data sets as lines, as ir_datasets exports them or in our formats; count what they hold."""
+"""Write datasets as lines, as ir_datasets exports them or in our formats; count what they hold."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WHAT = {
 
 
 def exported(dataset: Dataset, what: str, style: str | None = None) -> Iterator[str]:
-    """Yield the lines of a part of a data set; the first style of `_WHAT` is the usual one."""
+    """Yield the lines of a part of a dataset; the first style of `_WHAT` is the usual one."""
     styles = _WHAT[what]
     if style is not None and style not in styles:
         raise UsageError(f"--format {style}: {what} are written as {' or '.join(styles)}")
@@ -141,7 +141,7 @@ class _Count(NamedTuple):
 
 
 def checked(dataset: Dataset) -> list[_Count]:
-    """Return all counts of a data set."""
+    """Return all counts of a dataset."""
     pair = find(dataset.id)
     expected = dict(pair[1].expected) if pair else {}
     counted = dict(_counts(dataset))
@@ -164,7 +164,7 @@ def compared(dataset: Dataset) -> tuple[list[_Count], list[str]]:
                 _alike(dataset, other, what, name) for what in ("questions", "qrels") if what in dataset.holds
             ]
         except (RagevalError, OSError, ValueError, RuntimeError) as error:
-            # Most often it is not downloaded, which is no fault of the data set at hand.
+            # Most often it is not downloaded, which is no fault of the dataset at hand.
             remarks.append(f"{name}: not compared ({visible(str(error).splitlines()[0][:200])})")
             continue
         counts += [count for count in alike if count is not None]

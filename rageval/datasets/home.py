@@ -1,4 +1,4 @@
-"""The files of a data set: kept under the home of ir_datasets, complete or not there at all, or else fetched.
+"""The files of a dataset: kept under the home of ir_datasets, complete or not there at all, or else fetched.
 
 What a folder holds is said by its `files.json`, written last; a file that it does not name does not count.
 """
@@ -38,7 +38,7 @@ def _home() -> Path:
 
 
 def folder_of(name: str) -> Path:
-    """Return the folder of a data set; a name that would lead elsewhere is refused."""
+    """Return the folder of a dataset; a name that would lead elsewhere is refused."""
     return _home().joinpath(*(plain(part, name) for part in name.split("/")))
 
 
@@ -98,7 +98,7 @@ def made(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(
-            f"{folder}: cannot be made ({error.strerror}); keep data sets elsewhere: IR_DATASETS_HOME=…"
+            f"{folder}: cannot be created ({error.strerror}); keep datasets elsewhere with IR_DATASETS_HOME=…"
         ) from error
     return folder
 
@@ -134,7 +134,7 @@ def fetch(
     again: bool = False,
     transport: Transport | None = None,
 ) -> None:
-    """Download what is not there yet of a data set.
+    """Download the missing files of a dataset.
 
     Parameters
     ----------
@@ -143,9 +143,9 @@ def fetch(
     roles
         Download only files with these roles, such as `queries` or `qrels`.
     accept_license
-        Accept the terms. A data set with terms is fetched only after this was said once.
+        Accept the terms. A dataset with terms is fetched only after they were accepted once.
     again
-        Download also what is there.
+        Download existing files again.
     transport
         How to download; for tests.
     """
@@ -170,11 +170,11 @@ def files_of(
         return paths
     sources = [source for source in spec.files if source.role == role]
     if not sources:
-        raise InputError(f"{spec.id}: nobody publishes its {role}; expected one of {', '.join(spec.roles)}")
+        raise InputError(f"{spec.id}: its {role} are not published; expected one of {', '.join(spec.roles)}")
     if not all(source.is_published for source in sources):
         raise InputError(
-            f"{spec.id}: where its {role} are is not known here; get them from its publishers"
-            f" ({benchmark.homepage}) and say rageval datasets import {spec.id} PATH --as {role}"
+            f"{spec.id}: no address is known for its {role}; get them from its publishers"
+            f" ({benchmark.homepage}) and run rageval datasets import {spec.id} PATH --as {role}"
         )
     _require_acceptance(benchmark, spec, accept_license)
     with locked(folder, lambda: _say(f"{spec.id}: waiting for another process that fetches it")):
@@ -240,18 +240,18 @@ def is_accepted(benchmark: Benchmark) -> bool:
 
 
 def place_of(spec: Spec) -> Path:
-    """Return the folder that the files of a data set are in, or would be."""
+    """Return the folder that the files of a dataset are in, or would be."""
     return folder_of(spec.folder)
 
 
 def size_on_disk(spec: Spec) -> int:
-    """Return how many bytes of a data set are here."""
+    """Return how many bytes of a dataset are here."""
     kept = manifest_of(place_of(spec))
     return sum(file.size for files in kept.values() for file in files)
 
 
 def is_on_disk(dataset: str) -> bool:
-    """Tell whether all files of the data set are there."""
+    """Tell whether all files of the dataset are there."""
     pair = find(dataset)
     if pair is None:
         return False
@@ -262,7 +262,7 @@ def is_on_disk(dataset: str) -> bool:
 def _other_ways(spec: Spec, role: str) -> str:
     names = [source.name or f"{source.folder}/{source.match}" for source in spec.files if source.role == role]
     return (
-        f"{spec.id}: its {role} could not be fetched; take {', '.join(names)} from another machine and say"
+        f"{spec.id}: its {role} could not be fetched; take {', '.join(names)} from another machine and run"
         f" rageval datasets import {spec.id} PATH"
     )
 

@@ -1,4 +1,4 @@
-"""A word where a file is expected: the file of this name, or the data set of this id in its place."""
+"""A word where a file is expected: the file of this name, or the dataset of this id in its place."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def looks_like_id(word: str) -> bool:
-    """Tell whether a word that names no file may be the id of a data set."""
+    """Tell whether a word that names no file may be the id of a dataset."""
     return "/" in word and not word.startswith(("/", ".")) and "@" not in word
 
 
 def standing_for(source: Any, what: str) -> Source | Dataset:
-    """Return the file of this name, or the data set of this id if there is none, which must hold `what`.
+    """Return the file of this name, or the dataset of this id if there is none, which must hold `what`.
 
-    What is neither a path nor an id (an open file, a data set) stays as it is. `labels` are judgements of
+    What is neither a path nor an id (an open file, a dataset) stays as it is. `labels` are judgements of
     documents, or else of answers, which are returned as a file of them.
     """
     if not isinstance(source, str | os.PathLike):
@@ -35,7 +35,7 @@ LABELS = "labels"
 
 
 def labels_of(name: str) -> Source | Dataset:
-    """Return the data set whose judgements of documents these are; of answers, a file of them."""
+    """Return the dataset whose judgements of documents these are; of answers, a file of them."""
     dataset = dataset_of(name, "")
     if "qrels" in dataset.holds:
         return dataset
@@ -47,7 +47,7 @@ def labels_of(name: str) -> Source | Dataset:
 
 
 def dataset_of(name: str, what: str) -> Dataset:
-    """Return the data set of this id; `InputError` says that it is no file either, or holds no such thing.
+    """Return the dataset of this id; `InputError` says that it is not a file either, or holds no such thing.
 
     Any will do where `what` it must hold is not said.
     """

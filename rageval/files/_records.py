@@ -141,7 +141,7 @@ _KINDS = (
     Kind(
         "plan",
         OTHER,
-        "a plan of what people shall label",
+        "a labeling plan",
         lambda start: is_head(start.record),
         "--gold-chosen",
     ),
@@ -166,7 +166,7 @@ _KINDS = (
         "nuggets assigned to answers",
         lambda start: b'"assignment"' in start.piece or is_assigned(start.record.get("nuggets")),
     ),
-    Kind("nuggets", NUGGETS, "nuggets, or rubrics, that no answer was judged by", _is_bank, "--nuggets"),
+    Kind("nuggets", NUGGETS, "nuggets or rubrics without judgements", _is_bank, "--nuggets"),
     Kind("spans", JUDGED_DOCUMENTS, "spans of sources", lambda start: is_spans(start.text)),
     Kind(
         "chunks",
@@ -202,7 +202,7 @@ _KINDS = (
     Kind(
         "rows",
         OTHER,
-        "a run with a record a document",
+        "a run with one record per document",
         lambda start: "score" in start.record and not start.record.keys().isdisjoint(_ROW_OF_RUN),
     ),
     Kind("questions", QUESTIONS, "questions", _is_question, "--questions"),

@@ -36,7 +36,7 @@ def stamp_of(url: str) -> Stamp:
     files.invalidate_cache()
     info = _tried(url, lambda: files.info(path))
     if info.get("size") is None:
-        raise InputError(f"{url}: the server does not say how large it is; download it first")
+        raise InputError(f"{url}: the server does not report its size; download it first")
     return int(info["size"]), *(str(info[name]) for name in _VERSIONS if info.get(name))
 
 
@@ -97,9 +97,7 @@ class RemoteFile(io.RawIOBase):
         block = _tried(self.name, lambda: self._files.cat_file(self._path, start=begin, end=last))
         # A server that knows no ranges sends the beginning of the file, which would be taken for this place.
         if len(block) > count:
-            raise InputError(
-                f"{self.name}: the server sends the whole file for a part of it; download it first"
-            )
+            raise InputError(f"{self.name}: the server cannot send parts of it; download it first")
         if not block:
             raise InputError(f"{self.name}: ends after {begin:,} of {self._size:,} bytes")
         self._block, self._begin = block, begin

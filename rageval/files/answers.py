@@ -347,7 +347,7 @@ class _Reports:
         present = [parts for parts in given if parts is not None]
         # Both or neither: nobody could tell which sentences were meant.
         if not given or len(present) > 1:
-            raise Unfit("expected the sentences as `responses`, or as `answer`, and not as both")
+            raise Unfit("expected the sentences in `responses` or in `answer`, not in both")
         metadata = line.metadata
         parts = present[0] if present else None
         references = _identifiers(line.references or (), "references", limits)
@@ -378,10 +378,10 @@ class _Reports:
         # A number may be an id or a position; only all of them together tell.
         kinds = set(map(type, citations))
         if not isinstance(citations, dict) and len(kinds) > 1:
-            raise Unfit("cites by position and by id; expected one way in a file")
+            raise Unfit("cites by position and by id; use one of them in a file")
         way = "id and confidence" if isinstance(citations, dict) else _BY_POSITION if int in kinds else "id"
         if self._cites not in (None, way):
-            raise Unfit(f"cites by {way}, the lines before by {self._cites}; expected one way in a file")
+            raise Unfit(f"cites by {way}, the lines before by {self._cites}; use one of them in a file")
         self._cites = way
         if isinstance(citations, dict):
             return tuple(sorted(citations, key=citations.__getitem__, reverse=True))  # ties as they stand
@@ -528,7 +528,7 @@ def _error(line: _Plain, parts: list[_PlainSentence]) -> str:
     if line.status != _ERROR and line.answer is not None:
         return ""
     if any(part.text for part in parts):
-        raise Unfit("expected no text of an answer with the status `error`, found one; leave out one of them")
+        raise Unfit("found a text in an answer with the status `error`; remove one of them")
     return line.reason.strip() or NO_ANSWER if isinstance(line.reason, str) else NO_ANSWER
 
 
@@ -642,8 +642,8 @@ def read_answers(source: Source) -> Iterator[Answer]:
     Citations become document ids; one that leads nowhere is None. An answer that is null, or that has the
     status `error`, has an `error` that says why. An answer that names no run is of the run that is called
     after the file. A second answer of a run to a query is an error, unless it is another
-    `repeat`. Of a data set that stands for a file the first right answer to each question is read, as of a
-    run that bears the id of the data set.
+    `repeat`. Of a dataset that stands for a file the first right answer to each question is read, as of a
+    run that bears the id of the dataset.
     """
     name = name_of(source)
     if callable(content := getattr(source, "questions", None)):
@@ -674,7 +674,7 @@ def write_answers(answers: Iterable[Answer], form: str, **extra: str | float) ->
         if answer.error and form != "plain":
             raise InputError(
                 f"{_place(answer)}: failed ({visible(answer.error)[:80]}), which {FORMS[form].name} have no"
-                " place for; write plain answers, or leave it out"
+                " field for; write plain answers, or remove it"
             )
         yield msgspec.json.encode(record_of(answer, **extra)).decode()
 
@@ -774,7 +774,7 @@ def _cited_part(part: _Record, sentence: Sentence) -> tuple[list[str], str]:
     """Return the ids of what a sentence cites, and what ids do not say."""
     ids = [doc for doc in sentence.citations if doc is not None]
     if len(ids) < len(sentence.citations):
-        return ids, "citations that lead nowhere"
+        return ids, "citations without a reference"
     return ids, "the confidences of citations" if isinstance(part.get("citations"), dict) and ids else ""
 
 

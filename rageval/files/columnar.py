@@ -319,7 +319,9 @@ def _opened_table(source: Source, as_dictionaries: bool = False) -> Iterator[Any
             with parquet.ParquetFile(data, metadata=metadata, read_dictionary=texts) as file:
                 yield file
         except (pyarrow.ArrowException, OSError) as error:
-            raise InputError(f"{name_of(source)}: is damaged, or no Parquet file: {error!s:.200}") from error
+            raise InputError(
+                f"{name_of(source)}: is damaged or not a Parquet file: {error!s:.200}"
+            ) from error
 
 
 def refuse_columns(name: str, number: int, limits: Limits) -> None:

@@ -44,7 +44,7 @@ def _names_in(folder: Path) -> list[str]:
         return os.listdir(folder)
     except OSError as error:
         shown = visible(str(folder))
-        raise OutputError(f"{shown}: cannot be looked into: {error.strerror or error}") from error
+        raise OutputError(f"{shown}: cannot be listed: {error.strerror or error}") from error
 
 
 def digests(folder: Path, names: Iterable[str]) -> dict[str, str]:

@@ -246,13 +246,13 @@ def _passages(line: _Checked, number: int, limits: Limits) -> list[str]:
     """Return the ids of the passages, their places where there are none."""
     given = [passage.doc_id for passage in line.retrieved_context]
     if given and len(given) != number:
-        raise Unfit(f"expected {len(given)} labels, one a passage, found {number}")
+        raise Unfit(f"expected {len(given)} labels, one per passage, found {number}")
     # Ids of which some are missing, or stand twice, tell passages apart no better than their places do.
     if not given or None in given or len(set(given)) < len(given):
         return [f"passage:{at}" for at in range(number)]
     names = [identifier(name, "doc_id", limits) for name in given if name is not None]
     if {"gold", "answer"} & set(names):
-        raise Unfit("expected ids of passages other than 'gold' and 'answer', which are the answers")
+        raise Unfit("expected passage ids other than 'gold' and 'answer', which name the answers")
     return names
 
 
@@ -565,7 +565,7 @@ def read_judged(source: Source, start: bytes) -> Iterator[tuple[Sequence[int], J
 
 
 def _whole(source: Source) -> bytes:
-    """Return a file that is no file of lines, and so is read at once."""
+    """Return a file that is not a file of lines, and so is read at once."""
     longest, name = limits_of(source).record, name_of(source)
     parts, size = [], 0
     for part in chunks(source, longest):

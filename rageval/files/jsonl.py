@@ -169,7 +169,7 @@ def _one_by_one(
             if number == 1 and (columns := table_columns(line)):
                 raise InputError(
                     f"{name}:1: expected JSON lines, found a table with the columns"
-                    f" {', '.join(columns):.120}; part it into answers and questions first: rageval import"
+                    f" {', '.join(columns):.120}; split it into answers and questions first: rageval import"
                     f" {name} -o DIR"
                 ) from None
             if line.strip():
@@ -190,7 +190,7 @@ def in_memory(records: Iterable[Any], name: str) -> IO[bytes]:
             return value.isoformat()
         raise InputError(
             f"{name}: a record holds an object of the class {type(value).__name__}; expected texts, numbers,"
-            " and lists and dicts of these; make it text, or leave it out"
+            " and lists and dicts of these; convert it to text, or remove it"
         )
 
     encode = msgspec.json.Encoder(enc_hook=plain).encode
@@ -366,10 +366,10 @@ def explained(error: Exception, line: bytes, expected: str) -> str:
         except UnicodeDecodeError as fault:
             byte = line[fault.start]
             return f"byte {fault.start + 1} is 0x{byte:02x}, which is not UTF-8; convert it (iconv -t UTF-8)"
-        return f"text that UTF-8 cannot hold: {quoted(line)}"
+        return f"text that cannot be encoded as UTF-8: {quoted(line)}"
     # JSON can name half a character (a lone surrogate), which no text that is stored or printed can hold.
     if half := _HALF.search(line):
-        shown = f"half a character ({half[0].decode()}), which no text holds"
+        shown = f"an unpaired surrogate ({half[0].decode()}), which is not valid text"
         return f"expected {expected}, found {shown}: {quoted(line)}"
     message = str(error)
     if isinstance(error, msgspec.ValidationError):
@@ -379,7 +379,7 @@ def explained(error: Exception, line: bytes, expected: str) -> str:
         return f"expected {expected}; {_lower(what)}{place}: {quoted(line)}"
     # What a pretty printer made; each of its lines is told, and the first one says why.
     whole = (
-        "; expected a record a line, and neither a list nor one over several lines"
+        "; expected one record per line, not a list and not a record over several lines"
         if line.strip() in _OPENED
         else ""
     )
@@ -391,7 +391,7 @@ def _lower(text: str) -> str:
     return text if text[:2].isupper() else text[:1].lower() + text[1:]
 
 
-REPEATED = "the key {!r} stands twice in one object; expected it once, so take out the wrong one"
+REPEATED = "the key {!r} appears twice in one object; remove the wrong one"
 _SPACED = re.compile(rb'(?<!\\)"[ \t]+:')
 _LARGE = 2**14  # bytes of a line, on average, from which on its values are not built
 _NESTED = {dict, list}
@@ -697,7 +697,7 @@ def once(
         if name is not None and first.setdefault(name, line) != line:
             raise InputError(
                 f"{name_of(source)}:{line}: a second {visible(name)}, the first is in line {first[name]};"
-                " expected one, so remove the other"
+                " remove one of them"
             )
         yield line, item
 
@@ -731,7 +731,7 @@ class _Telling(Generic[_Item]):
         if isinstance(error, Unfit) and other is not None and other is not self.form:
             return (
                 f"expected {self.form.name} as in the lines before, found {other.name};"
-                f" one file holds one format, so part them: {quoted(line)}"
+                f" put each format in its own file: {quoted(line)}"
             )
         return explained(error, line, self.form.expected)
 

@@ -32,7 +32,7 @@ from rageval.text import RULES, problem_of_id, visible
 EXPECTED = "a judgement {query_id, run_id, item_id, aspect, label or grade, …}"
 GRADED = ("ok", "repaired")
 FAILED = ("refused", "truncated", "filtered", "invalid", "error")
-STOPPED = "judging was to stop at a claim, so that nothing else is tested, and means lean to it"
+STOPPED = "judging was set to stop at a claim: other claims are not tested, and means are biased toward it"
 _LONGEST_WORD = 200  # of a label, a judge, a rubric
 _BYTES_A_CHARACTER = 4  # at most, in UTF-8
 _ANSWER = attrgetter("run_id", "judge", "query_id", "repeat")
@@ -243,8 +243,8 @@ class JudgementTable:
                 if told is None or self.answerable.setdefault(self.queries[record.query_id], told) == told:
                     continue
                 raise InputError(
-                    f"{source}:{line}: found answerable={told} for query {visible(str(record.query_id))}, and"
-                    " the opposite before; expected the same of all"
+                    f"{source}:{line}: found answerable={told} for query {visible(str(record.query_id))},"
+                    " but the opposite before; expected one value for each query"
                 )
 
     @property
@@ -413,9 +413,7 @@ class JudgementTable:
         )
         # Two files that a tool wrote of two systems call them by one name.
         same_file = self._stretch(first)[1] == self._stretch(second)[1]
-        hint = (
-            "" if same_file else "; two systems need names of their own as run_id (rageval import --run NAME)"
-        )
+        hint = "" if same_file else "; give each system its own run_id (rageval import --run NAME)"
         return (
             f"{self.where(second)}: query {query}, run {run}{repeat}, item {item[:80]}, aspect {aspect[:80]}"
             f" was judged before, in {self.where(first)}; expected one judgement by each judge{hint}"
@@ -431,7 +429,7 @@ class JudgementTable:
         return f"{self.sources[source]}:{lines[self.position(row) - first]}"
 
     def is_by_text(self, row: int) -> bool:
-        """Return whether the aspect of a row is the text of a nugget, for want of an id."""
+        """Return whether the aspect of a row is the text of a nugget, because it has no id."""
         return self._stretch(row)[1] in self.by_text
 
     def _stretch(self, row: int) -> tuple[int, int, Sequence[int]]:
@@ -471,7 +469,7 @@ class JudgementTable:
         return by_run.get(run, {})
 
     def repeats_by_query(self, run: int) -> dict[int, list[int]]:
-        """Return which repeats a system has to each query, by whatever is known of them."""
+        """Return which repeats a system has to each query, from all that is known of them."""
         key = "repeats", run
         if key not in self.kept:
             # Also answers that were judged and whose texts nobody gave.
@@ -495,8 +493,8 @@ class JudgementTable:
                 )
                 raise UsageError(
                     f"{visible(self.name)}: {visible(name)} has {len(of_query[several])} answers to query"
-                    f" {visible(self.queries.words[several])} (repeat {repeats}), and {asker} takes one;"
-                    " leave one repeat of each"
+                    f" {visible(self.queries.words[several])} (repeat {repeats}), but {asker} uses one;"
+                    " keep one repeat of each"
                 )
 
     def _first(self, place: tuple[int, int, int]) -> int:
@@ -643,8 +641,8 @@ class JudgementTable:
         return said[:]
 
     def add_file(self, source: Source) -> None:
-        """Read a file of any of these kinds, told apart by its first record."""
-        # A data set that stands for a file, whose judgements are of documents.
+        """Read a file of any of these kinds, distinguished by its first record."""
+        # A dataset that stands for a file, whose judgements are of documents.
         if callable(content := getattr(source, "qrels", None)):
             self.add_dicts(
                 {
@@ -722,7 +720,7 @@ class JudgementTable:
             unknown.update(judged.unknown)
         if unknown:
             kinds = ", ".join(f"{number:,} {visible(kind)[:80]}" for kind, number in sorted(unknown.items()))
-            self.remarks.append(f"{visible(name)}: judgements of kinds that no measure knows: {kinds}")
+            self.remarks.append(f"{visible(name)}: judgements of kinds that no measure uses: {kinds}")
 
 
 def judgement_line(judgement: Mapping[str, Any]) -> str:
@@ -747,7 +745,7 @@ def _checked_chances(source: str, lines: Sequence[int], chances: Sequence[float 
     """Yield the chances that rows say, NaN where they say none."""
     for line, chance in zip(lines, chances, strict=True):
         if chance is not None and not 0 <= chance <= 1:
-            raise InputError(f"{source}:{line}: expected as p a chance from 0 to 1, found {chance:g}")
+            raise InputError(f"{source}:{line}: expected a probability from 0 to 1 as p, found {chance:g}")
         yield math.nan if chance is None else chance
 
 
@@ -761,16 +759,15 @@ def _places_shown(source: str, lines: Sequence[int], records: Sequence[Judgement
         names = list(map(str, record.shown))
         if str(record.run_id) not in names or len(set(names)) < len(names):
             raise InputError(
-                f"{source}:{line}: expected as shown the systems in the order in which their answers were"
-                f" shown, each once, {visible(str(record.run_id))!r} among them;"
-                f" found {visible(str(names)):.120}"
+                f"{source}:{line}: expected as shown the systems in the order of their answers, each once,"
+                f" with {visible(str(record.run_id))!r} among them, found {visible(str(names)):.120}"
             )
         yield names.index(str(record.run_id)) + 1
 
 
 def _count_sentences(facts: AnswerFacts, sentences: int, where: str) -> None:
     if sentences < 1:
-        raise InputError(f"{where}: expected a number of sentences from 1, found {sentences}")
+        raise InputError(f"{where}: expected 1 or more sentences, found {sentences}")
     if facts.sentences not in (None, sentences):
         raise InputError(
             f"{where}: expected an answer of {facts.sentences} sentences, as before, found {sentences}"

@@ -30,7 +30,7 @@ from rageval.plugins import above
 from rageval.records import Qrel
 from rageval.text import visible
 
-# Judgements as BEIR's data sets have them are a table with this header.
+# Judgements as BEIR's datasets have them are a table with this header.
 _BEIR_HEADER = ["query-id", "corpus-id", "score"]
 
 

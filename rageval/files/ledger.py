@@ -68,7 +68,7 @@ def read_ledger(path: str | os.PathLike[str]) -> ClaimLedger:
     start = content.strip()[: len(_BEGINS)]
     if unreadable and not claims and not _BEGINS.startswith(start):
         raise InputError(
-            f"{visible(os.fspath(path))}: holds no claims; expected a ledger that --ledger wrote, or a new"
+            f"{visible(os.fspath(path))}: holds no claims; expected a ledger written by --ledger, or a new"
             " file"
         )
     return ClaimLedger(claims, unreadable)
@@ -88,4 +88,4 @@ def add_to_ledger(path: str | os.PathLike[str], claims: Iterable[Claim]) -> None
             while content:
                 content = content[stream.write(content) or 0 :]
     except OSError as error:
-        raise OutputError(f"{visible(os.fspath(path))}: cannot be added to: {error.strerror}") from error
+        raise OutputError(f"{visible(os.fspath(path))}: cannot be appended to: {error.strerror}") from error

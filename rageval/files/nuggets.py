@@ -79,7 +79,7 @@ def left_out(nuggets: Iterable[Nugget]) -> str | None:
         questions += bool(lacking) and len(lacking) == len(nugget.answers)
     if not answers:
         return None
-    more = f", and with them {questions:,} questions that have no other" if questions else ""
+    more = f", and with them {questions:,} questions that have no other answer" if questions else ""
     return f"{answers:,} answers without a reference are left out{more}, as Auto-ARGUE does"
 
 
@@ -193,7 +193,7 @@ def _common(fields: _Question | _Claim, nugget: Nugget, limits: Limits) -> Nugge
     # A word names a class, and a number is a weight.
     weight = None if isinstance(fields.importance, str) else fields.importance
     if weight is not None and abs(weight) > _LARGEST:
-        raise Unfit(f"expected a number up to {_LARGEST:,} as `importance`, found one far from it")
+        raise Unfit(f"expected a number up to {_LARGEST:,} as `importance`, found one out of range")
     aggregator = (fields.aggregator_type or "OR").upper()
     aggregator = "OR" if aggregator == "DEFAULT" else aggregator
     if aggregator not in _AGGREGATORS:
@@ -227,7 +227,7 @@ def _references(given: list[_Reference] | None, limits: Limits) -> tuple[Referen
         if place is not None:
             start, end = place.start_offset, place.end_offset
             if not 0 <= start <= end:
-                raise Unfit(f"expected offsets from 0, the end behind the start, found {start} to {end}")
+                raise Unfit(f"expected offsets from 0, with the end after the start, found {start} to {end}")
             reference = reference._replace(start=start, end=end, encoding=place.encoding or "")
         references.append(reference)
     return tuple(references)
@@ -252,7 +252,7 @@ def _from_older(query: str | None) -> Callable[[_Fields, Limits], NuggetBank]:
 
     def build(record: _Fields, limits: Limits) -> NuggetBank:
         if query is None:
-            raise Unfit("nothing says which query they are of: call the file nuggets_QUERY.json")
+            raise Unfit("the query of these nuggets is unknown: name the file nuggets_QUERY.json")
         name = identifier(query, "the name of the file", limits)
         asked = []
         for text, (how, answers) in record.items():
@@ -468,7 +468,7 @@ def read_nuggets(source: Source) -> Iterator[Nugget]:
     """Read the nuggets (or the criteria of rubrics) of a file, or of the files of a folder, query by query.
 
     A nugget without an id is called after its place, from 0, or in NuggetBank v3 after the digest of its
-    question; an importance that "failed" is None. A data set that holds nuggets may stand for a file.
+    question; an importance that "failed" is None. A dataset that holds nuggets may stand for a file.
     """
     if callable(content := getattr(source, "nuggets", None)):
         yield from content()
@@ -498,7 +498,7 @@ def numbered_banks(source: Source) -> Iterator[tuple[int, NuggetBank]]:
             if first.setdefault(bank.query_id, name_of(each)) != name_of(each):
                 raise InputError(
                     f"{name_of(each)}:{line}: query {visible(bank.query_id)} has nuggets in"
-                    f" {visible(first[bank.query_id])}, too; expected them in one file"
+                    f" {visible(first[bank.query_id])}, too; put them in one file"
                 )
             yield line, bank
 
@@ -534,7 +534,7 @@ def write_nuggets(nuggets: Iterable[Nugget], questions: Mapping[str, str] | None
     seen: set[str] = set()
     for query, together in groupby(nuggets, key=lambda nugget: nugget.query_id):
         if query in seen:
-            raise InputError(f"query {query!r}: its nuggets are scattered, expected them together; sort them")
+            raise InputError(f"query {query!r}: its nuggets are not together; sort them by query")
         seen.add(query)
         listed = [_record(at, nugget) for at, nugget in enumerate(together)]
         record = {"query": (questions or {}).get(query, ""), "qid": query, "nuggets": listed}
@@ -548,7 +548,7 @@ def _record(at: int, nugget: Nugget) -> dict[str, Any]:
         raise InputError(
             f"nugget {nugget.nugget_id!r} of query {nugget.query_id!r}: has"
             f" {odd or 'references, or an importance of another kind'}, for which the format of"
-            " AutoNuggetizer has no place; expected nuggets that are vital or okay"
+            " AutoNuggetizer has no field; expected nuggets that are vital or okay"
         )
     record: dict[str, Any] = {"text": nugget.text}
     record |= {"importance": nugget.importance} if nugget.importance is not None else {}
@@ -575,7 +575,7 @@ def read_intent_weights(source: Source) -> dict[str, dict[str, float]]:
     for where, query, nugget, weight in rows:
         if nugget in weights.setdefault(query, {}):
             raise InputError(
-                f"{where}: nugget {visible(nugget)} of query {visible(query)} has a weight already"
+                f"{where}: nugget {visible(nugget)} of query {visible(query)} already has a weight"
             )
         weights[query][nugget] = weight_of(weight, where)
     return weights
@@ -602,7 +602,7 @@ def _weights_of_nuggets(source: Source) -> Iterator[tuple[str, str, str, float]]
         weight = _BY_IMPORTANCE.get(nugget.importance or "") if nugget.weight is None else nugget.weight
         if weight is None:
             raise InputError(
-                f"{where}: expected it to be vital or okay, found {visible(str(nugget.importance))!r:.80}"
+                f"{where}: expected vital or okay, found {visible(str(nugget.importance))!r:.80}"
             )
         yield where, nugget.query_id, nugget.nugget_id, weight
 

@@ -58,7 +58,7 @@ def mappings(outer: Mapping[Any, Any], table: str, expected: str) -> Iterator[tu
     for query, inner in outer.items():
         text = str(query)
         if text in seen:
-            raise InputError(f"{table}: the query {text!r:.80} is there twice, as text and as a number")
+            raise InputError(f"{table}: the query {text!r:.80} appears twice, as text and as a number")
         seen.add(text)
         # Most are dicts, which are told quicker by their type.
         if type(inner) is not dict and not isinstance(inner, Mapping):

@@ -166,7 +166,7 @@ class _Streams(io.RawIOBase):
                 # What it holds already goes out first: one block may unpack to many.
                 packed = self._raw.read(_BLOCK) if self._unpacker.needs_input else b""
                 if self._unpacker.needs_input and not packed:
-                    raise EOFError("the last stream breaks off")
+                    raise EOFError("the last stream is truncated")
             block: bytes = self._unpacker.decompress(packed, size)
             if self._unpacker.eof:
                 self._rest = self._unpacker.unused_data
@@ -183,7 +183,7 @@ class _Streams(io.RawIOBase):
             self._padded += len(packed) - len(kept)
             packed = kept or self._raw.read(_BLOCK)
         if self._padding and self._padded % self._padding:
-            raise ValueError(f"{self._padded} zero bytes behind a stream, not a multiple of {self._padding}")
+            raise ValueError(f"{self._padded} zero bytes after a stream, not a multiple of {self._padding}")
         self._padded = 0
         if packed:
             self._unpacker = self._begin()
@@ -390,7 +390,7 @@ def limits_of(source: Any) -> Limits:
 def with_limits(source: Any, limits: Limits | None) -> Any:
     """Return the source, or each of several, as one that carries these limits; None leaves them as they are.
 
-    What is in memory, or a data set, asks for nothing and is returned as it is.
+    What is in memory, or a dataset, asks for nothing and is returned as it is.
 
     >>> limits_of(with_limits("run.trec", Limits(id=20))).id, with_limits("run.trec", DEFAULT)
     (20, 'run.trec')
@@ -668,7 +668,7 @@ def _unpacked(raw: IO[bytes], name: str, limits: Limits, size: int) -> Iterator[
         # same here.
         except Exception as error:  # each of the decompressors has its own errors
             raise InputError(
-                f"{name}: breaks off or is damaged after {total:,} unpacked bytes: {error}"
+                f"{name}: is truncated or damaged after {total:,} unpacked bytes: {error}"
             ) from error
         if not block:
             return
@@ -766,8 +766,8 @@ def _refuse_bom(text: bytes, name: str, first_line: int) -> None:
     if at or text.startswith(BOM):
         line = first_line + text.count(b"\n", 0, at)
         raise InputError(
-            f"{name}:{line}: begins with a byte-order mark, expected one at the file's start at most (were"
-            " files joined by cat?); take it out: sed -i '2,$s/^\\xEF\\xBB\\xBF//'"
+            f"{name}:{line}: begins with a byte-order mark, expected one only at the start of the file (were"
+            " files joined by cat?); remove it: sed -i '2,$s/^\\xEF\\xBB\\xBF//'"
         )
 
 

@@ -1,7 +1,7 @@
 """Plans of what people shall label: drawn, ordered and sealed before anybody labels.
 
 A plan is JSON lines. Its head says what is asked, of which systems, by which seed, how many queries there are
-and how likely each was to be drawn; every other line is a query to be labelled, in the order in which that is
+and how likely each was to be drawn; every other line is a query to be labeled, in the order in which that is
 to happen. `sha` is the SHA-256 of all that, so a plan that was changed after it was drawn is refused.
 
 Labels that people gave are a random draw only if they begin that order: `LabelPlan.drawn` says so.
@@ -31,7 +31,7 @@ _SHOWN = 5  # queries named in an error
 
 
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing to be labelled: where the judgement goes, and what is shown.
+    """One thing to be labeled: where the judgement goes, and what is shown.
 
     `context` is the number of the text it is about among those of its query, None where no texts are known;
     `text` is the nugget, or the aspect. A pair of answers has its systems in `pair`.
@@ -49,7 +49,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class AskedQuery(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A query to be labelled: all that is asked of it, and the texts to look at."""
+    """A query to be labeled: all that is asked of it, and the texts to look at."""
 
     query_id: str
     asks: tuple[Ask, ...]
@@ -62,7 +62,7 @@ class AskedQuery(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Look(NamedTuple):
-    """A look at the labels of a plan: how many of its queries are labelled, of how many."""
+    """A look at the labels of a plan: how many of its queries are labeled, of how many."""
 
     labelled: int
     of: int
@@ -112,7 +112,7 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The queries to be labelled, the first one first."""
+        """The queries to be labeled, the first one first."""
         return tuple(each.query_id for each in self.asked)
 
     @property
@@ -136,7 +136,7 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         return self.rest / self.queries
 
     def extending(self, pilot: str, labelled: Collection[str]) -> LabelPlan:
-        """Return the plan as one that extends the plan of a `pilot`, if it begins with what was labelled."""
+        """Return the plan as one that extends the plan of a `pilot`, if it begins with what was labeled."""
         if not pilot or sorted(labelled) != sorted(self.order[: len(labelled)]):
             return self
         return sealed(msgspec.structs.replace(self, extends=pilot))
@@ -151,18 +151,18 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         strange = sorted(set(labelled) - set(order))
         if strange:
             raise InputError(
-                f"{visible(name)}: {len(strange):,} labelled queries are not in the plan"
-                f" ({_named(strange)}); expected labels of the {len(order):,} that were drawn. Labels"
-                " that were chosen otherwise need --gold-chosen FILE: how likely each was to be chosen"
+                f"{visible(name)}: {len(strange):,} labeled queries are not in the plan"
+                f" ({_named(strange)}); expected labels of the {len(order):,} that were drawn. For labels"
+                " chosen in another way, give their probabilities with --gold-chosen FILE"
             )
         # Only the beginning of the order is a draw: nothing before the last labelled query may be missing.
         last = max((at for at, query in enumerate(order, 1) if query in labelled), default=0)
         passed = [query for query in order[:last] if query not in labelled]
         if passed:
             raise InputError(
-                f"{visible(name)}: {len(passed):,} of the first {last:,} queries of the plan were passed over"
-                f" ({_named(passed)}), so the labels are no random draw; expected the order of the plan:"
-                " label these, too, or say of them that it cannot be told"
+                f"{visible(name)}: {len(passed):,} of the first {last:,} queries of the plan were skipped"
+                f" ({_named(passed)}), so the labels are not a random sample; label these, too, or mark"
+                " them as undecidable"
             )
         return order[:last]
 
@@ -234,15 +234,15 @@ def read_plan(source: Source) -> LabelPlan:
         before = first.setdefault(query.query_id, line)
         if before != line:
             raise InputError(
-                f"{name}:{line}: query {visible(query.query_id)} stands in line {before}, too;"
-                " expected it once"
+                f"{name}:{line}: query {visible(query.query_id)} is in line {before}, too; expected it once"
             )
     plan = msgspec.structs.replace(plan, asked=tuple(query for _, query in asked))
     # What would be written is compared, so that a key that nobody knows is a change, too.
     if _sha(*_parts(plan)) != sha:
         raise InputError(
-            f"{name}: was changed after it was drawn (its content does not have the sha {visible(sha[:12])}"
-            " of its head); expected the file as rageval label plan wrote it, or a new plan"
+            f"{name}: was changed after it was written (its content does not match the sha"
+            f" {visible(sha[:12])} in its first line); use the file that rageval label plan wrote, or make a"
+            " new plan"
         )
     return plan
 
@@ -301,8 +301,8 @@ def note_asked(judged: Source, asked: Mapping[Place, Mapping[str, int]], what: s
     """
     if not isinstance(judged, str | os.PathLike) or not is_local_file(judged):
         raise UsageError(
-            f"{visible(name_of(judged))}: expected judgements in a file of this machine, beside which it is"
-            " noted what was asked for; write them into one, and add the new ones to it"
+            f"{visible(name_of(judged))}: expected judgements in a local file, because a file next to it"
+            " records what was asked for; write them to a file, and add the new ones to it"
         )
     path = f"{os.fspath(judged)}{ADAPTIVE}"
     before = read_asked(path) if os.path.isfile(path) else {}

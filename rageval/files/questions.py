@@ -58,7 +58,7 @@ def _from_topic(line: bytes, limits: Limits) -> Question:
         raise Unfit(problem)
     columns = [column.strip() for column in content.decode().split("\t")]
     if len(columns) != 2:
-        raise Unfit(f"expected 2 columns with a tab between them, found {len(columns)}")
+        raise Unfit(f"expected 2 columns separated by a tab, found {len(columns)}")
     if not all(columns):
         raise Unfit("expected 2 columns, found nothing in one")
     return Question(identifier(columns[0], "id", limits), columns[1])
@@ -338,7 +338,7 @@ def read_questions(source: Source) -> Iterator[Question]:
     Records stand one a line, or in a list.
 
     What else a plain record says in a word (a text of up to 1,024 characters, a number, true or false)
-    becomes a fact. A data set that holds questions may stand for a file.
+    becomes a fact. A dataset that holds questions may stand for a file.
     """
     if callable(content := getattr(source, "questions", None)):
         yield from content()
@@ -393,7 +393,7 @@ _IDS = ("query_id", "qid", "interaction_id", "topic_id", "narrative_id", "reques
 
 
 def read_facts(source: Source, fields: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Read {query: {field: value}} of JSON lines of any kind, or of a data set; nothing else is read."""
+    """Read {query: {field: value}} of JSON lines of any kind, or of a dataset; nothing else is read."""
     if callable(content := getattr(source, "questions", None)):
         return {
             question.query_id: {name: value for name, value in question.facts if name in fields}
@@ -457,7 +457,7 @@ def fields_of(source: Source) -> list[str]:
 
 
 def read_table(source: Source, columns: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, words) of a table of a few columns, parted by tabs or by blanks."""
+    """Yield (line, words) of a table of a few columns, separated by tabs or spaces."""
     width = len(columns.split())
     name, longest = name_of(source), limits_of(source).line
     line = 0
@@ -491,7 +491,7 @@ def read_groups(source: Source) -> dict[str, str]:
     for line, (query, group) in read_table(source, "query_id group"):
         if groups.setdefault(query, group) != group:
             raise InputError(
-                f"{name_of(source)}:{line}: query {visible(query)} has a group already:"
+                f"{name_of(source)}:{line}: query {visible(query)} already has a group:"
                 f" {visible(groups[query])}"
             )
     return groups
@@ -511,6 +511,6 @@ def read_weights(source: Source) -> dict[str, float]:
                 f"{name_of(source)}:{line}: expected a weight from 0 to 1, found {visible(text)!r}"
             )
         if group in weights:
-            raise InputError(f"{name_of(source)}:{line}: {visible(group)} has a weight already")
+            raise InputError(f"{name_of(source)}:{line}: {visible(group)} already has a weight")
         weights[group] = weight
     return weights

@@ -242,8 +242,8 @@ def _from_line(line: _JudgedPair, limits: Limits) -> Qrel:
     if query is None or doc is None:
         lacking = " and ".join(name for name, value in (("`qid`", query), ("`docid`", doc)) if value is None)
         raise Unfit(
-            f"no {lacking} to say what is judged: put `qid` and `docid` beside the texts, or give them as"
-            " query: {qid, text} and passage: {docid, text}"
+            f"no {lacking} to identify what is judged: put `qid` and `docid` next to the texts, or give them"
+            f" as query: {{qid, text}} and passage: {{docid, text}}"
         )
     return Qrel(identifier(query, "qid", limits), identifier(doc, "docid", limits), line.judgment)
 

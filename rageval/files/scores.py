@@ -160,8 +160,8 @@ def _from_columns(
     if columns is not None:
         if form is not None and columns != _COLUMNS.get(form):
             raise InputError(
-                f"{name}:{rows[0][0]}: the header says {' '.join(columns)}, which is not the form {form};"
-                " leave --form out"
+                f"{name}:{rows[0][0]}: the header is {' '.join(columns)}, which is not the form {form};"
+                " leave out --form"
             )
         rows = rows[1:]
     else:
@@ -170,7 +170,7 @@ def _from_columns(
 
 
 def fields_of(line: bytes, width: int | None = None) -> list[str]:
-    """Return the fields of a line: parted by tabs where these make 3 or 4 of them, else by blanks."""
+    """Return the fields of a line: split at tabs where that makes 3 or 4 of them, else at spaces."""
     text = line.decode("utf-8", "replace")
     parts = [part.strip(" ") for part in text.split("\t")]
     if len(parts) in ((width,) if width else (3, 4)) and all(parts):
@@ -209,9 +209,9 @@ def _columns(
     named = form or form_of(rows, topics)
     if named is None:
         raise UntoldForm(
-            f"{name}: cannot tell which column holds the topics: nothing in the second or the third is"
-            f" {ALL!r} or a topic that is known, or both are; say --form tot (run measure topic value) or"
-            " --form ir_measures (run topic measure value)"
+            f"{name}: cannot tell which column holds the topics: {ALL!r} or a known topic is in neither or"
+            " in both of columns 2 and 3; use --form tot (run measure topic value) or --form ir_measures"
+            " (run topic measure value)"
         )
     return _COLUMNS[named]
 
@@ -298,7 +298,7 @@ def _distinct(name: str, rows: Iterable[tuple[int, LeaderboardRow]]) -> list[Lea
 def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Iterator[str]:
     r"""Yield the lines of a leaderboard; what `read_leaderboard` reads of them is the same, bit for bit.
 
-    `trec_eval` has room for one run. Columns are parted by tabs; an id that holds one is refused, and one
+    `trec_eval` holds one run. Tabs separate columns; an id that holds one is refused, and one
     with a blank, too, because other tools part columns there: `jsonl` has room for it.
 
     >>> list(write_leaderboard([LeaderboardRow("r", "all", "ndcg", 0.1)]))
@@ -325,12 +325,12 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
             if run is not None:
                 raise UsageError(
                     f"the form trec_eval holds one run, found {visible(run)} and {visible(row.run_id)};"
-                    " write a file each, or another form"
+                    " write one file for each run, or use another form"
                 )
             run = row.run_id
             yield f"{_RUN_NAME}\t{ALL}\t{_unbroken(run)}"
         if form == "trec_eval" and row.measure == _RUN_NAME:
-            raise InputError(f"the form trec_eval takes a measure called {_RUN_NAME} for the name of the run")
+            raise InputError(f"the form trec_eval reads a measure called {_RUN_NAME} as the name of the run")
         cells = {
             "run": row.run_id,
             "topic": row.query_id,
@@ -356,8 +356,8 @@ def _unbroken(text: str) -> str:
     """Return a cell that no tool takes for two, nor for a remark or something else than a cell."""
     if not text or re.search(r"[\s\x00-\x1f\x7f\ud800-\udfff]", text) or text[0] in "#{\ufeff":
         raise InputError(
-            f"{visible(text)!r}: a leaderboard of columns cannot hold an id with a blank, or one that begins"
-            " with '#' or '{'; write the form jsonl"
+            f"{visible(text)!r}: a leaderboard in columns cannot hold an id with a space, or one that begins"
+            " with '#' or '{'; use the form jsonl"
         )
     return text
 
@@ -423,7 +423,7 @@ class BaselineHeader(msgspec.Struct, omit_defaults=True, kw_only=True):
 class BaselineLine(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What one question scored: a value a measure, None where it is not defined.
 
-    `between` is where judgements are missing, `people` what people's labels come to. `same` tells rankings,
+    `between` is where judgements are missing, `people` the values from human labels. `same` tells rankings,
     or judged answers, that are the same from others, `nuggets` lists of nuggets. An `absent` question is one
     of which the run said nothing.
     """
@@ -490,7 +490,7 @@ def _checked_lines(
         first = seen.setdefault(line.query_id, number)
         if first != number:
             raise InputError(
-                f"{name}:{number}: question {visible(line.query_id)} stands in line {first}, too; expected it"
+                f"{name}:{number}: question {visible(line.query_id)} is in line {first}, too; expected it"
                 " once"
             )
         if line.values.keys() != header.measures.keys():

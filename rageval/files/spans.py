@@ -168,13 +168,15 @@ def _span(line: _SpanLine, limits: Limits) -> Span:
     if line.doc_id is None and line.start is None and line.end is None:
         return Span(query, nugget, grade=0)
     if line.doc_id is None or line.start is None or line.end is None:
-        raise Unfit("expected all of doc_id, start and end, or none (a nugget that nothing holds)")
+        raise Unfit("expected all of doc_id, start and end, or none of them (a nugget without a span)")
     if not line.quote and not line.sha256:
-        raise Unfit("expected the quote that stands there, or its sha256: without, nobody sees a stale span")
+        raise Unfit(
+            "expected the quote at these offsets, or its sha256: without one, stale spans cannot be detected"
+        )
     places = [(line.start, line.end), *line.also]
     for start, end in places:
         if end <= start:
-            raise Unfit(f"expected a span of one code point at least, found {start} to {end}")
+            raise Unfit(f"expected a span of at least one code point, found {start} to {end}")
     doc = identifier(line.doc_id, "doc_id", limits)
     also = tuple(dict.fromkeys(place for place in places[1:] if place != places[0]))
     known = line.quote, line.sha256.lower(), also, line.grade, line.wide
@@ -190,7 +192,9 @@ def _of_tests(name: str, text: bytes, limits: Limits) -> Iterator[Span]:
     """Yield the spans of a benchmark: each snippet is a nugget, called by its place from 0."""
     try:
         if (key := repeated_in(text)) is not None:
-            raise InputError(f"{name}: the key {visible(key)!r} stands twice in one object; expected it once")
+            raise InputError(
+                f"{name}: the key {visible(key)!r} appears twice in one object; expected it once"
+            )
         found = msgspec.json.decode(text, type=_Tests)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{name}:1: {explained(error, text[:200], _EXPECTED_TESTS)}") from None
@@ -204,7 +208,7 @@ def _of_tests(name: str, text: bytes, limits: Limits) -> Iterator[Span]:
                 start, end = snippet.span
                 if end <= start or not snippet.answer:
                     raise Unfit(
-                        f"expected a span of one code point at least, with its answer, found {start} to {end}"
+                        f"expected a span of at least one code point, with its answer, found {start} to {end}"
                     )
                 yield Span(query, str(at), doc, start, end, snippet.answer)
         except Unfit as error:
@@ -239,7 +243,7 @@ def read_chunks(source: Source) -> Iterator[Chunk]:
         if first != number:
             findings.add(
                 f"{name}:{number}: a second chunk {visible(chunk.chunk_id)!r}, the first is in line {first};"
-                " expected an id of its own for each"
+                " expected a different id for each"
             )
         elif not findings.count:
             yield chunk
@@ -253,5 +257,5 @@ def _chunk(line: _ChunkLine, limits: Limits) -> Chunk:
     if line.start is None and not (line.text or "").strip():
         raise Unfit("expected start and end, or a text")
     if line.start is not None and line.end is not None and line.end <= line.start:
-        raise Unfit(f"expected a chunk of one code point at least, found {line.start} to {line.end}")
+        raise Unfit(f"expected a chunk of at least one code point, found {line.start} to {line.end}")
     return Chunk(*ids, line.start, line.end, line.text)

@@ -78,7 +78,7 @@ def columns_of(names: Sequence[str], gold_alone: bool = False) -> ColumnsRead:
 def are_rows(names: Sequence[str]) -> bool:
     """Tell whether a record of these keys is a row of answers, and none of another format's.
 
-    With an id, a question and an answer may be a question of a data set: a further column, or a name of
+    With an id, a question and an answer may be a question of a dataset: a further column, or a name of
     people's own, tells.
 
     >>> [are_rows(names.split()) for names in ("question answer", "id input output", "id question answer")]

@@ -106,8 +106,8 @@ class LineForm(NamedTuple):
         problem = _bad_bytes(content, limits)
         if problem is None and content.startswith(b"#") and comments != "data":
             return (
-                "begins with '#': say --comments skip if this is a comment,"
-                " or --comments data if ids begin with '#'"
+                "begins with '#': use --comments skip if this is a comment, or --comments data if ids begin"
+                " with '#'"
             )
         return (
             problem
@@ -313,7 +313,7 @@ Columns = Sequence[Sequence[Any]]
 class Reading(NamedTuple):
     """How to read: what a line that begins with `#` is.
 
-    `tabbed`: whether fields are parted by tabs in lines that can be read both ways; unless it is known, the
+    `tabbed`: whether tabs separate the fields in lines that can be read both ways; unless it is known, the
     first row of the file says so.
     """
 

@@ -57,7 +57,7 @@ def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
     descriptor = os.open(path, flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, "is no file")
+        raise OSError(errno.EINVAL, "is not a file")
     return open(descriptor, "rb")
 
 
@@ -147,7 +147,7 @@ def beside(named: NamedInFile) -> Path:
         except (FileNotFoundError, NotADirectoryError):
             return path.joinpath(*parts[number:])
         except (OSError, ValueError) as error:
-            raise InputError(f"{_place(named)}: cannot be looked at: {error}") from None
+            raise InputError(f"{_place(named)}: cannot be accessed: {error}") from None
         # Each part by itself: a folder that is a link leads out as a file does.
         expected = stat.S_ISREG if number == len(parts) else stat.S_ISDIR
         if stat.S_ISLNK(mode):
@@ -176,7 +176,7 @@ def problem_of_name(name: str) -> str:
     """Return what is wrong with a name in itself, whatever there is on disk."""
     parts = PureWindowsPath(name).parts  # knows both kinds of separators, and drives
     if not name.strip() or len(name) > _LONGEST or not name.isprintable() or name.startswith("-"):
-        return "is no name of a file"
+        return "is not a file name"
     if "://" in name:
         return "a name in a file cannot be an address"
     # A colon names a drive or a stream of a file on Windows.

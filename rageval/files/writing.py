@@ -40,7 +40,7 @@ def refuse_place(path: Path, *inputs: str | os.PathLike[str]) -> None:
         return
     for other in inputs:
         if os.path.isfile(other) and os.path.samefile(path, other):
-            raise UsageError(f"{visible(str(path))}: is read from, expected another place to write to")
+            raise UsageError(f"{visible(str(path))}: is also an input; write to another file")
 
 
 # What Windows takes for a device, whatever suffix follows.
@@ -137,7 +137,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{visible(str(folder))}: cannot be made: {error.strerror}") from error
+        raise OutputError(f"{visible(str(folder))}: cannot be created: {error.strerror}") from error
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
@@ -169,7 +169,7 @@ class _NamedSink(io.RawIOBase):
 
 
 class _HalfWritten(OutputError):
-    """A file could not be written over to its end; its whole content is in another one."""
+    """A file could not be written over to its end; the complete content is in another one."""
 
 
 class _PipeClosed(OutputError):
@@ -205,7 +205,7 @@ def _look(path: Path) -> os.stat_result | None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the open file that such as /dev/stdout stands for: opened anew, it would begin at its start."""
+    """Return the open file that such as /dev/stdout stands for: opened again, it would begin at its start."""
     place = os.path.abspath(path)
     for _ in range(_LINKS):
         if match := re.fullmatch(_OPEN_FILE, place):
@@ -242,7 +242,7 @@ def _opened(path: Path, descriptor: int | None) -> tuple[Any, bool]:
     if sys.stdout is not None:
         sys.stdout.flush()
     elif str(path) == _STDOUT:
-        raise OutputError("standard output is closed; nowhere to print the result")
+        raise OutputError("standard output is closed; cannot print the result")
     if str(path) == _STDOUT:
         try:
             descriptor = sys.stdout.fileno()
@@ -344,7 +344,7 @@ def _copy_over(part: Path, target: Path) -> None:
         except OSError as error:
             raise _HalfWritten(
                 f"{visible(str(target))}: cannot be written: {error.strerror or error};"
-                f" its whole content is in {visible(str(part))}"
+                f" the complete content is in {visible(str(part))}"
             ) from error
 
 

@@ -1,4 +1,4 @@
-"""Logs of other tools: told by their content, and parted into what rageval reads."""
+"""Logs of other tools, detected by their content and split into files that rageval reads."""
 
 from __future__ import annotations
 

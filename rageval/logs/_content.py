@@ -283,7 +283,7 @@ def _split_rows(whole: Record) -> Iterator[Record]:
     columns, data = whole.get("columns"), whole.get("data")
     names = columns.value() if columns else None
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
-        raise InputError(f"{whole.where}: expected names as columns, found {names!r:.80}")
+        raise InputError(f"{whole.where}: expected column names, found {names!r:.80}")
     for row in data.each() if data else ():
         cells = row.value()
         if not isinstance(cells, list) or len(cells) != len(names):
@@ -298,7 +298,7 @@ def _all_of(source: Source, name: str, most: int) -> bytes:
         if size > most:
             raise InputError(
                 f"{name}: is one value of more than {most:,} bytes; raise the limit with --limit record=…"
-                " (it has to fit into memory), or log as JSON lines"
+                " (it must fit into memory), or log as JSON lines"
             )
         parts.append(part)
     return b"".join(parts).removeprefix(BOM)
@@ -335,20 +335,18 @@ def _csv_rows(source: Source, name: str) -> Iterator[tuple[int, dict[str, Any]]]
             header = list(_numbered(header))
         named = [cell for cell in header if cell]
         if len(set(named)) < len(named):
-            raise InputError(f"{name}:1: a column stands twice in the header: {', '.join(header)[:200]}")
+            raise InputError(f"{name}:1: a column appears twice in the header: {', '.join(header)[:200]}")
         # A cell may hold line ends: a row begins behind the last line of the one before.
         line = reader.line_num + 1
         for row in reader:
             if row and len(row) != len(header):
-                between = f"(cells are parted by {_MARKS[mark]}, as in the header)"
+                between = f"(cells are separated by {_MARKS[mark]}, as in the header)"
                 raise InputError(f"{name}:{line}: expected {len(header)} cells, found {len(row)} {between}")
             if any(map(str.strip, row)):
                 yield line, dict(zip(header, row, strict=True))
             line = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(
-            f"{name}:{reader.line_num}: is no CSV ({error}), and no other log is known"
-        ) from None
+        raise InputError(f"{name}:{reader.line_num}: is not CSV ({error}), nor any other known log") from None
 
 
 # Columns of tools whose tables repeat names: promptfoo's for each system, and the index of Phoenix's frames.
@@ -394,7 +392,7 @@ def _zip(source: Source, name: str) -> Content:
     try:
         infos = {info.filename: info for info in zipfile.ZipFile(packed).infolist()}
     except (zipfile.BadZipFile, ValueError, OSError) as error:
-        raise InputError(f"{name}: is no whole zip ({error})") from None
+        raise InputError(f"{name}: is not a complete zip ({error})") from None
     for member in infos:
         parts = member.replace("\\", "/").split("/")
         if ".." in parts or member.startswith(("/", "\\")) or ":" in parts[0]:
@@ -436,7 +434,9 @@ def _member(packed: IO[bytes], info: zipfile.ZipInfo, where: str, limits: Limits
     except Exception as error:  # each of the packages has errors of its own
         raise InputError(f"{where}: cannot be unpacked ({error!s:.200})") from None
     if content is None:
-        raise InputError(f"{where}: is packed by method {info.compress_type}; expected deflate or Zstandard")
+        raise InputError(
+            f"{where}: is compressed with method {info.compress_type}; expected deflate or Zstandard"
+        )
     if len(content) > most:
         raise InputError(
             f"{where}: unpacks to more than {most:,} bytes, {limits.ratio} times its size or the limit of a"

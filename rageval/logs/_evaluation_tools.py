@@ -289,7 +289,7 @@ def _is_inspect(content: Content) -> bool:
 
 @log_reader("inspect", _is_inspect)
 def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
-    """Yield the samples, epoch by epoch, in the order of the data set."""
+    """Yield the samples, epoch by epoch, in the order of the dataset."""
     header, samples = _inspect_parts(content)
     version = header.at("eval", "packages", "inspect_ai")
     reading.version = str(version.value()) if version else ""
@@ -331,7 +331,7 @@ def inspect(content: Content, reading: LogReading) -> Iterator[Row]:
         )
     status = _said(header.get("status"))
     if status not in ("success", ""):
-        reading.remarks.append(f"inspect says of this log that it is no success, but {status!r}")
+        reading.remarks.append(f"inspect marks this log not as a success, but as {status!r}")
 
 
 def _inspect_tokens(usage: Mapping[str, Any] | None) -> dict[str, float]:
@@ -345,7 +345,7 @@ def _inspect_tokens(usage: Mapping[str, Any] | None) -> dict[str, float]:
 
 
 def _inspect_parts(content: Content) -> tuple[Record, Iterator[Record]]:
-    """Return the header, and the samples in the data set's order: a zip has them as they were finished."""
+    """Return the header, and the samples in the dataset's order: a zip has them as they were finished."""
     if content.form != "zip" or content.member is None:
         samples = content.first.get("samples")
         placed = []
@@ -495,7 +495,7 @@ def _ragas_text(value: Any, name: str, where: str) -> str | None:
 
 
 # Test runs of deepeval (`.latest_test_run.json`, a results folder's files), what its `evaluate()` returns
-# (names are spelled otherwise there), and its data sets.
+# (names are spelled otherwise there), and its datasets.
 
 
 class _Metric(msgspec.Struct):
@@ -515,7 +515,7 @@ class _Case(msgspec.Struct):
     retrieval_context: list[str] | str | None = None
     metrics_data: list[_Metric] | None = None
     metadata: dict[str, Any] | None = None
-    additional_metadata: dict[str, Any] | str | None = None  # of a data set
+    additional_metadata: dict[str, Any] | str | None = None  # of a dataset
     turns: list[dict[str, Any]] | str | None = None
     token_cost: Any = None
     input_token_count: Any = None
@@ -529,7 +529,7 @@ _is_deepeval = holding(*map(".".join, _DEEPEVAL_PLACES), "actual_output input", 
 
 @log_reader("deepeval", _is_deepeval)
 def deepeval(content: Content, reading: LogReading) -> Iterator[Row]:
-    """Yield the cases of a test run, or the rows of a data set."""
+    """Yield the cases of a test run, or the rows of a dataset."""
     path = next((path for path in _DEEPEVAL_PLACES if content.first.at(*path) is not None), None)
     talks = (*path[:-1], "conversationalTestCases") if path else ()
     for record in (
@@ -596,13 +596,14 @@ def _snake(value: Any) -> Any:
 
 
 def _deepeval_contexts(contexts: list[str] | str | None, reading: LogReading, where: str) -> list[Passage]:
-    """Return the passages; those of a data set may be joined by bars, which may also stand in a passage."""
+    """Return the passages; those of a dataset may be joined by bars, which may also stand in a passage."""
     if isinstance(contexts, str):
         mark = reading.split.get("contexts")
         if mark is None and "|" in contexts:
             raise InputError(
-                f"{where}: retrieval_context is one text with |, by which deepeval joins passages, and which"
-                " may stand in one, too; say --split 'contexts=|' if none does"
+                f"{where}: retrieval_context is one text with |, with which deepeval joins passages, and"
+                " which a passage may contain, too; use --split"
+                " 'contexts=|' if none does"
             )
         contexts = [text for text in contexts.split(mark) if text.strip()] if mark else [contexts]
     return [Passage(text) for text in contexts or () if text]
@@ -632,12 +633,12 @@ def lm_eval(content: Content, reading: LogReading) -> Iterator[Row]:
         # An answer that is null is none.
         answers = (first or [None]) if isinstance(first, list) else [first]
         if not all(answer is None or isinstance(answer, str) for answer in answers):
-            reading.left_out["log-likelihoods, which are no answers"] += 1
+            reading.left_out["log-likelihoods, which are not answers"] += 1
             continue
         scores = {name: value.get(name) for name in sample.metrics}
         # What an aggregate is made of later, such as pairs of a prediction and its target, is no score.
         lists = [name for name, found in scores.items() if isinstance(found, list | dict)]
-        reading.left_out["metrics that are no numbers"] += len(lists)
+        reading.left_out["metrics that are not numbers"] += len(lists)
         scores = {name: found for name, found in scores.items() if name not in lists}
         named = (sample.doc.get(name) for name in ("question", "query"))
         question = next((text for text in named if isinstance(text, str)), None)

@@ -50,8 +50,8 @@ def _one_hop(hops: Sequence[Sequence[Passage]], reading: LogReading, where: str)
         return list(hops[0]) if hops else []
     if not reading.hop:
         raise InputError(
-            f"{where}: {len(hops)} retrievals in one trace, expected one; say which makes the ranking:"
-            " --hop first, --hop last, or --hop union (all, one behind the other)"
+            f"{where}: {len(hops)} retrievals in one trace, expected one; choose the ranking: --hop first,"
+            " --hop last, or --hop union (all, one behind the other)"
         )
     if reading.hop == "union":
         # Scores of several retrievals are of no common scale.
@@ -145,7 +145,7 @@ def otel(content: Content, reading: LogReading) -> Iterator[Row]:
             _take(span, span is root, told)
         answer = told.answer if told.answer is not None else told.replied
         if not told.question and answer is None:
-            reading.left_out["traces that are about no question"] += 1
+            reading.left_out["traces without a question"] += 1
             continue
         turns += told.turn > 1
         own = {name: value for name, value in root.attributes.items() if not name.startswith("gen_ai.")}
@@ -172,8 +172,8 @@ def otel(content: Content, reading: LogReading) -> Iterator[Row]:
         )
     if turns:
         reading.remarks.append(
-            f"{turns:,} answers are later turns of a conversation; their questions do not hold what was said"
-            " before"
+            f"{turns:,} answers are later turns of a conversation; their questions do not include the"
+            " earlier turns"
         )
 
 
@@ -241,7 +241,7 @@ def _frame_span(record: Record) -> _OtelSpan:
     }
     if isinstance(cells.get("context.trace_id"), dict):
         raise InputError(
-            f"{record.where}: is a frame written by columns, expected a record a span; write it with"
+            f"{record.where}: is a DataFrame written by columns, expected one record per span; write it with"
             " to_json(path, orient='records', lines=True)"
         )
     said = {name.removeprefix(_ATTRIBUTE): cells[name] for name in cells if name.startswith(_ATTRIBUTE)}
@@ -754,10 +754,7 @@ def langfuse(content: Content, reading: LogReading) -> Iterator[Row]:
                 traces.setdefault(trace, []).append(value)
                 where.setdefault(trace, record.where)
         if last is not None and last.value() is not None:
-            raise InputError(
-                f"{last.where}: the cursor is not at its end, so this is not all; fetch the pages behind it,"
-                " too, one a line"
-            )
+            raise InputError(f"{last.where}: more pages follow; fetch them, too, one per line")
         for trace, observations in traces.items():
             whole = {"id": trace, "observations": observations}
             yield _langfuse_row(read_as(_LangfuseTrace, whole, where[trace]), whole, where[trace], reading)

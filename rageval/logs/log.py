@@ -50,10 +50,10 @@ _BLANK = re.compile(r"[\s\x00-\x1f\x7f]")
 
 @dataclass
 class Log:
-    """What a log holds: answers, questions, a ranking a run, passages by id, judgements, right documents.
+    """The content of a log: answers, questions, rankings, passages by id, judgements, right documents.
 
     `traces` keeps the tool's own id of each answer, by run, query and repeat, and `spent` what it cost by the
-    tool's own count (cost, input_tokens, output_tokens, seconds); `left_out` counts what is not here, by the
+    tool's own count (cost, input_tokens, output_tokens, seconds); `left_out` counts what was left out, by
     reason.
     """
 
@@ -97,7 +97,7 @@ def parted(
     reading.left_out.update({f"cells of the column {name!r}": count for name, count in unread.items()})
     if unread:
         reading.remarks.append(
-            f"columns that were not read: {', '.join(sorted(unread))}; to read one: --map grade:NAME=COLUMN"
+            f"ignored columns: {', '.join(sorted(unread))}; to read one: --map grade:NAME=COLUMN"
             " or fact:NAME=COLUMN"
         )
     queries = _query_ids(kept, reading)
@@ -182,8 +182,9 @@ def _mapped(rows: Iterable[Row], mapping: Mapping[str, Path], reading: LogReadin
             reading.remarks.append(f"{name}={visible(path.text)} fits {fits[name]:,} of {number:,} records")
         if name in lists:
             reading.remarks.append(
-                f"{name}={visible(path.text)}: a list that is written as text was taken for one passage; to"
-                f" read it: --map '{name}={visible(path.text)}{lists[name]}'"
+                f"{name}={visible(path.text)}: a list written as text was read as one passage; to read it"
+                " as a list:"
+                f" --map '{name}={visible(path.text)}{lists[name]}'"
             )
 
 
@@ -301,7 +302,8 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
             for row, query in zip(rows, given, strict=True):
                 if not query:
                     raise InputError(
-                        f"{row.where}: expected an id of the question where --map query_id says, found none"
+                        f"{row.where}: expected an id of the question at the path of --map query_id, found"
+                        " none"
                     )
             if not tells_apart:
                 reading.remarks.append(
@@ -313,8 +315,8 @@ def _query_ids(rows: list[Row], reading: LogReading) -> list[str]:
     for row, key in zip(rows, keys, strict=True):
         if not key:
             raise InputError(
-                f"{row.where}: expected a question, by which answers are told apart; say where it stands:"
-                " --map question=… or --map query_id=…"
+                f"{row.where}: expected a question, to identify answers; set its path: --map"
+                " question=… or --map query_id=…"
             )
     # Made from the question, so that logs of two systems that were asked the same meet.
     return [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:_QUERY] for key in keys]
@@ -378,15 +380,16 @@ class _Parting:
         ]
         say = self._reading.remarks.append
         if not self.log.passages and not any(self.log.run.values()):
-            say("no passages: if the log holds what was retrieved, say where: --map contexts=…,context_ids=…")
+            say("no passages: if the log has them, set their paths: --map contexts=…,context_ids=…")
         if self._made_ids:
-            say(f"ids of {self._made_ids:,} passages are made from the text: they change with it")
+            say(f"{self._made_ids:,} passages had no id; using a hash of their text")
         if self._other_texts:
             say(
-                f"{self._other_texts:,} passages have another text than one of the same id; the first is kept"
+                f"{self._other_texts:,} passages have a different text than one with the same id; the first"
+                " is kept"
             )
         if self._other_rankings:
-            say(f"{self._other_rankings:,} repeats retrieved something else; a run has the first's ranking")
+            say(f"{self._other_rankings:,} repeats retrieved other passages; the run has the first ranking")
         self.log.run = {run: ranking for run, ranking in self.log.run.items() if ranking}
 
     def _question(self, row: Row, query: str) -> None:
@@ -411,7 +414,7 @@ class _Parting:
             doc = self._document(passage)
             self._made_ids += not word(passage.id)
             if doc in passages:
-                self._out["passages that stand twice in a ranking"] += 1
+                self._out["passages that appear twice in a ranking"] += 1
                 continue
             # Of two texts under one id the first is kept among the passages; the answer had its own.
             known = self.log.passages.setdefault(doc, passage.text) if passage.text else ""
@@ -443,7 +446,7 @@ class _Parting:
         # A run has scores of one kind: with 1/rank for some, documents would be ordered by two.
         if len(given) < sum(map(len, scores)):
             if given:
-                self._reading.remarks.append("some passages have no score: 1/rank is used of all")
+                self._reading.remarks.append("some passages have no score: 1/rank is used for all")
             return True
         rising = any(
             one < other  # type: ignore[operator]
@@ -639,7 +642,7 @@ def counts_of(log: Log) -> dict[str, int]:
         "passages": len(log.passages),
         "judgements": len(judged),
         "failed judgements": sum(judgement["status"] == "error" for judgement in judged),
-        "judgements by people": len(log.judgements) - len(judged),
+        "human labels": len(log.judgements) - len(judged),
         "gold documents": len(log.gold),
     }
     always = ("answers", "questions", "retrieved", "judgements")

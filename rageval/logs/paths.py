@@ -77,7 +77,7 @@ def mapping_of(words: str | Mapping[str, str] | Iterable[str] | None) -> dict[st
                 raise UsageError(f"--map {visible(part)!r:.80}: expected FIELD=PATH, such as question=vars.q")
             field = _field(name.strip())
             if field in paths:
-                raise UsageError(f"--map {field}: is said twice; expected one path")
+                raise UsageError(f"--map {field}: is given twice; expected one path")
             paths[field] = path_of(path.strip())
     return paths
 
@@ -106,7 +106,7 @@ def path_of(text: str) -> Path:
         # `split` alone takes a text, and cannot do without.
         if name not in _FILTERS or match is None or (name == "split") != (argument is not None):
             raise UsageError(
-                f'{visible(text)!r:.120}: expected behind the bar one of json, literal, split("…"), found'
+                f'{visible(text)!r:.120}: expected after the bar one of json, literal, split("…"), found'
                 f" {visible(piece)!r:.60}" + suggestion(name, _FILTERS)
             )
         mark = _quoted(argument, text) if argument else ""

@@ -61,20 +61,20 @@ def read(
     path
         The log: a path, or a file open in binary mode.
     map
-        Where fields stand that the tool has no place for, as {field: path} or `"field=path,…"`; fields are
+        The paths of fields that the tool has no place for, as {field: path} or `"field=path,…"`; fields are
         query_id, question, answer, gold, contexts, context_ids, context_scores, run_id, repeat, trace_id,
         cost, fact:NAME and grade:NAME.
     tool
-        Whose log it is, instead of looking.
+        The tool of the log, in place of detecting it.
     records
         The path of the list of records in one that no reader knows.
     run
-        What to call the run, instead of what the log calls it. One that no reader knows is called as its
-        file, without the ending.
+        The name of the run, in place of the log's own. For an unknown log the default is the file name
+        without its suffix.
     hop
         Of several retrievals in a trace: `first`, `last` or `union`.
     split
-        What parts passages that are joined in one text: `{"contexts": "|"}`.
+        The separator of passages that are joined in one text: `{"contexts": "|"}`.
     limits
         How large a record may be.
 
@@ -140,7 +140,7 @@ def _of_one_tool(content: Content, reader: LogReader) -> Iterator[Record]:
             if other is not None:
                 raise InputError(
                     f"{record.where}: expected records of one tool, {reader.tool} as in line 1, found one of"
-                    f" {other}; part them into two files"
+                    f" {other}; split them into two files"
                 )
         yield record
 
@@ -156,14 +156,16 @@ def _reader(
     if tool is not None and tool != GENERIC:
         reader = _named(tool)
         if not reader.fits(content):
-            raise InputError(f"{content.name}: is no log of {tool}; {_listing(content, records)}")
+            raise InputError(f"{content.name}: is not a log of {tool}; {_listing(content, records)}")
         return reader
     if tool is None and records is None:
         fitting = [each for each in _all() if each.fits(content)]
         # Two readers that know it: whichever we took would be a guess.
         if len(fitting) > 1:
             names = ", ".join(each.tool for each in fitting)
-            raise InputError(f"{content.name}: may be a log of {names}; say which: --tool {fitting[0].tool}")
+            raise InputError(
+                f"{content.name}: may be a log of {names}; choose with: --tool {fitting[0].tool}"
+            )
         if fitting:
             return fitting[0]
     if not mapping.keys() & _ASKED:
@@ -270,6 +272,6 @@ def _listing(content: Content, records: str | None) -> str:
         lines.append(f"{path} {' or '.join(seen.kinds)} {len(seen.records)}/{number}{example}")
     more = [f"… and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
     say = suggested(fields)
-    say = f"Say for instance {say}" if say else "Say where they stand: --map question=…,answer=…"
+    say = f"Say for instance {say}" if say else "Set their paths: --map question=…,answer=…"
     noun = "record" if number == 1 else "records"
     return f"{number:,} {noun}{place}: {', '.join(lines[:_LISTED] + more) or 'no fields'}. {say}"

@@ -26,7 +26,7 @@ _Struct = TypeVar("_Struct")
 
 
 class Passage(NamedTuple):
-    """A text that was retrieved, with the id and the score that the log gives it, if it does."""
+    """A retrieved text, with its id and score if the log has them."""
 
     text: str
     id: str = ""
@@ -34,7 +34,7 @@ class Passage(NamedTuple):
 
 
 class Grade(NamedTuple):
-    """What a metric of the tool said; neither grade nor label where it failed."""
+    """The result of a metric of the tool; neither grade nor label if it failed."""
 
     aspect: str
     grade: float | None = None
@@ -52,8 +52,8 @@ class Row:
     An answer of no characters is an answer, and None is none. A reader sets `failed` where the log says that
     the system failed; `missing`, why there is no answer among answers, is told of all rows together.
 
-    `variant` (a prompt, a filter) belongs to the run's name where the log has several. `key` is what tells
-    questions apart where their text does not; `ids` are fields that may be the question's id, by preference;
+    `variant` (a prompt, a filter) belongs to the run's name where the log has several. `key` distinguishes
+    questions where their text does not; `ids` are fields that may be the question's id, by preference;
     `relevant` are documents, by lists of which any one is enough; `record` is what `--map` looks into.
     """
 
@@ -81,7 +81,7 @@ class Row:
 
 @dataclass
 class LogReading:
-    """How a log is read, and what is to be said of it when it was."""
+    """How to read a log, and remarks on it afterward."""
 
     limits: Limits = DEFAULT
     hop: str = ""
@@ -95,7 +95,7 @@ class LogReading:
 
 @dataclass(frozen=True)
 class LogReader:
-    """A tool whose logs are read: `fits` tells them by their content, `rows` yields their answers."""
+    """A reader of a tool's logs: `fits` detects them by content, `rows` yields their answers."""
 
     tool: str
     fits: Callable[[Content], bool]

@@ -93,7 +93,7 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[s
     otherwise = stem_of(source) or ("stdin" if name == "<stdin>" else "")
     log = parted(GENERIC, rows, {}, reading, otherwise=otherwise)
     if again := sum(answer.repeat not in ("", "1") for answer in log.answers):
-        said.append(f"{again:,} rows answer a question again, and are repeats")
+        said.append(f"{again:,} rows answer the same question again and count as repeats")
     facts = [each for each in columns.others if any(each in row.facts for row in rows)]
     return log, ["; ".join([f"{name}: {columns._replace(others=tuple(facts))}", *filter(None, said)])]
 
@@ -109,7 +109,7 @@ def _columns(content: Content, gold_alone: bool) -> ColumnsRead:
         raise InputError(
             f"{content.name}: of the columns {shown} none is called as a question"
             f" and as {what} are; expected {', '.join(SYNONYMS['question'])}, and"
-            f" {', '.join(SYNONYMS[wanted])}; or say where they stand: rageval import {content.name} -o DIR"
+            f" {', '.join(SYNONYMS[wanted])}; or set their columns: rageval import {content.name} -o DIR"
         )
     return columns
 
@@ -166,7 +166,7 @@ def _tell_apart(rows: Sequence[Row], columns: ColumnsRead) -> str:
     why = f"{lacking.where} has none" if lacking else f"{visible(several or '')} stands for several questions"
     for row in rows:
         row.ids = {}
-    return f"the ids tell no questions apart ({why}), so they are made from the questions"
+    return f"the ids do not identify questions ({why}), so they are made from the questions"
 
 
 def _refuse_other_gold(rows: Sequence[Row]) -> None:
@@ -184,7 +184,7 @@ def _gold(texts: Sequence[str]) -> set[str]:
 def _other_gold(where: str, gold: Sequence[str], first: str, other: Sequence[str]) -> InputError:
     shown = " and ".join(visible("; ".join(each))[:80] for each in (other, gold))
     return InputError(
-        f"{where}: the right answers to this question are others than in {first} ({shown}); expected the"
+        f"{where}: the right answers to this question differ from those in {first} ({shown}); expected the"
         " same in all rows of a question; several right answers are a list in one cell"
     )
 
@@ -254,8 +254,8 @@ def _joined(names: Sequence[str], logs: list[Log]) -> tuple[list[Log], list[str]
     if _are_apart(joined):
         if clash:
             raise InputError(
-                f"{clash}, and the tables have no question in common by its text: expected ids that mean the"
-                " same question in all tables"
+                f"{clash}, and the tables have no question in common by its text: expected the same ids for"
+                " the same questions in all tables"
             )
         shown = "; ".join(
             f"{name}: {_some_ids(log.questions)}" for name, log in zip(names, logs, strict=True)
@@ -320,8 +320,9 @@ def _told_apart(sources: Sequence[Source], logs: list[Log]) -> tuple[list[Log], 
     files = _file_names(sources)
     if len(set(files)) < len(files) or not all(files):
         raise InputError(
-            f"two tables call their system {visible(twice[0])}, and nothing else tells them apart; expected"
-            f" names in a column ({', '.join(SYNONYMS['run_id'])}), or files of different names"
+            f"two tables call their system {visible(twice[0])}, and nothing else distinguishes them;"
+            " expected names in a column"
+            f" ({', '.join(SYNONYMS['run_id'])}), or files of different names"
         )
     renamed, said = [], []
     for file, log in zip(files, logs, strict=True):

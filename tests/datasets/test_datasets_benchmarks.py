@@ -154,7 +154,7 @@ class TestFreshStack:
     @pytest.mark.parametrize(
         ("content", "expected"),
         [
-            (b"PAR1 and then nothing", "is damaged, or no parquet file"),
+            (b"PAR1 and then nothing", "is damaged or not a Parquet file"),
             (b"<html>sorry</html>", "found no valid JSON"),
             (
                 samples.parquet([{"query_id": 1, "query_title": "t", "query_text": "t", "nuggets": 7}]),
@@ -308,9 +308,9 @@ class TestCrag:
         ("archive", "expected"),
         [
             (samples.tar_bz2({"readme.txt": b"x"}), r"expected a file \*\.jsonl in the archive, found none"),
-            (bz2.compress(b"no tar" * 1000), "is damaged, or no tar.bz2"),
-            (samples.tar_bz2({"c.jsonl": samples.jsonl(samples.CRAG)})[:-30], "breaks off or is damaged"),
-            (b"BZh91AY&SY but no more than that", "breaks off or is damaged"),
+            (bz2.compress(b"no tar" * 1000), "is damaged or not a tar.bz2"),
+            (samples.tar_bz2({"c.jsonl": samples.jsonl(samples.CRAG)})[:-30], "is truncated or damaged"),
+            (b"BZh91AY&SY but no more than that", "is truncated or damaged"),
         ],
     )
     def test_what_is_no_archive(
@@ -517,10 +517,10 @@ class TestTrecRag:
         assert "1.0" in done.stdout, done.output
         done = CliRunner().invoke(main, ["trec-rag/2026", "-m", "v_strict"])
         assert done.exit_code == 2
-        assert "this data set has no qrels" in done.stderr
+        assert "this dataset has no qrels" in done.stderr
 
     def test_what_a_data_set_has_not(self) -> None:
-        with pytest.raises(InputError, match="trec-rag/2026: this data set has no qrels; it has questions"):
+        with pytest.raises(InputError, match="trec-rag/2026: this dataset has no qrels; it has questions"):
             load("trec-rag/2026").qrels()
 
 

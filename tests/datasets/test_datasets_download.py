@@ -425,7 +425,7 @@ def test_no_room_is_said_before_the_first_byte(
 ) -> None:
     server.files["/f"] = File(CONTENT)
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
-    with pytest.raises(OutputError, match="300,000 bytes are to come and 10 are free"):
+    with pytest.raises(OutputError, match="300,000 more bytes are needed and 10 are free"):
         download([f"{server.url}/f"], target, transport)
     assert left(target) == set()
 

@@ -169,7 +169,7 @@ class TestAnswersAndNuggets:
 def test_what_a_data_set_has_not_is_not_exported() -> None:
     done = CliRunner().invoke(main, ["datasets", "export", "trec-rag/2026", "answers"], prog_name="rageval")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "trec-rag/2026: this data set has no answers; it has questions" in done.stderr
+    assert "trec-rag/2026: this dataset has no answers; it has questions" in done.stderr
 
 
 def test_a_style_that_there_is_not() -> None:

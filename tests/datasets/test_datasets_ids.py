@@ -208,7 +208,7 @@ class TestOthers:
         dataset = load("my-bench/one")
         assert dataset.holds == ("questions", "qrels")
         assert list(dataset.qrels())[1].iteration == "n2"
-        with pytest.raises(InputError, match="this data set has no nuggets; it has questions, qrels"):
+        with pytest.raises(InputError, match="this dataset has no nuggets; it has questions, qrels"):
             dataset.nuggets()
         with pytest.raises(InputError, match="my-bench/two"):
             load("my-bench/two")
@@ -256,7 +256,7 @@ class TestOthers:
             run("datasets", "show", "no/where"),
             "no/where: ir_datasets knows no such id; see: rageval datasets",
         )
-        refused(run("datasets", "fetch", "no/where"), "no/where: rageval has no such data set")
+        refused(run("datasets", "fetch", "no/where"), "no/where: rageval has no such dataset")
 
 
 PACKAGE = """
@@ -479,7 +479,7 @@ class TestImport:
         for name, part in zip(names, parts, strict=True):
             (tmp_path / name).write_bytes(part)
         with pytest.raises(
-            InputError, match=r"expected 4 files, found 1; lacking: crag_task_3_dev_v5\.tar\.bz2\.part0"
+            InputError, match=r"expected 4 files, found 1; missing: crag_task_3_dev_v5\.tar\.bz2\.part0"
         ):
             import_files("crag/task-3/dev-v5", [tmp_path / names[2]])
         import_files("crag/task-3/dev-v5", [tmp_path / name for name in reversed(names)])

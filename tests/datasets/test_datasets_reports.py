@@ -171,7 +171,7 @@ def test_what_nobody_could_look_at_is_said_and_not_fetched() -> None:
     assert "note       what its files are called on the hub, and their sizes, was not seen" in shown
     assert f"qrels      rageval datasets import {CAST} PATH --as qrels" in shown
     Path("folder").mkdir()
-    with pytest.raises(InputError, match=r"what the files of .* are called is not known"):
+    with pytest.raises(InputError, match=r"the file names of .* are not known"):
         import_files(CAST, ["folder"])
     with pytest.raises(UsageError, match="which part of"):
         import_files(CAST, [written("x", "a")])

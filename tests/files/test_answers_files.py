@@ -172,8 +172,8 @@ def test_reading_is_lazy() -> None:
 
 BAD = {
     "no JSON": (b"{", "file.jsonl:1: expected answers, found no valid JSON"),
-    "a list over many lines": (b"[\n", "'['; expected a record a line, and neither a list"),
-    "a record over many lines": (b'{\n"query_id": "q"}', "'{'; expected a record a line, and neither a list"),
+    "a list over many lines": (b"[\n", "'['; expected one record per line, not a list"),
+    "a record over many lines": (b'{\n"query_id": "q"}', "'{'; expected one record per line, not a list"),
     "text after the object": (b'{"query_id": "q", "answer": "a"} x', "file.jsonl:1: expected"),
     "no object": ([1], "file.jsonl:1: expected answers, one of: plain answers"),
     "unknown keys": ({"x": 1}, "file.jsonl:1: expected answers, one of: plain answers"),
@@ -222,7 +222,7 @@ def test_a_file_of_two_formats_is_refused() -> None:
                 message = refused(before, after)
                 assert message.startswith("file.jsonl:2: expected ")
                 assert "as in the lines before, found" in message
-                assert "one file holds one format" in message
+                assert "put each format in its own file" in message
 
 
 def test_many_bad_lines_are_told_together() -> None:

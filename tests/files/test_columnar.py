@@ -145,7 +145,7 @@ def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
 
 def test_damaged_and_unlike_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "p").write_bytes(b"PAR1 and nothing else")
-    with pytest.raises(InputError, match="p: is damaged, or no Parquet file"):
+    with pytest.raises(InputError, match="p: is damaged or not a Parquet file"):
         rageval.read_run(tmp_path / "p")
     saved(pyarrow.table({"qid": ["q"]}), tmp_path / "p")
     with pytest.raises(InputError, match="p: expected the columns query_id, doc_id, score, found qid"):

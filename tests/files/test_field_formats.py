@@ -121,8 +121,8 @@ class TestWholeNumbers:
     ("text", "expected"),
     [
         ('{"q1": {"a": 1.5}}\n{"q1": {"b": 1.5}}\n', ":2: query 'q1' is in line 1, too"),
-        ('{"q1": {"a": 1.5, "a": 2.5}}', ":1: the key 'a' stands twice"),
-        ('{\n"q1": {"a": 1.5},\n"q1": {"b": 2.5}}', ":1: the key 'q1' stands twice"),
+        ('{"q1": {"a": 1.5, "a": 2.5}}', ":1: the key 'a' appears twice"),
+        ('{\n"q1": {"a": 1.5},\n"q1": {"b": 2.5}}', ":1: the key 'q1' appears twice"),
         ('{"q1": {"a ": 1.5}}', ":1: expected an id without blanks around it"),
         ('{"q1": {"a": 1.5}, "q2": {"a": "x"}}\n', "expected"),
         ('{"query": {"qid": "q"}, "candidates": [{"docid": "a", "score": 1}, {"docid": "b"}]}', "for none"),
@@ -160,7 +160,7 @@ class TestCandidates:
     def test_texts_that_differ_or_are_not_there(self, tmp_path: Path) -> None:
         lines = candidates()
         lines[1]["candidates"][1]["doc"] = "Another."
-        with pytest.raises(InputError, match=":2: document 'a' has another text than before"):
+        with pytest.raises(InputError, match=":2: document 'a' has a different text than before"):
             dict(passages_in(wrote(tmp_path / "c.jsonl", jsonl(lines))))
         del lines[1]["candidates"][1]["doc"]
         with pytest.raises(InputError, match=":2: expected a text of candidate 'a'"):

@@ -67,7 +67,7 @@ def bits(row: LeaderboardRow) -> tuple[str, ...]:
 
 def test_four_columns_are_told_by_all_or_by_a_topic_that_is_known() -> None:
     text = "r1 ndcg q1 0.5\nr1 ndcg q2 True\n# a remark\n"
-    with pytest.raises(InputError, match=r"say --form tot .* or --form ir_measures"):
+    with pytest.raises(InputError, match=r"use --form tot .* or --form ir_measures"):
         read_leaderboard(given_as(text))
     expected = [LeaderboardRow("r1", "q1", "ndcg", 0.5), LeaderboardRow("r1", "q2", "ndcg", 1.0)]
     assert read_leaderboard(given_as(text), topics={"q2", "q9"}) == expected
@@ -75,7 +75,7 @@ def test_four_columns_are_told_by_all_or_by_a_topic_that_is_known() -> None:
     swapped = read_leaderboard(given_as(text), "ir_measures")
     assert swapped[0] == LeaderboardRow("r1", "ndcg", "q1", 0.5)
     for both in ("r1 all all 0.5\n", "r1 all ndcg 0.5\nr1 ndcg all 0.5\n"):
-        with pytest.raises(InputError, match="say --form"):
+        with pytest.raises(InputError, match="use --form"):
             read_leaderboard(given_as(both))
 
 
@@ -84,7 +84,7 @@ def test_headers_say_which_column_is_which_in_any_order() -> None:
     assert read_leaderboard(given_as(text)) == [LeaderboardRow("r 1", "q1", "argue_f1", 0.5)]
     text = "\ufefftopic measure run score\r\nq1 ndcg r 1e-3\r\n"
     assert read_leaderboard(given_as(text)) == [LeaderboardRow("r", "q1", "ndcg", 0.001)]
-    with pytest.raises(InputError, match="header says run topic measure value, which is not the form tot"):
+    with pytest.raises(InputError, match="header is run topic measure value, which is not the form tot"):
         read_leaderboard(GOLDEN / "kiddie.truth.txt", "tot")
 
 
@@ -130,7 +130,7 @@ def test_json_has_what_columns_have_no_room_for() -> None:
     assert math.isnan(first.value)
     assert second == rows[1]
     for row in rows:
-        with pytest.raises(InputError, match="write the form jsonl"):
+        with pytest.raises(InputError, match="use the form jsonl"):
             list(write_leaderboard([row], "tot"))
     with pytest.raises(UsageError, match="holds one run, found a and b"):
         list(write_leaderboard([LeaderboardRow(run, "all", "m", 1.0) for run in "ab"], "trec_eval"))

@@ -97,7 +97,7 @@ def test_nuggets_written_are_read_again(data: st.DataObject) -> None:
 
 def test_nuggets_that_cannot_be_written() -> None:
     first, other = Nugget("1", "0", "x"), Nugget("2", "0", "y")
-    with pytest.raises(InputError, match="scattered"):
+    with pytest.raises(InputError, match="not together"):
         list(write_nuggets([first, other, first]))
     with pytest.raises(InputError, match="has a weight"):
         list(write_nuggets([first._replace(weight=1.0)]))
@@ -125,7 +125,9 @@ def test_judgements_of_umbrela_without_ids_say_what_is_needed() -> None:
     record = {"query": "how long?", "passage": "long", "judgment": 1}
     message = refused("umbrela", UMBRELA, record)
     assert message.startswith("file.jsonl:2: expected UMBRELA judgements")
-    assert "no `qid` and `docid` to say what is judged: put `qid` and `docid` beside the texts" in message
+    assert (
+        "no `qid` and `docid` to identify what is judged: put `qid` and `docid` next to the texts" in message
+    )
     assert "no `docid` to" in refused("umbrela", record | {"qid": 1})
 
 
@@ -168,7 +170,7 @@ def test_bad_files(kind: str, line: bytes, message: str) -> None:
         ("nuggets", {"nuggets": [VITAL | {"id": 1}, VITAL]}, "found '1' twice"),
         ("rubrics", {"rubrics": [{"criterion": "x"}]}, "field `weight` in rubrics[0]"),
         ("rubrics", {"rubrics": [{"criterion": "x", "weight": "2"}]}, "expected `float`, got `str`"),
-        ("freshstack", {"nuggets": [{"_id": 1}]}, "found nuggets; one file holds one format"),
+        ("freshstack", {"nuggets": [{"_id": 1}]}, "found nuggets; put each format in its own file"),
         ("umbrela", {"judgment": 4}, "`int` <= 3"),
         ("umbrela", {"judgment": -1}, "`int` >= 0"),
         ("umbrela", {"judgment": None}, "expected `int`, got `null`"),

@@ -1,4 +1,4 @@
-"""Compressed files: known by what they begin with, read to their end; and what is no file at all."""
+"""Compressed files: known by what they begin with, read to their end; and what is not a file at all."""
 
 from __future__ import annotations
 
@@ -187,5 +187,5 @@ def test_judgements_answers_and_archives_are_read_by_the_same_streams(name: str,
     damaged[len(CHECKED[name](line % 1)) + 3] ^= 0xFF
     path = tmp_path / "judged"
     path.write_bytes(damaged)
-    with pytest.raises(InputError, match="breaks off or is damaged"):
+    with pytest.raises(InputError, match="is truncated or damaged"):
         rageval.evaluate_answers("crag_score", str(path))

@@ -54,7 +54,7 @@ def test_a_plan_that_was_changed_is_refused(written: Path, was: str, becomes: st
     text = written.read_text(encoding="utf-8")
     assert was in text
     written.write_text(text.replace(was, becomes), encoding="utf-8")
-    with pytest.raises(InputError, match="was changed after it was drawn"):
+    with pytest.raises(InputError, match="was changed after it was written"):
         read_plan(str(written))
 
 
@@ -65,7 +65,7 @@ def test_a_plan_in_another_order_or_cut_short_is_refused(written: Path) -> None:
         with pytest.raises(InputError, match="was changed"):
             read_plan(str(written))
     written.write_text("".join([head, *rest, rest[0]]), encoding="utf-8")
-    with pytest.raises(InputError, match=r"ask.jsonl:5: query q5 stands in line 2, too"):
+    with pytest.raises(InputError, match=r"ask.jsonl:5: query q5 is in line 2, too"):
         read_plan(str(written))
 
 
@@ -96,13 +96,11 @@ def test_labels_are_the_beginning_of_the_order() -> None:
 
 def test_labels_outside_the_plan_are_refused() -> None:
     with pytest.raises(
-        InputError, match=r"gold: 2 labelled queries are not in the plan \(q7, q8\).*--gold-chosen"
+        InputError, match=r"gold: 2 labeled queries are not in the plan \(q7, q8\).*--gold-chosen"
     ):
         PLAN.drawn({"q5", "q7", "q8"}, "gold")
 
 
 def test_labels_that_pass_over_a_query_are_refused_and_terminals_are_safe() -> None:
-    with pytest.raises(
-        InputError, match=r"1 of the first 3 queries of the plan were passed over \(q\\u202e1\)"
-    ):
+    with pytest.raises(InputError, match=r"1 of the first 3 queries of the plan were skipped \(q\\u202e1\)"):
         PLAN.drawn({"q5", "q3"}, "gold")

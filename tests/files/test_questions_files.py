@@ -224,7 +224,7 @@ def test_topics_in_two_columns() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b"7 no tab", "expected 2 columns with a tab between them, found 1"),
+        (b"7 no tab", "expected 2 columns separated by a tab, found 1"),
         (b"7\ta\tb", "found 3"),
         (b"7\t ", "expected 2 columns, found nothing in one"),
         (b"\ttext", "found nothing in one"),
@@ -267,7 +267,7 @@ def test_samples() -> None:
         (CRAG, CRAG | {"alt_ans": "b"}, "expected `array`, got `str` in alt_ans"),
         (CRAG, CRAG | {"alternative_answers": "[b]"}, "expected a list in JSON in alternative_answers"),
         (CRAG, CRAG, "a second question i, the first is in line 1"),
-        (CRAG, LIVE, "found LiveRAG benchmark questions; one file holds one format"),
+        (CRAG, LIVE, "found LiveRAG benchmark questions; put each format in its own file"),
         (LIVE, LIVE | {"Index": None}, "got `null` in Index"),
         (LIVE, LIVE | {"DataMorgana_Config": "{"}, "expected an object in JSON in DataMorgana_Config"),
         (

@@ -159,7 +159,7 @@ def test_rows_of_a_table_lie_in_the_groups_that_hold_them(
 def test_zeros_between_streams_of_xz_come_in_fours() -> None:
     packed = lzma.compress(b"a\n")
     assert b"".join(chunks(io.BytesIO(packed + b"\0" * 8 + packed))) == b"a\na\n"
-    with pytest.raises(InputError, match="bytes: 6 zero bytes behind a stream, not a multiple of 4"):
+    with pytest.raises(InputError, match="bytes: 6 zero bytes after a stream, not a multiple of 4"):
         list(chunks(io.BytesIO(packed + b"\0" * 6 + packed)))
 
 

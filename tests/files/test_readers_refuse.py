@@ -147,7 +147,7 @@ class TestReaders:
         other = {**record, **{key: f"{record[key]}2" for key in keys}}
         for key, text in doubled(record):
             path.write_text(f"{json.dumps(other)}\n\n{text}\n")
-            refused(read, path, f"{path}:3: the key {key!r} stands twice")
+            refused(read, path, f"{path}:3: the key {key!r} appears twice")
 
     def test_ids_with_blanks_around_them_are_refused(self, name: str, path: Path) -> None:
         read, record, keys = READERS[name]
@@ -405,7 +405,7 @@ class TestIds:
                 rageval.evaluate("rr", {"q": {run: 1.0}}, {"q": {qrels: 1}})
 
     def test_a_number_and_its_digits_are_one_id(self) -> None:
-        with pytest.raises(InputError, match="'7' is there twice, as text and as a number"):
+        with pytest.raises(InputError, match="'7' appears twice, as text and as a number"):
             Run.from_dict({7: {"a": 1.0}, "7": {"b": 1.0}})
         with pytest.raises(InputError, match="twice"):
             rageval.evaluate("rr", {"7": {"a": 1.0}}, {7: {"a": 1}, "7": {"b": 1}})

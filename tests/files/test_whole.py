@@ -1,4 +1,4 @@
-"""Files that are read whole, tables and zips: what is no file, or far too large, is refused."""
+"""Files that are read whole, tables and zips: what is not a file, or far too large, is refused."""
 
 from __future__ import annotations
 

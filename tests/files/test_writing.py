@@ -114,7 +114,7 @@ def test_whatever_fails_the_file_is_whole_or_as_it_was(
         if left:  # written over, which failed: the whole content is in the file that the error names
             (copy,) = left
             assert links == 2
-            assert said.endswith(f"{reason}; its whole content is in {Path.cwd() / copy}")
+            assert said.endswith(f"{reason}; the complete content is in {Path.cwd() / copy}")
             assert Path(copy).read_bytes() == NEW
         else:
             assert said == (reason if calls >= at else "")
@@ -158,7 +158,9 @@ def test_a_copy_is_on_disk_before_a_file_is_written_over(monkeypatch: pytest.Mon
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     monkeypatch.setattr(shutil, "copyfileobj", broken)
-    with pytest.raises(OutputError, match=r"file: cannot be written: .*; its whole content is in .*\.part$"):
+    with pytest.raises(
+        OutputError, match=r"file: cannot be written: .*; the complete content is in .*\.part$"
+    ):
         write()
     (copy,) = set(names()) - {"file", "twin"}
     assert Path(copy).read_bytes() == NEW

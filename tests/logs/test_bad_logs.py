@@ -97,11 +97,11 @@ def test_nan_is_a_missing_grade(tmp_path: Path) -> None:
 
 def test_a_key_that_stands_twice(tmp_path: Path) -> None:
     line = '{"user_input": "a", "response": "b", "response": "c"}\n'
-    assert "log:1: the key 'response' stands twice" in refused(log_of(tmp_path, line))
+    assert "log:1: the key 'response' appears twice" in refused(log_of(tmp_path, line))
     run_ = {"testRunData": {"testCases": [{"input": "a", "actualOutput": "b"}]}}
     twice = json.dumps(run_, indent=1).replace('"input": "a"', '"input": "a", "input": "x"')
     said = refused(log_of(tmp_path, twice))
-    assert "log: testRunData.testCases[0]: the key 'input' stands twice" in said
+    assert "log: testRunData.testCases[0]: the key 'input' appears twice" in said
 
 
 def test_two_tools_in_one_file(tmp_path: Path) -> None:
@@ -110,14 +110,14 @@ def test_two_tools_in_one_file(tmp_path: Path) -> None:
     said = refused(log_of(tmp_path, ragas + lm_eval))
     assert "log:6: expected records of one tool" in said
     both = '{"user_input": "a", "response": "b", "input": "a", "actual_output": "b"}\n'
-    assert "may be a log of ragas, deepeval; say which: --tool ragas" in refused(log_of(tmp_path, both))
+    assert "may be a log of ragas, deepeval; choose with: --tool ragas" in refused(log_of(tmp_path, both))
 
 
 def test_a_cursor_that_is_not_at_its_end(tmp_path: Path) -> None:
     page = json.loads((LOGS / "langfuse/observations.json").read_text(encoding="utf-8"))
     page["meta"]["cursor"] = "next"
     said = refused(log_of(tmp_path, json.dumps(page)))
-    assert "the cursor is not at its end, so this is not all" in said
+    assert "more pages follow" in said
     # Pages one a line, the last of which is the last.
     last = page | {"meta": {"cursor": None}, "data": page["data"][5:]}
     first = page | {"data": page["data"][:5]}
@@ -157,7 +157,7 @@ class TestZip:
 
     def test_a_method_that_nobody_knows(self, tmp_path: Path) -> None:
         path = zip_of(tmp_path, {"header.json": b"{}"}, zipfile.ZIP_BZIP2)
-        assert "is packed by method 12; expected deflate or Zstandard" in refused(path)
+        assert "is compressed with method 12; expected deflate or Zstandard" in refused(path)
 
     def test_without_the_package_it_says_which(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         name = "compression" if sys.version_info >= (3, 14) else "backports"
@@ -272,10 +272,10 @@ class TestUnknown:
             ("question=a..b", "expected a path"),
             ("question=a[", "expected a path"),
             ("question=a[-1]", "expected a path"),
-            ("question=a|jq", "expected behind the bar one of json, literal, split"),
-            ("question=a|split", "expected behind the bar one of"),
+            ("question=a|jq", "expected after the bar one of json, literal, split"),
+            ("question=a|split", "expected after the bar one of"),
             ("question=", "expected a path"),
-            ("question=a,question=b", "is said twice"),
+            ("question=a,question=b", "is given twice"),
             ("question=vars", "expected a text for question, found an object"),
             ("fact:=a", "no such field"),
         ],
@@ -300,7 +300,7 @@ class TestUnknown:
         (b'{"user_input": "\\ud800", "response": "x"}', "log:1: "),
         (b"\xff\xfe\x00a", "is neither JSON nor text in UTF-8"),
         (b"a,b\n1\n", "log:2: expected 2 cells, found 1"),
-        (b"a,a\n1,2\n", "a column stands twice"),
+        (b"a,a\n1,2\n", "a column appears twice"),
         (b'user_input,response\n"a,b\n', "log:"),
         (b'{"user_input": [{"content": "hi"}], "response": "x"}', "a conversation with 0 questions"),
         (b'{"user_input": 1e999, "response": "x"}', "log:1: "),
@@ -310,7 +310,7 @@ class TestUnknown:
         (b"q,x,Status,Score,Named Scores\na,b,PASS,1.0,[1]\n", "expected an object of scores, found [1]"),
         (b"Status,q,Score,x,Named Scores\nPASS,a,1,b,{}\n", "expected Status, Score, Named Scores behind"),
         (b'{"columns": ["a", "b"], "data": [[1]]}', "expected 2 cells, found [1]"),
-        (b'{"columns": [1], "data": []}', "expected names as columns, found [1]"),
+        (b'{"columns": [1], "data": []}', "expected column names, found [1]"),
     ],
 )
 def test_odd_content(content: bytes, said: str, tmp_path: Path) -> None:
@@ -336,9 +336,7 @@ def test_several_retrievals_in_a_trace_need_a_word(tmp_path: Path) -> None:
     document = json.dumps([{"id": "late.md", "score": 0.1}])
     again["attributes"]["gen_ai.retrieval.documents"] = document
     path = log_of(tmp_path, "\n".join([*lines, json.dumps(again)]))
-    assert "2 retrievals in one trace, expected one; say which makes the ranking: --hop first" in refused(
-        path
-    )
+    assert "2 retrievals in one trace, expected one; choose the ranking: --hop first" in refused(path)
     first = ["returns.md#0", "returns.md#1"]
     for hop, docs in (("first", first), ("last", ["late.md"]), ("union", [*first, "late.md"])):
         ranking = logs.read(str(path), hop=hop).run["toy-rag-a"]

@@ -91,7 +91,7 @@ def test_a_dry_run_writes_nothing_and_says_all() -> None:
     assert result.stdout.startswith(
         "ragas: 5 answers, 5 questions, 1 run, 6 retrieved, 4 passages, 10 judgements"
     )
-    assert "ids of 6 passages are made from the text: they change with it" in result.stderr
+    assert "6 passages had no id; using a hash of their text" in result.stderr
     assert list(Path().iterdir()) == []
     assert run("import", LOGS / "ragas/result.csv").exit_code == 2
 
@@ -149,7 +149,7 @@ def test_a_log_is_not_written_over() -> None:
     log.write_bytes((LOGS / "ragas/result.jsonl").read_bytes())
     result = run("import", log, "-o", "prod")
     assert result.exit_code == 2
-    assert "is read from, expected another place" in result.stderr
+    assert "is also an input" in result.stderr
     assert [path.name for path in Path("prod").iterdir()] == ["answers.jsonl"]
     assert run("import", log, "--only", "answers", "-o", log).exit_code == 2
     assert run("import", LOGS / "ragas/result.csv", "-o", log).exit_code == 2

@@ -188,7 +188,7 @@ def test_passages_that_come_twice_are_kept_once_and_counted(tmp_path: Path) -> N
     rows = loaded("ragas/result.jsonl")
     rows[0]["retrieved_contexts"] *= 2
     log = log_of(tmp_path, rows)
-    assert log.left_out == {"passages that stand twice in a ranking": 2}
+    assert log.left_out == {"passages that appear twice in a ranking": 2}
     assert len(log.answers[0].references) == 2
     ranking = [doc.score for doc in log.run["ragas"] if doc.query_id == log.answers[0].query_id]
     assert ranking == [1.0, 0.5]
@@ -268,7 +268,9 @@ def test_metrics_of_other_names_do_not_become_one(tmp_path: Path) -> None:
 def test_ids_of_questions_are_given_everywhere_or_nowhere(tmp_path: Path) -> None:
     rows = [{"q": "Who?", "a": "x", "id": "1"}, {"q": "Where?", "a": "y"}]
     mapping = "question=q,answer=a,query_id=id"
-    with pytest.raises(rageval.InputError, match=r"log:2: expected an id of the question where --map"):
+    with pytest.raises(
+        rageval.InputError, match=r"log:2: expected an id of the question at the path of --map"
+    ):
         log_of(tmp_path, rows, map=mapping)
     rows[1]["id"] = "1"
     log = log_of(tmp_path, rows, map=mapping)

@@ -66,7 +66,7 @@ def test_what_stands_there_is_something_else(path: str, said: str) -> None:
     "path", ["a.", ".", "a b", "a[x]", 'a["b', "a|", "|json", "a||json", "a=b", "a,b", "a]"]
 )
 def test_what_is_no_path(path: str) -> None:
-    with pytest.raises(UsageError, match=r"expected a path|expected behind the bar"):
+    with pytest.raises(UsageError, match=r"expected a path|expected after the bar"):
         path_of(path)
 
 

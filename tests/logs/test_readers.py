@@ -142,7 +142,7 @@ def test_what_was_retrieved(name: str) -> None:
     }
     assert scores == {ids[query]: each for query, each in (SCORES if has_scores else ranks).items()}
     assert log.passages == {called[doc]: text for doc, text in TEXTS.items()}
-    made = [remark for remark in log.remarks if "made from the text" in remark]
+    made = [remark for remark in log.remarks if "using a hash" in remark]
     assert bool(made) == (tool in OWN_IDS)
 
 
@@ -265,7 +265,7 @@ def test_joined_passages_are_refused_unless_somebody_says_what_joins_them() -> N
 def test_a_reader_can_be_named_and_a_wrong_one_is_refused() -> None:
     path = str(LOGS / "ragas" / "result.jsonl")
     assert logs.read(path, tool="ragas").tool == "ragas"
-    with pytest.raises(InputError, match="is no log of promptfoo; 5 records: user_input text 5/5"):
+    with pytest.raises(InputError, match="is not a log of promptfoo; 5 records: user_input text 5/5"):
         logs.read(path, tool="promptfoo")
     with pytest.raises(UsageError, match="did you mean ragas"):
         logs.read(path, tool="ragass")
@@ -287,5 +287,5 @@ def test_a_plug_in_reads_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert (log.tool, log.answers[0].text, log.answers[0].run_id) == ("mine", "Hier.", "mine")
     clash = '{"frage": "Wo?", "antwort": "x", "user_input": "Wo?", "response": "Hier."}\n'
     path.write_text(clash, encoding="utf-8")
-    with pytest.raises(InputError, match="may be a log of ragas, mine; say which: --tool ragas"):
+    with pytest.raises(InputError, match="may be a log of ragas, mine; choose with: --tool ragas"):
         logs.read(str(path))

@@ -255,7 +255,7 @@ def test_a_frame_by_columns_is_refused_with_the_words_that_write_it_by_rows(tmp_
     path = tmp_path / "log.json"
     columns = {name: {str(at): row[name] for at, row in enumerate(rows)} for name in rows[0]}
     path.write_text(json.dumps(columns), encoding="utf-8")
-    with pytest.raises(InputError, match="written by columns, expected a record a span"):
+    with pytest.raises(InputError, match="written by columns, expected one record per span"):
         logs.read(str(path))
 
 

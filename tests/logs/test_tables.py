@@ -63,7 +63,7 @@ def test_rows_and_columns_without_anything_are_none(tmp_path: Path) -> None:
 def test_a_row_of_another_length_is_told_with_its_line(tmp_path: Path) -> None:
     path = table(tmp_path / "t.csv", HEADER, [ROWS[0], ["a?", "b"]], delimiter=";")
     with pytest.raises(
-        InputError, match=r"t\.csv:4: expected 4 cells, found 2 \(cells are parted by semicol"
+        InputError, match=r"t\.csv:4: expected 4 cells, found 2 \(cells are separated by semicol"
     ):
         logs.read(path, "question=question,answer=our_answer")
 
@@ -165,7 +165,7 @@ def test_two_systems_of_one_name_are_told_what_to_do(tmp_path: Path) -> None:
         (tmp_path / name).write_text(json.dumps(line) + "\n", encoding="utf-8")
     result = run("compare", tmp_path / "a", tmp_path / "b", "-m", "crag_score")
     assert result.exit_code == 2
-    assert "need names of their own as run_id (rageval import --run NAME)" in result.stderr
+    assert "give each system its own run_id (rageval import --run NAME)" in result.stderr
 
 
 def test_the_page_leads_from_two_tables_to_a_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +226,7 @@ def test_a_column_that_nobody_reads_is_named(tmp_path: Path) -> None:
     assert run("import", path, "-o", tmp_path / "out").exit_code == 0
     manifest = json.loads((tmp_path / "out/manifest.json").read_text(encoding="utf-8"))
     assert manifest["left_out"] == {"cells of the column 'half'": 2, "cells of the column 'remark'": 1}
-    assert any("columns that were not read: half, remark" in remark for remark in manifest["remarks"])
+    assert any("ignored columns: half, remark" in remark for remark in manifest["remarks"])
     assert logs.read(path, {"fact:kind": "remark"}).left_out == {"cells of the column 'half'": 2}
 
 

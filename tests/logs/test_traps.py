@@ -98,14 +98,14 @@ class TestLmEval:
         rows[0]["filtered_resps"] = [[-1.5, True], [-2.5, False]]
         log = log_of(tmp_path, rows)
         assert len(log.answers) == 4
-        assert log.left_out == {"log-likelihoods, which are no answers": 1}
+        assert log.left_out == {"log-likelihoods, which are not answers": 1}
 
     def test_what_is_no_number_is_no_score(self, tmp_path: Path) -> None:
         rows = loaded("lm-eval/samples_toy_rag.jsonl")
         rows = [row | {"metrics": ["exact_match", "f1"], "f1": [1, 0.5]} for row in rows]
         log = log_of(tmp_path, rows)
         assert {each["aspect"] for each in log.judgements} == {"exact_match"}
-        assert log.left_out == {"metrics that are no numbers": 5}
+        assert log.left_out == {"metrics that are not numbers": 5}
 
 
 class TestOtel:
