@@ -1,4 +1,4 @@
-"""Judges: who says how well an answer does. They make judgements and never compute a score.
+"""Judges, which label answers by a rubric. They make judgements and never compute a score.
 
     from rageval.judges import gathered, judged_by, rubric_named
 

@@ -160,9 +160,7 @@ def judge_exactly(
     gold = {question.query_id: question.gold for question in questions}
     for answer in answers:
         if answer.query_id not in gold:
-            raise UsageError(
-                f"query {answer.query_id!r}: there is no such question; expected one for each answer"
-            )
+            raise UsageError(f"query {answer.query_id!r}: no such question; expected one for each answer")
         label = first_stage(answer.text, gold[answer.query_id])
         if label is None and undecided == "skip":
             continue

@@ -90,7 +90,7 @@ async def close(model: Model) -> None:
 
 
 async def keep_beating(store: Store, show: Callable[[], None]) -> None:
-    """Show other processes that this one is alive, and people how far it is, until cancelled.
+    """Show other processes that this one is alive, and people how far it is, until canceled.
 
     `StoreLost` if there is no store any more.
     """
@@ -220,7 +220,7 @@ class CallGate:
 
 @dataclass(slots=True)
 class JobTally:
-    """What a job has come to so far."""
+    """The counts and costs of a job so far."""
 
     total: int | None = None
     stored: int = 0  # replies that were there already
@@ -711,11 +711,11 @@ class _LiveJob(Job):
         silence = asyncio.get_running_loop().time() - self._last_heard
         if silence >= self._patience.away and (is_away or len(self._failing) >= _OTHERS):
             raise JudgeFailed(
-                f"{error} (nothing but failures for {silence:,.0f} seconds; {self._way_on()})"
+                f"{error} (only failures for {silence:,.0f} seconds; {self._way_on()})"
             ) from error
 
     def _way_on(self) -> str:
-        return f"what was answered is stored in {self._store.path}: the same command goes on from there"
+        return f"replies are stored in {self._store.path}; run the same command to continue"
 
     def _stop(self, error: BaseException) -> None:
         """End the job: at once, but for the calls under way."""
@@ -745,7 +745,7 @@ class _LiveJob(Job):
             self._stop(asyncio.CancelledError())
             if self._flying:
                 self._progress.say(
-                    f"stopping: {len(self._flying):,} calls under way may come back within {GRACE:g} seconds"
+                    f"stopping: {len(self._flying):,} calls in progress may finish within {GRACE:g} seconds"
                 )
                 await asyncio.wait([*self._flying], timeout=GRACE)
         tasks = [*self._tasks.values()]

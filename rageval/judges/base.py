@@ -38,7 +38,7 @@ _TWO_BRACES = re.compile(r"\{(?=\{)")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a call has a fence: the same one wherever the number is the same."""
+    """The place of a fence in a request: the same fence for the same number."""
 
     number: int = 0
 
@@ -56,7 +56,7 @@ Parts = tuple[Part, ...]
 
 
 class Fences:
-    """The fences of one call, drawn when all that is sent is known: they stand nowhere in it."""
+    """The fences of one call, drawn when the whole request is known, so that they do not occur in it."""
 
     def __init__(self, prompts: Iterable[Parts], first: str | None = None) -> None:
         self._text = "\n".join(
@@ -407,7 +407,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back: text to be read by the rubric, or why there is none.
+    """The reply of a model: text for the rubric to read, or why there is none.
 
     `status` is ok, refused, truncated, filtered or error. `served` is the model that answered, `sent` what
     was sent besides the messages and `dropped` what the model does not take.
@@ -430,7 +430,7 @@ class Reply:
 
 
 class Model(Protocol):
-    """Who is asked. An adapter is this one method; `name` is `provider:model`, `endpoint` where it lives."""
+    """A model. An adapter has this one method; `name` is `provider:model`, `endpoint` is its address."""
 
     name: str
     endpoint: str
@@ -485,7 +485,7 @@ class FindsBatches(Protocol):
 
 
 class Transient(Exception):  # not an error of the user's: the scheduler handles it
-    """Overloaded, throttled, unreachable: worth another try, after so many seconds if the server says so."""
+    """Overloaded, throttled, unreachable: try again, after this many seconds if the server gives a time."""
 
     def __init__(self, message: str, retry_after: float | None = None, throttled: bool = False) -> None:
         super().__init__(message)
@@ -510,4 +510,4 @@ class Unclear(Exception):
 
 
 class Fatal(Exception):
-    """No key, no such model, no money left: every further call would fail in the same way."""
+    """No key, no such model, no credit left: every further call would fail in the same way."""

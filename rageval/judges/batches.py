@@ -129,7 +129,7 @@ class _BatchJob(Job):
         try:
             await self._work(poll_every)
             for number, key in wanted:
-                lost = Reply(ERROR, detail="the stored reply was damaged in the meantime; ask again")
+                lost = Reply(ERROR, detail="the stored reply is damaged; ask again")
                 yield number, self._failed.get(key) or self._store.get(key, self._job) or lost
         finally:
             await self._end(beating)
@@ -249,7 +249,7 @@ class _BatchJob(Job):
         # Nobody knows whether it was accepted: the intent stays, and is looked for; nothing in it is sent
         # again.
         except Lost as error:
-            self._progress.say(f"{error}: looking whether a batch of {len(keys):,} requests was accepted")
+            self._progress.say(f"{error}: checking whether a batch of {len(keys):,} requests was accepted")
         except (Transient, Fatal) as error:
             # Refused before anything was accepted, so there is nothing at the provider to tidy away.
             nothing_was_sent = isinstance(error, Unreachable) or getattr(error, "throttled", False)
@@ -266,7 +266,7 @@ class _BatchJob(Job):
     def _accepted(self, intent: str, batch: str, keys: Collection[str]) -> None:
         self._own.add(batch)
         self._store.batches.accepted(intent, batch)
-        self._progress.say(f"batch {batch}: {len(keys):,} requests; it goes on if this command is stopped")
+        self._progress.say(f"batch {batch}: {len(keys):,} requests; it continues if this command stops")
 
     async def _give_up(self, intent: str, tidy: bool = True) -> None:
         """Note that what was intended did not come to be."""
@@ -295,11 +295,11 @@ class _BatchJob(Job):
                 said = f"the id of a batch of {size} was lost ({intent.created}): {unclear}"
                 if not unclear.later:
                     raise JudgeFailed(
-                        f"{said}; nothing is bought twice: if the provider's own page shows no such batch,"
-                        " run the same command with --rebuy"
+                        f"{said}; it is not sent twice: if the provider's page shows no such batch, run the"
+                        " same command with --rebuy"
                     ) from unclear
                 if not self._looks[intent.id]:
-                    self._progress.say(f"{said} (--rebuy does not wait, and may pay twice)")
+                    self._progress.say(f"{said} (--rebuy does not wait, but may pay twice)")
                 self._looks[intent.id] = 1
                 return
             batch_id = None
@@ -378,7 +378,7 @@ class _BatchJob(Job):
             await asyncio.sleep(pause or backoff(tries, self._patience.first_pause))
 
     def _way_on(self) -> str:
-        return f"replies and open batches are in {self._store.path}: the same command goes on from there"
+        return f"replies and open batches are stored in {self._store.path}; run the same command to continue"
 
     async def _end(self, beating: asyncio.Task[None]) -> None:
         """Leave no claim and no connection behind; a batch that is still open will cost what it may."""

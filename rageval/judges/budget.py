@@ -95,7 +95,7 @@ def _stated(texts: Iterable[str] | float) -> _Stated:
         if len(numbers) not in (1, 2) or not all(math.isfinite(one) and one >= 0 for one in numbers):
             raise UsageError(
                 f"the price {visible(text)!r}: expected [MODEL=]INPUT[,OUTPUT] in dollars per million tokens,"
-                " such as 0 for a server of your own, or openai:MODEL=0.5,2"
+                " such as 0 for your own server, or openai:MODEL=0.5,2"
             )
         prices[_ADDRESS.sub("", model)] = _Price(numbers[0], numbers[0], numbers[-1])
     return prices
@@ -255,7 +255,7 @@ class _Ledger:
 
     @contextmanager
     def turn(self) -> Iterator[_Others]:
-        """Tell what others have come to; none of them spends while this lasts."""
+        """Yield what other jobs have spent; none of them spends meanwhile."""
         with self._store.writing() as connection:
             if self._unsure:
                 self._look_again()
@@ -266,7 +266,7 @@ class _Ledger:
             yield _Others(sum(row[1] for row in counted), sum(row[2] for row in counted), bool(self._unsure))
 
     def keep(self, calls: int, spent: float, held: float, is_at_work: bool = True) -> None:
-        """Say what this job has come to."""
+        """Record what this job has spent."""
         row = (self._job, self._store.owner, calls, spent, held, is_at_work)
         with self._store.writing() as connection:
             connection.execute("INSERT OR REPLACE INTO spending VALUES (?, ?, ?, ?, ?, ?)", row)
@@ -311,8 +311,7 @@ class Budget:
 
     Jobs that ask at the same time on one store count what all of them spend, each up to its own limits,
     unless a job is `alone`: one of several that have parted the limits among them. `prices` are what somebody
-    says that models cost. `job` names the job in the store, so that what it has asked anew is not asked anew
-    once more.
+    says that models cost. `job` names the job in the store, so that nothing is asked again twice.
     """
 
     def __init__(
@@ -342,9 +341,9 @@ class Budget:
         """Refuse a limit in money without a price."""
         if self.max_cost is not None and cost(Usage(), model, self._prices) is None:
             raise UsageError(
-                f"there is no price for {model!r}, so a limit in money cannot be kept: state it (--price"
-                f" {model}=INPUT,OUTPUT in dollars per million tokens, --price 0 for a server of your own),"
-                " name a file with it in RAGEVAL_PRICES, or limit the calls instead"
+                f"no price is known for {model!r}, so a cost limit cannot be enforced: give one (--price"
+                f" {model}=INPUT,OUTPUT in dollars per million tokens, --price 0 for your own server), set"
+                " RAGEVAL_PRICES to a file of prices, or limit the calls instead"
             )
 
     def open(self, store: Store) -> None:
@@ -385,7 +384,7 @@ class Budget:
         if not self._reserved and not others.may_be_over:
             elsewhere = f" and ${others.money:,.4f} by other jobs on the same store" if others.money else ""
             raise BudgetReached(
-                f"the limit of ${self.max_cost:,.4g} is reached: ${self.spent:,.4f} are spent{elsewhere}, and"
+                f"the limit of ${self.max_cost:,.4g} is reached: ${self.spent:,.4f} is spent{elsewhere}, and"
                 f" the next call may cost ${estimate:,.4f}"
             )
         return False

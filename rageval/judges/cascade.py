@@ -1,7 +1,7 @@
 """A first judge, and who decides where it is unsure: a second one, or people.
 
 What the first judge is least sure of goes on, once. Either a share of all is asked about, or as much as it
-takes for what is kept to be wrong no more often than a bound says, as labels by people show. Whoever decided
+takes for what is kept to be wrong no more often than a bound says, as human labels show. Whoever decided
 stands in each row; all of them bear one name, which says both judges, so that nobody takes them for one.
 """
 
@@ -51,9 +51,8 @@ def labels_of(sources: Any) -> PeoplesLabels:
             said.setdefault(place, []).append(worth > 0)
     if not said:
         raise InputError(
-            f"{visible(table.name)}: holds no label of CRAG's rubric ({CRAG.expected}); expected what"
-            " people said of"
-            " the answers"
+            f"{visible(table.name)}: has no label of CRAG's rubric ({CRAG.expected}); expected human labels"
+            " of the answers"
         )
     refuse_same(["short"], list(by), table.name)
     return PeoplesLabels(table.name, {place: 2 * sum(each) > len(each) for place, each in said.items()})
@@ -82,7 +81,9 @@ def handed_on(
 
     sure = [row for row in said if row["status"] in GRADED]
     if not all("p" in row for row in sure):
-        raise UsageError("what a judge is unsure of is told by its chances (p), which `short` alone gives")
+        raise UsageError(
+            "handing on uncertain verdicts needs the judge's probabilities (p), which only `short` gives"
+        )
     doubts = [min(row["p"], 1 - row["p"]) for row in sure]
     summary: _Row = {"of": len(sure)}
     if share is not None:
@@ -119,7 +120,7 @@ def sentence(summary: Mapping[str, Any], then: str | None) -> str:
     >>> sentence({"of": 200, "to_next": 20}, "openai:m")
     '180 of 200 verdicts are kept; openai:m decided 20'
     >>> print(sentence({"of": 200, "to_next": 20, "keep_error": 0.05, "labels": 280, "wrong": 4}, None))
-    180 of 200 verdicts are kept (no more than 5 % of them are wrong, at 95 %: 4 of 280 labels are); \
+    180 of 200 verdicts are kept (at most 5 % of them are wrong, at 95 %: 4 of 280 labels are); \
 20 are left to people
     """
     kept, rest = summary["of"] - summary["to_next"], summary["to_next"]
@@ -127,10 +128,10 @@ def sentence(summary: Mapping[str, Any], then: str | None) -> str:
     if "keep_error" in summary:
         bound = f"{100 * summary['keep_error']:.3g} %"
         shown = (
-            f" (no more than {bound} of them are wrong, at 95 %: {summary['wrong']:,} of"
+            f" (at most {bound} of them are wrong, at 95 %: {summary['wrong']:,} of"
             f" {summary['labels']:,} labels are)"
             if kept
-            else f" (the labels cannot show that no more than {bound} are wrong)"
+            else f" (the labels do not show that at most {bound} are wrong)"
         )
     last = f"{rest:,} are left to people" if then is None else f"{visible(then)} decided {rest:,}"
     return f"{kept:,} of {summary['of']:,} verdicts are kept{shown}; {last}"
@@ -154,14 +155,14 @@ def _kept(
     labelled = {place: right for place, right in gold.right.items() if place in places}
     if not labelled:
         raise InputError(
-            f"{visible(gold.name)}: holds nothing on the answers that are judged; expected the same"
-            " query_id and run_id"
+            f"{visible(gold.name)}: has no labels for the judged answers; expected the same query_id and"
+            " run_id"
         )
     if drawn_apart(doubts, {places[place] for place in labelled}) < DOUBT:
         raise UsageError(
-            f"{visible(gold.name)}: the judge is surer, or less sure, of what is labelled than of the"
-            " rest, so the"
-            " labels are no random draw, and cannot bound an error; draw them by rageval label plan"
+            f"{visible(gold.name)}: the judge is more or less certain of the labeled answers than of the"
+            " rest, so the labels are not a random sample and cannot bound its error; draw them with"
+            " rageval label plan"
         )
     wrong = {}
     seen: set[str] = set()

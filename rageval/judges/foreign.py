@@ -199,7 +199,7 @@ def meant(prompts: Mapping[str, str], fields: Collection[str], given: Given, usu
     if given.prompt is not None:
         raise InputError(f"{given.path}: has no prompt {visible(given.prompt)!r}; expected one of {listed}")
     if len(fitting) > 1:
-        raise UsageError(f"{given.path}: holds several prompts; expected --prompt with one of {listed}")
+        raise UsageError(f"{given.path}: has several prompts; choose one with --prompt: {listed}")
     if not fitting:
         shown = f" a prompt with {', '.join(f'{{{name}}}' for name in fields)}"
         expected = f" the text {usual!r}, or" if usual else ""
@@ -241,7 +241,7 @@ _UNSAID = "that one reply is asked for (n = 1) is not sent"
 def imported(source: str, given: Given) -> str:
     """Return the rubric file that the source's prompt makes, as text."""
     if given.prompt is not None and not given.path.endswith((".py", ".json", ".jsonl")):
-        raise UsageError(f"{given.path}: holds one prompt, so --prompt names none; leave it out")
+        raise UsageError(f"{given.path}: has one prompt; leave out --prompt")
     file = SOURCES[source](given)
     _take_fields(file, given.paths[0])
     if given.examples is not None:
@@ -250,7 +250,7 @@ def imported(source: str, given: Given) -> str:
         file.examples.file = None
     elif "examples" in file.fields:
         raise UsageError(
-            f"{given.paths[0]}: its prompt shows examples ({{examples}}); expected them in --examples FILE"
+            f"{given.paths[0]}: its prompt shows examples ({{examples}}); give them with --examples FILE"
         )
     require_sane(file, given.paths[0], "")
     if file.trim is not None and file.trim.tokenizer is not None:

@@ -1,6 +1,6 @@
 """A rubric, a model and material: judgements out, in the order of the tasks, with whatever failed said so.
 
-The words of a text that a verdict rests on must stand in it: a model that was talked into a verdict, or made
+The words of a text that a verdict depends on must be in it: a model that was talked into a verdict, or made
 one up, seldom has a quote to show for it. Some rubrics give no judgements but texts, which other rubrics then
 judge by: nuggets, written from gold answers or gathered passage by passage, queries, or an answer. Judgements
 of several judges become those of one by a vote, which also says what they could not agree on.
@@ -120,8 +120,8 @@ class UnreadableRun:
         return JudgeFailed(
             f"{visible(judge)}: no reply about {about} could be read; most often:"
             f" {visible(why) or 'cut off'}; one of these replies: {shown or '(empty)'}; the replies are"
-            " stored, and nothing else is asked: change the rubric or the model, or have these asked again"
-            " (--retry invalid,truncated)"
+            " stored and judging stopped; change the rubric or the model, or ask again with --retry"
+            " invalid,truncated"
         )
 
 
@@ -590,7 +590,7 @@ def _noted(rubric: Rubric, material: Material, judge: Judge) -> Written:
 def _gathered(rubric: Rubric, material: Material, judge: Judge) -> Written:
     """Show a few passages at a time, each call bringing the list so far up to date, until all are shown."""
     if not material.candidates:
-        raise InputError("no passages to gather nuggets from; expected a run that names them (--run FILE)")
+        raise InputError("no passages to write nuggets from; give a run (--run FILE)")
     of_query: dict[str, list[Task]] = {}
     for task in tasks(rubric, material):
         of_query.setdefault(task.rows[""][0].query, []).append(task)

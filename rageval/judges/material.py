@@ -41,7 +41,7 @@ DOCUMENTS, _NUGGETS, _GOLD = "documents", "nuggets", "gold"  # run ids of judgem
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Everything there is to judge, and to judge by."""
+    """Everything to judge, and the data that judging needs."""
 
     answers: Sequence[Answer] = ()
     questions: Mapping[str, Question] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Material:
         """Return the question; `InputError` names what is missing."""
         if query not in self.questions:
             raise InputError(
-                f"query {visible(query)!r}: there is no such question; expected it in --questions FILE"
+                f"query {visible(query)!r}: no such question; expected it in --questions FILE"
                 f" ({len(self.questions):,} questions there)"
             )
         return self.questions[query]
@@ -73,8 +73,8 @@ class Material:
         lacking = [each for each in asked if each in self.questions and not self.questions[each].gold]
         text = f" ({visible(question.text)[:60]!r})" if question.text else ""
         raise InputError(
-            f"query {visible(query)!r}{text}: has no gold answer, which this rubric judges by, as"
-            f" {len(lacking):,} of {len(asked):,} questions; expected one of every question, beside the"
+            f"query {visible(query)!r}{text}: has no gold answer, which this rubric needs (missing"
+            f" for {len(lacking):,} of {len(asked):,} questions); add one for every question, next to the"
             f" answers (a column {', '.join(SYNONYMS['gold'][:4])}, …) or in --questions FILE"
         )
 
@@ -83,8 +83,8 @@ class Material:
         question = self.question(query)
         if not question.sub_narratives:
             raise InputError(
-                f"query {visible(query)!r}: has no sub-narratives, which this rubric judges by; expected"
-                " sub_narratives (a list of texts) of every question in --questions FILE"
+                f"query {visible(query)!r}: has no sub-narratives, which this rubric needs; add"
+                " sub_narratives (a list of texts) to every question in --questions FILE"
             )
         return list(question.sub_narratives)
 
@@ -97,7 +97,7 @@ class Material:
         return self.nuggets[query]
 
     def claims_of(self, query: str, run: str) -> Sequence[str]:
-        """Return the claims of an answer, or of the gold answer; `InputError` if nobody took it apart."""
+        """Return the claims of an answer, or of the gold answer; `InputError` if they are unknown."""
         if self.claims is None or (query, run) not in self.claims:
             raise InputError(
                 f"run {visible(run)}, query {visible(query)}: its claims are not known; expected them in"
@@ -411,11 +411,11 @@ def _apart(rubric: Rubric, material: Material) -> Iterator[Task]:
     """Yield each answer, and the gold answer of each question, to be taken apart into claims."""
     for answer in material.answers:
         if answer.run_id == _GOLD:
-            raise InputError(f"run {_GOLD}: is what the gold answers are called here; expected another name")
+            raise InputError(f"run {_GOLD}: this name is reserved for gold answers; use another one")
         if answer.repeat:
             raise InputError(
-                f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: claims are of one answer"
-                " of a system to a question; expected no repeats"
+                f"run {visible(answer.run_id)}, query {visible(answer.query_id)}: claims need one answer"
+                " per system and question; remove the repeats"
             )
         data = (
             {} if answer.error else {"question": material.question(answer.query_id).text, "text": answer.text}
@@ -475,7 +475,7 @@ def _passages_of(answer: Answer, material: Material) -> dict[str, str]:
         cited = [doc for sentence in answer.sentences for doc in sentence.citations if doc is not None]
         passages = {doc: material.passage(doc) for doc in cited}
     if strange := {_GOLD, "answer"} & set(passages):
-        raise InputError(f"document {min(strange)}: is what an answer is called here; expected another id")
+        raise InputError(f"document {min(strange)}: this id is reserved for answers; use another one")
     return passages
 
 
@@ -643,8 +643,8 @@ def _unrepeated(answers: Iterable[Answer]) -> Iterator[Answer]:
             run, query = map(visible, place)
             raise UsageError(
                 f"answers of run {run} to query {query}: there are several (repeat"
-                f" {visible(answer.repeat)} is one), and a comparison of answers takes one of each system;"
-                " leave one repeat of each"
+                f" {visible(answer.repeat)} is one), but a comparison takes one answer of each system; keep"
+                " one repeat of each"
             )
         seen.add(place)
         yield answer
@@ -712,7 +712,7 @@ def gathered(
     answers
         Files of answers.
     questions, nuggets, passages
-        Files of what else is known.
+        Files of further data.
     candidates
         (query, document) pairs to judge, such as the top of a run.
     limits
@@ -720,7 +720,7 @@ def gathered(
     claims
         A file of what answers and gold answers claim.
     permutations, balanced, seed
-        In how many orders answers are shown together, whether each stands first equally often, and which.
+        In how many orders answers are shown together, whether each is first equally often, and the seed.
     every_question
         Whether a question of `questions` that a system has no answer to is one that it failed to answer.
 
@@ -813,17 +813,17 @@ def _remark(answers: Sequence[Answer], lacking: int, asked: Sequence[str]) -> It
         return
     failed = whole - answered - lacking
     parts = [f"{failed:,} failed"] * bool(failed) + [f"{lacking:,} not in the file"] * bool(lacking)
-    restrict = "; if it was asked fewer, give --questions with these alone" if lacking else ""
+    restrict = "; if it was asked only these, give --questions with these alone" if lacking else ""
     yield (
-        f"{visible(answers[0].run_id)} answered {answered:,} of {whole:,} questions ({', '.join(parts)}); the"
-        f" others are failed judgements, and missing{restrict}"
+        f"{visible(answers[0].run_id)} answered {answered:,} of {whole:,} questions ({', '.join(parts)});"
+        f" the others count as failed judgements and are missing{restrict}"
     )
 
 
 def _texts(
     passages: Any, answers: Iterable[Answer], pools: Mapping[str, Iterable[str]]
 ) -> Iterator[tuple[str, PassageParts]]:
-    """Yield the passages of a file; of a data set, which may exceed memory, only those that will be shown."""
+    """Yield the passages of a file; of a dataset, which may exceed memory, only those that will be shown."""
     if not hasattr(passages, "document_store"):
         yield from _in_parts(passages)
         return
@@ -843,7 +843,7 @@ def _passage_of(document: Any) -> PassageParts:
 
 
 def passages_in(source: Source) -> Iterator[tuple[str, str]]:
-    """Read (document, text) of a corpus of JSON lines, whatever it calls them, or of a data set.
+    """Read (document, text) of a corpus of JSON lines, whatever it calls them, or of a dataset.
 
     A text stands below its title, if it has one.
     """
@@ -888,6 +888,6 @@ def _candidates(source: Source) -> Iterator[tuple[str, PassageParts]]:
                 yield doc, text
             elif known[doc] != text:
                 raise InputError(
-                    f"{name_of(source)}:{line}: document {visible(doc)!r} has another text than before;"
+                    f"{name_of(source)}:{line}: document {visible(doc)!r} has a different text than before;"
                     " expected one"
                 )

@@ -68,8 +68,8 @@ class FrozenJudgements:
         if any(record.get("judged_sha") for record in self._records.values()):
             return []
         return [
-            f"{visible(self.name)}: the judgements say nothing of what was judged (judged_sha): nobody can"
-            " tell whether the answers changed since"
+            f"{visible(self.name)}: the judgements have no digests of what was judged (judged_sha), so"
+            " changes to the answers cannot be detected"
         ]
 
     def __len__(self) -> int:
@@ -100,7 +100,7 @@ class FrozenJudgements:
 
     async def ask(self, request: Request) -> Reply:
         """Raise `Fatal`: judgements are found by what was judged, not by how a model was asked."""
-        raise Fatal(f"{self.name} holds judgements and no model's replies: look them up with find()")
+        raise Fatal(f"{self.name} has judgements, not replies of a model: look them up with find()")
 
     def _read(self, judge: str | None) -> None:
         findings = Complaints()
@@ -199,8 +199,8 @@ def judge_offline(
     else:
         if rubric.name not in _SHORT_ANSWERS:
             raise UsageError(
-                f"the judge {spec!r} compares short answers with gold ones: it knows the rubrics"
-                f" {' and '.join(_SHORT_ANSWERS)}, not {rubric.name}, of which words alone tell nothing"
+                f"the judge {spec!r} compares short answers with gold answers: it supports the rubrics"
+                f" {' and '.join(_SHORT_ANSWERS)}, not {rubric.name}, which words alone cannot decide"
             )
         if spec == short.NAME:
             yield from _by_chance(curve or short.packed(), rubric, material)
@@ -225,10 +225,10 @@ class GoldInTop(NamedTuple):
 def gold_in_top(
     questions: Iterable[Question], results: Mapping[str, Sequence[str]], ks: Iterable[int]
 ) -> list[GoldInTop]:
-    """Return in how many questions' first k search results a gold answer stands, as whole words.
+    """Return for how many questions a gold answer is in the first k search results, as whole words.
 
-    As CRAG's own figure it is a heuristic: what stands there may mean something else, and what is put in
-    other words is not seen.
+    Like CRAG's own figure it is a heuristic: the same words may mean something else, and paraphrases are not
+    found.
 
     Parameters
     ----------
@@ -292,8 +292,8 @@ def _replayed(frozen: FrozenJudgements, rubric: Rubric, material: Material) -> I
                 if judgement.get("judged_sha", sha) != sha:
                     raise InputError(
                         f"{frozen.path}: the judgement of query {visible(row.query)}, run {visible(row.run)}"
-                        " is of other texts: the answer, or what it is judged by, changed since; judge it"
-                        " again, or replay the judgements beside the files that were judged"
+                        " is for different texts: the answer, or what it was compared with, has changed;"
+                        " judge it again, or replay the judgements with the files that were judged"
                     )
                 yield judgement
 
@@ -333,7 +333,7 @@ _MOST_STRANGE = 0.1  # of the questions: with more, they are taken for another l
 
 
 def short_fitted(labels: PeoplesLabels, material: Material) -> short.Fitted:
-    """Fit the curve of `short` anew on what people said of some of the answers."""
+    """Fit the curve of `short` again on what people said of some of the answers."""
     rows, right, queries = [], [], []
     for answer in material.answers:
         place = answer.query_id, answer.run_id, answer.repeat
@@ -344,8 +344,8 @@ def short_fitted(labels: PeoplesLabels, material: Material) -> short.Fitted:
             queries.append(answer.query_id)
     if not rows:
         raise InputError(
-            f"{visible(labels.name)}: holds nothing on the answers that are judged; expected the same"
-            " query_id and run_id"
+            f"{visible(labels.name)}: has no labels for the judged answers; expected the same query_id and"
+            " run_id"
         )
     return short.fitted_on(rows, right, queries)
 
@@ -358,8 +358,7 @@ def short_remarks(material: Material, is_packed: bool) -> Iterator[str]:
     if strange > _MOST_STRANGE * len(texts):
         yield (
             f"{short.NAME}: {strange:,} of {len(texts):,} questions do not look English; it was fitted and"
-            " measured on"
-            " English, and how often it errs here is not known"
+            " measured on English, so its error rate here is unknown"
         )
     elif is_packed:
         yield short.remark()
@@ -367,7 +366,7 @@ def short_remarks(material: Material, is_packed: bool) -> Iterator[str]:
     longer = sum(len(answer.text.split()) > most for answer in material.answers)
     if longer:
         yield (
-            f"{short.NAME}: {longer:,} of {len(material.answers):,} answers are longer than any that it was"
+            f"{short.NAME}: {longer:,} of {len(material.answers):,} answers are longer than any it was"
             f" measured on ({most:,} words)"
         )
 

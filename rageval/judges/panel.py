@@ -67,9 +67,9 @@ def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number
         (name, query), count = obeyed[0], f"{len(obeyed)} of {len(verdicts)} canaries"
         kind, attack = _ATTACKS[name]
         raise JudgeFailed(
-            f"{asked.name} obeyed {kind} inside what it had to judge (query {visible(query)}): it gave the"
-            f" best verdict to {attack(rubric)!r} ({count} in all), so any answer can talk it into one; use"
-            " another model, or judge all the same with --canaries 0"
+            f"{asked.name} obeyed {kind} in a text it judged (query {visible(query)}) and gave the best"
+            f" verdict to {attack(rubric)!r} ({count} in all), so answers can manipulate it; use another"
+            " model, or judge anyway with --canaries 0"
         )
     rates: _Rates = {}
     for (name, _), bests in verdicts.items():
@@ -177,55 +177,56 @@ RETRIED = (INVALID, TRUNCATED, REFUSED, FILTERED)  # failed, and stored
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to ask: where replies are kept, how many calls at a time, what may be spent, how to vote.
+    """How to ask: the store of replies, the number of calls at a time, limits on cost, how to vote.
 
     Parameters
     ----------
     store
         The file that keeps every reply; the user's own store if None.
     concurrency
-        How many calls may be under way at a time.
+        How many calls to make at a time.
     max_cost, max_calls
         Limits in dollars and in calls; with `shard`, of all shards together.
     refresh
         Ask again for what the store has.
     retry
         Statuses of stored replies that are asked for again, and no others: `"invalid"`, or several, as in
-        `"invalid,truncated"`. Errors are not stored, and are asked again anyway.
+        `"invalid,truncated"`. Errors are not stored, and are always asked again.
     repetition
-        Which asking of the same things this is. Each has replies of its own in the store.
+        The number of this repetition. Each repetition has its own replies in the store.
     shard
         `1/4` asks the first of four parts of the job.
     quiet
         Show no progress.
     vote
-        How several judges become one: `mean`, `median`, `majority` or `all`.
+        How to combine several judges: `mean`, `median`, `majority` or `all`.
     tiebreak
-        A further judge, asked where the others differ. Only for votes by `median` and `majority`.
+        Another judge, asked where the others differ. Only for votes by `median` and `majority`.
     canaries
         How many items of known verdict to judge first.
     batch
-        Hand requests over in batches, which cost half and may take a day.
+        Send requests in batches, which cost half and may take a day.
     poll_every
-        Seconds between two looks at a batch.
+        Seconds between two checks of a batch.
     price
-        What models cost: `"openai:MODEL=0.5,2"` (dollars per million tokens), or `0` for those in no table;
+        Prices of models: `"openai:MODEL=0.5,2"` (dollars per million tokens), or `0` for models in no table;
         or several of these.
     rebuy
-        Hand over again what may be in a batch whose id never came back and which cannot be found.
+        Send requests again that may be in a batch whose id was lost and that cannot be found.
     timeout
         Seconds that one call may take.
     patience
-        Seconds to go on trying when a model that has answered answers no more.
+        Seconds to keep trying when a model stops answering.
     fit
-        What people said of some of the answers, on which `short` is fitted anew.
+        Human labels of some of the answers, on which `short` is fitted again.
     then
-        A second judge, which decides what the first one is least sure of.
+        A second judge, which decides where the first one is least certain.
     ask
-        Which share of the answers goes to it.
+        The share of the answers that goes to it.
     keep_error, gold
-        In place of a share: what is kept errs no more often than this (at 95 %), as labels by people show,
-        drawn at random. Without a second judge the rest is left to people, and missing until then.
+        In place of a share: the kept verdicts are wrong at most this often (at 95 %), as shown by human
+        labels of a random sample. Without a second judge the rest needs human labels, and is missing until
+        then.
     """
 
     store: str | None = None
@@ -266,7 +267,7 @@ class Settings:
             )
         if self.retried and self.refresh:
             raise UsageError(
-                "retry asks again for some of what is stored, and refresh for all: expected one of them"
+                "retry asks again for some stored replies, and refresh for all of them; use one of the two"
             )
         self._refuse_half_a_cascade()
 
@@ -275,28 +276,28 @@ class Settings:
             object.__setattr__(self, "gold", None)  # as the command says that there is none
         if (self.keep_error is None) != (self.gold is None):
             raise UsageError(
-                "--keep-error and --gold (keep_error, gold in Python) go together: labels by people show how"
-                " often the judge errs; expected both"
+                "--keep-error and --gold (keep_error, gold in Python) need each other: human labels show"
+                " how often the judge errs"
             )
         if self.then is not None and (self.ask is None) == (self.keep_error is None):
             raise UsageError(
-                f"--then {visible(self.then)}: expected one of two ways to say what goes to it: --ask SHARE,"
-                " or --keep-error SHARE with --gold LABELS"
+                f"--then {visible(self.then)}: choose what goes to it with --ask SHARE, or with"
+                " --keep-error SHARE and --gold LABELS"
             )
         if self.ask is not None and self.then is None:
-            raise UsageError("--ask: expected who is asked, --then JUDGE (then= in Python), too")
+            raise UsageError("--ask: needs --then JUDGE (then= in Python)")
         if self.ask is not None and not 0 < self.ask <= 1:
-            raise UsageError(f"--ask {self.ask!r}: expected a share above 0, and no more than 1")
+            raise UsageError(f"--ask {self.ask!r}: expected a share above 0, at most 1")
         if self.keep_error is not None and not 0 < self.keep_error < _MOST_ERROR:
             raise UsageError(f"--keep-error {self.keep_error!r}: expected above 0 and below {_MOST_ERROR}")
         if self.is_cascade and (self.vote != "mean" or self.tiebreak is not None or self.shard is not None):
             raise UsageError(
-                "what one judge hands on to the next has no votes and no shards; leave these out"
+                "--then and --keep-error cannot be combined with votes or shards; leave these out"
             )
 
     @property
     def is_cascade(self) -> bool:
-        """Whether what the judge is unsure of goes to somebody else."""
+        """Whether uncertain verdicts go to another judge or to people."""
         return self.then is not None or self.keep_error is not None
 
     @property
@@ -317,7 +318,7 @@ class Settings:
 def judged_by(
     judges: Sequence[str | Model], rubric: Rubric, material: Material, settings: Settings = Settings()
 ) -> Iterator[dict[str, Any]]:
-    """Judge by all judges, and put together what they say.
+    """Judge with all judges, and combine their judgements.
 
     Parameters
     ----------
@@ -326,7 +327,7 @@ def judged_by(
     rubric
         What is asked.
     material
-        What is judged: see `gathered`.
+        The material to judge: see `gathered`.
     settings
         How to ask, and how to vote.
 
@@ -395,9 +396,9 @@ def _handed_on(
 ) -> list[dict[str, Any]]:
     """Return what the judge is sure of, and what the next one says of the rest."""
     if len(judges) != 1:
-        raise UsageError(f"what one judge hands on to the next: expected one judge, found {len(judges)}")
+        raise UsageError(f"--then and --keep-error take one judge, found {len(judges)}")
     if settings.then in judges:
-        raise UsageError(f"--then {visible(str(settings.then))}: expected another judge than the first")
+        raise UsageError(f"--then {visible(str(settings.then))}: expected a different judge from the first")
 
     def ask_next(places: set[tuple[str, ...]]) -> Iterable[dict[str, Any]]:
         then = settings.then or ""
@@ -429,14 +430,14 @@ def prepared(
         settings = replace(settings, gold=labels_of(settings.gold))
     if short.NAME not in named:
         if settings.fit is not None:
-            raise UsageError(f"fit: is about the judge {short.NAME!r}, and none of the judges is it")
+            raise UsageError(f"fit: is for the judge {short.NAME!r}, which is not among the judges")
         return settings, said
     if settings.fit is not None and not isinstance(settings.fit, short.Curve):
         labels = labels_of(settings.fit)
         if isinstance(settings.gold, PeoplesLabels) and (twice := labels.right.keys() & settings.gold.right):
             raise UsageError(
-                f"--fit and --gold: {len(twice):,} answers have a label in both, and what a judge was fitted"
-                " on shows too few errors; expected other answers in --gold"
+                f"--fit and --gold: {len(twice):,} answers have a label in both; a judge errs less on the"
+                " answers it was fitted on, so use others in --gold"
             )
         found = short_fitted(labels, material)
         settings = replace(settings, fit=found.curve)
@@ -476,7 +477,7 @@ def nuggets_by(
 ) -> Written:
     """Let a judge write nuggets."""
     if isinstance(who, str) and asks_nobody(who):
-        raise UsageError(f"the judge {who!r} writes no nuggets; expected a model, such as openai:MODEL")
+        raise UsageError(f"the judge {who!r} cannot write nuggets; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
     budget = budget or settings.budget()
     return nuggetize(rubric, material, _asking(who, settings, budget))
@@ -490,7 +491,7 @@ def claims_by(
 ) -> tuple[list[ClaimList], list[tuple[str, str, str]]]:
     """Let a judge take answers apart into claims; also (query, run, why) of what failed."""
     if isinstance(who, str) and asks_nobody(who):
-        raise UsageError(f"the judge {who!r} takes nothing apart; expected a model, such as openai:MODEL")
+        raise UsageError(f"the judge {who!r} cannot extract claims; expected a model, such as openai:MODEL")
     _require_tasks(rubric, material)
     return split(rubric, material, _asking(who, settings, settings.budget()))
 
@@ -510,7 +511,7 @@ def forecast(
     requests = [rubric.request(task.data, task.ids) for task in todo]
     letters = sum(len(request.system) + len(request.user) for request in requests)
     room = sum(request.max_tokens for request in requests)
-    yield f"{len(requests):,} calls a judge, about {letters // 4:,} tokens in, at most {room:,} out"
+    yield f"{len(requests):,} calls per judge, about {letters // 4:,} tokens in, at most {room:,} out"
     for spec in judges:
         yield f"{spec}: {_price_of(spec, requests, price)}"
     if then is not None:
@@ -519,7 +520,7 @@ def forecast(
         calls = f"{'' if ask else 'up to '}{len(some):,} of these calls"
         yield f"then {then}: {calls}, {_price_of(then, some, price)}"
     if rubric.file.departures:
-        yield f"{rubric.name} follows {rubric.file.follows}, and departs from it:"
+        yield f"{rubric.name} follows {rubric.file.follows}, with these differences:"
         yield from (f"  {departure}" for departure in rubric.file.departures)
     if requests:
         yield f"\nThe first call:\n\n{requests[0].system}\n\n{requests[0].user}"

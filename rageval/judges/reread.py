@@ -69,7 +69,7 @@ def reread(rubric: Rubric, call: Sequence[_Row], text: str) -> Iterator[str]:
     for name, row in zip(_names(rubric, call), call, strict=True):
         verdict = by_id.get(name)
         if verdict is None:
-            yield f"{_named(row)}: the reply says nothing of it"
+            yield f"{_named(row)}: the reply does not mention it"
             continue
         label, grade = side_of(verdict, str(row.get("run_id")), row.get("shown") or ())
         said = row.get("label"), row.get("grade")

@@ -100,7 +100,7 @@ class Turn(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Prompt(msgspec.Struct, forbid_unknown_fields=True):
-    """The prompt: `system`, and `ask`, which stands behind the data, or a `template` with fields in it.
+    """The prompt: `system`, and `ask`, which follows the data, or a `template` with fields in it.
 
     `steps` are templates that are asked before, whose replies are the fields `step1`, `step2`, …; `item` is
     the template of one item of a list; `turns` stand before the template.
@@ -176,12 +176,12 @@ class RubricFile(msgspec.Struct, forbid_unknown_fields=True):
 
     @property
     def departures(self) -> list[str]:
-        """Where it departs from what it follows, each by itself."""
+        """The differences from the source that it follows."""
         return [self.departs] if isinstance(self.departs, str) and self.departs else [*self.departs]
 
     @property
     def room(self) -> int:
-        """How many tokens a reply may have, whatever its source calls the limit."""
+        """How many tokens a reply may have, under any name of the limit."""
         return next((int(self.sampling[name]) for name in LIMITS if name in self.sampling), self.max_tokens)
 
     @property
@@ -305,7 +305,7 @@ def _problems(rubric: RubricFile) -> Iterator[tuple[str, str]]:
         yield "ranges", "expected ranges, such as correctness = [-1.0, 2.0]"
     for name in rubric.sees:
         if "." in name and name not in PARTS:
-            yield "sees", f"sees: {name!r} is no part of a passage; expected one of {', '.join(PARTS)}"
+            yield "sees", f"sees: {name!r} is not a part of a passage; expected one of {', '.join(PARTS)}"
     yield from _of_numbers(rubric)
     yield from _of_prompt(rubric)
     yield from _of_reading(rubric)
@@ -336,7 +336,8 @@ def _of_numbers(rubric: RubricFile) -> Iterator[tuple[str, str]]:
         if name not in (*SAMPLING, *LIMITS) or (name in LIMITS and not rubric.unfenced):
             yield (
                 name,
-                f"sampling: {name}: expected one of {', '.join(SAMPLING)}; max_tokens stands outside",
+                f"sampling: {name}: expected one of {', '.join(SAMPLING)}; max_tokens is set outside"
+                " [sampling]",
             )
         if name in LIMITS and not (type(number) is int and 1 <= number <= _MOST["max_tokens"]):
             yield name, f"sampling: {name} = {number}, expected a whole number from 1"
@@ -347,17 +348,17 @@ def _of_numbers(rubric: RubricFile) -> Iterator[tuple[str, str]]:
 def _of_prompt(rubric: RubricFile) -> Iterator[tuple[str, str]]:
     prompt = rubric.prompt
     if prompt.ask and prompt.template:
-        yield "template", "expected either ask, which stands behind the data, or a template with fields"
+        yield "template", "expected either ask, which follows the data, or a template with fields"
         return
     if rubric.unfenced and not prompt.template:
-        yield "unfenced", "only a template can be unfenced: what stands before ask always has a fence"
+        yield "unfenced", "only a template can be unfenced: the data before ask always have a fence"
     if rubric.unfenced and "{{fence}}" in prompt.system + prompt.template:
-        yield "prompt", "an unfenced prompt cannot speak of {{fence}}"
+        yield "prompt", "an unfenced prompt cannot mention {{fence}}"
     for key, texts in (("template", [prompt.template]), ("item", [prompt.item]), ("steps", prompt.steps)):
         for number, text in enumerate(texts):
             yield from _of_template(rubric, key, text, number)
     if prompt.turns and not rubric.unfenced:
-        yield "turns", "turns are of an unfenced prompt: what stands in them has no fence"
+        yield "turns", "turns need an unfenced prompt: their text has no fence"
     for turn in prompt.turns:
         for text in (turn.user, turn.assistant):
             yield from _of_template(rubric, "item" if turn.each else "turns", text)
@@ -388,7 +389,7 @@ def _of_template(rubric: RubricFile, key: str, text: str, number: int = 0) -> It
     known = ["rank", "text", "candidate"] if key == "item" else [*rubric.fields, *rubric.sees, *steps]
     strange = [name for name in names if name not in known and name != "examples"]
     if strange:
-        yield key, f"{key}: {{{strange[0]}}} is no field; expected one of {', '.join(known)}"
+        yield key, f"{key}: {{{strange[0]}}} is not a field; expected one of {', '.join(known)}"
 
 
 def _of_reading(rubric: RubricFile) -> Iterator[tuple[str, str]]:
@@ -396,7 +397,7 @@ def _of_reading(rubric: RubricFile) -> Iterator[tuple[str, str]]:
     if parser is not None and rubric.kind not in parser.kinds:
         yield "reads", f"reads = {rubric.reads!r} is for {' and '.join(parser.kinds)}, not for {rubric.kind}"
     if rubric.evidence_from and rubric.reads not in (SCHEMA, JSON):
-        yield "evidence_from", f"what is read as {rubric.reads} holds no evidence"
+        yield "evidence_from", f"what is read as {rubric.reads} has no evidence"
     if (rubric.reads == "pattern") != bool(rubric.patterns):
         yield "patterns", 'patterns and reads = "pattern" belong together'
     for pattern in rubric.patterns:
@@ -424,7 +425,7 @@ def _of_rules(rubric: RubricFile) -> Iterator[tuple[str, str]]:
     if rubric.each not in (None, "gold") or (
         rubric.each and (rubric.unit, rubric.kind) != ("answer", "label")
     ):
-        yield "each", 'each = "gold" asks of an answer, for a label, beside each gold answer by itself'
+        yield "each", 'each = "gold" is for a rubric that labels an answer once for each gold answer'
     if rubric.unreadable is not None and (rubric.unreadable not in rubric.labels or not rubric.compat):
         yield "unreadable", "unreadable: expected one of the labels, and the compat that asks for it"
     trim = rubric.trim
@@ -437,7 +438,7 @@ def _of_rules(rubric: RubricFile) -> Iterator[tuple[str, str]]:
         yield "trim", "trim: tokens need the tokenizer that counts them: tokenizer = FILE"
     # Another tokenizer cuts elsewhere, and judgements of both would bear one name.
     elif trim.tokenizer is not None and trim.sha256 != sha256_of(trim.tokenizer):
-        yield "tokenizer", f"trim: {trim.tokenizer} is not the file it was (expected sha256 = {trim.sha256})"
+        yield "tokenizer", f"trim: {trim.tokenizer} has changed (expected sha256 = {trim.sha256})"
 
 
 def sha256_of(path: str) -> str:
@@ -533,14 +534,14 @@ _DATA = f"Between the two lines {FENCE}{_ARE_DATA}"
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """What is asked and how the reply is read."""
+    """A rubric: what to ask, and how to read the reply."""
 
     name: str
     file: RubricFile
 
     @property
     def scale(self) -> RubricScale:
-        """What may be said."""
+        """The scale of the verdicts."""
         return RubricScale(
             self.file.labels, self.file.ranges, self.file.most, self.file.whole, self.file.values
         )
@@ -612,7 +613,7 @@ class Rubric:
         is_own = type(self).request is not Rubric.request
         if is_own and not self.file.unfenced and not request.has_fence:
             raise UsageError(
-                f"rubric {self.name}: its requests have no fence around what others wrote; expected"
+                f"rubric {self.name}: its requests have no fence around the data; expected"
                 " Request.of(…) with Mark() on both sides of as_data(…), or unfenced=True in its RubricFile"
             )
         return request
@@ -777,7 +778,7 @@ _JSON_READS = ("json", "last-object")
 
 
 def rubric_named(name: str) -> Rubric:
-    """Find a rubric of ours, of a plug-in (entry point `rageval.rubrics`), or out of a file.
+    """Return a built-in rubric, one of a plug-in (entry point `rageval.rubrics`), or one from a file.
 
     Parameters
     ----------

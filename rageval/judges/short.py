@@ -301,11 +301,9 @@ def remark() -> str:
     """Return what is said wherever the judge is used."""
     measured, fitted = record().measured, record().fitted
     return (
-        f"{NAME}: erred on {100 * measured['error']:.1f} of 100 answers that people judged, of questions"
-        " that were kept"
-        f" back ({fitted['set']}: English, short facts). Elsewhere it errs more, and it is fooled by a"
-        " wrong answer"
-        " that names the right one, too (docs/short.md)"
+        f"{NAME}: was wrong on {100 * measured['error']:.1f} of 100 human-labeled answers to held-out"
+        f" questions ({fitted['set']}: English, short facts). It errs more on other data, and accepts wrong"
+        " answers that name the right one (docs/short.md)"
     )
 
 
@@ -370,15 +368,15 @@ class Fitted(NamedTuple):
 
     def __str__(self) -> str:
         beside = (
-            f"cross-validated on {self.labels:,} labels, fitted anew it errs on {self.after:.1%} of them"
+            f"cross-validated on {self.labels:,} labels, the fitted judge errs on {self.after:.1%} of them"
             f" ({self.before:.1%} before), at {self.loss_after:.3f} bits a label ({self.loss_before:.3f}"
             " before)"
         )
-        return f"{NAME}: {beside}{'; it is left as it is' if self.curve == packed() else ''}"
+        return f"{NAME}: {beside}{'; not changed' if self.curve == packed() else ''}"
 
 
 def fitted_on(rows: Sequence[Sequence[float]], right: Sequence[bool], groups: Sequence[str]) -> Fitted:
-    """Fit the curve of the package anew on labels, as far from it as cross-validation says.
+    """Fit the curve of the package again on labels, as far from it as cross-validation says.
 
     Labels of one group (a question) are never on both sides. How far is chosen within each fold again, so
     that the errors are those of the whole procedure.

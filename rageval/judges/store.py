@@ -91,7 +91,7 @@ def open_database(path: str, read_only: bool = False) -> sqlite3.Connection:
     """Connect to the store, of the newest form and known to be writable; `RagevalError` if not."""
     with explained(path):
         if path != MEMORY and os.path.exists(path) and not os.path.isfile(path):
-            raise InputError(f"{path}: is no ordinary file, expected a store of judgements or a new place")
+            raise InputError(f"{path}: is not a regular file; expected a store of judgements or a new file")
         if read_only:
             connection = _open_to_read(path)
             try:
@@ -275,7 +275,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 _ELSEWHERE = "name a store you may write with --store or RAGEVAL_STORE"
 _REASONS = {
-    sqlite3.SQLITE_FULL: "the disk is full; make room and run the same command again",
+    sqlite3.SQLITE_FULL: "the disk is full; free some space and run the same command again",
     sqlite3.SQLITE_READONLY: f"cannot be written; {_ELSEWHERE}",
     sqlite3.SQLITE_PERM: f"cannot be written; {_ELSEWHERE}",
     sqlite3.SQLITE_CANTOPEN: f"cannot be opened; {_ELSEWHERE}",
@@ -318,7 +318,7 @@ def _in_our_words(path: str, error: sqlite3.DatabaseError) -> RagevalError | Non
         return _damaged(path)
     if code not in _REASONS:
         return None
-    return OutputError(f"{path}: {_REASONS[code]} (what was acknowledged before is kept)")
+    return OutputError(f"{path}: {_REASONS[code]} (replies stored before are kept)")
 
 
 def place() -> str:
@@ -733,7 +733,7 @@ class Store:
     def writing(self, durably: bool = False) -> Iterator[sqlite3.Connection]:
         """Hand it out in a transaction; what is written `durably` survives a loss of power at once."""
         if self.read_only:
-            raise OutputError(f"{self.path}: was opened only to be read, so nothing may be asked and stored")
+            raise OutputError(f"{self.path}: was opened read-only, so no reply can be stored")
         with self.reading() as connection:
             # SQLite has no transactions within transactions.
             if connection.in_transaction:  # one of several that share it
@@ -760,9 +760,9 @@ class Store:
             # The open connection still sees the deleted file: what is in it is copied out.
             where = rescued(self._connection, self.path)
             self._loss = f"{self.path}: the store was deleted or replaced while it was in use; " + (
-                f"what was in it is kept in {where}: go on with --store {where}, or put it back in its place"
+                f"its content is in {where}: continue with --store {where}, or move it back"
                 if where
-                else "what was in it is lost, and nothing more is asked"
+                else "its content is lost, and judging stopped"
             )
         if self._loss is not None:
             raise StoreLost(self._loss)
@@ -915,14 +915,14 @@ def _from_line(line: str) -> StoredReply:
         head = {name: record[name] for name in _HEAD}
         stored = StoredReply(**head, request=request_of(record["request"]), reply=reply_of(record["reply"]))
     except (TypeError, KeyError) as error:
-        raise ValueError(f"no stored reply: {error}") from error
+        raise ValueError(f"not a stored reply: {error}") from error
     if not all(isinstance(value, str) for value in head.values()):
-        raise ValueError("no stored reply: expected text as key, model, endpoint and created")
+        raise ValueError("not a stored reply: expected text as key, model, endpoint and created")
     # A line may have been edited; what would not be stored is not imported either.
     if stored.reply.status not in STORABLE:
         raise ValueError(f"expected a reply that is {', '.join(STORABLE)}, found {stored.reply.status!r:.80}")
     if not stored.is_genuine():
-        raise ValueError("the question is not the one that the key belongs to; was the line edited?")
+        raise ValueError("the request does not match its key; was the line edited?")
     return stored
 
 

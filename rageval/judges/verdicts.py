@@ -214,7 +214,7 @@ def _by_id(items: list[Any], ids: tuple[str, ...], what: str) -> dict[str, dict[
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of one aspect (or item) of the task; `id` is "" where there is only one."""
+    """The verdict on one aspect (or item) of the task; `id` is "" if there is only one."""
 
     id: str = ""
     label: str | None = None

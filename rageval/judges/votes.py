@@ -34,7 +34,7 @@ def place(judgement: _Judgement) -> Place:
 
 
 def repeated_place(judgement: _Judgement) -> tuple[str, ...]:
-    """Return what a judgement is about, repeats of an answer told apart."""
+    """Return what a judgement is about, with repeats of an answer as different things."""
     return *place(judgement), str(judgement.get("repeat", ""))
 
 

@@ -76,7 +76,7 @@ def test_a_batch_whose_reply_is_lost_is_found_and_not_bought_again(
     server.batches.lost.append(LOST[how])
     outcome = judged(model)
     assert outcome.code == 0, outcome
-    assert "looking whether a batch of 4 requests was accepted" in outcome.err
+    assert "checking whether a batch of 4 requests was accepted" in outcome.err
     assert_paid_once(server)
 
 
@@ -177,7 +177,7 @@ def test_without_a_tag_the_keys_tell_once_the_batch_has_ended(server: LlmServer,
     server.batches.lost.append(Saying(504, ""))
     outcome = judged("anthropic:m")
     assert outcome.code == 0, outcome
-    assert ("may be it, and tells when it has ended (--rebuy does not wait" in outcome.err) == bool(polls)
+    assert ("may be it; this is known when it has ended (--rebuy does not wait" in outcome.err) == bool(polls)
     assert len(server.batches.made) == 4
     assert len(server.batched) == 4 * CALLS
 
@@ -214,7 +214,7 @@ def test_a_model_that_cannot_look_is_not_asked_twice(tmp_path: Path) -> None:
     with Store(tmp_path / "s.sqlite") as store:
         for provider in (Losing(tmp_path), Provider(tmp_path)):
             with pytest.raises(
-                JudgeFailed, match=r"does not look for batches; nothing is bought twice.*--rebuy"
+                JudgeFailed, match=r"does not look for batches; it is not sent twice.*--rebuy"
             ):
                 list(ask_in_batches(asked(5), provider, store, **FAST))
         assert store.stats()["claims"] == 0

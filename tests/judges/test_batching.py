@@ -221,7 +221,7 @@ def test_a_batch_is_picked_up_by_a_later_process(tmp_path: Path, how: signal.Sig
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None
         for _ in range(4):  # batches
-            assert "requests; it goes on" in process.stderr.readline()
+            assert "requests; it continues" in process.stderr.readline()
         process.send_signal(how)
         process.stderr.read()
     with Store(path) as store:

@@ -257,7 +257,7 @@ def test_a_server_of_ones_own_is_free_once_that_is_said(monkeypatch: pytest.Monk
         words = ("judge", "crag-auto", "answers", "--questions", "questions", "--quiet", "-o", "judged")
         mine = ("--judge", f"openai:mine@{server.openai}", "--max-cost", "0.5")
         assert_refused(
-            command(*words, *mine), "no price for 'openai:mine'", "--price 0 for a server of your own"
+            command(*words, *mine), "no price is known for 'openai:mine'", "--price 0 for your own server"
         )
         assert server.requests == []
         assert command(*words, *mine, "--price", "0").code == 0

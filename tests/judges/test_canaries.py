@@ -68,7 +68,7 @@ def test_a_judge_that_obeys_one_attack_is_not_let_on(settings: Settings, rubric:
     if rubric_named(rubric).file.unit == "citation" and attack in ("nothing", "opening"):
         assert list(judged_by([model], rubric_named(rubric), MATERIAL, settings))
         return
-    with pytest.raises(JudgeFailed, match=r"obeyed .* inside what it had to judge"):
+    with pytest.raises(JudgeFailed, match=r"obeyed .* in a text it judged"):
         list(judged_by([model], rubric_named(rubric), MATERIAL, settings))
 
 

@@ -17,7 +17,7 @@ from rageval.judges import Settings, short
 from rageval.scoring.basis import basis_of, by_whom, is_person, voters_in
 from rageval.scoring.gold import refuse_same
 
-pytestmark = pytest.mark.filterwarnings("ignore:short. erred on")
+pytestmark = pytest.mark.filterwarnings("ignore:short. was wrong on")
 KINDS = ("It is {}.", "{}", "It may be {}x.", "It is something else.", "Never {0} but other", "I don't know.")
 
 
@@ -65,7 +65,7 @@ def test_what_the_next_judge_fails_at_is_missing_and_no_grade() -> None:
     asked, said, _ = world(20)
     why = {"status": "error", "judge": "person:ann", "rubric": "crag", "detail": "lost"}
     failed = [{"query_id": f"q{at}", "run_id": "ours", **why} for at in range(20)]
-    with pytest.warns(UserWarning, match="nothing of what was judged"):
+    with pytest.warns(UserWarning, match="no digests of what was judged"):
         rows = judged(asked, said, then=_frozen(failed), ask=0.5)
     lost = [row for row in rows if row["status"] == "error"]
     assert len(lost) == 10
@@ -109,7 +109,7 @@ def test_people_decide_what_is_left() -> None:
     assert lost
     assert all("left to people" in row["detail"] for row in lost)
     assert not any({"label", "grade"} & row.keys() for row in lost)
-    with pytest.warns(UserWarning, match="nothing of what was judged"):
+    with pytest.warns(UserWarning, match="no digests of what was judged"):
         rows = judged(asked, said, keep_error=0.05, gold=some, then=_frozen(labels))
     by_people = [row for row in rows if row["decided_by"] == "person:kim"]
     assert [row["query_id"] for row in by_people] == [row["query_id"] for row in lost]
@@ -138,13 +138,13 @@ def test_one_label_of_each_question_counts() -> None:
     [
         ({"then": "contains"}, "what goes to it"),
         ({"then": "contains", "ask": 0.1, "keep_error": 0.1, "gold": [{}]}, "what goes to it"),
-        ({"ask": 0.1}, "expected who is asked"),
+        ({"ask": 0.1}, "needs --then JUDGE"),
         ({"ask": 1.5, "then": "contains"}, "a share above 0"),
         ({"keep_error": 0.6, "gold": [{}]}, "above 0 and below"),
-        ({"keep_error": 0.05}, "go together"),
-        ({"gold": [{}]}, "go together"),
-        ({"then": "contains", "ask": 0.1, "vote": "majority"}, "no votes"),
-        ({"then": "contains", "ask": 0.1, "shard": "1/2"}, "no shards"),
+        ({"keep_error": 0.05}, "need each other"),
+        ({"gold": [{}]}, "need each other"),
+        ({"then": "contains", "ask": 0.1, "vote": "majority"}, "votes or shards"),
+        ({"then": "contains", "ask": 0.1, "shard": "1/2"}, "votes or shards"),
     ],
 )
 def test_half_a_cascade_is_refused(options: dict[str, Any], what: str) -> None:
@@ -154,29 +154,29 @@ def test_half_a_cascade_is_refused(options: dict[str, Any], what: str) -> None:
 
 def test_a_judge_without_chances_and_several_judges_are_refused() -> None:
     asked, said, _ = world(5)
-    with pytest.raises(UsageError, match="`short` alone gives"):
+    with pytest.raises(UsageError, match="only `short` gives"):
         rageval.judge("crag", said, "contains", questions=asked, then="exact", ask=0.5)
-    with pytest.raises(UsageError, match="expected one judge, found 2"):
+    with pytest.raises(UsageError, match="take one judge, found 2"):
         rageval.judge("crag", said, ["short", "exact"], questions=asked, then="contains", ask=0.5)
 
 
 def test_labels_that_are_none_are_refused() -> None:
     asked, said, labels = world()
     others = [{**row, "query_id": "other"} for row in labels]
-    with pytest.raises(InputError, match="holds nothing on the answers"):
+    with pytest.raises(InputError, match="has no labels for the"):
         judged(asked, said, keep_error=0.05, gold=others[:1])
     own = [{**row, "judge": "short@12345678"} for row in labels]
     with pytest.raises(UsageError, match="the judge itself"):
         judged(asked, said, keep_error=0.05, gold=own)
     doubtful = sorted(judged(asked, said), key=lambda row: -min(row["p"], 1 - row["p"]))[:80]
     chosen = {row["query_id"] for row in doubtful}
-    with pytest.raises(UsageError, match="no random draw"):
+    with pytest.raises(UsageError, match="not a random sample"):
         judged(asked, said, keep_error=0.05, gold=[row for row in labels if row["query_id"] in chosen])
 
 
 def test_the_judge_itself_comes_not_after_itself() -> None:
     asked, said, _ = world(5)
-    with pytest.raises(UsageError, match="another judge than the first"):
+    with pytest.raises(UsageError, match="a different judge from the first"):
         judged(asked, said, then="short", ask=0.5)
 
 
@@ -209,7 +209,7 @@ def test_the_command_says_what_became_of_it(tmp_path: Path) -> None:
     done = command(tmp_path, "--keep-error", "0.3", "--gold", str(tmp_path / "l.jsonl"))
     assert done.exit_code == 3
     assert "are left to people" in done.stderr
-    assert "no more than 30 % of them are wrong, at 95 %" in done.stderr
+    assert "at most 30 % of them are wrong, at 95 %" in done.stderr
     done = command(tmp_path, "--then", "openai:gpt-5.4-mini", "--ask", "0.1", "--dry-run")
     assert "then openai:gpt-5.4-mini: 20 of these calls" in done.stdout
 
@@ -226,7 +226,10 @@ def test_a_claim_says_who_decided_how_much(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("judge", "said"),
     [
-        ("short@12345678,10%:openai:m@12345678", "by short, 10 % by openai:m, not checked against people"),
+        (
+            "short@12345678,10%:openai:m@12345678",
+            "by short, 10 % by openai:m, not checked against people",
+        ),
         ("short,2%:person:ann", "by short, 2 % by person:ann, not checked against people"),
         ("short@12345678,rest:contains", "by short, the rest by contains, not checked against people"),
         ("short,rest:majority:a+b", "by short, the rest by majority:a+b"),

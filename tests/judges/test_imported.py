@@ -570,7 +570,7 @@ def test_an_imported_prompt_is_no_default_and_says_so(server: LlmServer) -> None
         ("umbrela", "a.txt", "{query", "a.txt"),
         ("umbrela", "a.txt", "{query!r}", "expected fields as in {name}"),
         ("umbrela", "a.txt", "{query.text}", "expected fields as in {name}"),
-        ("umbrela", "a.txt", "{query} {{{{fence}}}}", "cannot speak of {{fence}}"),
+        ("umbrela", "a.txt", "{query} {{{{fence}}}}", "cannot mention {{fence}}"),
         ("umbrela", "a.yaml", "prefix: |-\n  {query}", "expected the text 'prefix_user'"),
         ("umbrela", "a.yaml", "- a\n- b", "a.yaml:1: expected a key and its text"),
         ("umbrela", "a.yaml", "x: 1\nprefix_user: |-\nfoo: bar", "a.yaml:2: expected a text below it"),

@@ -110,7 +110,7 @@ def test_a_judge_that_obeys_what_it_reads_is_not_let_on(server: LlmServer, rubri
     words = ("judge", rubric, "answers", "--questions", "questions", "--nuggets", "nuggets", "--quiet")
     outcome = command(*words, "--judge", "openai:m", "-o", "judged")
     assert outcome.code == 3
-    assert "openai:m obeyed an instruction inside what it had to judge (query q1)" in outcome.err
+    assert "openai:m obeyed an instruction in a text it judged (query q1)" in outcome.err
     assert not Path("judged").exists()
     assert len(server.requests) == CANARIES + 2  # it quotes the first attack also for the last
 
@@ -118,7 +118,7 @@ def test_a_judge_that_obeys_what_it_reads_is_not_let_on(server: LlmServer, rubri
 def test_a_dry_run_asks_nobody(server: LlmServer) -> None:
     outcome = command(*CRAG, "--judge", "openai:m", "--judge", "exact", "--dry-run")
     assert outcome.code == 0
-    assert "4 calls a judge" in outcome.out
+    assert "4 calls per judge" in outcome.out
     assert "openai:m: price unknown" in outcome.out
     assert "exact: asks nobody" in outcome.out
     assert server.requests == []
@@ -133,9 +133,11 @@ def test_a_budget_ends_a_job_that_goes_on_later(server: LlmServer) -> None:
     assert_fine(command(*CRAG, "--judge", "openai:m", "-o", "judged"))
     assert len(server.requests) == CALLS
     assert_refused(
-        command(*CRAG, "--judge", "openai:m", "--retry", "invalid", "--refresh"), "expected one of them"
+        command(*CRAG, "--judge", "openai:m", "--retry", "invalid", "--refresh"), "use one of the two"
     )
-    assert_refused(command(*CRAG, "--judge", "openai:m", "--max-cost", "1"), "no price for 'openai:m'")
+    assert_refused(
+        command(*CRAG, "--judge", "openai:m", "--max-cost", "1"), "no price is known for 'openai:m'"
+    )
 
 
 def test_shares_of_several_machines_come_together(server: LlmServer) -> None:
@@ -273,7 +275,7 @@ def test_judges_that_need_no_model() -> None:
     assert command("judged", "-m", "lexical_recall").code == 0
     assert_refused(command("judged", "-m", "v_strict"), "holds no judgements of nugget support")
     assert_refused(command("judge", "crag", "answers", "--judge", "exact"), "no such question")
-    assert_refused(command("judge", "liverag", "answers", "--judge", "exact"), "it knows the rubrics crag")
+    assert_refused(command("judge", "liverag", "answers", "--judge", "exact"), "it supports the rubrics crag")
     assert_refused(command("judge", "crag", "answers", "--judge", "lexical"), "it cannot judge crag")
 
 
@@ -300,7 +302,7 @@ def test_nuggets_are_gathered_a_few_passages_at_a_time(server: LlmServer) -> Non
     (line,) = judged("written")
     assert [nugget["text"] for nugget in line["nuggets"]] == [passage["text"] for passage in PASSAGES]
     assert_refused(command(*words, "--judge", "openai:m"), "nothing to judge", "--run FILE")
-    assert_refused(command(*words, "--run", "run", "--judge", "exact"), "writes no nuggets")
+    assert_refused(command(*words, "--run", "run", "--judge", "exact"), "cannot write nuggets")
 
 
 def test_a_question_whose_nuggets_failed_is_named(server: LlmServer) -> None:

@@ -264,7 +264,7 @@ def test_random_orders_depend_on_the_seed_and_the_query_alone() -> None:
 @pytest.mark.parametrize(
     ("name", "material", "expected"),
     [
-        ("crag", Material(ANSWERS), "there is no such question; expected it in --questions"),
+        ("crag", Material(ANSWERS), "no such question; expected it in --questions"),
         (
             "crag",
             Material(ANSWERS, {"q1": Question("q1", "?"), "q2": Question("q2", "?")}),

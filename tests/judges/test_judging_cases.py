@@ -237,7 +237,7 @@ def test_a_forecast_counts_what_is_said_by_whom(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, [*words, "--judge", "openai:m", "--price", "1,1", "--dry-run"])
     said, _, shown = done.stdout.partition("The first call:\n\n")
     letters = len(shown.rstrip("\n")) - len("\n\n")
-    assert f"1 calls a judge, about {letters // 4:,} tokens in" in said
+    assert f"1 calls per judge, about {letters // 4:,} tokens in" in said
 
 
 def test_a_source_that_does_not_look_reads_a_reply_that_was_cut_off_and_no_other() -> None:

@@ -327,7 +327,7 @@ def test_no_such_batch(kind: Make, server: LlmServer) -> None:
 def test_ids_that_are_none(kind: Make, server: LlmServer, batch: str) -> None:
     model = made(kind, server)
     for work in (model.state, partial(collected, model)):
-        with pytest.raises(UsageError, match="is no id of a batch"):
+        with pytest.raises(UsageError, match="is not the id of a batch"):
             in_a_loop(model, work(batch))
     assert server.requests == []
 

@@ -151,7 +151,7 @@ def test_no_judgements_no_judge(frozen: Write, tmp_path: Path) -> None:
 
 
 def test_a_file_of_judgements_cannot_be_asked(frozen: Write) -> None:
-    with pytest.raises(Fatal, match="holds judgements and no model's replies"):
+    with pytest.raises(Fatal, match="has judgements, not replies of a model"):
         asyncio.run(frozen(judged()).ask(REQUEST))
 
 
@@ -192,7 +192,7 @@ def test_a_function_is_asked() -> None:
 
 @pytest.mark.parametrize("name", ["scripted", "scripted:x", "lexical", "Lexical:x"])
 def test_what_is_no_spec_of_a_model(name: str) -> None:
-    with pytest.raises(UsageError, match=r"is made in Python|is no model"):
+    with pytest.raises(UsageError, match=r"is made in Python|is not a model"):
         model_named(name)
 
 

@@ -734,7 +734,7 @@ def texts_of(bodies: list[str]) -> set[str]:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "prompts.py: holds several prompts; expected --prompt with one of UMBRELA_ZERO_BASIC, "),
+        ((), "prompts.py: has several prompts; choose one with --prompt: UMBRELA_ZERO_BASIC, "),
         (("--prompt", "X"), "prompts.py: has no prompt 'X'; expected one of UMBRELA_ZERO_BASIC, "),
         (("--prompt", "PAIRWISE_ANSWER_COMPARISON_W_RUBRICS"), "{answer_b}), found {rubric}"),
     ],
@@ -749,7 +749,7 @@ def test_a_prompt_of_several_is_named(words: tuple[str, ...], message: str, plac
     assert "PAIRWISE_ANSWER_COMPARISON_W_RUBRICS" not in names  # no request of ours can show a rubric
     Path("one.yaml").write_text(block(prefix_user=UMBRELA.format(shots="")))
     outcome = command("rubrics", "import", "one.yaml", "--as", "umbrela", "--prompt", "X")
-    assert (outcome.code, "one.yaml: holds one prompt" in outcome.err) == (2, True)
+    assert (outcome.code, "one.yaml: has one prompt" in outcome.err) == (2, True)
 
 
 @pytest.mark.parametrize(("name", "sends"), [("RankVicuna", ranks_in_one), ("RankGPT", ranks_in_turns)])

@@ -287,7 +287,7 @@ def test_the_limit_of_money_is_kept(store: Store, tmp_path: Path, monkeypatch: p
     ends(BudgetReached, requests, model, store, budget=budget, concurrency=16)
     assert 1.85 <= budget.spent <= 2.0, "used up to what one more call might cost, and never exceeded"
     assert model.calls == store.stats()["replies"] == round(budget.spent / 0.05)
-    with pytest.raises(UsageError, match="no price for 'unpriced:m'"):
+    with pytest.raises(UsageError, match="no price is known for 'unpriced:m'"):
         ask_all(requests, ScriptedModel([], name="unpriced:m"), store, budget=Budget(max_cost=1))
 
 
@@ -353,7 +353,7 @@ def test_only_what_is_stored_can_be_had_from_a_store_that_is_only_read(store: St
     list(ask_all(asked(5), model, store))
     with Store(store.path, read_only=True) as other:
         assert len(list(ask_all(asked(5), model, other))) == 5
-        with pytest.raises(OutputError, match="opened only to be read"):
+        with pytest.raises(OutputError, match="opened read-only"):
             list(ask_all(asked(6), model, other))
     assert model.calls == 5
 

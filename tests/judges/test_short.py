@@ -216,7 +216,7 @@ def test_labels_that_say_otherwise_change_the_curve_and_those_that_agree_do_not(
     assert changed.curve.name != short.packed().name
     kept = short.fitted_on(rows, agreeing, groups)
     assert kept.before == 0
-    assert ("left as it is" in str(kept)) == (kept.curve == short.packed())
+    assert ("not changed" in str(kept)) == (kept.curve == short.packed())
 
 
 def test_random_labels_do_not_pretend_to_teach() -> None:
@@ -250,7 +250,7 @@ ASKED = [{"query_id": "q1", "question": "What is the capital of France?", "answe
 
 def rows_of(*texts: str, rubric: str = "crag") -> list[dict]:
     answers = [{"query_id": "q1", "run_id": f"s{at}", "answer": text} for at, text in enumerate(texts)]
-    with pytest.warns(UserWarning, match="erred on"):
+    with pytest.warns(UserWarning, match="was wrong on"):
         return list(rageval.judge(rubric, answers, "short", questions=ASKED))
 
 
@@ -265,7 +265,7 @@ def test_rows_have_label_and_chance() -> None:
 
 def test_an_answer_that_failed_has_no_chance() -> None:
     answers = [{"query_id": "q1", "run_id": "s", "answer": None, "error": "timeout"}]
-    with pytest.warns(UserWarning, match="1 failed"), pytest.warns(UserWarning, match="erred on"):
+    with pytest.warns(UserWarning, match="1 failed"), pytest.warns(UserWarning, match="was wrong on"):
         (row,) = rageval.judge("crag", answers, questions=ASKED)
     assert row["status"] == "error"
     assert not {"p", "label", "grade"} & row.keys()
@@ -277,7 +277,7 @@ def test_every_other_rubric_is_refused() -> None:
     answers = [{"query_id": "q1", "run_id": "s", "answer": "Paris"}]
     material = gathered([_lines(answers)], _lines(ASKED))
     for name in refused:
-        with pytest.raises(UsageError, match="words alone tell nothing"):
+        with pytest.raises(UsageError, match="words alone cannot decide"):
             list(judge_offline("short", rubric_named(name), material))
 
 
@@ -310,12 +310,12 @@ def test_another_language_has_no_error_rate(tmp_path: Path) -> None:
     answers, questions = written(tmp_path, "Wie heißt die Hauptstadt von Frankreich?")
     done = CliRunner().invoke(main, ["judge", "crag", answers, "--questions", questions, "--judge", "short"])
     assert "1 of 1 questions do not look English" in done.stderr
-    assert "erred on" not in done.stderr
+    assert "was wrong on" not in done.stderr
 
 
 def test_a_long_answer_is_said_to_be_one() -> None:
     answers = [{"query_id": "q1", "run_id": "s", "answer": "Paris " * 300}]
-    with pytest.warns(UserWarning, match="longer than any"), pytest.warns(UserWarning, match="erred on"):
+    with pytest.warns(UserWarning, match="longer than any"), pytest.warns(UserWarning, match="was wrong on"):
         rageval.judge("crag", answers, "short", questions=ASKED)
 
 
@@ -336,5 +336,5 @@ def test_a_fit_is_said_and_named(tmp_path: Path) -> None:
         judged = rageval.judge("crag", said, "short", questions=asked, fit=labels)
     assert {row["judge"] for row in judged} != {short.packed().name}
     assert [row["label"] for row in judged[:2]] == ["incorrect", "perfect"]
-    with pytest.raises(UsageError, match="none of the judges is it"):
+    with pytest.raises(UsageError, match="not among the judges"):
         rageval.judge("crag", said, "contains", questions=asked, fit=labels)

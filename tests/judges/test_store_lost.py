@@ -69,7 +69,7 @@ def test_a_store_that_is_gone_ends_the_job_and_what_was_in_it_is_kept(
     assert not Path("judged").exists()
     assert len(server.requests) == at, "nothing more is asked"
     (kept,) = Path("folder").glob("store.sqlite.rescued-*")
-    assert f"go on with --store {kept.absolute()}" in outcome.err
+    assert f"continue with --store {kept.absolute()}" in outcome.err
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     with Store(kept, read_only=True) as store:
         assert store.stats()["replies"] == at - 1
@@ -81,7 +81,7 @@ def test_a_folder_that_is_gone_is_said_to_be(server: LlmServer) -> None:
     server.default = on_call(3, move_away)
     outcome = command(*CRAG, "--canaries", "0", "--concurrency", "1")
     assert (outcome.code, len(server.requests)) == (3, 3)
-    assert "what was in it is lost, and nothing more is asked" in outcome.err
+    assert "its content is lost, and judging stopped" in outcome.err
 
 
 @pytest.mark.parametrize("how", [("--batch", "--poll-every", "3600"), ("--concurrency", "1")])
@@ -158,7 +158,7 @@ def test_a_full_disk_under_the_store_names_the_store(
     server: LlmServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(self: Store, *arguments: object, **also: object) -> None:
-        raise OutputError(f"{self.path}: the disk is full; make room and run the same command again")
+        raise OutputError(f"{self.path}: the disk is full; free some space and run the same command again")
 
     monkeypatch.setattr(Store, "put", full)
     outcome = command(*CRAG, "-o", "judged")

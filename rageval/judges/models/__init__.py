@@ -27,17 +27,17 @@ _WITH_ADDRESS = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.DOTALL)
 _ADDRESS_ONLY = re.compile(r".+@(?:localhost|[\w.-]+:\d+|\d+(?:\.\d+){3})(?:[:/].*)?|.+@[\w.-]+/v\d+/?")
 _NO_MODELS = {
     "scripted": "is made in Python: rageval.testing.ScriptedModel([…])",
-    "lexical": "is no model but a proxy of its own: rageval.judges.offline",
+    "lexical": "is not a model: see rageval.judges.offline",
 }
 
 
 def model_named(spec: str, **options: object) -> Model:
-    """Make the model that a spec names, such as `openai:MODEL` or `openai:MODEL@http://127.0.0.1:8000/v1`.
+    """Make the model named by a spec, such as `openai:MODEL` or `openai:MODEL@http://127.0.0.1:8000/v1`.
 
     `ollama:MODEL` and `vllm:MODEL` are asked where these servers listen on this machine, or at an address.
 
-    Packages add providers with an entry point in the group `rageval.models`: what is called with the text
-    behind the colon and the options, and returns a `rageval.judges.base.Model`. `openai-decisions:MODEL` is
+    Packages add providers with an entry point in the group `rageval.models`: which is called with the text
+    after the colon and the options, and returns a `rageval.judges.base.Model`. `openai-decisions:MODEL` is
     experimental.
 
     Parameters

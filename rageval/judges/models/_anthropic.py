@@ -144,7 +144,7 @@ class AnthropicMessages(RemoteBatches):
             elif {result.key for result in await self._fetched(name, batch)} == {*keys}:
                 return name
         if working:
-            raise Unclear(f"{', '.join(working)} may be it, and tells when it has ended", later=True)
+            raise Unclear(f"{', '.join(working)} may be it; this is known when it has ended", later=True)
         return None
 
     async def _looked_up(self, batch: str) -> dict[str, Any]:

@@ -539,11 +539,11 @@ class _Decoder:
 
     @property
     def done(self) -> bool:
-        """Whether the stream has come to its end."""
+        """Whether the stream has ended."""
         return self._inner.eof
 
     def decode(self, chunk: bytes, room: int) -> bytes:
-        """Decode the bytes, cut where the room ends."""
+        """Decode the bytes, at most `room` of them."""
         if self._window == 15 and not self._begun and chunk:
             has_header = chunk[0] & 0x0F == 8 and (
                 len(chunk) < 2 or int.from_bytes(chunk[:2], "big") % 31 == 0
@@ -640,9 +640,7 @@ def broken(response: Response, home: Home, who: str) -> Reply:
     """Say what a success without a reply in it means: some servers wrap an error in one."""
     body = response.json()
     if response.cut:
-        raise Transient(
-            f"{who}: a reply that does not end, within {len(response.body):,} bytes or where it should"
-        )
+        raise Transient(f"{who}: an incomplete or too long reply ({len(response.body):,} bytes)")
     if not body.get("error"):
         raise Transient(f"{who}: a broken reply: {home.shown(response.text, 100) or 'nothing'}")
     code = mapping(body["error"]).get("code")
@@ -660,7 +658,10 @@ def _hopeless(status: int, said: _Complaint, home: Home) -> str:
     if status == 403 and not (said.flagged or _FILTERED.search(said.lower)):
         return f"the key in {home.key_variable} may not use this model"
     if 300 <= status < 400:
-        return f"the server redirects, and keys do not follow: give the new address (this is {home.url})"
+        return (
+            "the server redirects, and rageval does not send keys to another address: use the new address"
+            f" (this is {home.url})"
+        )
     if status in (404, 405, 410) or (status in (400, 422) and _HOPELESS.search(said.lower)):
         complete = home.has_version or re.search(r"/v\d", home.url)
         hint = "" if complete else "; many servers want an address that ends in /v1"
@@ -891,7 +892,7 @@ class RemoteBatches(RemoteModel):
         """Return the lines of a file; none if the provider no longer keeps it: they are asked again."""
         response = await self._sent(send, _FILES * self.batch_bytes)
         if response.cut and 200 <= response.status < 300:
-            raise Transient(f"{self.name}: a file of results that does not end")
+            raise Transient(f"{self.name}: an incomplete file of results")
         if response.status in (404, 410):
             return []
         records = []
@@ -909,7 +910,7 @@ class RemoteBatches(RemoteModel):
     def _checked_id(self, name: object) -> str:
         """Return the id, which is to stand in an address."""
         if not isinstance(name, str) or not _ID.fullmatch(name):
-            raise Fatal(f"{self.name}: {self.home.shown(repr(name), 80)} is no id that rageval can ask for")
+            raise Fatal(f"{self.name}: {self.home.shown(repr(name), 80)} is not a valid id")
         return name
 
     @abstractmethod
@@ -965,7 +966,9 @@ def _parted(batch: str) -> tuple[str, RequestForm]:
     """
     name, _, said = batch.partition("?")
     if not _ID.fullmatch(name):
-        raise UsageError(f"{batch!r} is no id of a batch; expected something like batch_1?mode=json_schema")
+        raise UsageError(
+            f"{batch!r} is not the id of a batch; expected something like batch_1?mode=json_schema"
+        )
     known = parse_qs(said)
     refused = known.get("without", [""])[0]
     return name, RequestForm(
