@@ -40,7 +40,7 @@ _KEPT = ("query_id", "run_id", "item_id", "aspect", "label", "grade", "judge", "
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A number of Table 5 with its 95 % interval, and how many questions it rests on."""
+    """A number of Table 5 with its 95 % interval, and how many questions it depends on."""
 
     name: str
     value: float
@@ -80,7 +80,7 @@ def _sampled(
             positive.setdefault(row.query_id, []).append(row)
     there = sorted(query for query in questions if query in positive)
     if not there:
-        raise InputError("no question has a document that supports a nugget; nothing to look at")
+        raise InputError("no question has a document that supports a nugget; nothing to audit")
     for query in sorted(random.Random(f"{seed}").sample(there, min(number, len(there)))):
         yield query, random.Random(f"{seed}/{query}").choice(sorted(positive[query]))
 
@@ -96,7 +96,7 @@ def _line(query: str, item: str, aspect: str, rubric: str, shown: Mapping[str, A
 
 
 def _read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
-    """(judgements, lines left out): those of questions of which each line of a part is labelled."""
+    """(judgements, lines left out): those of questions of which each line of a part is labeled."""
     rows: list[dict[str, Any]] = []
     open_: set[tuple[str, str]] = set()
     for line, record in read_records(source, dict, "lines of `rageval collection audit`"):
@@ -115,9 +115,7 @@ def _read_labels(source: Source) -> tuple[list[dict[str, Any]], int]:
         rows.append(row)
     whole = [row for row in rows if (str(row["query_id"]), str(row["rubric"])) not in open_]
     if not whole:
-        raise InputError(
-            f"{name_of(source)}: nothing is labelled; expected a number or a label for each null"
-        )
+        raise InputError(f"{name_of(source)}: no labels; expected a number or a label in place of each null")
     return whole, len(rows) - len(whole)
 
 

@@ -189,7 +189,7 @@ class _ManifestFile(msgspec.Struct):
 
 @dataclass(slots=True)
 class Step:
-    """What a step that asks a model was: who was asked what, and what the replies cost it rests on."""
+    """What a step that asks a model was: who was asked what, and what the replies cost it depends on."""
 
     rubric: Rubric
     models: list[str]
@@ -213,7 +213,7 @@ class Step:
 
 
 def spent(steps: Iterable[Step]) -> str:
-    """Return what the replies took that the steps rest on, in words; whenever they were paid for.
+    """Return what the replies took that the steps depend on, in words; whenever they were paid for.
 
     >>> from rageval.judges.rubric import rubric_named
     >>> spent([Step(rubric_named("nuggetize"), ["openai:gpt-4o-mini"], 12, Usage(1_000_000, 1_000))])
@@ -315,8 +315,8 @@ def texts_of(corpus: Source, wanted: Set[str]) -> dict[str, str]:
     lost = sorted(wanted - set(texts))
     if lost:
         raise InputError(
-            f"{corpus}: {len(lost):,} of {len(wanted):,} pooled documents are not there, such as"
-            f" {visible(lost[0])!r}; expected the corpus that the runs are over"
+            f"{corpus}: {len(lost):,} of {len(wanted):,} pooled documents were not found, such as"
+            f" {visible(lost[0])!r}; expected the corpus of the runs"
         )
     return texts
 
@@ -509,22 +509,22 @@ _Judge = str | Model
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that makes a difference to the collection.
+    """Everything that determines the collection.
 
     Parameters
     ----------
     questions, corpus
-        Files, or ids of data sets.
+        Files, or ids of datasets.
     folder
-        Where the collection is to lie.
+        The folder of the collection.
     judge
-        Who writes nuggets, and judges support.
+        The judge that writes nuggets and judges support.
     support_judges
-        Who judges support instead; `settings.vote` puts together what several say.
+        Other judges of support; `settings.vote` combines several.
     runs
         (setting, path) pairs. Without any, BM25 looks for the texts of every setting in the corpus.
     nuggets
-        A file of nuggets, in place of those that a judge would write.
+        A file of nuggets, used in place of nuggets from a judge.
     method, fuse_depth, k
         How runs are fused: see `fused`.
     depth
@@ -655,21 +655,21 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
     Parameters
     ----------
     plan
-        Everything that makes a difference to the collection.
+        Everything that determines the collection.
     say
-        Called with what people should know meanwhile.
+        Called with progress messages.
 
     Returns
     -------
     Built
-        What was built, and what it cost.
+        The collection and its cost.
     """
     sources = [*plan.inputs, *plan.frozen]
     _refuse_inputs(plan.folder, sources)
     for source in sources:
         # Steps are overwritten as they are made; an input among them would be gone when it is read again.
         if os.path.isfile(source) and Path(os.path.realpath(source)).is_relative_to(plan.steps.resolve()):
-            raise UsageError(f"{source}: is read from, expected another folder to write to")
+            raise UsageError(f"{source}: is also an input; write to another folder")
     questions = {question.query_id: question for question in read_questions(plan.questions)}
     # Asked before anything is read that costs time, or paid.
     if plan.nuggets is None:
@@ -719,7 +719,7 @@ def _written(
 ) -> list[Nugget]:
     """Return the texts that the judge writes for every question."""
     if plan.judge is None:
-        raise UsageError(f"{rubric}: no judge named to write it; expected --judge openai:MODEL, say")
+        raise UsageError(f"{rubric}: no judge given to write it; use --judge, such as openai:MODEL")
     texts, built.steps[rubric] = _texts(plan.judge, rubric, questions, plan.settings, say, budget)
     return texts
 
@@ -772,11 +772,11 @@ def _judged(
     """Return which pooled document supports which nugget, by the judges."""
     judges = plan.support_judges or ((plan.judge,) if plan.judge is not None else ())
     if not judges:
-        raise UsageError("support: no judge named; expected --judge openai:MODEL or frozen:FILE")
+        raise UsageError("support: no judge given; use --judge openai:MODEL or frozen:FILE")
     # Runs may hold other queries; a question without nuggets has nothing to be judged by.
     asked = {query: pool[query] for query in pool if query in questions and banks.get(query)}
     if not asked:
-        raise InputError("support: nothing is pooled for any question that has nuggets; nothing to judge")
+        raise InputError("support: no documents are pooled for questions with nuggets; nothing to judge")
     texts = texts_of(plan.corpus, documents_of(asked))
     material = material_of(asked, questions, banks, texts)
     rubric = rubric_named(SUPPORT_RUBRIC)
@@ -982,7 +982,7 @@ def _banks_in(source: Source | None) -> dict[str, list[Nugget]]:
 
 
 def _paths(*sources: Source) -> list[str]:
-    """Return those that are files, and no data sets."""
+    """Return those that are files, and no datasets."""
     return [source for source in sources if isinstance(source, str)]
 
 

@@ -57,7 +57,7 @@ class NextBatch:
     def lines(self) -> Iterator[str]:
         """Yield in words how far it is."""
         decided = len(self.pairs) - len(self.undecided)
-        yield f"{decided:,} of {len(self.pairs):,} pairs are decided, whatever the unjudged documents are"
+        yield f"{decided:,} of {len(self.pairs):,} pairs are decided for any grades of the unjudged documents"
         for pair in self.pairs:
             yield (
                 f"{visible(pair.run)} − {visible(pair.other)}: between {pair.low:+.4f} and {pair.high:+.4f}"
@@ -65,9 +65,9 @@ class NextBatch:
             )
         chosen = sum(map(len, self.pool.values()))
         if not self.undecided:
-            yield "nothing that is left can change that: no more has to be judged"
+            yield "no unjudged document can change that; you can stop judging"
         elif not chosen:
-            yield "no unjudged document of these runs can decide the others: judging more does not help"
+            yield "no unjudged document of these runs can decide the others; judging more does not help"
         else:
             can = f"{self.left:,} unjudged documents can change an undecided pair"
             yield f"{can}; {chosen:,} of them come next"

@@ -1,6 +1,6 @@
 """Pools: the documents of a query that are judged, and from which run and rank each of them comes.
 
-Runs can be fused before they are pooled: by min–max normalised sums as FreshStack's, or by reciprocal ranks.
+Runs can be fused before they are pooled: by min–max normalized sums as FreshStack's, or by reciprocal ranks.
 Sums are exact: scores are taken for the shortest decimals that say them, which is what stands in a file, and
 added up as fractions. So two documents tie if and only if their sums are equal, in whichever order the runs
 come; and where two different sums are nearer to each other than 64-bit floats can tell, the lower one is
@@ -146,8 +146,8 @@ def read_pool(source: Source, limits: Limits | None = None) -> Pool:
         docs = pool.setdefault(str(record.query_id), {})
         if str(record.doc_id) in docs:
             raise InputError(
-                f"{name_of(source)}:{line}: document {visible(str(record.doc_id))!r} stands in the pool of"
-                f" query {visible(str(record.query_id))!r} before; expected it once"
+                f"{name_of(source)}:{line}: document {visible(str(record.doc_id))!r} is in the pool of"
+                f" query {visible(str(record.query_id))!r} twice; expected it once"
             )
         docs[str(record.doc_id)] = record.sources
     return pool

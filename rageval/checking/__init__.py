@@ -1,4 +1,4 @@
-"""Check files: what their track refuses, what is suspicious in them, and what it does to which measure.
+"""Check files: errors by the rules of a track, suspicious content, and its effect on measures.
 
     from rageval.checking import diagnose, validate
 
@@ -32,10 +32,10 @@ def validate(
     topics: FileLike | Mapping[str, str] | None = None,
     strict_length: bool = False,
 ) -> Findings:
-    """Return what the track (`rag25`, …, `run` for runs, `answers` for tables) would refuse in a file.
+    """Return what the track (`rag25`, …, `run` for runs, `answers` for tables) would reject in a file.
 
-    `topics` are the questions, a file or `{id: text}`: answers to others are findings, and so are those that
-    lack one. Reports that are longer than their topic allows are warned of, or with `strict_length` errors.
+    `topics` are the questions, a file or `{id: text}`: answers to other questions and missing answers are
+    findings. Reports longer than their topic allows give warnings, or errors with `strict_length`.
 
     >>> import io
     >>> validate(io.BytesIO(b"q1 Q0 d1 1 0.9 r\\nq1 Q0 d1 2 0.8 r\\n"), "run").errors
@@ -96,10 +96,10 @@ def diagnose(
     corpus: Sequence[str | os.PathLike[str]] = (),
     cutoffs: Sequence[int] = (10, 20, 50),
 ) -> Findings:
-    """Return what is suspicious in files of any kind, each by itself and all together.
+    """Return what is suspicious in files of any kind, alone and combined.
 
-    What a file is is told by its first line, but for `topics` and the documents of a `corpus`. `cutoffs` are
-    those of the measures whose depth the runs should have.
+    The kind of a file is detected from its first line, except for `topics` and the documents of a `corpus`.
+    `cutoffs` are those of the measures for which the runs should be deep enough.
     """
     from rageval.checking import doctor
 

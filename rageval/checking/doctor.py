@@ -160,7 +160,7 @@ class DiagnosedRows:
                 bad += 1
                 # A file in a wrong form is wrong in every line; ten tell it.
                 if bad <= _SHOWN:
-                    effect = "nothing is scored: rageval refuses the file, others read other columns"
+                    effect = "nothing is scored: rageval rejects the file, and other tools read other columns"
                     self.findings.append(Finding(stretch.line, ERROR, stretch.text, effect, self.source))
                 continue
             ids = [stretch.columns[at] for at in self.kind.ids]
@@ -179,8 +179,8 @@ class DiagnosedRows:
             spaced,
             WARNING,
             "ids with a space: {n}, first {name}",
-            "rageval parts columns at tabs here; trec_eval and ir_measures part them at the space, and every"
-            " measure is of other documents",
+            "rageval splits columns at tabs here; trec_eval and ir_measures split them at the space and so"
+            " score other documents",
         )
 
 
@@ -205,7 +205,7 @@ def diagnose(
     if not kinds:
         raise InputError("\n".join(map(str, untold.values())))
     for path, refused in untold.items():
-        yield from _refused(path, refused, "it is left out: nothing is said of it")
+        yield from _refused(path, refused, "it is left out and not checked")
         if unknown is not None:
             unknown.append(path)
     # Runs last: beside what is known already each can be looked at when it is read, and need not be kept.
@@ -300,7 +300,7 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
         from rageval.building import changed
 
         effect = "scores are not of the collection that the manifest describes"
-        message = "{} is not as it was when the collection was built"
+        message = "{} has changed since the collection was built"
         return [Finding(1, ERROR, message.format(name), effect, path) for name in changed(Path(path))], known
     return [], known
 
@@ -316,7 +316,7 @@ def _leaderboard(path: str) -> list[Finding]:
     except UntoldForm:
         effect = "rageval label agree --leaderboards takes it only with --form"
         message = (
-            f"nothing says which of the four columns holds the topics: {OVERALL!r} is in none, or in both"
+            f"cannot tell which column holds the topics: {OVERALL!r} is in columns 2 and 3, or in neither"
         )
         return [Finding(1, WARNING, message, effect, path)]
     return []
@@ -330,7 +330,7 @@ def _spans(path: str, known: Known) -> list[Finding]:
     known.queries = dict.fromkeys((span.query_id for span in spans), 1)
     known.nuggets = {(span.query_id, span.nugget_id): 1 for span in spans}
     wide = [(in_query(span.nugget_id, span.query_id), 1) for span in spans if span.wide]
-    effect = "in chunks with a part of one it is not known who holds its nugget: a range, and no number"
+    effect = "a chunk with a part of one may or may not hold its nugget: measures are ranges, not numbers"
     return list(once(path, wide, WARNING, "wide spans: {n}, first {name}", effect))
 
 
@@ -374,7 +374,7 @@ def _kind_of_file(path: str, reading: Reading = PLAIN) -> str:
     name = None if kind is None else GRADED if is_graded else names.get(kind.name, kind.name)
     if name is None or name not in _KNOWN:
         holds = "cannot tell what this is" if kind is None else f"holds {kind.said}"
-        way = f"; a table of answers is parted by: rageval import {path} -o DIR" if name == "table" else ""
+        way = f"; to import a table of answers: rageval import {path} -o DIR" if name == "table" else ""
         raise InputError(
             f"{path}:1: {holds}; expected a run, qrels, spans, nuggets, answers,"
             f" judgements, claims, topics (--topics FILE), chunks or a corpus (--corpus FILE){way}"
@@ -387,14 +387,14 @@ _BANKS = ("nuggets", "judgements", "assignments")
 _IGNORED = "these queries are left out of every mean"
 _EFFECTS = {
     "run": "every measure ignores these queries",
-    "qrels": "they count in every mean although nobody was asked them",
-    "spans": "they count in every mean although nobody was asked them",
-    "answers": "they are judged against nothing",
-    "judgements": "they count in every mean although nobody was asked them",
-    "assignments": "they count in every mean although nobody was asked them",
+    "qrels": "they count in every mean although no system was asked them",
+    "spans": "they count in every mean although no system was asked them",
+    "answers": "they have nothing to be judged against",
+    "judgements": "they count in every mean although no system was asked them",
+    "assignments": "they count in every mean although no system was asked them",
     "nuggets": "their nuggets are never looked for",
-    "questions": "nobody compares them with a rubric",
-    "pool": "they are judged for nothing",
+    "questions": "they are not compared with a rubric",
+    "pool": "their judgements are not used",
 }
 
 
@@ -410,7 +410,7 @@ def _diagnose_together(known: list[Known]) -> Iterator[Finding]:
     for corpus in of.get("corpus", ()):
         for one in known:
             if one is not corpus and one.kind != "topics" and (documents := one.every_document()):
-                effect = "no judge can see their text; if ids differ only in spelling, nothing matches"
+                effect = "judges cannot see their text; ids must match exactly"
                 yield from _dangling(one, documents, corpus, corpus.documents, "documents", effect)
     for run in of.get("run", ()):
         yield from run.beside_qrels
@@ -446,7 +446,7 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
         return
     lacking = {query: line for query, line in qrels.queries.items() if query not in run.queries}
     message = f"judged queries that {named(run.source)} lacks: {{n}}, first {{name}}"
-    effect = "each measure is 0 there and counts (--intersection leaves them out)"
+    effect = "each measure is 0 there and counts in the mean (--intersection leaves them out)"
     yield from once(qrels.source, lacking, WARNING, message, effect)
     ranked = {query: docs for query, docs in run.ranked.items() if query in qrels.queries}
     # Where no document is judged, what their ids differ by is all that there is to say.
@@ -457,7 +457,7 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
         )
         message = unlike(named(run.source), sum(map(len, ranked.values())), ours, theirs)
         first = {query: run.queries[query] for query in ranked}
-        effect = "score refuses it (--nothing-judged zero scores it)"
+        effect = "score rejects it (--nothing-judged zero scores it)"
         yield from once(run.source, first, ERROR, message, effect)
         return
     top = {query: docs[:_TOP] for query, docs in ranked.items()}
@@ -469,7 +469,7 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
         message = (
             f"queries with unjudged documents in the top {_TOP} ({share:.0%} of it): {{n}}, first {{name}}"
         )
-        effect = "it counts as not relevant in every measure; --bounds says how much could change"
+        effect = "unjudged documents count as not relevant; use --bounds to see the possible range"
         yield from once(run.source, holes, WARNING, message, effect)
 
 
@@ -482,12 +482,12 @@ def _nuggets_and_qrels(nuggets: Known, qrels: Known) -> Iterator[Finding]:
     message = f"nuggets that {named(nuggets.source)} does not have: {{n}}, first {{name}}"
     yield from once(qrels.source, lost, WARNING, message, "coverage counts them in its denominator")
     open_ = {name: line for name, line in listed.items() if name not in strange}
-    message = f"nuggets that nobody judged a document for in {named(qrels.source)}: {{n}}, first {{name}}"
-    effect = "coverage does not know of them and comes out too high"
+    message = f"nuggets without a judged document in {named(qrels.source)}: {{n}}, first {{name}}"
+    effect = "coverage ignores them and is too high"
     yield from once(nuggets.source, open_, WARNING, message, effect)
 
 
-_TIED = "the order of equal scores is the evaluator's"
+_TIED = "the order of equal scores depends on the evaluator"
 
 
 class _Ranking(NamedTuple):
@@ -566,8 +566,8 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
     findings = [
         *rows.findings,
         *once(name, twice, ERROR, "documents ranked twice: {n}, first {name}", _TWICE),
-        *once(name, scattered, WARNING, "queries whose rows are scattered: {n}, first {name}", _SCATTERED),
-        *once(name, further, WARNING, "further run tags: {n}, first {name}", _TAGS),
+        *once(name, scattered, WARNING, "queries whose rows are not together: {n}, first {name}", _SCATTERED),
+        *once(name, further, WARNING, "additional run tags: {n}, first {name}", _TAGS),
         *_ties(name, queries, ranked, cutoffs),
         *once(name, conflicts, WARNING, message, _CONFLICTS),
     ]
@@ -576,7 +576,7 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
     if queries and beyond:
         query, of_query = next(iter(queries.items()))
         message = f"at most {deepest:,} documents a query (the first: {named(query)})"
-        effect = f"recall and coverage @{beyond[0]} and beyond are those @{deepest}"
+        effect = f"recall and coverage @{beyond[0]} and beyond equal those @{deepest}"
         findings.append(Finding(of_query.first, WARNING, message, effect, name))
     known = Known(name, "run")
     known.queries = {query: of_query.first for query, of_query in queries.items()}
@@ -586,12 +586,12 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
 
 
 _TWICE = (
-    "refused (--dedup first keeps the first); ir_measures and pyndeval count it twice: alpha_ndcg, recall"
-    " and p come out too high"
+    "rejected (--dedup first keeps the first); ir_measures and pyndeval count it twice: alpha_ndcg,"
+    " recall and p are too high"
 )
-_SCATTERED = "nothing here; ir_measures' alpha_ndcg sees the last stretch of each only"
-_TAGS = "nothing; two runs may have been put into one file"
-_CONFLICTS = "scores count; if the ranks are right, every measure is of another ranking"
+_SCATTERED = "no effect here; ir_measures' alpha_ndcg reads only the last block of each"
+_TAGS = "no effect; two runs may be in one file"
+_CONFLICTS = "the scores are used; if the ranks are right, every measure scores another ranking"
 
 
 def _ties(
@@ -610,14 +610,14 @@ def _ties(
                 across[cutoff][query] = line_of[docs[cutoff]]
     if queries and all(flat):
         first = next(iter(queries.values())).first
-        effect = f"{_TIED}: every measure is of it"
+        effect = f"{_TIED}: every measure depends on it"
         yield Finding(first, ERROR, "all scores of each query are equal", effect, name)
         return
     for cutoff, places in across.items():
         message = f"queries with equal scores across rank {cutoff}: {{n}}, first {{name}}"
-        effect = f"every measure @{cutoff} hangs on how ties are broken; --ties expected says how much"
+        effect = f"every measure @{cutoff} depends on tie-breaking; --ties expected gives the mean and range"
         yield from once(name, places, WARNING, message, effect)
-    effect = f"{_TIED}: alpha_ndcg, ndcg, ap and rr hang on it (--ties expected)"
+    effect = f"{_TIED}: alpha_ndcg, ndcg, ap and rr depend on it (--ties expected)"
     yield from once(name, tied, WARNING, "queries with equal scores: {n}, first {name}", effect)
 
 
@@ -652,11 +652,15 @@ def diagnose_answers(path: str) -> tuple[list[Finding], Known]:
             known.documents.setdefault(doc, line)
     findings = [
         *once(path, again, ERROR, "second answers of a run: {n}, first to query {name}", "refused"),
-        *once(path, nowhere, WARNING, "sentences that cite what is not there: {n}, first {name}", _NOWHERE),
+        *once(path, nowhere, WARNING, "sentences that cite a missing reference: {n}, first {name}", _NOWHERE),
         *once(path, empty, WARNING, "empty answers: {n}, first to query {name}", _EMPTY),
         *once(path, failed, WARNING, "answers that failed: {n}, first to query {name}", _FAILED),
         *once(
-            path, repeated, WARNING, "lists of references that repeat one: {n}, first of query {name}", _AGAIN
+            path,
+            repeated,
+            WARNING,
+            "lists of references with a duplicate: {n}, first of query {name}",
+            _AGAIN,
         ),
     ]
     if known.documents and parts > 1 and not citing:  # one part is a format without citations
@@ -696,13 +700,13 @@ def diagnose_questions(path: str) -> tuple[list[Finding], Known]:
     return [each for each in findings if each.level == ERROR], known
 
 
-_BARE = "what judges by right answers refuses the table; --questions FILE may hold them"
-_REPEATS = "they are repeats, of which the mean counts"
-_NOWHERE = "each such citation is worth none in citation_precision and citation_recall"
+_BARE = "judges that need right answers reject the table; give them with --questions FILE"
+_REPEATS = "they count as repeats, and scores use their mean"
+_NOWHERE = "each such citation counts as no support in citation_precision and citation_recall"
 _EMPTY = "nugget_recall is 0 and crag_score `missing` there, and the queries count"
-_FAILED = "`rageval judge` writes failed judgements of them, and scores have bounds"
+_FAILED = "`rageval judge` writes failed judgements for them, and scores have bounds"
 _AGAIN = (
-    "TREC's validators refuse that; citations by position keep their meaning here (rageval validate --fix)"
+    "TREC's validators reject that; citations by position keep their meaning here (rageval validate --fix)"
 )
 _NOTHING = "citation_precision is undefined and citation_recall 0"
 _OF_NUGGETS = ("nugget-assignment", "lexical")
@@ -795,8 +799,8 @@ def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     for name, lines_of in versions.items():
         # The first version is the one that the others are further to.
         others = list(lines_of.items())[1:]
-        message = f"further versions of the rubric {named(name)}: {{n}}, first {{name}}"
-        effect = "other prompts give other grades: a mean over both is of neither"
+        message = f"additional versions of the rubric {named(name)}: {{n}}, first {{name}}"
+        effect = "different prompts give different grades: do not average over both"
         yield from once(path, others, WARNING, message, effect)
         from rageval.judges.rubric import rubric_named, rubric_names
 
@@ -806,8 +810,8 @@ def _versions(path: str, lines: _JudgedLines) -> Iterator[Finding]:
         if ours and not ours & set(lines_of):
             version, line = next(iter(lines_of.items()))
             installed = " or ".join(sorted(ours))
-            message = f"judged by version {version} of the rubric {named(name)}, here it is {installed}"
-            effect = "what is judged anew is not comparable with it; frozen: does not find it"
+            message = f"judged by version {version} of the rubric {named(name)}, but {installed} is installed"
+            effect = "new judgements are not comparable with these; frozen: does not find them"
             yield Finding(line, WARNING, message, effect, path)
 
 
@@ -823,8 +827,8 @@ def _judges(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     first, by = next(iter(judges.items()))
     # As sets: several judges of each answer are fine as long as every system had the same ones.
     places = {run: lines_of[run] for run, names in judges.items() if names != by}
-    message = f"systems judged by others than {named(first)}: {{n}}, first {{name}}"
-    effect = "the difference between two systems may be that between two judges"
+    message = f"systems with other judges than {named(first)}: {{n}}, first {{name}}"
+    effect = "a difference between two systems may be one between their judges"
     yield from once(path, places, WARNING, message, effect)
 
 
@@ -849,7 +853,7 @@ def _banks(path: str, lines: _JudgedLines) -> Iterator[Finding]:
     everything = {query for found in answered.values() for query in found}
     # Two systems that each lack another query have the same number and are both short of the whole.
     fewer = {run: min(found.values()) for run, found in answered.items() if len(found) < len(everything)}
-    effect = "what others have and it lacks is a missing judgement: scoring wants --on-missing"
+    effect = "queries that only other systems have are missing judgements: scoring needs --on-missing"
     yield from once(path, fewer, WARNING, "systems judged on fewer queries: {n}, first {name}", effect)
 
 
@@ -870,7 +874,7 @@ def diagnose_nuggets(path: str) -> tuple[list[Finding], Known]:
     # What Auto-ARGUE's rule leaves out, and what cannot be scored.
     if (message := left_out(nugget for _, nuggets in lines for nugget in nuggets)) is not None:
         line = next(line for line, nuggets in lines if left_out(nuggets))
-        effect = "its judgements are scored without them; a judge is shown them"
+        effect = "scoring leaves them out, but judges see them"
         findings.append(Finding(line, WARNING, message, effect, path))
     unscored = {
         in_query(nugget.nugget_id, nugget.query_id): line
@@ -878,7 +882,7 @@ def diagnose_nuggets(path: str) -> tuple[list[Finding], Known]:
         for nugget in bank.nuggets
         if nugget.aggregator not in SCORED
     }
-    effect = "scoring refuses these nuggets"
+    effect = "scoring rejects these nuggets"
     findings += once(path, unscored, ERROR, "nuggets that say NOT or SUM: {n}, first {name}", effect)
     return findings, known
 
@@ -904,11 +908,9 @@ def _of_lists(path: str, lines: _Listed) -> Iterator[Finding]:
             seen.add(text)
         if not nuggets:
             empty.setdefault(f"line {line}", line)
-    effect = "nugget_recall and coverage count what it says twice"
-    yield from once(
-        path, repeated, WARNING, "nuggets that repeat one of their query: {n}, first {name}", effect
-    )
-    effect = "no answer can hold a question: nugget_recall is too low"
+    effect = "nugget_recall and coverage count its content twice"
+    yield from once(path, repeated, WARNING, "duplicate nuggets of a query: {n}, first {name}", effect)
+    effect = "no answer can contain a question: nugget_recall is too low"
     yield from once(path, questions, WARNING, "nuggets that are questions: {n}, first {name}", effect)
     effect = "nugget_recall is undefined where there is no nugget, and meaningless where one says nothing"
     yield from once(path, empty, WARNING, "empty nuggets or lists: {n}, first {name}", effect)
@@ -960,8 +962,8 @@ def diagnose_assignments(path: str) -> tuple[list[Finding], Known]:
     return findings, known
 
 
-BANKS = "nugget_recall divides by other nuggets: these systems cannot be compared"
-FAILED = "they are missing: scoring wants --on-missing, and says between what values the measure lies"
+BANKS = "nugget_recall uses different nuggets: these systems cannot be compared"
+FAILED = "they are missing: scoring needs --on-missing, and reports the possible range"
 
 
 def different_banks(one: Known, other: Known) -> Iterator[Finding]:
@@ -1063,16 +1065,16 @@ def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], Known]:
     has_one = bool(known.queries) and len(known.nuggets) <= len(known.queries)
     is_meant = {nugget for _, nugget in known.nuggets} in _PLAIN and not known.source.endswith(".nugget")
     if has_one and not is_meant:
-        message = "one nugget a query everywhere: these are probably plain qrels"
+        message = "one nugget per query everywhere: these are probably plain qrels"
         effect = "coverage@k is success@k, and alpha_ndcg counts a document after the first as redundant"
         plain.append(Finding(next(iter(known.queries.values())), WARNING, message, effect, known.source))
-    effect = "nothing: equal rows count once"
+    effect = "no effect: equal rows count once"
     negative = {doc.decode(): line for doc, line in qrels.negative.items()}
-    below = "they count as judged and not relevant; ndeval refuses grades below -1"
+    below = "they count as judged and not relevant; ndeval rejects grades below -1"
     findings = [
         *rows.findings,
         *qrels.conflicts[:_SHOWN],
-        *once(rows.source, qrels.again, WARNING, "rows that are there twice: {n}, first {name}", effect),
+        *once(rows.source, qrels.again, WARNING, "duplicate rows: {n}, first {name}", effect),
         *plain,
         *_without_support(known, qrels.nuggets),
         *once(rows.source, negative, WARNING, "documents with a negative grade: {n}, first {name}", below),
@@ -1080,7 +1082,7 @@ def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], Known]:
     return findings, known
 
 
-_CONFLICT = "refused; elsewhere the last row wins, and every measure changes with the order of lines"
+_CONFLICT = "rejected; in other tools the last row wins, so measures depend on the order of lines"
 
 
 def _without_support(known: Known, nuggets: dict[tuple[str, str], _NuggetRows]) -> Iterator[Finding]:
@@ -1096,7 +1098,9 @@ def _without_support(known: Known, nuggets: dict[tuple[str, str], _NuggetRows]) 
         for (query, nugget), line in known.nuggets.items()
         if query in answered and (query, nugget) not in supported
     }
-    effect = "coverage cannot reach 1 there (coverage(denominator=attainable) can); alpha_ndcg is as before"
+    effect = (
+        "coverage cannot reach 1 there (coverage(denominator=attainable) can); alpha_ndcg does not change"
+    )
     yield from once(
         known.source, open_, WARNING, "nuggets that no document supports: {n}, first {name}", effect
     )

@@ -54,9 +54,9 @@ def counted(count: int, what: str) -> str:
 
 
 class Finding(NamedTuple):
-    """What is wrong or suspicious in a line of a file, or was repaired in it.
+    """An error, a warning or a repair in a line of a file.
 
-    `effect` is what it does to which measure, where that is known.
+    `effect` is its effect on measures, where that is known.
     """
 
     line: int
@@ -73,7 +73,7 @@ class Finding(NamedTuple):
 
 
 class Findings(Displayed, Sequence[Finding]):
-    """What was found in files, in their order; `looked_at` says in how much: `3 answers`, `2 files`.
+    """The findings in files, in order; `looked_at` says how much was checked: `3 answers`, `2 files`.
 
     >>> Findings([Finding(7, "warning", "empty answer", source="a.jsonl")], "3 answers")
     0 errors and 1 warning in 3 answers
@@ -116,7 +116,7 @@ class Findings(Displayed, Sequence[Finding]):
         return _summed_up(self.errors, self.warnings, self.looked_at)
 
     def plot(self) -> Any:
-        """Return a figure of matplotlib's: at which lines of which file something was found."""
+        """Return a figure of matplotlib's: the lines of each file with findings."""
         return above("figure of findings")(self)
 
     def _table(self) -> Table:

@@ -73,12 +73,14 @@ def _drop_citations(draft: _Draft) -> None:
         for written, doc in part.cited:
             # One that leads nowhere cannot be turned, as nobody knows what was meant.
             if doc is None:
-                draft.done.append(f"answer[{at}]: dropped the citation {shown(written)}, which leads nowhere")
+                draft.done.append(
+                    f"answer[{at}]: dropped the citation {shown(written)}, which has no reference"
+                )
             elif doc in kept:
-                draft.done.append(f"answer[{at}]: dropped the citation {shown(written)}, which stands twice")
+                draft.done.append(f"answer[{at}]: dropped the citation {shown(written)}, which appears twice")
             elif most is not None and len(kept) == most:
                 draft.done.append(
-                    f"answer[{at}]: dropped the citation {shown(written)}, one more than {most}"
+                    f"answer[{at}]: dropped the citation {shown(written)}, beyond the limit of {most}"
                 )
             else:
                 kept[doc] = written
@@ -95,14 +97,14 @@ def _trim(draft: _Draft) -> None:
     while words > draft.bounds.words:
         part = draft.parts.pop()
         words -= count(part.text)
-        draft.done.append(f"dropped answer[{len(draft.parts)}], {words:,} words are left: {shown(part.text)}")
+        draft.done.append(f"dropped answer[{len(draft.parts)}], leaving {words:,} words: {shown(part.text)}")
 
 
 def _drop_references(draft: _Draft) -> None:
-    """Drop references that stand twice; where there are still too many, the last ones that nothing cites."""
+    """Drop references that appear twice; where there are still too many, the last ones that nothing cites."""
     kept = list(dict.fromkeys(draft.references))
     if len(kept) < len(draft.references):
-        draft.done.append(f"dropped {len(draft.references) - len(kept):,} references that stand twice")
+        draft.done.append(f"dropped {len(draft.references) - len(kept):,} references that appear twice")
     cited = {doc for part in draft.parts for _, doc in part.cited}
     limit = draft.bounds.references
     surplus = len(kept) - limit if limit is not None else 0
@@ -110,7 +112,9 @@ def _drop_references(draft: _Draft) -> None:
         # The last ones: references come best first. What is cited stays, though there be too many.
         idle = [doc for doc in kept if doc not in cited][-surplus:]
         if idle:
-            draft.done.append(f"dropped {len(idle):,} references that nothing cites, as {limit} are allowed")
+            draft.done.append(
+                f"dropped {len(idle):,} references that no sentence cites, as {limit} are allowed"
+            )
         gone = set(idle)
         kept = [doc for doc in kept if doc not in gone]
     draft.references = kept
@@ -127,7 +131,7 @@ def _point(draft: _Draft) -> None:
                 turned += written != place[doc]
                 part.cited[at] = (place[doc], doc)
     if turned:
-        draft.done.append(f"turned {turned:,} citations to where their documents stand now")
+        draft.done.append(f"turned {turned:,} citations to the new positions of their documents")
 
 
 def _changed(record: _Fields, draft: _Draft) -> dict[str, Any]:
@@ -209,7 +213,7 @@ class _ReportDraft:
             text = self.parts.pop()["text"]
             total -= words.pop()
             self.changed[self.key] = self.parts
-            self.done.append(f"dropped {self.key}[{len(words)}], {total:,} words are left: {shown(text)}")
+            self.done.append(f"dropped {self.key}[{len(words)}], leaving {total:,} words: {shown(text)}")
 
     def refer(self, aim: str) -> None:
         """Let the references be there, or be what is cited."""
@@ -220,7 +224,7 @@ class _ReportDraft:
         equal = [*kept, *(doc for doc in cited if doc not in listed)]
         if (aim and not self.has_references) or (aim == "cited" and equal != self.references):
             self.changed["references"] = equal
-            self.done.append(f"made the {len(equal):,} cited documents the `references`")
+            self.done.append(f"made the {len(equal):,} cited documents `references`")
 
 
 def repaired(line: bytes, bounds: Allowed | AllowedInReports) -> tuple[bytes, list[str]]:
@@ -243,7 +247,7 @@ def write_repaired(source: Source, out: Path, track: str | Track) -> Iterator[Fi
     """Write the copy while the changes are iterated over; put it in its place after the last of them."""
     rules = track_named(track)
     if rules.bounds is None:
-        raise UsageError(f"--fix: nothing of {rules.title} can be repaired without inventing something")
+        raise UsageError(f"--fix: nothing of {rules.title} can be repaired automatically")
     with whole_file(out) as stream:
         for number, line in numbered_lines(source):
             content, changes = repaired(line, rules.bounds) if line.strip() else (line, [])

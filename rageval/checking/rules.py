@@ -146,7 +146,7 @@ def no_blanks(path: str) -> Rule:
     def rule(record: Record) -> Iterator[Remark]:
         value = value_at(record, keys)
         if isinstance(value, str) and value.strip() and any(map(str.isspace, value)):
-            yield warning(f"white space in `{path}`: {shown(value)}; files of columns part there")
+            yield warning(f"white space in `{path}`: {shown(value)}; files in columns are split there")
 
     return rule
 
@@ -481,7 +481,7 @@ class OneWayToCite(Watch):
                 elif is_id != self.ids and not self.said:
                     self.said = True
                     before, now = ("ids", "positions") if self.ids else ("positions", "ids")
-                    yield warning(f"cites by {now}, line {self.line} by {before}; expected one way in a file")
+                    yield warning(f"cites by {now}, line {self.line} by {before}; use one of them in a file")
 
 
 Watches = Callable[[Topics | None], tuple[Watch, ...]]
@@ -508,7 +508,7 @@ def report_says_something(record: Record) -> Iterator[Remark]:
 def are_responses(record: Record) -> Iterator[Remark]:
     """Require a list of sentences, each an object with a text and citations: ids, or ids with numbers."""
     if "responses" in record and "answer" in record:
-        yield error("expected the sentences as `responses`, or as `answer`, and not as both")
+        yield error("expected the sentences in `responses` or in `answer`, not in both")
         return
     key = "responses" if "answer" not in record else "answer"
     sentences = record.get(key, MISSING)
@@ -517,7 +517,7 @@ def are_responses(record: Record) -> Iterator[Remark]:
     elif not isinstance(sentences, list):
         yield error(f"expected a list as `{key}`, found {shown(sentences)}")
     elif key == "answer":
-        yield warning("the sentences stand as `answer`, expected `responses`")
+        yield warning("the sentences are in `answer`, expected `responses`")
     for at, part in enumerate(sentences if isinstance(sentences, list) else []):
         if isinstance(part, dict):
             yield from _text(f"{key}[{at}]", part)
@@ -590,7 +590,7 @@ def references_are_cited(record: Record) -> Iterator[Remark]:
     cited = dict.fromkeys(doc for _, found in citations_of(record) for doc in found if isinstance(doc, str))
     for what, lost in (
         ("references are cited by no sentence", [doc for doc in listed if doc not in cited]),
-        ("cited documents are no references", [doc for doc in cited if doc not in listed]),
+        ("cited documents are not in the references", [doc for doc in cited if doc not in listed]),
     ):
         if lost:
             yield error(f"{len(lost):,} {what}, the first {shown(lost[0])}; expected the same in both")
@@ -650,7 +650,7 @@ def kinds_of_citations(limit: int) -> Rule:
             had, new = part.get("existing_supported_citations"), part.get("supported_citations")
             for doc in new if isinstance(new, list) else ():
                 if isinstance(had, list) and doc in had:
-                    yield error(f"{at}.supported_citations has {shown(doc)}, which it had already")
+                    yield error(f"{at}.supported_citations has {shown(doc)} twice")
 
     return rule
 
@@ -675,9 +675,7 @@ class SameWayToCite(Watch):
             if self.way is None:
                 self.way, self.line = way, line
             elif way != self.way:
-                yield error(
-                    f"{at} cites by {way}, line {self.line} by {self.way}; expected one way in a file"
-                )
+                yield error(f"{at} cites by {way}, line {self.line} by {self.way}; use one of them in a file")
                 return
 
 
@@ -746,7 +744,7 @@ class RanksOnce(Watch):
         if rank not in map(str, range(1, self.ranks + 1)):
             yield error(f"expected a rank from 1 to {self.ranks}, found {shown(rank)}")
         elif before.setdefault(rank, line) != line:
-            yield error(f"rank {rank} of topic {shown(topic)} stands in line {before[rank]}, too")
+            yield error(f"rank {rank} of topic {shown(topic)} is in line {before[rank]}, too")
 
     def end(self) -> Iterator[Remark]:
         """Look for ranks that are not there."""
@@ -782,4 +780,4 @@ class EveryTopic(Watch):
             return
         lost = [topic for topic in self.topics if topic not in self.seen]
         if lost:
-            yield error(f"nothing on {len(lost):,} of {len(self.topics):,} topics, such as {shown(lost[0])}")
+            yield error(f"no rows for {len(lost):,} of {len(self.topics):,} topics, such as {shown(lost[0])}")

@@ -218,7 +218,7 @@ class _PassingTopic:
 
     def end(self) -> Iterator[Finding]:
         if len(self.docs) > _DEEPEST:
-            message = f"{len(self.docs):,} documents for topic {quoted(self.name)}, TREC takes {_DEEPEST:,}"
+            message = f"{len(self.docs):,} documents for topic {quoted(self.name)}, TREC allows {_DEEPEST:,}"
             yield Finding(self.line, *warning(message))
 
 
@@ -265,7 +265,7 @@ class _Book:
             if self.scattered == 1:
                 begun = f"begun in line {self.first[name]}"
                 yield Finding(
-                    line, *warning(f"topic {quoted(name)} goes on, {begun}; expected its rows together")
+                    line, *warning(f"topic {quoted(name)} continues, {begun}; put its rows together")
                 )
         elif self.topics is not None and name.decode() not in self.topics:
             yield Finding(line, *warning(f"unknown topic {quoted(name)}"))
@@ -288,8 +288,8 @@ class _Book:
     def end(self, line: int) -> Iterator[Finding]:
         yield from self.close()
         for found, what in (
-            (self.tied, "equal scores in {}; the order of tied documents is the evaluator's"),
-            (self.contradicted, "the rank column contradicts the scores in {}; scores count"),
+            (self.tied, "equal scores in {}; the order of tied documents depends on the evaluator"),
+            (self.contradicted, "the rank column contradicts the scores in {}; the scores are used"),
         ):
             if found:
                 topics = f"{counted(len(found), 'topic')}, first in {quoted(found[0].name)}"
@@ -299,7 +299,7 @@ class _Book:
             # One that is unknown may be a topic too many; where all are, nothing of the run can be scored.
             theirs, asked = quoted(next(iter(self.first))), quoted(missing[0].encode())
             message = f"none of {counted(len(self.first), 'topic')}, such as {theirs}, is among those asked"
-            yield Finding(line, *error(f"{message}; expected some such as {asked}"))
+            yield Finding(line, *error(f"{message}; expected topics such as {asked}"))
         elif missing:
             message = (
                 f"no documents for {counted(len(missing), 'topic')}, such as {quoted(missing[0].encode())}"
@@ -327,7 +327,7 @@ def _findings_of_run(
     if not book.scattered or errors:
         return
     if not can_read_again(source):
-        message = "scattered topics of a stream: not looked for documents ranked twice"
+        message = "rows of a topic are not together in a stream: duplicate documents were not checked"
         yield Finding(rows.last, *warning(message))
         return
     try:

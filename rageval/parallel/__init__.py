@@ -1,4 +1,4 @@
-"""Scoring in several places at once: processes of this machine, any executor, a Dask cluster.
+"""Parallel scoring: with processes of this machine, any executor, or a Dask cluster.
 
 The unit of work is a run, or a part of a run's file that is cut where rows of another query begin
 (`files.parts`). A unit knows nothing of other units and may be done twice; its result is rows and counts

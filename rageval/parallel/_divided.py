@@ -113,7 +113,7 @@ class Divided(RunSource):
         return joined
 
     def parts(self, engine: Engine) -> list[RunPart]:
-        """Return the parts of the file; none if it is no file, or one that cannot be cut."""
+        """Return the parts of the file; none if it is not a file, or one that cannot be cut."""
         path: Any = self.path
         if self.table is not None or not isinstance(path, str | os.PathLike):
             return []

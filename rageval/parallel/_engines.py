@@ -346,8 +346,8 @@ class OnDask:
             else:
                 return
         raise WorkerDied(
-            f"{unit}: the cluster at {self._address} was lost before this was done, and was not back with a"
-            f" worker within {RETURN:,} s; start it, and then this command, again"
+            f"{unit}: the cluster at {self._address} was lost before this was done and did not"
+            f" return within {RETURN:,} s; restart it, then run this command again"
         )
 
     def _sent(self, task: Callable[..., Any], shared: Any, units: Sequence[Any]) -> list[Any]:
@@ -370,7 +370,7 @@ def _unsaid(_: logging.LogRecord) -> bool:
 
 
 def _cancelled() -> tuple[type[BaseException], ...]:
-    """Return the errors of a task that was cancelled, which have two unrelated types."""
+    """Return the errors of a task that was canceled, which have two unrelated types."""
     from asyncio import CancelledError as Asynchronous
     from concurrent.futures import CancelledError
 

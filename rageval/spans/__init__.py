@@ -1,4 +1,4 @@
-"""Gold that outlives a chunking: quotes found in sources, spans met with whatever chunks there are.
+"""Gold independent of a chunking: quotes are found in sources, and spans are matched with any chunks.
 
 from rageval.spans import anchor, project
 

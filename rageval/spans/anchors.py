@@ -50,7 +50,7 @@ class Quote(msgspec.Struct):
 
 @dataclass
 class Anchored:
-    """Spans, how they were found, and which judgements have none because their quotes stand nowhere."""
+    """Spans, how they were found, and the judgements without one because their quotes were not found."""
 
     spans: list[Span] = field(default_factory=list)
     sources: dict[str, str] = field(default_factory=dict)
@@ -72,8 +72,8 @@ class Anchored:
             yield f"{sum(ways.values()):,} judgements anchored: {found}"
         if self.wide:
             yield (
-                f"{self.wide:,} judgements have no quote and keep their whole chunk as a wide span: in chunks"
-                " that hold only a part of it nobody can say whether the nugget is there"
+                f"{self.wide:,} judgements have no quote, so their whole chunk is a wide span: in chunks"
+                " with only a part of it, it is undecided whether the nugget is there"
             )
         if self.lost:
             yield f"{lost_words(self.lost)}; left out"
@@ -97,7 +97,7 @@ def lost_words(lost: Sequence[tuple[_Pair, str]]) -> str:
         for (query, nugget, chunk), quote in lost[:_SHOWN]
     )
     more = f"; and {len(lost) - _SHOWN:,} more" if len(lost) > _SHOWN else ""
-    return f"{len(lost):,} quotes stand nowhere in their chunks: {first}{more}"
+    return f"{len(lost):,} quotes were not found in their chunks: {first}{more}"
 
 
 def read_quotes(source: Source) -> dict[_Pair, Quote]:
@@ -123,7 +123,7 @@ def anchored(
 ) -> Anchored:
     """Return the spans of judgements: from offsets, quotes, or the nuggets' own texts, else whole chunks.
 
-    `MissingJudgements` if a quote stands nowhere, unless `unanchored` is `drop`.
+    `MissingJudgements` if a quote is not found, unless `unanchored` is `drop`.
     """
     if unanchored not in UNANCHORED:
         raise UsageError(f"unanchored={unanchored!r}: expected one of {', '.join(UNANCHORED)}")
@@ -144,8 +144,8 @@ def anchored(
             found.spans.append(span)
     if found.lost and unanchored == "error":
         raise MissingJudgements(
-            f"{lost_words(found.lost)}; expected words of the chunk: have these judged again, or say"
-            " --unanchored drop (unanchored='drop' in Python) to leave them out"
+            f"{lost_words(found.lost)}; expected words of the chunk: judge these again, or use --unanchored"
+            " drop (unanchored='drop' in Python) to leave them out"
         )
     found.spans = _merged(found.spans)
     # A nugget that no chunk held is listed all the same, or recall would not know of it.
@@ -244,7 +244,7 @@ def anchor(
     unanchored: str = "error",
     limits: Limits | None = None,
 ) -> Anchored:
-    """Make spans of sources out of judgements of chunks, so that they outlive the chunking.
+    """Make spans of sources from judgements of chunks, so that they do not depend on the chunking.
 
     Parameters
     ----------
@@ -259,11 +259,11 @@ def anchor(
         Judgements {query_id, item_id, aspect, evidence} with the words that decided them, or their offsets in
         the source, `start` and `end`.
     nuggets
-        The nuggets, whose own texts may stand in the chunks.
+        The nuggets, whose texts may be in the chunks.
     rel
-        The lowest grade that is support: only such judgements have a place.
+        The lowest grade that is support: only these judgements get spans.
     unanchored
-        What a quote is that stands nowhere: an `error`, or left out (`drop`).
+        What to do with a quote that is not found: `error`, or leave it out (`drop`).
     limits
         How large a line, a record or an id may be.
 

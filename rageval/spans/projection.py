@@ -61,11 +61,11 @@ class Overlap(NamedTuple):
 
 @dataclass(frozen=True)
 class Projected:
-    """What spans come to for these chunks.
+    """Span judgements converted for these chunks.
 
-    `grades` is {query: {nugget: {chunk: grade}}}. A nugget that no chunk holds has a grade of 0 there, for
-    the chunk with most of it, and is among `unheld`, unless a chunk may hold it. `undecided` are the chunks
-    that have a part of a wide span: {query: {chunk: nuggets}}. `spans` are those that stand in the sources as
+    `grades` is {query: {nugget: {chunk: grade}}}. A nugget in no chunk has a grade of 0 there, for the chunk
+    with most of it, and is among `unheld`, unless a chunk may contain it. `undecided` are the chunks that
+    have a part of a wide span: {query: {chunk: nuggets}}. `spans` are those that stand in the sources as
     these are now, `stale` the others, `moved` how many were found again at another place, or in a text that
     has changed.
     """
@@ -83,7 +83,7 @@ class Projected:
 
     @property
     def signature(self) -> dict[str, str]:
-        """What a number made with it has to say: which gold, by which rule, on which chunks."""
+        """The signature of numbers made with it: the gold, the rule and the chunks."""
         said = {"gold": f"spans@{self.sha[:8]}", "overlap": self.overlap.word, "chunks": self.chunks.sha[:8]}
         return said | ({"stale": f"{len(self.stale)}-dropped"} if self.stale else {})
 
@@ -94,7 +94,7 @@ class Projected:
 
     @property
     def open_pairs(self) -> int:
-        """How many pairs of a nugget and a chunk nobody can decide."""
+        """How many pairs of a nugget and a chunk are undecided."""
         return sum(len(nuggets) for chunks in self.undecided.values() for nuggets in chunks.values())
 
     def remarks(self) -> Iterator[str]:
@@ -119,7 +119,7 @@ class Projected:
         chunks = sum(map(len, self.undecided.values()))
         return (
             f"{self.open_pairs:,} pairs of a nugget and a chunk are undecided ({chunks:,} chunks hold a part"
-            " of a wide span, and the nugget may stand in the other part)"
+            " of a wide span, and the nugget may be in the other part)"
         )
 
     def require_chunks(self, run: str, retrieved: Sequence[str]) -> None:
@@ -128,8 +128,9 @@ class Projected:
         if lost:
             raise InputError(
                 f"{visible(run)}: {len(lost):,} of the {len(retrieved):,} chunks it retrieved are not in"
-                f" {visible(self.chunks.name)}, such as {visible(lost[0])!r}; expected a run over these very"
-                " chunks: was it made with another chunking?" + near_misses(lost[:1000], self.chunks.ids)
+                f" {visible(self.chunks.name)}, such as {visible(lost[0])!r}; expected a run over these"
+                " chunks: was it made with another chunking?"
+                "" + near_misses(lost[:1000], self.chunks.ids)
             )
 
     def refuse_open(self, way: str) -> None:
@@ -158,7 +159,7 @@ class Projected:
 def projected(
     gold: SpanFile, chunks: Chunks, sources: Sources, overlap: str = USUAL_OVERLAP, stale: str = "error"
 ) -> Projected:
-    """Return what spans come to for these chunks.
+    """Return span judgements converted for these chunks.
 
     Spans of a source that has changed are looked for by their quotes first. One whose text is gone is an
     error, or left out with `stale="drop"`, and its nugget, too, unless it has another span.
@@ -169,8 +170,8 @@ def projected(
     fresh, gone, moved = _as_of_now(gold, sources)
     if gone and stale == "error":
         raise InputError(
-            f"{gold.name}: {_stale_words(gone, len(gold.spans))}; have what stands there now judged and"
-            " anchored anew, or say --stale drop (stale='drop' in Python) to leave them out"
+            f"{gold.name}: {_stale_words(gone, len(gold.spans))}; judge and anchor the changed text again,"
+            " or use --stale drop (stale='drop' in Python) to leave them out"
         )
     # Nuggets without a span stand in no source, and are found in no chunk.
     cut = {span.doc_id for span in fresh if span.doc_id}
@@ -291,7 +292,7 @@ def _stale_words(gone: Sequence[Span], total: int) -> str:
         for span in gone[:_SHOWN]
     )
     more = f"; and {len(gone) - _SHOWN:,} more" if len(gone) > _SHOWN else ""
-    return f"{len(gone):,} of {total:,} spans are stale, their sources hold them no longer: {first}{more}"
+    return f"{len(gone):,} of {total:,} spans are stale (not found in their sources): {first}{more}"
 
 
 def qrel_rows(found: Projected) -> Iterator[tuple[str, str, str, int]]:
@@ -311,7 +312,7 @@ def project(
     stale: str = "error",
     limits: Limits | None = None,
 ) -> Qrels:
-    """Make judgements of chunks out of spans of their sources.
+    """Make judgements of chunks from spans of their sources.
 
     Parameters
     ----------
@@ -323,17 +324,16 @@ def project(
     sources
         A folder with the texts, a file of lines {id, text}, or {id: text}.
     overlap
-        How much of a span a chunk must have to hold it: `share>=0.5`, another share, `whole` or `any`.
+        How much of a span a chunk must contain: `share>=0.5`, another share, `whole` or `any`.
     stale
-        What a span is whose text is in the source no longer: an `error`, or left out (`drop`).
+        What to do with a span whose text is no longer in the source: `error`, or leave it out (`drop`).
     limits
         How large a line, a record or an id may be.
 
     Returns
     -------
     Qrels
-        The judgements. They say in signatures what they were made of, and a nugget that no chunk holds is
-        among them all the same.
+        The judgements. Their signature names their inputs, and they include nuggets that no chunk contains.
 
     Examples
     --------
@@ -356,7 +356,7 @@ def project(
 
 
 def qrels_of(found: Projected) -> Qrels:
-    """Return the judgements that spans come to; a chunk that nobody can decide on is not judged."""
+    """Return the judgements of chunks made from spans; an undecided chunk is not judged."""
     # Of a chunk that may hold one nugget nothing is said at all: judged by halves it would count as judged.
     rows = [row for row in qrel_rows(found) if row[2] not in found.undecided.get(row[0], ())]
     there = {(query, nugget) for query, nugget, _, _ in rows}

@@ -61,7 +61,7 @@ class Sources:
                 if name is None or str(name) in self._texts:
                     found = "none" if name is None else f"{visible(str(name))!r} twice"
                     raise InputError(
-                        f"{self.name}:{number}: expected an id of its own for each source, found {found}"
+                        f"{self.name}:{number}: expected a different id for each source, found {found}"
                     )
                 self._texts[str(name)] = SourceText(line.text)
         if not self._paths and not self._texts:
@@ -206,7 +206,7 @@ def require_ids(known: Collection[str], wanted: Iterable[str], chunks: str) -> N
     if lost:
         raise InputError(
             f"{chunks}: {len(lost):,} of {len(names):,} judged ids are in no chunk, such as"
-            f" {visible(lost[0])!r}; expected the chunks that they are ids of: is it another chunking?"
+            f" {visible(lost[0])!r}; expected the chunks with these ids: is it another chunking?"
             + near_misses(lost[:1000], known)
         )
 
@@ -240,8 +240,8 @@ def _placed(name: str, chunks: Sequence[Chunk], sources: Sources) -> list[Locate
     if lost:
         raise InputError(
             f"{name}: {len(lost):,} of {len(chunks):,} chunks of {visible(chunks[0].doc_id)!r} are not in its"
-            f" text, such as {visible(lost[0].chunk_id)!r}{_why(lost[0], text.text)}; expected texts of this"
-            " very source, or offsets in code points"
+            f" text, such as {visible(lost[0].chunk_id)!r}{_why(lost[0], text.text)}; expected the text of"
+            " this source, or offsets in code points"
         )
     return [
         Located(chunk.chunk_id, places) for chunk, places in zip(chunks, _settled(chunks, found), strict=True)
@@ -278,7 +278,7 @@ def _why(chunk: Chunk, text: str) -> str:
 def _settled(
     chunks: Sequence[Chunk], found: Sequence[list[QuotePlace]]
 ) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Yield the places of each chunk: of several the one between those of its neighbours in the file.
+    """Yield the places of each chunk: of several the one between those of its neighbors in the file.
 
     Chunks of one text, as many as there are places, take them in their order.
     """

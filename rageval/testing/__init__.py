@@ -1,8 +1,8 @@
-"""For tests of measures, judges, rubrics and plug-ins: laws, a server that speaks as providers do, a script.
+"""Helpers for tests of measures, judges, rubrics and plug-ins.
 
-`check_measure` tries the laws that every measure obeys, on random topics or tables of judgements.
+`check_measure` checks a measure against the laws of all measures, on random topics or tables of judgements.
 
-`LlmServer` listens on this machine and answers the real SDKs, as it should or as badly as it is told.
+`LlmServer` is a local server that answers the real SDKs, correctly or with faults that you script.
 `ScriptedModel` needs neither network nor SDK.
 
 >>> import asyncio

@@ -28,24 +28,24 @@ law = listed_in(_OF_BOTH)
 def check_measure(measure: Measure, *, cases: int = 30, seed: int = 0) -> None:
     """Raise `AssertionError` with a small example if a measure breaks a law on a random topic or table.
 
-    The laws of both kinds: a number or NaN, and within the `limits` it declares; whatever the order of rows
-    and whatever things are called, the same bits (add up with `math.fsum`); each query scored alone, and the
-    same beside other measures; good is better than bad, in the way that it declares (`better`).
+    The laws of both kinds: the value is a number or NaN, within the declared `limits`; it is the same to the
+    last bit for any order of rows and any names (add up with `math.fsum`); each query is scored alone, and
+    the same next to other measures; good is better than bad, in the declared direction (`better`).
 
-    Of a measure of runs: with a cut-off k, nothing below rank k matters; what it does not declare to see
-    (`sees`) changes nothing; its mean over `ties` is that over all orders; and whatever the unjudged
-    documents are, it lies between its `bounds`. Of one of answers: a judgement that failed is missing, and no
-    grade; where nothing is judged it is undefined; what is missing may be taken for the best or the worst;
-    what weighs nothing (`weighs`) changes nothing; and it is the share of the `labels` that it declares.
+    For a measure of runs: with a cut-off k, nothing below rank k matters; what it does not declare to see
+    (`sees`) has no effect; its mean over `ties` is that over all orders; and for any grades of unjudged
+    documents it lies within its `bounds`. For a measure of answers: a failed judgement is missing, not a
+    grade; without judgements the value is undefined; missing judgements may count as the best or the worst;
+    what weighs nothing (`weighs`) has no effect; and it is the share of the declared `labels`.
 
     Parameters
     ----------
     measure
         A measure of runs, or of judged answers.
     cases
-        On how many random topics, or tables of judgements, each law is tried.
+        The number of random topics, or tables of judgements, for each law.
     seed
-        Which topics, or tables, these are.
+        The random seed of these.
 
     Raises
     ------

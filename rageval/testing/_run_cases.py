@@ -197,7 +197,7 @@ def appending_a_document_never_lowers(measure: Measure, case: RunCase, rng: rand
 
 @law_of_some
 def moving_a_relevant_document_up_never_lowers(measure: Measure, case: RunCase, rng: random.Random) -> bool:
-    """Two neighbours change places, the upper one supporting nothing."""
+    """Two neighbors change places, the upper one supporting nothing."""
     run = dict(case.run)
     for query in set(run) & set(case.qrels):
         ranked = sorted(run[query], key=lambda doc: (run[query][doc], doc.encode()), reverse=True)

@@ -246,7 +246,7 @@ _Replies = Sequence[_Said] | Mapping[str, _Said] | Callable[[Request], _Said | A
 class ScriptedModel:
     """Replies from a list in its order, from a dict by a piece of the request's text, or from a function.
 
-    A reply is a text, a `Reply`, or an exception to raise. `requests` holds what was asked, in order.
+    A reply is a text, a `Reply`, or an exception to raise. `requests` are the requests received, in order.
 
     >>> import asyncio
     >>> model = ScriptedModel({"Eiffel": '{"label": "support"}'})
@@ -544,11 +544,10 @@ def _as_lines(records: Iterable[Line]) -> str:
 class LlmServer:
     """The server; `openai` and `anthropic` are its addresses for the SDKs.
 
-    What was said first is sent first, to whatever comes in; when nothing is left, `default` answers what asks
-    a model, alone or as a line of a batch. A batch says `polls` times that it is still being worked on; only
-    the first `expire_after` of its requests are answered in time, and its results come in another order.
-
-    `requests` is what came in, `batched` what came in as lines of batches.
+    Scripted answers are sent in order, for any request; after them, `default` answers requests to a model,
+    alone or as a line of a batch. A batch reports `polls` times that it is in progress; only the first
+    `expire_after` of its requests are answered in time, and its results come in another order. `requests` are
+    the requests received, `batched` those received as lines of batches.
     """
 
     def __init__(
@@ -597,7 +596,7 @@ class LlmServer:
             return Saying(400, openai_error(f"the test's own function failed: {error!r}"))
 
     def otherwise(self, asked: Asked) -> Saying:
-        """Return the answer to a request that nothing was said about."""
+        """Return the answer to a request without a scripted one."""
         return self.batches.answer(asked, self.default) or self.default(asked)
 
     @property

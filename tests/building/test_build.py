@@ -137,7 +137,7 @@ def test_every_artefact_is_read_by_others(server: LlmServer) -> None:
     assert manifest.steps["support"]["tokens"] == {"input": 100 * SUPPORT, "output": 20 * SUPPORT}
     Path("c/qrels.nugget").write_text("q0 0 d 1\n")
     assert changed(Path("c/manifest.json")) == ["qrels.nugget"]
-    assert "qrels.nugget is not as it was" in command("doctor", "c").out
+    assert "qrels.nugget has changed since" in command("doctor", "c").out
 
 
 def test_stopped_at_each_stage_and_gone_on(server: LlmServer) -> None:
@@ -361,16 +361,16 @@ def test_what_cannot_be_built_is_refused(server: LlmServer) -> None:
     words = ("collection", "build", "questions.jsonl", "--corpus", "corpus.jsonl", "-o", "c")
     assert_refused(command(*words), "nuggetize: no judge named")
     assert_refused(command(*words, "--judge", "lexical"), "writes no nuggets")
-    assert_refused(command(*BUILD, "-o", "."), "questions.jsonl: is read from, expected another place")
+    assert_refused(command(*BUILD, "-o", "."), "questions.jsonl: is also an input")
     Path("bare.jsonl").write_text('{"query_id": "q0", "question": "Why?"}\n')
     assert_refused(command("collection", "build", "bare.jsonl", *BUILD[3:], "-o", "c"), "have no answers")
     assert_refused(command("collection", "nuggetize", "bare.jsonl", *JUDGE), "have no answers")
     Path("run").write_text("q0 Q0 nowhere 1 1 r\n")
-    assert_refused(built("--run", "run"), "1 of 1 pooled documents are not there, such as 'nowhere'")
+    assert_refused(built("--run", "run"), "1 of 1 pooled documents were not found, such as 'nowhere'")
     assert_refused(built("--run", "run", "--run", "run"), "named twice")
     Path("run").write_text("q99 Q0 docs/d0.md 1 1 r\n")
-    assert_refused(command("collection", "fuse", "run", "-o", "run"), "run: is read from")
-    assert_refused(built("--run", "run"), "nothing is pooled for any question that has nuggets")
+    assert_refused(command("collection", "fuse", "run", "-o", "run"), "run: is also an input")
+    assert_refused(built("--run", "run"), "no documents are pooled for questions with nuggets")
     Path("corpus.jsonl").write_text('{"_id": "d", "text": "a"}\n' * 2)
     assert_refused(built(), "holds document 'd' twice")
     for line in ("{}", '{"query_id": "q", "doc_id": "d"}\n' * 2):

@@ -89,7 +89,7 @@ def test_what_is_sound_is_left_alone() -> None:
         (
             RUN + "q2 Q0 d1 3 5 t\n",
             1,
-            "run:5: error: documents ranked twice: 1, first 'd1' of query 'q2'; refused",
+            "run:5: error: documents ranked twice: 1, first 'd1' of query 'q2'; rejected",
         ),
         (
             RUN + "q2 Q0 d4 3 6 t\n",
@@ -97,8 +97,8 @@ def test_what_is_sound_is_left_alone() -> None:
             "run:4: warning: queries with equal scores across rank 2: 1, first 'q2'; every",
         ),
         (RUN + "q2 Q0 d4 1 2 t\n", 0, "run:5: warning: queries whose rank column contradicts the scores: 1"),
-        (RUN + "q1 Q0 d4 3 5 t\n", 0, "run:5: warning: queries whose rows are scattered: 1, first 'q1'"),
-        (RUN + "q2 Q0 d4 3 5 other\n", 0, "run:5: warning: further run tags: 1, first 'other'"),
+        (RUN + "q1 Q0 d4 3 5 t\n", 0, "run:5: warning: queries whose rows are not together: 1, first 'q1'"),
+        (RUN + "q2 Q0 d4 3 5 other\n", 0, "run:5: warning: additional run tags: 1, first 'other'"),
         (RUN + "q2 Q0 d4 3 x t\n", 1, "run:5: error: "),
         (RUN.replace(" ", "\t").replace("d3", "d 3"), 0, "run:4: warning: ids with a space: 1, first 'd 3'"),
         ("q1 Q0 a 1 1 t\nq1 Q0 b 2 1 t\n", 1, "run:1: error: all scores of each query are equal"),
@@ -128,7 +128,7 @@ def test_runs(text: str, code: int, finding: str) -> None:
         (
             QRELS + "q2 n2 d3 1\n",
             0,
-            "qrels.nugget:5: warning: rows that are there twice: 1, first 'q2 n2 d3'; nothing",
+            "qrels.nugget:5: warning: duplicate rows: 1, first 'q2 n2 d3'; no effect",
         ),
         (
             QRELS + "q2 n3 d3 0\n",
@@ -145,7 +145,7 @@ def test_runs(text: str, code: int, finding: str) -> None:
             0,
             "qrels.nugget:5: warning: documents with a negative grade: 1, first 'd1'",
         ),
-        ("q1 0 d1 1\nq2 0 d1 1\n", 0, "qrels.nugget:1: warning: one nugget a query everywhere"),
+        ("q1 0 d1 1\nq2 0 d1 1\n", 0, "qrels.nugget:1: warning: one nugget per query everywhere"),
         ("q1 n1 d1 x\n", 1, "qrels.nugget:1: error: "),
     ],
 )
@@ -158,7 +158,7 @@ def test_qrels(text: str, code: int, finding: str) -> None:
 
 def test_plain_qrels_are_not_suspicious_for_being_plain() -> None:
     assert doctor(qrels="q1 0 d1 1\nq2 0 d1 1\n")[1] == ["nothing suspicious in 1 file"]
-    assert "one nugget a query everywhere" in doctor(qrels="q1 a d1 1\nq2 b d1 1\n")[1][0]
+    assert "one nugget per query everywhere" in doctor(qrels="q1 a d1 1\nq2 b d1 1\n")[1][0]
 
 
 ONE, TWO = {"text": "It rains.", "importance": "vital"}, {"text": "it  rains.", "importance": "okay"}
@@ -170,7 +170,7 @@ ONE, TWO = {"text": "It rains.", "importance": "vital"}, {"text": "it  rains.", 
         (
             {"n": jsonl([{"qid": "q", "nuggets": [ONE, TWO]}])},
             0,
-            "n:1: warning: nuggets that repeat one of their query: 1",
+            "n:1: warning: duplicate nuggets of a query: 1",
         ),
         (
             {"n": jsonl([{"qid": "q", "nuggets": [{"text": "Why?"}]}])},
@@ -191,7 +191,7 @@ ONE, TWO = {"text": "It rains.", "importance": "vital"}, {"text": "it  rains.", 
         (
             {"a": changed(ANSWERS, 1, answer=[{"text": "So.", "citations": ["d9"]}])},
             0,
-            "a:2: warning: sentences that cite what is not there: 1",
+            "a:2: warning: sentences that cite a missing reference: 1",
         ),
         (
             {"a": changed(ANSWERS, 1, query_id="q1")},
@@ -206,7 +206,7 @@ ONE, TWO = {"text": "It rains.", "importance": "vital"}, {"text": "it  rains.", 
         (
             {"a": changed(ANSWERS, 0, references=["d1", "d1"])},
             0,
-            "a:1: warning: lists of references that repeat one: 1",
+            "a:1: warning: lists of references with a duplicate: 1",
         ),
         (
             {"j": jsonl([*JUDGED, JUDGED[0]])},
@@ -221,17 +221,17 @@ ONE, TWO = {"text": "It rains.", "importance": "vital"}, {"text": "it  rains.", 
         (
             {"j": changed(JUDGED, 5, rubric="nugget-assignment@00000000")},
             0,
-            "j:6: warning: further versions of the rubric 'nugget-assignment': 1",
+            "j:6: warning: additional versions of the rubric 'nugget-assignment': 1",
         ),
         (
             {"j": jsonl([{**row, "rubric": "nugget-assignment@00000000"} for row in JUDGED])},
             0,
-            "j:1: warning: judged by version 00000000 of the rubric 'nugget-assignment', here it is ",
+            "j:1: warning: judged by version 00000000 of the rubric 'nugget-assignment', but ",
         ),
         (
             {"j": jsonl([{**row, "judge": "m" if row["run_id"] == "r" else "n"} for row in JUDGED])},
             0,
-            "j:3: warning: systems judged by others than 'r': 1, first 's'; the difference",
+            "j:3: warning: systems with other judges than 'r': 1, first 's'; a difference",
         ),
         (
             {"j": changed(JUDGED, 7, aspect="n3")},
@@ -306,7 +306,7 @@ ONE, TWO = {"text": "It rains.", "importance": "vital"}, {"text": "it  rains.", 
         (
             {"qrels": QRELS, "n": jsonl(NUGGETS).replace('"n2"', '"n4"')},
             0,
-            "n:1: warning: nuggets that nobody judged a document for in 'qrels': 2",
+            "n:1: warning: nuggets without a judged document in 'qrels': 2",
         ),
     ],
 )
@@ -325,7 +325,7 @@ def test_a_collection_that_was_edited() -> None:
     Path("qrels.nugget").write_text(QRELS.replace("d3 1", "d3 0"))
     outcome = command("doctor", "manifest.json")
     assert outcome.code == 1
-    assert outcome.out.startswith("manifest.json:1: error: qrels.nugget is not as it was")
+    assert outcome.out.startswith("manifest.json:1: error: qrels.nugget has changed since")
 
 
 def test_many_bad_lines_are_counted() -> None:

@@ -127,7 +127,11 @@ RULES: list[tuple[str, dict[str, Any], str]] = [
     ("rag24", {"run_id": None}, "error: `run_id` is missing, expected an id (text or number)"),
     ("rag24", {"run_id": ["r"]}, 'error: expected an id (text or number) as `run_id`, found ["r"]'),
     ("rag24", {"run_id": " "}, "error: `run_id` is empty"),
-    ("rag24", {"run_id": "a run"}, "warning: white space in `run_id`: 'a run'; files of columns part there"),
+    (
+        "rag24",
+        {"run_id": "a run"},
+        "warning: white space in `run_id`: 'a run'; files in columns are split there",
+    ),
     ("rag24", {"topic_id": True}, "error: expected an id (text or number) as `topic_id`, found true"),
     ("rag24", {"topic": None}, "error: `topic` is missing, expected a text"),
     ("rag24", {"topic": "other"}, "error: `topic` is not the text of the topic: 'other'"),
@@ -400,7 +404,7 @@ def test_answers_of_another_track_are_one_finding(check: Checker) -> None:
         (b"", "file: is empty, expected JSON lines"),
         (b"\n\n", "file: is empty, expected JSON lines"),
         (b"\xff\xfe{\x00", "file:1: the file is UTF-16"),
-        (gzip.compress(b'{"x": 1}', mtime=0)[:-9], "file: breaks off or is damaged"),
+        (gzip.compress(b'{"x": 1}', mtime=0)[:-9], "file: is truncated or damaged"),
         (b"\n" + b"x" * 2**21, "file:1: a line of more than"),
     ],
 )

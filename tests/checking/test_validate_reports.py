@@ -102,8 +102,8 @@ RULES: list[tuple[str, Json, str]] = [
     ("report", {"references": None}, "error: `references` is missing, expected a list"),
     ("report", {"references": [1]}, "error: expected the id of a document as references[0], found 1"),
     ("report", {"responses": None}, "error: `responses` is missing, expected a list"),
-    ("report", {"answer": []}, "error: expected the sentences as `responses`, or as `answer`, and not as"),
-    ("report", {"responses": None, "answer": []}, "warning: the sentences stand as `answer`"),
+    ("report", {"answer": []}, "error: expected the sentences in `responses` or in `answer`, not in"),
+    ("report", {"responses": None, "answer": []}, "warning: the sentences are in `answer`"),
     ("report", {"responses": "x"}, "error: expected a list as `responses`, found 'x'"),
     ("report", {"responses": [1]}, "error: expected {text, citations} as responses[0], found 1"),
     ("report", {"responses": [{"citations": []}]}, "error: responses[0].text is missing"),
@@ -120,7 +120,7 @@ RULES: list[tuple[str, Json, str]] = [
     ("ragtime25", said({UUID: 101}), f"warning: responses[0] cites '{UUID}' with 101, expected 0 to 100"),
     ("ragtime25", said({UUID: 1}, {}), "warning: 1 of 2 sentences cite nothing"),
     ("ragtime25", {"references": [UUID, "z"]}, "error: 1 references are cited by no sentence, the first 'z'"),
-    ("ragtime25", said({UUID: 1, "z": 1}), "error: 1 cited documents are no references, the first 'z'"),
+    ("ragtime25", said({UUID: 1, "z": 1}), "error: 1 cited documents are not in the references, the first"),
     ("ragtime25", said({"a-b_1": 1}) | {"references": ["a-b_1"]}, "warning: expected ids of RAGTIME1 d"),
     ("ragtime25", {"responses": []}, "error: the answer is empty"),
     ("dragun25", {"metadata": {"topic_id": "x"}}, "error: expected the id of a document"),
@@ -210,7 +210,7 @@ QUESTION = [DOCUMENT, "us", "r", "1", "Who?"]
     [
         (0, "x", "1: error: expected the id of a document (msmarco_v2.1_doc_00_1) as `topic_id`, found 'x'"),
         (2, "s", "2: error: `run_id` is 'r', expected 's' as in line 1"),
-        (3, "2", "2: error: rank 2 of topic 'msmarco_v2.1_doc_04_1' stands in line 1, too"),
+        (3, "2", "2: error: rank 2 of topic 'msmarco_v2.1_doc_04_1' is in line 1, too"),
         (3, "11", "1: error: expected a rank from 1 to 10, found '11'"),
         (3, "01", "1: error: expected a rank from 1 to 10, found '01'"),
         (3, "11", "10: error: topic 'msmarco_v2.1_doc_04_1' has 9 of 10 questions, no rank 1"),
@@ -244,7 +244,7 @@ def test_questions_of_dragun(tmp_path: Path, column: int, value: str, message: s
             {"contradicted_citations": "x"},
             "expected a list of ids as answer[0].contradicted_citations, found 'x'",
         ),
-        ({"supported_citations": ["1"]}, "answer[0].supported_citations has '1', which it had already"),
+        ({"supported_citations": ["1"]}, "answer[0].supported_citations has '1' twice"),
         ({"text": 1}, "expected a text as answer[0].text, found 1"),
     ],
 )
@@ -290,7 +290,7 @@ def test_repairs_of_tracks_keep_the_strongest() -> None:
     long = [{"text": "w " * 150, "citations": ["a"], "own": 1}, {"text": "w " * 101, "citations": ["b"]}]
     found, done = fixed("biogen25-b", report("biogen25-b", responses=long))
     assert found["responses"] == long[:1]
-    assert done[0].startswith("dropped responses[1], 150 words are left")
+    assert done[0].startswith("dropped responses[1], leaving 150 words")
     found, _ = fixed(
         "ragtime25", report("ragtime25", references=["x", UUID, UUID], **said({UUID: 1, "z": 0}))
     )
@@ -335,7 +335,7 @@ def test_doctor_on_questions_and_on_judgements_of_other_tools(tmp_path: Path) ->
     (tmp_path / "questions.tsv").write_text("\n".join([*lines[:9], lines[8]]) + "\n")
     found = diagnose(tmp_path / "questions.tsv", topics=[GOLDEN / "reports/kiddie.topics.jsonl"])
     assert [each.line for each in found] == [10, 10, 1]
-    assert "stands in line 9, too" in found[0].message
+    assert "is in line 9, too" in found[0].message
     assert found[2].message.startswith("none of its queries is in")
     lines = (GOLDEN / "dragun.labels.csv").read_text().splitlines()
     (tmp_path / "labels.csv").write_text("\n".join([*lines, lines[1]]) + "\n")

@@ -61,12 +61,12 @@ def test_documents_ranked_twice(check: Checker) -> None:
     )
     scattered = check(GOOD + b"1 Q0 a 3 1 t\n")
     assert scattered.out.startswith(
-        "file:4: warning: topic '1' goes on, begun in line 1; expected its rows together\n"
+        "file:4: warning: topic '1' continues, begun in line 1; put its rows together\n"
         "file:4: error: document a is ranked twice for query 1, first in line 1"
     )
     assert scattered.code == 1
     assert (
-        "not looked for documents ranked twice"
+        "duplicate documents were not checked"
         in command("validate", "-", "--track", "run", stdin=GOOD + b"1 Q0 c 3 1 t\n").out
     )
 
@@ -114,7 +114,7 @@ def test_bad_scores(check: Checker, score: str) -> None:
         (b"3 Q0 a 1 2 u\n4 Q0 b 2 1 v\n", "file:4: warning: run tag 'u', expected 't' as in the rows before"),
         (
             b"".join(b"3 Q0 d%d %d %d t\n" % (at, at, 2000 - at) for at in range(1001)),
-            "file:4: warning: 1,001 documents for topic '3', TREC takes 1,000",
+            "file:4: warning: 1,001 documents for topic '3', TREC allows 1,000",
         ),
     ],
 )
@@ -153,7 +153,7 @@ def test_topics(check: Checker) -> None:
 def test_a_run_of_other_topics_is_refused(check: Checker) -> None:
     Path("topics").write_text("2024-1\tone\n2024-2\ttwo\n")
     outcome = check(GOOD, "--topics", "topics")
-    last = "error: none of 2 topics, such as '1', is among those asked; expected some such as '2024-1'"
+    last = "error: none of 2 topics, such as '1', is among those asked; expected topics such as '2024-1'"
     assert outcome.out.splitlines()[-2] == f"file:3: {last}"
     assert outcome.code == 1
 
@@ -180,7 +180,7 @@ def test_several_files_are_checked_whatever_one_of_them_is(check: Checker) -> No
 
 
 def test_comments(check: Checker) -> None:
-    assert "file:1: error: begins with '#': say --comments skip" in check(b"#1 Q0 a 1 1 t\n").out
+    assert "file:1: error: begins with '#': use --comments skip" in check(b"#1 Q0 a 1 1 t\n").out
     assert check(b"#1 Q0 a 1 1 t\n", "--comments", "data").out == "file: 1 row, fine\n"
     assert check(b"# a comment\n1 Q0 a 1 1 t\n", "--comments", "skip").out == "file: 1 row, fine\n"
 

@@ -206,9 +206,9 @@ def text(ranking: Ranking) -> str:
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (positional, r"'rel' stands before the star, .* write def positional\(ranking, \*, rel=…\)"),
-        (of_a_list, r"weights=\[1, 2\] is no parameter; expected a number or a word"),
-        (of_a_flag, r"log=.* is no parameter; expected a number or a word"),
+        (positional, r"'rel' is before the star, .* write def positional\(ranking, \*, rel=…\)"),
+        (of_a_list, r"weights=\[1, 2\] is not a valid parameter; expected a number or a word"),
+        (of_a_flag, r"log=.* is not a valid parameter; expected a number or a word"),
         (text, "returned '0.5' for the query 'q', expected a number"),
     ],
 )
