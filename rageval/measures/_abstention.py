@@ -60,7 +60,7 @@ def over_refusal(answer: Assessment) -> Share:
 
 @measure(better=LOWER)
 def false_answer_rate(answer: Assessment) -> Share:
-    """Share of the questions that cannot be answered and are answered all the same.
+    """Share of the questions that cannot be answered but are answered.
 
     Formula:
         false_answer_rate = |answered and not answerable| / |not answerable|

@@ -1,4 +1,4 @@
-"""ALCE's measures of citations: whether all that a sentence cites suffices together, and what is superfluous.
+"""ALCE's measures of citations: whether a sentence's citations together suffice, and which are superfluous.
 
 Judgements are of a sentence (the aspect) and of what it cites: together (item `*`), one alone (its id), or
 all but one (its id with `-` before it). The answers must be known (`--answers FILE`).
@@ -34,10 +34,11 @@ def alce_recall(answer: Assessment) -> Share:
     Formula:
         alce_recall = |sentences whose citations together entail them| / |sentences|
 
-    A sentence without citations is not supported, nor is one of which any citation leads nowhere.
+    A sentence without citations is not supported, nor is one with a citation that has no reference.
 
-    Range: 0 to 1; undefined for an answer without sentences, or one that is not known. A sentence that nobody
-    judged together (item `*`) is missing, and no 0: what is said of single citations does not say it.
+    Range: 0 to 1; undefined for an answer without sentences, or one that is not known. A sentence without a
+    judgement of all citations together (item `*`) is missing, not 0: judgements of single citations do not
+    replace it.
 
     >>> import rageval
     >>> answer = [{"text": "Yes.", "citations": ["a", "b"]}, {"text": "So it is.", "citations": []}]
@@ -55,15 +56,15 @@ def alce_precision(answer: Assessment) -> Share:
     """Share of the citations that are not superfluous (ALCE's citation_prec; Gao et al., 2023).
 
     Formula:
-        alce_precision = |precise citations| / |citations of sentences none of which leads nowhere|
+        alce_precision = |precise citations| / |citations of sentences none of which has no reference|
 
         precise: its sentence is supported (`alce_recall`), and it alone supports it, or the others without
            it do not
 
     Range: 0 to 1; 0 for an answer without such citations. A document that a sentence cites twice is one.
 
-    A judgement that failed is missing where something hangs on it: of a citation that supports its sentence
-    alone it does not matter what the others do.
+    A failed judgement is missing only where it matters: for a citation that supports its sentence alone, the
+    others do not.
 
     >>> import rageval
     >>> answer = [{"text": "Yes.", "citations": ["a", "b"]}]

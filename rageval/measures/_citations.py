@@ -1,4 +1,4 @@
-"""Measures of citations: how many there are, does what is cited support what is said (TREC RAG)."""
+"""Measures of citations: how many there are, and whether they support the answer (TREC RAG)."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def citations(answer: Assessment, *, count: Literal["distinct", "all"] = "distin
 
     With `count=all` it is the sum, over the sentences, of what each cites.
 
-    Range: 0 upwards; undefined for an answer that is not known. Many are neither good nor bad.
+    Range: 0 upwards; undefined for an unknown answer. Many are neither good nor bad.
 
     Parameters:
-        count: documents, each once (`distinct`), or `all` citations, also those that lead nowhere
+        count: documents, each once (`distinct`), or `all` citations, also those without a reference
 
     >>> import rageval
     >>> said = [{"text": "Yes.", "citations": ["d1", "d2"]}, {"text": "Indeed.", "citations": ["d1"]}]
@@ -56,7 +56,7 @@ def citation_precision(
     Formula:
         citation_precision = Σ v ÷ |sentences that cite|, over cited sentences
 
-        v: of a sentence: full support 1, partial ½, none 0; a citation that leads nowhere is worth 0
+        v: of a sentence: full support 1, partial ½, none 0; a citation without a reference is worth 0
 
     Range: 0 to 1; undefined for an answer that cites nothing.
 
@@ -66,7 +66,7 @@ def citation_precision(
             it); `micro` is the mean over citations, whatever their sentences
         credit: `full` gives nothing for partial support (RAGDoll's "hard" values)
 
-    Peers: RAGDoll leaves citations that nobody judged out of both sums, and has 0 for an answer without
+    Peers: RAGDoll leaves unjudged citations out of both sums, and has 0 for an answer without
     judged citations (`--compat ragdoll`).
 
     Example: three sentences; the first cites two documents, of which one supports it, the last cites nothing.
@@ -109,7 +109,7 @@ def citation_recall(
     Parameters:
         citations, credit: see `citation_precision`
 
-    Peers: as for `citation_precision`; a sentence whose citations nobody judged leaves the whole, too.
+    Peers: as for `citation_precision`; a sentence with unjudged citations only is left out, too.
 
     >>> import rageval
     >>> rows = [("0", "a", "full_support"), ("0", "b", "no_support"), ("1", "a", "full_support")]
@@ -191,9 +191,8 @@ def sentences_of(answer: Assessment, citing: int) -> int:
     # Where all that was asked failed, as of an answer that failed itself, there may be no sentences to count.
     if count is None and answer.was_judged and sum(answer.lost.values()) < citing:
         raise UsageError(
-            f"{answer.asker}: it is not known how many sentences the answer to query"
-            f" {visible(answer.query_id)} has;"
-            " give the answers (--answers FILE), or the key 'sentences' in the judgements"
+            f"{answer.asker}: the number of sentences in the answer to query {visible(answer.query_id)} is"
+            " unknown; give the answers (--answers FILE), or the key 'sentences' in the judgements"
         )
     if count is None:
         return citing  # of what was never judged nothing else is known

@@ -1,4 +1,4 @@
-"""Measures of claims: which of an answer's the gold answer and the passages entail, and the other way round.
+"""Measures of claims: which claims the answer, the gold answer and the passages entail of one another.
 
 A judgement says whether a claim is entailed: a claim of the answer (aspect `response:3`) by the gold answer
 (item `gold`) or by a passage (its id), a claim of the gold answer (aspect `gold:2`) by the answer (item
@@ -140,7 +140,7 @@ def context_precision(answer: Assessment) -> Share:
 
 @measure(papers=("ru2024ragchecker",))
 def context_utilization(answer: Assessment) -> Share:
-    """Share of the gold claims that the passages hold that the answer has, too (RAGChecker).
+    """Share of the gold claims in the passages that the answer also has (RAGChecker).
 
     Formula:
         context_utilization = |claims of gold that both a passage and the answer entail|
@@ -173,7 +173,7 @@ def context_utilization(answer: Assessment) -> Share:
 
 @measure(better=LOWER, papers=("ru2024ragchecker",))
 def noise_relevant(answer: Assessment) -> Share:
-    """Share of the answer's claims that are wrong and come of relevant passages (RAGChecker).
+    """Share of the answer's claims that are wrong and come from relevant passages (RAGChecker).
 
     Formula:
         noise_relevant = |claims that gold does not entail and a relevant passage does|
@@ -198,7 +198,7 @@ def noise_relevant(answer: Assessment) -> Share:
 
 @measure(better=LOWER, papers=("ru2024ragchecker",))
 def noise_irrelevant(answer: Assessment) -> Share:
-    """Share of the answer's claims that are wrong and come of irrelevant passages alone (RAGChecker).
+    """Share of the answer's claims that are wrong and come from irrelevant passages only (RAGChecker).
 
     Formula:
         noise_irrelevant = |claims that gold does not entail, an irrelevant passage does and no relevant one|

@@ -1,4 +1,4 @@
-"""Measures of grades: is an answer right or made up, did it pass, what is its place among others."""
+"""Measures of grades: correctness, hallucinations, passes, and places among other answers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _OF_FAITHFULNESS = {1: HIGHER, 0: NEITHER, -1: LOWER}
 
 @measure(limits=(-1.0, 2.0), papers=("carmel2025sigir", "cofala2025ragtifier"))
 def correctness(answer: Assessment) -> float:
-    """Mean correctness: covers the gold answer, and nothing beside the point (LiveRAG; RAGtifier, Fig. 2).
+    """Mean correctness: covers the gold answer, without irrelevant parts (LiveRAG; RAGtifier, Fig. 2).
 
     Formula:
         correctness = mean of v over the questions
 
         v: 2 correct and relevant, 1 correct with irrelevant parts, 0 abstained, −1 wrong
 
-    Range: −1 to 2; grades between the levels are allowed, grades outside are refused, never clipped.
+    Range: −1 to 2; grades between the levels are allowed, grades outside are rejected, never clipped.
 
     Whether the judge saw the gold answer matters: one system got 1.91 without it, 1.13 with it (RAGtifier).
 
@@ -51,7 +51,7 @@ def faithfulness(answer: Assessment) -> float:
 
         v: 1 all parts grounded, 0 some, −1 none
 
-    Range: −1 to 1; grades between the levels are allowed, grades outside are refused, never clipped.
+    Range: −1 to 1; grades between the levels are allowed, grades outside are rejected, never clipped.
 
     >>> import rageval
     >>> judged = [{"query_id": str(at), "run_id": "r", "aspect": "faithfulness", "grade": grade}
@@ -69,8 +69,8 @@ def correctness_share(answer: Assessment, *, level: Annotated[int, Between(-1, 2
     Formula:
         correctness_share = |answers graded exactly level| / |answers|
 
-    Range: 0 to 1. A grade between two levels counts for neither. Low is good of the levels 0 (abstained) and
-    −1 (wrong); of 1, which may be won from below or lost from above, neither is.
+    Range: 0 to 1. A grade between two levels counts for neither. Low is good for the levels 0 (abstained) and
+    −1 (wrong); for 1, between right and abstained, neither is.
 
     >>> import rageval
     >>> judged = [{"query_id": str(at), "run_id": "r", "aspect": "correctness", "grade": grade}
@@ -89,7 +89,7 @@ def faithfulness_share(answer: Assessment, *, level: Annotated[int, Between(-1, 
     Formula:
         faithfulness_share = |answers graded exactly level| / |answers|
 
-    Range: 0 to 1. A grade between two levels counts for neither. Low is good of level −1; of 0 neither is.
+    Range: 0 to 1. A grade between two levels counts for neither. Low is good for level −1; for 0 neither is.
 
     >>> import rageval
     >>> judged = [{"query_id": str(at), "run_id": "r", "aspect": "faithfulness", "grade": grade}
@@ -126,8 +126,8 @@ def crag_score(answer: Assessment) -> float:
 
     Range: −1 to 1.
 
-    Peers: CRAG's public script cannot run; repaired, it takes each character of the gold answer for an answer
-    of its own, and counts an unreadable judgement as a hallucination.
+    Peers: CRAG's public script does not run; repaired, it reads each character of the gold answer as a
+    separate answer, and counts an unreadable judgement as a hallucination.
 
     >>> import rageval
     >>> labels = ["perfect", "acceptable", "missing", "incorrect", "perfect"]
@@ -159,7 +159,7 @@ def crag_share(
         crag_share = |answers with the label| / |answers|
 
     Range: 0 to 1. `accurate` counts perfect and acceptable answers, and those that the three-way form calls
-    accurate. Low is good of `missing` and `incorrect`; of `acceptable` neither is.
+    accurate. Low is good for `missing` and `incorrect`; for `acceptable` neither is.
 
     Short names: `accuracy`, `hallucination` (incorrect), `missing`.
 
@@ -204,7 +204,7 @@ def _passed(aspect: str) -> Scale:
 
 @measure(limits=lambda parameters: (parameters["low"], parameters["high"]))
 def grade(answer: Assessment, *, aspect: str = "score", low: float = 0.0, high: float = 1.0) -> float:
-    """Mean grade of an aspect, by whatever tool or judge: `grade(aspect=faithfulness)`.
+    """Mean grade of an aspect, by any tool or judge: `grade(aspect=faithfulness)`.
 
     Formula:
         grade = mean of g over the questions
@@ -212,7 +212,7 @@ def grade(answer: Assessment, *, aspect: str = "score", low: float = 0.0, high: 
         g: the mean of a question's grades of the aspect
 
     Range: `low` to `high`, which are 0 and 1 unless you say so; a grade beyond them is an error. Judgements:
-    any with this aspect and a grade, such as tools give; labels beside it are not looked at.
+    any with this aspect and a grade, such as tools give; labels are ignored.
 
     >>> import rageval
     >>> judged = [{"query_id": str(at), "run_id": "r", "aspect": "faithfulness", "grade": grade}
@@ -228,11 +228,10 @@ def pass_rate(answer: Assessment, *, aspect: str = "score") -> Share:
     """Share of the judgements of an aspect that say `pass`: `pass_rate(aspect=answer_relevancy)`.
 
     Formula:
-        pass_rate = |judgements labelled as a pass| / |judgements|
+        pass_rate = |judgements labeled as a pass| / |judgements|
 
-    Range: 0 to 1. Judgements: any with this aspect and a label: pass, yes, true, or inspect's C (correct)
-    are passes; fail, no, false, I (incorrect), P (partial) and N (no answer) are not. Grades beside are not
-    looked at.
+    Range: 0 to 1. Judgements: any with this aspect and a label: pass, yes, true, or inspect's C (correct) are
+    passes; fail, no, false, I (incorrect), P (partial) and N (no answer) are not. Grades are ignored.
 
     >>> import rageval
     >>> judged = [{"query_id": str(at), "run_id": "r", "aspect": "relevancy", "label": label}
@@ -278,7 +277,7 @@ def pass_any(answer: Assessment, *, k: int = 1, aspect: str = "crag") -> float:
     Formula:
         pass_any@k = mean over the questions of 1 − C(n − c, k) / C(n, k)
 
-    Range: 0 to 1. A question has n answers (told apart by `repeat`), of which c pass. Unbiased for any n ≥ k;
+    Range: 0 to 1. A question has n answers (by `repeat`), of which c pass. Unbiased for any n ≥ k;
     a question with fewer than k answers is an error. Intervals are over questions.
 
     Parameters:
@@ -303,7 +302,7 @@ def pass_all(answer: Assessment, *, k: int = 1, aspect: str = "crag") -> float:
     Formula:
         pass_all@k = mean over the questions of C(c, k) / C(n, k)
 
-    Range: 0 to 1. A question has n answers (told apart by `repeat`), of which c pass. Unbiased for any n ≥ k;
+    Range: 0 to 1. A question has n answers (by `repeat`), of which c pass. Unbiased for any n ≥ k;
     a question with fewer than k answers is an error.
 
     Parameters:
@@ -331,7 +330,7 @@ def rank_score(answer: Assessment, *, invalid: Literal["permutation", "query"] =
         rank_score = mean of (N + 1 − place) / N over the permutations of the query
 
     Range: 1/N to 1. The scores of all answers to a query sum to (N + 1) / 2. A permutation is one ranking of
-    the answers, presented in one order: judgements that share query, aspect and judge, their grades being
+    the answers, presented in one order: judgements with the same query, aspect and judge, whose grades are
     the places.
 
     Parameters:

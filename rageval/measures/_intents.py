@@ -46,7 +46,7 @@ def i_rec(ranking: Ranking, *, k: int | None = None, rel: Grade = 1) -> Share:
     Formula:
         i_rec@k = |intents with a relevant document in the top k| / |intents with a relevant document|
 
-    Range: 0 to 1; grows with k. It is `strec` without weights; weights of intents change nothing in it.
+    Range: 0 to 1; grows with k. It is `strec` without weights; weights of intents have no effect.
 
     >>> import rageval
     >>> qrels = {"q": {"i1": {"a": 1}, "i2": {"b": 1}}}

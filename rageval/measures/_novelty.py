@@ -102,7 +102,7 @@ def alpha_ndcg(
         alpha_ndcg@k = alpha_dcg@k(run) / alpha_dcg@k(ideal)
 
     The ideal ranking takes, rank by rank, the judged document of largest gain; equal gains by document
-    id descending. With ideal=exact it is the best ranking there is, found by a mixed-integer programme.
+    id descending. With ideal=exact it is the best ranking there is, found by a mixed-integer program.
 
     Range: 0 to 1/(1−(1−1/k)^k), which is 1.33 for k = 2 and below 1.59 always; 0 to 1 with ideal=exact.
 
@@ -113,7 +113,7 @@ def alpha_ndcg(
         alpha: how little a nugget is worth when seen again: 0 the same, 1 nothing
         rel: the lowest grade that counts as support
         ideal: how the ideal ranking is found; `greedy`, as in every published number, or `exact`, which
-            takes some milliseconds a query and knows neither names nor values above 1
+            takes some milliseconds a query, does not depend on names, and gives no values above 1
 
     Peers: ndeval and pyndeval stop at k = 20; ir_measures gives 0 for the second of two alphas in one
     call; FreshStack drops k > 20.
@@ -151,7 +151,7 @@ def err_ia(
     rel: Grade = 1,
     normalise: Literal["independent", "none", "ndeval"] = "independent",
 ) -> float:
-    """Intent-aware expected reciprocal rank, normalised without the collection (Chapelle et al., CIKM 2009).
+    """Intent-aware expected reciprocal rank, normalized without the collection (Chapelle et al., CIKM 2009).
 
     Formula:
         err_ia@k = Σ_{i≤k} g_i / i  ÷  Σ_{i≤k} S · (1−α)^(i−1) / i

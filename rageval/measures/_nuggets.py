@@ -1,4 +1,4 @@
-"""Measures of answers by their nuggets: how much of what a good answer holds is there, and at what length.
+"""Measures of answers by their nuggets: how much of a good answer's content is there, and at what length.
 
 How good the nuggets themselves are, by what people say of a sample (FreshStack, section 5.2), is here, too.
 """
@@ -142,7 +142,7 @@ def nugget_f(answer: Assessment, *, beta: Annotated[float, Between(0.0, 1000.0)]
     limits=lambda parameters: (0.0 if parameters["floor"] == "zero" else -math.inf, 1.0),
 )
 def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none") -> Share:
-    """Weight of the criteria an answer meets, of all the weight there is to win (TREC RAG 2026 rubrics).
+    """Weight of the criteria that an answer meets, over all positive weight (TREC RAG 2026 rubrics).
 
     Formula:
         rubric_score = Σ w·s ÷ Σ_{w>0} w
@@ -156,7 +156,7 @@ def rubric_score(answer: Assessment, *, floor: Literal["none", "zero"] = "none")
         floor: `zero` raises a negative value to 0
 
     Judgements carry the criterion's `weight`, or the file of nuggets (`--nuggets`) does; without it there is
-    no score, as a fault would count as a merit.
+    no score, as a fault would count in favor.
 
     >>> import rageval
     >>> judged = [{"query_id": "q", "run_id": "r", "aspect": aspect, "weight": weight, "label": "support"}
@@ -179,7 +179,7 @@ def _clipped(values: list[float]) -> float:
     aggregate=_clipped, limits=(-math.inf, 1.0), typeset="HealthBench score", papers=("arora2025healthbench",)
 )
 def healthbench_score(answer: Assessment, *, credit: Literal["strict", "partial"] = "strict") -> float:
-    """HealthBench's score: points won of all there are to win, clipped after the mean (Arora et al., 2025).
+    """HealthBench's score: points won, of all points to win, clipped after the mean (Arora et al., 2025).
 
     Formula:
         s = Σ points of the criteria met  ÷  Σ positive points
@@ -258,7 +258,7 @@ def bank_recall(answer: Assessment) -> float:
         bank_recall = (N − Σ B) / (N − Σ B + C)
 
         N, B: as in `bank_precision`
-        C: nuggets that are lacking
+        C: missing nuggets
 
     Range: 0 to 1; undefined where nothing is good and nothing lacking. Judgements: as for `bank_precision`,
     and one row a question, aspect `lacking`, its grade the number of nuggets one would have to add.
@@ -279,7 +279,7 @@ def bank_recall(answer: Assessment) -> float:
 
 @measure(peers={"freshstack": "groundedness"}, weighs=lambda *_: 1.0, papers=("thakur2025freshstack",))
 def bank_groundedness(answer: Assessment) -> Share:
-    """Share of the nuggets that hold nothing made up (FreshStack, eq. 4).
+    """Share of the nuggets without made-up content (FreshStack, eq. 4).
 
     Formula:
         bank_groundedness = (N − Σ A) / N
@@ -313,7 +313,7 @@ def audit_share(
         audit_share = |pairs with the label| / |pairs audited|, a question
 
     Range: 0 to 1. The mean is over questions; over pairs it would weigh questions by their pairs.
-    Low is good of `non_relevant`; of `partially_relevant` neither is.
+    Low is good for `non_relevant`; for `partially_relevant` neither is.
 
     >>> import rageval
     >>> judged = [{"query_id": "q", "run_id": "llm", "item_id": doc, "aspect": "n1", "label": label}

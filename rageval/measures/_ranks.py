@@ -1,4 +1,4 @@
-"""Measures that look at where relevant documents stand: nDCG, average precision, reciprocal rank."""
+"""Measures that depend on the ranks of relevant documents: nDCG, average precision, reciprocal rank."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rageval.measures.ranking import Ranking, ratio
     papers=("jarvelin2002cumulated",),
 )
 def ndcg(ranking: Ranking, *, k: int | None = None, dcg: Literal["log2", "exp_log2"] = "log2") -> float:
-    """Normalised discounted cumulative gain over graded documents (Järvelin and Kekäläinen, TOIS 2002).
+    """nDCG: normalized discounted cumulative gain of graded documents (Järvelin and Kekäläinen, TOIS 2002).
 
     Formula:
         ndcg@k = Σ_{i≤k} g_i / log2(1+i)  ÷  the same sum over the judged documents by gain descending

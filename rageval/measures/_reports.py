@@ -1,4 +1,4 @@
-"""Measures of reports in TREC's tracks: are citations relevant and right, what is answered, what is asked."""
+"""Measures of reports in TREC's tracks: relevance and support of citations, questions answered and asked."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def sentence_support(answer: Assessment) -> Share:
 
     Range: 0 to 1; undefined for a report without such sentences. A citation attests its sentence in full or
     not; of a sentence without citations a judgement (rubric `citation-need`) says whether one is `required`,
-    and one that nobody judged is missing.
+    and an unjudged one is missing.
 
-    Peers: Auto-ARGUE has 0 where there is no such sentence, and takes a judgement that failed for what its
-    question defaults to (`--compat auto-argue`, which counts both as what is not there).
+    Peers: Auto-ARGUE has 0 where there is no such sentence, and gives a failed judgement the default of its
+    question (`--compat auto-argue` does both).
 
     >>> import rageval
     >>> place = {"query_id": "q", "run_id": "r", "sentences": 4}
@@ -189,7 +189,7 @@ def sentence_count(answer: Assessment) -> float:
     Formula:
         sentence_count = |sentences of the answer|
 
-    Range: 0 upwards; undefined for an answer that is not known. Many are neither good nor bad.
+    Range: 0 upwards; undefined for an unknown answer. Many are neither good nor bad.
 
     >>> import rageval
     >>> said = [{"text": "Yes.", "citations": []}, {"text": "Indeed.", "citations": []}]
@@ -208,9 +208,9 @@ def nugget_count(answer: Assessment) -> float:
     Formula:
         nugget_count = |nuggets that the answer was judged by|
 
-        judged: be it that the judgement failed
+        judged: also if the judgement failed
 
-    Range: 0 upwards; undefined for an answer that was judged by none. Many are neither good nor bad.
+    Range: 0 upwards; undefined for an answer judged by none. Many are neither good nor bad.
 
     >>> import rageval
     >>> judged = [{"query_id": "q", "run_id": "r", "aspect": nugget, "label": "support"} for nugget in "abc"]
@@ -237,7 +237,7 @@ def answer_accuracy(answer: Assessment) -> Share:
     Formula:
         answer_accuracy = |accurate answers| / |questions|
 
-    Range: 0 to 1; undefined for a question whose answer nobody judged.
+    Range: 0 to 1; undefined for a question whose answer is unjudged.
 
     >>> import rageval
     >>> judged = [{"query_id": question, "run_id": "r", "rubric": "answer-accuracy", "label": label}
@@ -260,8 +260,8 @@ def sentence_share(
     Formula:
         sentence_share = |sentences with the label| / |sentences|
 
-    Range: 0 to 1; undefined for an answer without sentences. Sentences that assessors left unlabelled have a
-    label of their own, and stay in the denominator.
+    Range: 0 to 1; undefined for an answer without sentences. Sentences that assessors left unlabeled have
+    their own label, and stay in the denominator.
 
     Parameters:
         label: required (precision), unnecessary (redundancy), inappropriate (harmfulness), …
@@ -311,7 +311,7 @@ def citation_share(
     *,
     label: Literal["supports", "partial", "neutral", "none", "contradicts"] = "supports",
 ) -> Share:
-    """Share of the citations whose document says this to its sentence: BioGen's support and contradict rate.
+    """Share of the citations with this relation to their sentence: BioGen's support and contradict rate.
 
     Formula:
         citation_share = |citations with the label| / |citations|, each document once a sentence
@@ -337,7 +337,7 @@ def citation_share(
 
 @measure(ends=("none",))
 def document_precision(answer: Assessment) -> Share:
-    """Share of the cited documents that have something to say to what is said (BioGen).
+    """Share of the cited documents that relate to the sentence that cites them (BioGen).
 
     Formula:
         document_precision = |R(answer)| / |cited documents|
@@ -368,8 +368,8 @@ def document_recall(answer: Assessment) -> Share:
 
         R: cited documents that support, contradict or are neutral
 
-    Range: 0 to 1; undefined for a question to which nobody cites such a document. It rests on all systems
-    that were judged: with another one in the file it changes.
+    Range: 0 to 1; undefined for a question without such documents. It depends on all judged
+    systems: it changes when you add one to the file.
 
     >>> import rageval
     >>> judged = [{"query_id": "q", "run_id": run, "rubric": "citation-stance", "aspect": "0", "item_id": doc,
@@ -402,7 +402,7 @@ def _is_relevant(label: str | None) -> bool:
 
 @measure(typeset="DRAGUN support")
 def dragun_support(answer: Assessment) -> Share:
-    """Weight of the expected answers that a report supports, of all the weight there is (DRAGUN 2025).
+    """Weight of the expected answers that a report supports, over their total weight (DRAGUN 2025).
 
     Formula:
         dragun_support = Σ_q w_q · (Σ_a s_a ÷ n_q)  ÷  Σ_q w_q, over the rubric's questions q
@@ -414,7 +414,7 @@ def dragun_support(answer: Assessment) -> Share:
     Range: 0 to 1; undefined for a topic without a rubric. The rubric is given with `--nuggets`, or each
     judgement has the `weight` w_q / n_q of its answer.
 
-    Peers: DRAGUN's `utils/score.py` takes a label that it does not know for one that is not there.
+    Peers: DRAGUN's `utils/score.py` reads an unknown label as a missing one.
 
     >>> import rageval
     >>> labels = [("a1", 2, "supports"), ("a2", 2, "partial"), ("b1", 1, "contradicts")]
@@ -429,7 +429,7 @@ def dragun_support(answer: Assessment) -> Share:
 
 @measure(better=LOWER, typeset="DRAGUN contradiction")
 def dragun_contradiction(answer: Assessment) -> Share:
-    """Weight of the expected answers that a report contradicts, of all the weight there is (DRAGUN 2025).
+    """Weight of the expected answers that a report contradicts, over their total weight (DRAGUN 2025).
 
     Formula:
         dragun_contradiction = Σ_q w_q · (Σ_a s_a ÷ n_q)  ÷  Σ_q w_q, over the rubric's questions q
@@ -437,7 +437,7 @@ def dragun_contradiction(answer: Assessment) -> Share:
         s: 1 for an answer that is contradicted, else 0
         n, w: as in `dragun_support`
 
-    Range: 0 to 1; undefined for a topic without a rubric. It is never netted with what is supported.
+    Range: 0 to 1; undefined for a topic without a rubric. It is never offset by support.
 
     >>> import rageval
     >>> judged = [{"query_id": "q", "run_id": "r", "rubric": "stance", "aspect": answer, "weight": 1,
@@ -456,7 +456,7 @@ def _stance(answer: Assessment, sign: int) -> Share:
 
 @measure(typeset="DRAGUN questions")
 def dragun_questions(answer: Assessment, *, compound: Literal["zero", "counted"] = "zero") -> Share:
-    """Weight of the rubric's questions that a run asks, of all the weight there is (DRAGUN 2025, task 1).
+    """Weight of the rubric's questions that a run asks, over their total weight (DRAGUN 2025, task 1).
 
     Formula:
         dragun_questions = Σ_q w_q · max_r s(q, r)  ÷  Σ_q w_q, over the rubric's q and the run's questions r

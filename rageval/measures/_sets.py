@@ -1,4 +1,4 @@
-"""Measures of what the top k holds, whatever its order: coverage, recall, precision, holes."""
+"""Measures of what the top k holds, in any order: coverage, recall, precision, holes."""
 
 from __future__ import annotations
 
@@ -190,8 +190,7 @@ def judged(ranking: Ranking, *, k: int | None = None) -> Share:
     Formula:
         judged@k = |judged documents in the top k| / min(k, |retrieved|)
 
-    Range: 0 to 1; a query with nothing retrieved gets 0. Per query: the judgements of another query
-    say nothing.
+    Range: 0 to 1; a query with nothing retrieved gets 0. Judgements of other queries do not count.
 
     >>> import rageval
     >>> rageval.evaluate("judged@2", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 0}})["judged@2"].value
@@ -202,7 +201,7 @@ def judged(ranking: Ranking, *, k: int | None = None) -> Share:
 
 @measure(better=LOWER, ties=ties.HOLE, orders={"freshstack": "input"})
 def hole(ranking: Ranking, *, k: int | None = None) -> Share:
-    """Share of the top k that nobody judged.
+    """Share of the top k that is unjudged.
 
     Formula:
         hole@k = |unjudged documents in the top k| / k

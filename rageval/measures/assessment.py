@@ -27,10 +27,10 @@ AnswerPlace = tuple[int, int]  # numbers of the query and of the repeat
 
 
 class Judgement(NamedTuple):
-    """What was said of one aspect of an answer (a nugget, a sentence) or of one item (a cited document).
+    """The judgement of one aspect of an answer (a nugget, a sentence) or of one item (a cited document).
 
     `grade` is what the label is worth on its scale, or the number that was given; NaN where the judgement is
-    missing and a measure asked for it all the same. `weight` is NaN where nothing says it.
+    missing and a measure asked for it anyway. `weight` is NaN where nothing says it.
     """
 
     grade: float
@@ -85,7 +85,7 @@ class _Sight(Protocol):
         """Return the places in all rankings."""
 
     def knows(self, scale: Scale) -> bool:
-        """Return whether the judge said anything on a scale, of any system."""
+        """Return whether the judge made any judgement on a scale, for any system."""
 
     def stand_in(self) -> float:
         """Return what a missing judgement is taken for, from 0 to 1."""
@@ -158,7 +158,7 @@ class Assessment:
     def judged(
         self, scale: Scale | str, *, needs: Needs | None = None, failed: bool = False
     ) -> list[Judgement]:
-        """Return what was said on a scale, which may be told by its name, its rubric or its aspect.
+        """Return the judgements on one scale, given by its name, its rubric or its aspect.
 
         A measure that `needs` the importance or the weight of every judgement gets an error where nothing
         says it; one that needs what is `answerable` takes the right decision for the best, and with `open`
@@ -181,18 +181,18 @@ class Assessment:
         return [judgement for judgement in seen.judgements if judgement.grade == judgement.grade]
 
     def knows(self, scale: Scale) -> bool:
-        """Return whether the judge said anything on a scale, of any system."""
+        """Return whether the judge made any judgement on a scale, for any system."""
         return self._sight.knows(scale)
 
     def of_others(self, scale: Scale) -> list[Judgement]:
-        """Return what was said on a scale of all other systems' answers to this query."""
+        """Return the judgements on a scale for all other systems' answers to this query."""
         seen = self._sight.others(scale, self.place, None, self._asker)
         for status, number in seen.lost.items():
             self.lost[status] = self.lost.get(status, 0) + number
         return [judgement for judgement in seen.judgements if judgement.grade == judgement.grade]
 
     def absent(self, scale: Scale, aspect: str, item: str = "answer") -> Judgement:
-        """Count a judgement that a measure looked for in vain; return what stands for it, NaN if nothing."""
+        """Count a judgement that a measure looked for but is missing; return its substitute value, or NaN."""
         self.lost["absent"] = self.lost.get("absent", 0) + 1
         label, grade = self._sight.taken_for(scale) or (None, math.nan)
         return Judgement(grade, label, None, math.nan, aspect, item)
@@ -202,18 +202,18 @@ class Assessment:
         return self._lengths.get(rule, math.nan)
 
     def places(self) -> list[Place]:
-        """Return where the answer stands in each ranking of the answers to this query."""
+        """Return the place of the answer in each ranking of the answers to this query."""
         self.scales.append(POSITION)
         return self._sight.places(self.place, self._asker)
 
     def answerable(self) -> bool:
-        """Return whether the question can be answered; `UsageError` where nothing says it."""
+        """Return whether the question can be answered; raise `UsageError` if that is unknown."""
         return self._sight.answerable(self.place, self._asker)
 
     def require_answers(self) -> None:
-        """Refuse to go on where no answer is known."""
+        """Raise an error if the answers are unknown."""
         if not self._sight.knows_answers():
-            raise UsageError(f"{self._asker}: no answers are known; give them (--answers FILE)")
+            raise UsageError(f"{self._asker}: needs the answers; give them (--answers FILE)")
 
     @property
     def asker(self) -> object:

@@ -344,7 +344,7 @@ class Measure:
 
     @property
     def given(self) -> frozenset[str]:
-        """The parameters that somebody named, be it at their defaults."""
+        """The parameters that were given explicitly, including those at their defaults."""
         return frozenset(self._given)
 
     @property
@@ -461,7 +461,7 @@ class Measure:
 
     @property
     def typeset(self) -> str:
-        r"""What a paper calls it, with formulas between dollar signs; its name, where nothing is declared.
+        r"""The name in a paper, with formulas between dollar signs; the measure's name by default.
 
         >>> from rageval.measures import alpha_ndcg, ndcg, nugget_recall
         >>> print(alpha_ndcg(alpha=0.7) @ 10, (alpha_ndcg(alpha=0.7) @ 10).typeset, sep=" is ")
@@ -473,7 +473,7 @@ class Measure:
 
     @property
     def typeset_whole(self) -> str:
-        """What a paper calls it, with all its parameters."""
+        """The name in a paper, with all parameters."""
         return self._typeset(self._signed)
 
     def _typeset(self, parameters: Mapping[str, Any]) -> str:
@@ -488,7 +488,7 @@ class Measure:
         return self.arguments | ({_OVER.name: POOL} if self.aggregate == POOL else {})
 
     def signature(self, **context: object) -> str:
-        """Everything a stranger needs to compute the same number, in one line.
+        """Everything needed to compute the same number, in one line.
 
         >>> from rageval import alpha_ndcg
         >>> (alpha_ndcg @ 10).signature(ties="trec")
@@ -534,8 +534,8 @@ def _found_again(module: str, name: str, given: Mapping[str, Any], k: int | None
         member = getattr(member, part, None)
     if not isinstance(member, Measure):
         raise MeasureError(
-            f"{name}: no measure of this name stands in {module}; one that is pickled must be defined at the"
-            " top of a module, which can be imported wherever it is read"
+            f"{name}: there is no measure of this name in {module}; one that is pickled must be defined at"
+            " the top of a module, which can be imported wherever it is read"
         )
     return Measure(member.function, given, k, member.about)
 
@@ -569,13 +569,13 @@ def measure(
     Parameters
     ----------
     function
-        The function. Leave it out to say facts: `@measure(better="lower")`.
+        The function. Leave it out to give facts: `@measure(better="lower")`.
     **facts
-        What else is known of the measure, all of it optional (`rageval.measures.base.Facts`). `better` says
+        Further facts about the measure, all optional (`rageval.measures.base.Facts`). `better` says
         which values are good: `higher` (the default), `lower`, `neither`, or a function of the parameters
         that says which. `aggregate` says how the values of queries become one: `mean` (the default), `sum`,
         or a function of the list of values. `limits` are the least and the greatest value, if these are not 0
-        and 1. `typeset` is what a paper calls it, `papers` is what to cite for it.
+        and 1. `typeset` is its name in a paper, `papers` are the papers to cite.
 
     Returns
     -------
@@ -606,7 +606,7 @@ def measure(
     for name in facts:
         if name not in known:
             raise MeasureError(
-                f"@measure: nothing is known of {name!r}; expected some of {', '.join(known)}"
+                f"@measure: there is no argument {name!r}; expected some of {', '.join(known)}"
                 + suggestion(name, known)
             )
     about = About(**facts)
@@ -687,8 +687,8 @@ def _declared(function: Callable[..., Any]) -> Mapping[str, Parameter]:
         if at and name != "k" and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
             # It would be at its default for ever, and no signature would name it.
             raise MeasureError(
-                f"{function.__name__}: {name!r} stands before the star, where it is no parameter; write"
-                f" def {function.__name__}(ranking, *, {name}=…)"
+                f"{function.__name__}: {name!r} is before the star, so it is not a parameter; write def"
+                f" {function.__name__}(ranking, *, {name}=…)"
             )
         if parameter.kind is not parameter.KEYWORD_ONLY or name == "k":
             continue
@@ -724,7 +724,7 @@ def _parameter(name: str, hint: Any, default: Any, measure: str) -> Parameter:
         limits = next((extra for extra in extras if isinstance(extra, Between)), None)
     if not isinstance(default, int | float | str | None):
         raise MeasureError(
-            f"{measure}: {name}={default!r:.80} is no parameter; expected a number or a word as default, or"
-            " Literal as its type: it is named as one types it, and in signatures"
+            f"{measure}: {name}={default!r:.80} is not a valid parameter; expected a number or a word as"
+            " default, or Literal as its type, because it is part of the measure's name"
         )
     return Parameter(name, hint or type(default), default, limits=limits)

@@ -1,4 +1,4 @@
-"""The best ranking there is for alpha-nDCG: greedy is not always it, a mixed-integer programme is.
+"""The best ranking there is for alpha-nDCG: greedy is not always it, a mixed-integer program is.
 
 Documents that support the same nuggets are one kind. x_{t,i} ∈ {0,1} puts kind t at rank i; y_{n,i,c} ∈ [0,1]
 says that rank i is the (c+1)-th to support nugget n:
@@ -119,7 +119,7 @@ def _best_order(
 
 
 def _refuse_large(kinds: _Kinds, depth: int, alpha: float, query: str) -> None:
-    """Raise `MeasureError` for a programme whose every step would take too long."""
+    """Raise `MeasureError` for a program whose every step would take too long."""
     levels = sum(min(depth, count) if alpha < 1 else 1 for count in _supporting(kinds).values())
     variables = depth * (len(kinds) + levels)
     if variables > _VARIABLES:

@@ -176,7 +176,7 @@ class ForeignMeasure:
         return f"; {name} could, install it: {provider.install_instructions()}"
 
     def signature(self, **context: object) -> str:
-        """Everything a stranger needs to compute the same number, in one line."""
+        """Everything needed to compute the same number, in one line."""
         tool = f"ir_measures-{_ir_measures().__version__}" + (f"-{self.provider}" if self.provider else "")
         rules = {"as": _IPREC} if self.name == "IPrec" else {}
         said = {"by": tool, **rules, **context}

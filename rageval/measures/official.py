@@ -53,7 +53,7 @@ NOT_OFFERED: Mapping[str, str] = {
     "relative_P": "it is P_K over what can be had in K documents; P_K and recall_K are its parts",
     "num_nonrel_judged_ret": "unj_K is the share that nobody judged; num_rel_ret counts relevant documents",
     "rbp": "for grades 0 and 1 it is ir_measures' RBP(p=0.9,rel=1), which needs cwl_eval",
-    "rbp_resid": "--bounds says between what values a measure lies, whatever the unjudged documents are",
+    "rbp_resid": "use --bounds to see the possible range of a measure",
     "relstring": "`rageval report` shows the grades of every ranking",
 }
 _ONE = re.compile(r"(?P<name>[A-Za-z]\w*?)[_.](?P<at>\d+|\d*\.\d+)")
@@ -109,7 +109,7 @@ def in_trec_eval(measure: str, rel: int | None = None) -> str | None:
 
 
 def every_cutoff(text: str) -> list[str]:
-    """Return what `ndcg_cut`, `map_cut`, `unj` or `iprec_at_recall` are here; `P` and the like are ours."""
+    """Return what `ndcg_cut`, `map_cut`, `unj` or `iprec_at_recall` mean here; `P` and others are ours."""
     family = _family(text)
     if family is None or family in ("P", "recall", "success"):
         return []

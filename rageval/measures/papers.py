@@ -46,7 +46,7 @@ def entries(papers: Iterable[str]) -> dict[str, str]:
         entry = paper.strip() if "@" in paper else bibliography().get(paper, "")
         if not entry:
             raise MeasureError(
-                f"papers: {visible(paper[:80])!r} is no key of papers.bib; expected one, or a whole entry"
+                f"papers: {visible(paper[:80])!r} is not a key of papers.bib; expected one, or a whole entry"
             )
         by_key[key_of(entry)] = entry
     return by_key

@@ -377,12 +377,12 @@ class Topic:
         return len(self.documents_of(rel))
 
     def weight(self, nuggets: Collection[int]) -> float:
-        """Return what these nuggets weigh together: their number, where all weigh the same."""
+        """Return the total weight of these nuggets: their number, if all weigh the same."""
         weights = self.weights
         return len(nuggets) if weights is None else math.fsum([weights[nugget] for nugget in nuggets])
 
     def weight_of(self, nugget: int) -> float:
-        """Return what one nugget weighs."""
+        """Return the weight of one nugget."""
         return 1.0 if self.weights is None else self.weights[nugget]
 
     def global_gains(self) -> list[float]:
@@ -593,7 +593,7 @@ class Ranking:
         return self.topic.listed if rel is None else self.topic.attainable(rel)
 
     def weight(self, rel: int | None = None) -> float:
-        """Return what the nuggets weigh that the query has; with `rel`, those that some document supports.
+        """Return the total weight of the query's nuggets; with `rel`, of those that some document supports.
 
         It is their number, where all weigh the same.
         """

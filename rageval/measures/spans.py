@@ -1,4 +1,4 @@
-"""Measures of characters: how much of the gold spans the retrieved chunks hold, however sources are cut."""
+"""Measures of characters: how much of the gold spans the retrieved chunks hold, for any chunking."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def span_precision(covering: Covering, *, k: int | None = None, rel: Grade = 1) 
 
     A character in two chunks is counted once; every place where a span's text stands is gold.
 
-    Range: 0 to 1. Large chunks hold much that nobody asked for, and score less.
+    Range: 0 to 1. Large chunks hold much text outside the spans, and score lower.
 
     Parameters:
         rel: the lowest grade of a span that counts

@@ -207,7 +207,7 @@ def test_the_questions_say_what_is_answerable(folder: Path, said: str) -> None:
 
 
 REFUSED = {
-    "not said at all": ([], "refusal_f1: nothing says whether query 1 can be answered; give the questions"),
+    "not said at all": ([], "refusal_f1: it is unknown whether query 1 can be answered; give the questions"),
     "not said of one": (['{"query_id": "1", "answerable": false}'], "whether query 2 can be answered"),
     "no truth": (
         ['{"query_id": "1", "answerable": "perhaps"}'],

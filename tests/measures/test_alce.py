@@ -187,7 +187,7 @@ def test_what_nothing_hangs_on_need_not_be_judged() -> None:
 def test_what_the_answer_does_not_cite_is_refused() -> None:
     with pytest.raises(InputError, match="hold sentence '0' and 'z', which the answer does not cite there"):
         values([["a"]], {(0, "z"): "yes"})
-    with pytest.raises(UsageError, match="no answers are known"):
+    with pytest.raises(UsageError, match="needs the answers"):
         rageval.evaluate_answers("alce_recall", rows_of({(0, "*"): "yes"}))
 
 
@@ -244,7 +244,7 @@ def test_kinds_of_judgements_by_different_judges_are_no_score() -> None:
         place | {"rubric": "citations-together", "aspect": "0", "item_id": "*", "label": "yes", "judge": "B"},
     ]
     with pytest.raises(
-        UsageError, match=r"no judge \(A, B\) made all of them; expected all kinds by one judge"
+        UsageError, match=r"no judge \(A, B\) made all of them; expected all kinds from one judge"
     ):
         rageval.evaluate_answers("trust_score(correct=crag)", judged, answers=answers)
 

@@ -259,11 +259,11 @@ REFUSED = {
     "twice": (None, "expected each query once, found it twice"),
     "passages": (
         CHECKED | {"retrieved2response": [["Neutral"]], "retrieved_context": [{"doc_id": 1}, {"doc_id": 2}]},
-        "expected 2 labels, one a passage, found 1",
+        "expected 2 labels, one per passage, found 1",
     ),
     "a passage called gold": (
         CHECKED | {"retrieved2response": [["Neutral"]], "retrieved_context": [{"doc_id": "gold"}]},
-        "ids of passages other than 'gold'",
+        "passage ids other than 'gold'",
     ),
 }
 

@@ -183,7 +183,7 @@ def test_a_measure_that_cannot_be_found_again_says_where_to_define_it() -> None:
     def inner(ranking: rageval.Ranking) -> float:
         return 0.0
 
-    with pytest.raises(rageval.MeasureError, match="inner: no measure of this name stands in"):
+    with pytest.raises(rageval.MeasureError, match="inner: there is no measure of this name in"):
         pickle.loads(pickle.dumps(inner))
 
 

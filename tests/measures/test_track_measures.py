@@ -220,7 +220,7 @@ class TestBioGen:
             (('"required"', '"vital"'), "expected one of required, borderline"),
             (('"supporting"', '"yes"'), "expected one of supporting"),
             (('"answer_sentences"', '"sentences"'), "answer_sentences"),
-            (('"M2"', '"M1"'), "the key 'M1' stands twice"),
+            (('"M2"', '"M1"'), "the key 'M1' appears twice"),
         ],
     )
     def test_bad_files_are_refused(self, tmp_path: Path, change: tuple[str, str], says: str) -> None:
