@@ -2,16 +2,16 @@
 
 RagevalError
 ├── InputError        a file or a table holds something that cannot be scored (also a ValueError)
-│   └── NothingJudged no document of a run is judged: an error, or in Python a warning, as is asked for
+│   └── NothingJudged no document of a run is judged: an error, or a warning in Python
 ├── MeasureError      a measure, a parameter or a cut-off that does not exist (also a ValueError)
 │   └── UnknownParameter
 ├── OutputError       the result cannot be written
 │   └── StoreLost     the store of replies was deleted or replaced while it was in use
-├── MissingJudgements judgements failed or are not there (also a ValueError)
-│   └── JudgeFailed   the model cannot be asked any further: no key, an outage
-├── BudgetReached     asking on would cost more than was allowed
+├── MissingJudgements judgements failed or are missing (also a ValueError)
+│   └── JudgeFailed   the model cannot be called any more: no key, an outage
+├── BudgetReached     the next call would exceed the limit
 ├── UsageError        options that do not go together (also a ValueError)
-│   └── TooFewLabels  people's labels do not carry a claim
+│   └── TooFewLabels  too few human labels for a claim
 └── MissingPackage    an optional package is needed for what was asked (also an ImportError)
 
 The message always says what was found, what was expected and the way out. Anything else that is
@@ -41,9 +41,9 @@ _FINE, FAULTS, WRONG, _MISSING, _BUDGET, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3,
 EXIT_CODES = {
     _FINE: "fine",
     FAULTS: "a gate failed (gate, --require, --fail-under, --max-bias), a file is not valid, a leaderboard"
-    " does not follow from its bundle, or tools differ and nobody knows why",
+    " does not follow from its bundle, or tools differ without a known reason",
     WRONG: "usage or input error",
-    _MISSING: "judgements are missing, or what a bundle withholds, quotes stand nowhere, or a judge failed",
+    _MISSING: "judgements or withheld files are missing, quotes were not found, or a judge failed",
     _BUDGET: "the budget is reached",
     INCONCLUSIVE: "the gate can neither pass nor block (inconclusive)",
     INTERRUPTED: "interrupted (SIGINT, SIGTERM, SIGHUP)",
@@ -61,7 +61,7 @@ class InputError(RagevalError, ValueError):
 
 
 class NothingJudged(InputError, UserWarning):
-    """No document that a run retrieved is judged, so that its numbers say nothing of it."""
+    """No document that a run retrieved is judged, so its numbers are meaningless."""
 
 
 class MeasureError(RagevalError, ValueError):
@@ -77,7 +77,7 @@ class UsageError(RagevalError, ValueError):
 
 
 class TooFewLabels(UsageError):
-    """People judged too few queries, or too few independent ones, for a claim to rest on."""
+    """There are too few labeled queries, or too few independent ones, for a claim."""
 
 
 class OutputError(RagevalError, OSError):
@@ -85,23 +85,23 @@ class OutputError(RagevalError, OSError):
 
 
 class StoreLost(OutputError):
-    """The file of the store is gone, or another one: what is asked now would be paid for and lost."""
+    """The file of the store was deleted or replaced: new replies would be paid for and lost."""
 
     exit_code = _MISSING
 
 
 class MissingJudgements(RagevalError, ValueError):
-    """Judgements failed, or are not there where other systems have them."""
+    """Judgements failed, or are missing where other systems have them."""
 
     exit_code = _MISSING
 
 
 class JudgeFailed(MissingJudgements):
-    """The model cannot be asked any further; what it has answered is stored."""
+    """The model cannot be called any more; its replies so far are stored."""
 
 
 class BudgetReached(RagevalError):
-    """The next call would cost more, or be one more, than was allowed; the replies so far are stored."""
+    """The next call would exceed the limit on cost or calls; the replies so far are stored."""
 
     exit_code = _BUDGET
 

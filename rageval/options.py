@@ -41,7 +41,7 @@ class Option(NamedTuple):
     least: float | None = None
     most: float | None = None
     above: float | None = None
-    reads: str = ""  # what a file, or a data set of that id, holds
+    reads: str = ""  # what a file, or a dataset of that id, holds
     completes: str = ""  # what a shell offers: a function of `rageval.cli._completion`
     shows: str | bool | None = None  # its default in the help, where this is another than the value itself
     section: str = ""  # of the help of a command with many options
@@ -170,8 +170,8 @@ SECTIONS = tuple(
 MaxBias: TypeAlias = Annotated[
     float,
     Option(
-        "Fail (exit 1) if the place shown moves an answer by more than so many places (a pair"
-        " is a list of two: with 0.1 the first may win 60 %).",
+        "Exit 1 if the order shown moves an answer by more than this many places (a pair is a list of two:"
+        " with 0.1 the first may win 60 %).",
         metavar="PLACES",
         least=0,
     ),
@@ -209,7 +209,7 @@ Ties: TypeAlias = Annotated[
 ]
 ZeroRel: TypeAlias = Annotated[
     Literal["zero", "skip", "nan"],
-    measured("A query without anything relevant counts as 0, is left out, or is undefined."),
+    measured("How a query without relevant documents counts: as 0, left out, or undefined."),
 ]
 Intersection: TypeAlias = Annotated[
     bool,
@@ -228,96 +228,95 @@ Complete: TypeAlias = Annotated[
 NothingJudged: TypeAlias = Annotated[
     Literal["error", "zero"],
     measured(
-        "A run of which no document is judged: an error (the default; other runs are still"
-        " printed), or scored all the same."
+        "A run without any judged document: an error (the default; other runs are still printed), or"
+        " scored anyway."
     ),
 ]
 Overlap: TypeAlias = Annotated[
     str,
     measured(
-        "How much of a span a chunk must have to hold it: a share, whole or any.",
+        "How much of a span a chunk must contain: a share, whole or any.",
         metavar="RULE",
         shows="share>=0.5",
     ),
 ]
 Stale: TypeAlias = Annotated[
     Literal["error", "drop"],
-    measured("Spans whose text their sources hold no longer: refuse, or leave out.", shows="error"),
+    measured("Spans whose text is no longer in their source: reject, or leave out.", shows="error"),
 ]
 Missing: TypeAlias = Literal["error", "skip", "worst", "best"]
 OnMissing: TypeAlias = Annotated[
     Missing,
-    measured(
-        "Judgements that failed or are not there: refuse (exit 3), leave out, take for the worst or best."
-    ),
+    measured("Failed or missing judgements: reject (exit 3), leave out, or count as the worst or best."),
 ]
 Bounds: TypeAlias = Annotated[
     bool,
     measured(
-        "Also print the lowest and the highest value possible, whatever the unjudged"
-        " documents or missing judgements are."
+        "Also print the lowest and highest possible value, for any unjudged documents or missing judgements."
     ),
 ]
-Provider: TypeAlias = Annotated[str, measured("Let this provider of ir_measures compute.", metavar="NAME")]
+Provider: TypeAlias = Annotated[str, measured("Compute with this provider of ir_measures.", metavar="NAME")]
 CompatOfRuns: TypeAlias = Literal["pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack"]
 CompatOfAnswers: TypeAlias = Literal["nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa", "ragchecker"]
 Compat: TypeAlias = Annotated[
-    Literal[CompatOfRuns, CompatOfAnswers], measured("Another tool's rules, to match its numbers.")
+    Literal[CompatOfRuns, CompatOfAnswers], measured("Use another tool's rules, to match its numbers.")
 ]
 
 # What is read
 Questions: TypeAlias = Annotated[Any, read("The questions.", reads="questions")]
-Topics: TypeAlias = Annotated[Any, read("The queries of the collection.", reads="questions")]
-AllTopics: TypeAlias = Annotated[tuple[Any, ...], read("The queries of the collection.", reads="questions")]
+Topics: TypeAlias = Annotated[Any, read("The queries, with their texts and fields.", reads="questions")]
+AllTopics: TypeAlias = Annotated[
+    tuple[Any, ...], read("The queries, with their texts and fields.", reads="questions")
+]
 Nuggets: TypeAlias = Annotated[
-    Any, read("The nuggets that were judged: which are vital, or of what weight.", reads="nuggets")
+    Any, read("The judged nuggets, with their importance or weight.", reads="nuggets")
 ]
 IntentWeights: TypeAlias = Annotated[
     Any,
     read(
-        "What each nugget of runs' judgements weighs: lines 'topic nugget weight', or nuggets"
+        "The weight of each nugget in judgements of documents: lines 'topic nugget weight', or nuggets"
         " (vital 1, okay 0.5).",
         reads="nuggets",
     ),
 ]
 Answers: TypeAlias = Annotated[
     tuple[Any, ...],
-    read("The answers that were judged: for their lengths, sentences and citations.", reads="answers"),
+    read("The judged answers, for their lengths, sentences and citations.", reads="answers"),
 ]
-Passages: TypeAlias = Annotated[Any, read("Texts of documents, by id.", reads="documents")]
+Passages: TypeAlias = Annotated[Any, read("Texts of documents by id.", reads="documents")]
 Corpus: TypeAlias = Annotated[Any, read("The texts of documents.", reads="documents")]
 RunFiles: TypeAlias = Annotated[
-    tuple[str, ...], read("Judge the documents that a run retrieved.", ("--run",), metavar="FILE")
+    tuple[str, ...], read("Judge the documents retrieved by this run.", ("--run",), metavar="FILE")
 ]
 Gold: TypeAlias = Annotated[
     tuple[Any, ...],
-    read("What people said of some of it: claims are then corrected by it, and rest on it.", reads="labels"),
+    read("Human labels of some of the queries: used to correct every claim.", reads="labels"),
 ]
 Chunks: TypeAlias = Annotated[
     str,
     read(
-        "The chunks that are retrieved: lines {id, doc_id, start, end} or {id, doc_id, text}."
-        " Judgements may then be spans of sources.",
+        "The retrieved chunks: lines {id, doc_id, start, end} or {id, doc_id, text}. "
+        "Judgements may then be spans of sources.",
         metavar="FILE",
     ),
 ]
 Sources: TypeAlias = Annotated[
-    str, read("The texts that spans and chunks are of: files, or lines {id, text}.", metavar="DIR|FILE")
+    str, read("The source texts of spans and chunks: files, or lines {id, text}.", metavar="DIR|FILE")
 ]
 GoldChosen: TypeAlias = Annotated[
     str,
     read(
-        "How the part that people judged was chosen: at random, by a plan (label plan), or"
-        " with chances: lines 'query_id chance'.",
+        "How the queries with human labels were chosen: at random, by a plan (label plan), or with"
+        " probabilities: lines 'query_id chance'.",
         metavar="uniform|PLAN|FILE",
     ),
 ]
-Qrels: TypeAlias = Annotated[Any, read("Judgements of documents that are there.", reads="qrels")]
+Qrels: TypeAlias = Annotated[Any, read("Existing judgements of documents.", reads="qrels")]
 Depth: TypeAlias = Annotated[
-    int, read("Only the first N documents of each ranking.", ("-M", "--depth"), least=1)
+    int, read("Use only the first N documents of each ranking.", ("-M", "--depth"), least=1)
 ]
-JudgedOnly: TypeAlias = Annotated[bool, read("Take unjudged documents out first.", ("-J", "--judged-only"))]
-Dedup: TypeAlias = Annotated[Literal["first"], read("Accept documents ranked twice, and keep the first.")]
+JudgedOnly: TypeAlias = Annotated[bool, read("Remove unjudged documents first.", ("-J", "--judged-only"))]
+Dedup: TypeAlias = Annotated[Literal["first"], read("Accept duplicate documents, and keep the first.")]
 NuggetsInQrels: TypeAlias = Annotated[
     Literal["yes", "no"],
     read(
@@ -325,7 +324,9 @@ NuggetsInQrels: TypeAlias = Annotated[
         " warning where it looks otherwise)."
     ),
 ]
-Comments: TypeAlias = Annotated[Literal["error", "skip", "data"], read("Lines that begin with '#'.")]
+Comments: TypeAlias = Annotated[
+    Literal["error", "skip", "data"], read("How to treat lines that begin with '#'.")
+]
 Limits: TypeAlias = Annotated[
     tuple[str, ...],
     read(
@@ -340,27 +341,27 @@ Limits: TypeAlias = Annotated[
 AllPairs: TypeAlias = Annotated[bool, claimed("Compare every run with every other.")]
 Test: TypeAlias = Annotated[
     Literal["randomisation", "t"],
-    claimed("Sign-flip randomisation (exact up to 30 queries), or Student's t."),
+    claimed("Sign-flip randomization (exact up to 30 queries), or Student's t."),
 ]
 Adjust: TypeAlias = Annotated[
     Literal["holm", "max_t", "none"],
     claimed(
-        "For several comparisons: Holm; max-T (stepping down; it flips signs for all pairs"
-        " together, and so takes into account that runs resemble one another)."
+        "For several comparisons: Holm, or step-down max-T, which flips signs for all pairs together and"
+        " so accounts for correlated runs."
     ),
 ]
 Family: TypeAlias = Annotated[
     Literal["pairs", "measures"],
-    claimed("For what Holm adjusts: the pairs of each measure by itself, or those of all measures at once."),
+    claimed("Which tests Holm adjusts together: the pairs of each measure, or those of all measures."),
 ]
 Primary: TypeAlias = Annotated[
-    str, claimed("Test this measure alone; the others are described, without a test.", metavar="MEASURE")
+    str, claimed("Test this measure only; report the others without a test.", metavar="MEASURE")
 ]
 Interval: TypeAlias = Annotated[
     Literal["bca", "percentile"], claimed("Which bootstrap interval; measures of two values have Wilson's.")
 ]
 Level: TypeAlias = Annotated[float, claimed("The confidence level of intervals and tests.")]
-Power: TypeAlias = Annotated[float, claimed("The power for which the detectable difference is given.")]
+Power: TypeAlias = Annotated[float, claimed("The power for the detectable difference.")]
 Cluster: TypeAlias = Annotated[
     str,
     claimed(
@@ -368,40 +369,39 @@ Cluster: TypeAlias = Annotated[
         metavar="FIELD|FILE",
     ),
 ]
-Draws: TypeAlias = Annotated[
-    int, claimed("How often signs are flipped, at least: many comparisons take more.")
-]
-Resamples: TypeAlias = Annotated[int, claimed("How often the bootstrap resamples.")]
+Draws: TypeAlias = Annotated[int, claimed("The least number of sign flips; many comparisons take more.")]
+Resamples: TypeAlias = Annotated[int, claimed("The number of bootstrap samples.")]
 Population: TypeAlias = Annotated[
     Literal["kind", "set"],
-    claimed("What claims from people's labels are about: queries of this kind, or this very set."),
+    claimed("Whether claims from human labels are about queries of this kind, or about this set of queries."),
 ]
 Until: TypeAlias = Annotated[
     str,
     claimed(
-        "Judge only until it is decided, by -m MEASURE: 'A>B' (or the other way round), 'A"
+        "Judge only until this is decided by -m MEASURE: 'A>B' (or the reverse), 'A"
         " within 0.02 of B' (or apart), or 'best', with names of systems.",
         metavar="CLAIM",
     ),
 ]
 Claimed: TypeAlias = Annotated[
     Literal["kind", "set"],
-    claimed("What is claimed: something of questions of this kind, or of this very set of them."),
+    claimed("Whether the claim is about questions of this kind, or about this set of questions."),
 ]
 Looks: TypeAlias = Annotated[
     str,
     claimed(
-        "How often it is looked at: a number (default: after every ten questions), or after every"
-        " question, by an e-value ('anytime'; always for 'best' and for --claim set).",
+        "How often to look at the result: a number of looks (default: after every ten questions), or after"
+        " every question with an e-value ('anytime'; always for 'best' and for --claim set).",
         metavar="N|anytime",
     ),
 ]
-Alpha: TypeAlias = Annotated[float, claimed("How often a claim may be false.")]
+Alpha: TypeAlias = Annotated[float, claimed("The largest accepted probability of a false claim.")]
 
 Ledger: TypeAlias = Annotated[
     File,
     claimed(
-        "Add each comparison to this ledger, and say what p is over all that were made on these questions.",
+        "Add each comparison to this ledger, and print p adjusted for all comparisons made on these"
+        " questions.",
         metavar="FILE",
         kind="output",
     ),
@@ -410,56 +410,67 @@ Ledger: TypeAlias = Annotated[
 # Gates
 FailUnder: TypeAlias = Annotated[
     tuple[str, ...],
-    gated("Exit 1 if the mean of any run is lower; refused where low is good.", metavar="MEASURE=VALUE"),
+    gated(
+        "Exit 1 if the mean of any run is lower; not for measures where low is good.", metavar="MEASURE=VALUE"
+    ),
 ]
 
 Block: TypeAlias = Annotated[
     Literal["worse", "beyond-margin"],
-    gated("What is surely worse, and seems so by more than the margin; or only what surely is by more."),
+    gated(
+        "What blocks: a significant loss whose estimate exceeds the margin, or only a loss that"
+        " significantly exceeds it."
+    ),
 ]
 JudgeChanged: TypeAlias = Annotated[
     Literal["error", "allow"],
-    gated("Another judge or rubric than the baseline's: refuse (exit 2), or compare and claim nothing."),
+    gated("A different judge or rubric than the baseline's: reject (exit 2), or compare without a claim."),
 ]
 
 # Who is asked
 Judges: TypeAlias = Annotated[
-    tuple[str, ...], asked("Who judges: openai:MODEL, lexical, …", ("--judge",), metavar="JUDGE")
+    tuple[str, ...], asked("The judge: openai:MODEL, lexical, …", ("--judge",), metavar="JUDGE")
 ]
 Judge: TypeAlias = Annotated[str, asked("The model that writes.", metavar="JUDGE")]
-Vote: TypeAlias = Annotated[Literal["mean", "median", "majority"], asked("How several judges become one.")]
-Refresh: TypeAlias = Annotated[bool, asked("Ask again what is in the store.")]
+Vote: TypeAlias = Annotated[Literal["mean", "median", "majority"], asked("How to combine several judges.")]
+Refresh: TypeAlias = Annotated[bool, asked("Ask again even if the reply is in the store.")]
 Retry: TypeAlias = Annotated[
     str,
     asked(
-        "Ask again what failed so before, and nothing else: invalid, truncated, refused,"
-        " filtered. Errors are asked again anyway.",
+        "Ask again only for replies that failed in this way: invalid, truncated, refused,"
+        " filtered. Errors are always asked again.",
         metavar="STATUS,...",
         shows=False,
     ),
 ]
 Store: TypeAlias = Annotated[
-    str, asked("Where replies are kept (default: the user's cache).", metavar="FILE")
+    str, asked("Where to store replies (default: the user's cache).", metavar="FILE")
 ]
 
 # What is there already
-Overwrite: TypeAlias = Annotated[bool, Option("Replace what is there.")]
+Overwrite: TypeAlias = Annotated[bool, Option("Replace existing files.")]
 
 # What it may cost
-DryRun: TypeAlias = Annotated[bool, costs("Say what it would cost, and ask nobody.")]
-MaxCost: TypeAlias = Annotated[float, costs("Stop before spending more (exit 4).", metavar="USD", least=0)]
-MaxCalls: TypeAlias = Annotated[int, costs("Stop before asking more often (exit 4).", metavar="N", least=0)]
+DryRun: TypeAlias = Annotated[bool, costs("Print the cost without calling a model.")]
+MaxCost: TypeAlias = Annotated[
+    float, costs("Stop before spending more than this (exit 4).", metavar="USD", least=0)
+]
+MaxCalls: TypeAlias = Annotated[
+    int, costs("Stop before making more calls than this (exit 4).", metavar="N", least=0)
+]
 Price: TypeAlias = Annotated[
     tuple[str, ...],
     costs(
-        "What a judge costs, in USD per million tokens; without MODEL: each whose price is"
-        " not known (0: a server of your own).",
+        "The price of a judge, in USD per million tokens; without MODEL, of each judge whose price is"
+        " unknown (0: your own server).",
         metavar="[MODEL=]IN[,OUT]",
     ),
 ]
-Batch: TypeAlias = Annotated[bool, costs("Ask in batches: half the price, but a reply may take a day.")]
+Batch: TypeAlias = Annotated[
+    bool, costs("Send requests in batches: half the price, but a reply may take a day.")
+]
 Rebuy: TypeAlias = Annotated[
-    bool, costs("Ask again what may be in a batch that cannot be found (and may be paid for twice).")
+    bool, costs("Send requests again that may be in a batch that cannot be found (you may pay twice).")
 ]
 
 # What is printed or written
@@ -467,7 +478,7 @@ ByQuery: TypeAlias = Annotated[bool, printed("Also print the value of every quer
 Sort: TypeAlias = Annotated[
     str,
     printed(
-        "Put the best run by this measure first; 'run' sorts by name.",
+        "Sort by this measure, best run first; 'run' sorts by name.",
         metavar="MEASURE",
         completes="measures",
     ),
@@ -482,19 +493,20 @@ Names: TypeAlias = Annotated[
 By: TypeAlias = Annotated[
     str,
     printed(
-        "A row for each value of a field, such as domain,question_type, with interval.", metavar="FIELDS"
+        "Add a row with an interval for each value of a field, such as domain,question_type.",
+        metavar="FIELDS",
     ),
 ]
 Caption: TypeAlias = Annotated[
     str,
     printed(
-        "Of --format latex: the table's caption, with formulas as in $\\alpha$ (default: what"
-        " it rests on; '': the tabular alone).",
+        "With --format latex: the caption, with formulas as in $\\alpha$ (default: number of queries,"
+        " tests and judges; '': the tabular only).",
         metavar="TEXT",
     ),
 ]
 LatexLabel: TypeAlias = Annotated[
-    str, printed("Of --format latex: by what a text refers to the table, as in tab:runs.", metavar="NAME")
+    str, printed("With --format latex: the \\label, as in tab:runs.", metavar="NAME")
 ]
 Places: TypeAlias = Annotated[
     int,
@@ -503,7 +515,7 @@ Places: TypeAlias = Annotated[
     ),
 ]
 Output: TypeAlias = Annotated[
-    File, printed("The file to write (default: print).", ("-o", "--output"), metavar="FILE", kind="output")
+    File, printed("Write to this file (default: print).", ("-o", "--output"), metavar="FILE", kind="output")
 ]
 Page: TypeAlias = Annotated[
     File, printed("The page.", ("-o", "--output"), metavar="FILE.html", kind="output")
@@ -515,19 +527,19 @@ Plot: TypeAlias = Annotated[
 Size: TypeAlias = Annotated[
     str,
     printed(
-        "Of --plot: column (3.3 inches wide), page (7), or width and height in inches, as in"
+        "With --plot: column (3.3 inches wide), page (7), or width and height in inches, as in"
         " 5x3 (default: as wide as its panels need, at most a page).",
         metavar="WxH",
     ),
 ]
-Quiet: TypeAlias = Annotated[bool, printed("Show no progress.")]
+Quiet: TypeAlias = Annotated[bool, printed("Do not show progress.")]
 
 # How it is done
-Concurrency: TypeAlias = Annotated[int, done("How many calls are under way at a time.", least=1)]
+Concurrency: TypeAlias = Annotated[int, done("The number of calls at a time.", least=1)]
 Timeout: TypeAlias = Annotated[
     float,
     done(
-        "How long one call may take (default: 120, and five times as long for the files of batches).",
+        "The timeout of one call in seconds (default: 120, and five times that for files of batches).",
         metavar="SECONDS",
         above=0,
     ),
@@ -535,11 +547,11 @@ Timeout: TypeAlias = Annotated[
 Patience: TypeAlias = Annotated[
     float,
     done(
-        "How long to keep trying when a judge stops answering (default: 240). One that never"
+        "How many seconds to retry when a judge stops answering (default: 240). A judge that never"
         " answered ends the job at once.",
         metavar="SECONDS",
         least=0,
     ),
 ]
-PollEvery: TypeAlias = Annotated[float, done("Seconds between looks at a batch.", least=0.01, shows=False)]
-Seed: TypeAlias = Annotated[int, done("The same seed, the same numbers.")]
+PollEvery: TypeAlias = Annotated[float, done("Seconds between checks of a batch.", least=0.01, shows=False)]
+Seed: TypeAlias = Annotated[int, done("The random seed.")]

@@ -27,7 +27,7 @@ _ABOVE = {
 
 
 def above(what: str) -> Any:
-    """Return the function of a higher room that does this, imported when it is asked for."""
+    """Return the function of a higher package that does this, imported when it is needed."""
     module, _, name = _ABOVE[what].partition(":")
     return getattr(import_module(module), name)
 

@@ -90,8 +90,8 @@ class Policy(NamedTuple):
         found = self.section("gate")
         for key in found.keys() & EFFECTS.keys():
             raise InputError(
-                f"{title}: {key} {EFFECTS[key]}, which a policy cannot ask for; take it out, and type"
-                f" --{key} where you want it"
+                f"{title}: {key} {EFFECTS[key]}, which a policy cannot do; remove it, and use --{key} on"
+                " the command line"
             )
         found = self.section("gate", known=known)
         return {key: self._settled(key, value) for key, value in found.items()}
@@ -111,15 +111,15 @@ class Policy(NamedTuple):
             # The word would be taken for a file that the policy does not name.
             if os.path.lexists(value):
                 raise InputError(
-                    f"{visible(named.where)}: {named}: is not in the folder of the policy, but in"
-                    " this one; expected a name that goes by the folder of the policy"
+                    f"{visible(named.where)}: {named}: is in the current folder, not in that of the policy;"
+                    " give its name relative to the policy"
                 )
         if key == "judge":
             # By its name, at its provider's own address.
             if "@" in value or "://" in value:
                 raise InputError(
-                    f"{visible(named.where)}: {named}: a policy cannot say to which address a key"
-                    " and the answers go; take it out, and type --judge"
+                    f"{visible(named.where)}: {named}: a policy cannot set an address that gets a key and"
+                    " the answers; remove it, and use --judge"
                 )
             if value.startswith(_FROZEN):
                 inner = NamedInFile(value.removeprefix(_FROZEN), named.file, named.where)
@@ -165,8 +165,9 @@ def _require_own(path: str) -> None:
     owners = {os.stat(each).st_uid for each in (path, os.path.dirname(path))}
     if owners - {os.getuid(), 0}:
         raise InputError(
-            f"{visible(path)}: belongs to another user, and is not in this folder; if you trust it, say"
-            f" --policy {visible(path)}"
+            f"{visible(path)}: belongs to another user and is in another folder; if you trust it, use"
+            " --policy"
+            f" {visible(path)}"
         )
 
 
@@ -191,7 +192,7 @@ def read_policy(path: str) -> Policy | None:
     try:
         tables: Any = tomllib.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # of TOML, and of UTF-8
-        raise InputError(f"{visible(path)}: is no TOML: {visible(str(error))[:200]}") from error
+        raise InputError(f"{visible(path)}: is not valid TOML: {visible(str(error))[:200]}") from error
     if os.path.basename(path) == _NAMES[1]:
         tool = tables.get("tool", {})
         tables = tool.get("rageval") if isinstance(tool, dict) else None

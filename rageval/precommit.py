@@ -68,10 +68,11 @@ def held_against_policy(path: str) -> Iterator[str]:
     policy = find_policy()
     for name, signature in _signatures(policy).items():
         if name not in header.measures:
-            yield f"{path}:1: knows nothing of {name}, which {policy.path} gates; save it again"
+            yield f"{path}:1: does not have {name}, which {policy.path} gates; save it again"
         elif signature and header.measures[name] != signature:
             yield (
-                f"{path}:1: {name} was scored by other rules than {policy.path} has: {header.measures[name]};"
+                f"{path}:1: {name} was scored by other rules than {policy.path} has:"
+                f" {header.measures[name]};"
                 f" expected {signature}; save it again"
             )
 

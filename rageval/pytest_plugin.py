@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from rageval.records import Question
 
 _INI = (
-    ("rageval_inconclusive", "string", "skip", "What an inconclusive gate is: skip, fail or pass."),
-    ("rageval_required", "bool", False, "Fail where what was recorded could not be gated."),
+    ("rageval_inconclusive", "string", "skip", "How an inconclusive gate counts: skip, fail or pass."),
+    ("rageval_required", "bool", False, "Fail if the recorded answers could not be gated."),
 )
 _RUN = "pytest"  # what recorded answers are called
 _LEAST = 0.9  # of the baseline's questions
@@ -131,7 +131,7 @@ class Rageval:
         """
         asked = question or self._question
         if asked is None:
-            raise pytest.UsageError("rageval.record: no question; mark the test, or say question=…")
+            raise pytest.UsageError("rageval.record: no question; mark the test, or pass question=…")
         if not isinstance(answer, str):
             raise pytest.UsageError(f"rageval.record: expected an answer as text, found {answer!r:.80}")
         texts = [
@@ -165,9 +165,7 @@ def _with_policy(config: pytest.Config, measures: Any, said: dict[str, Any]) -> 
         "measures" if key == "measure" else key.replace("-", "_"): value for key, value in found.items()
     }
     for key in settled.keys() - known:
-        raise pytest.UsageError(
-            f"{policy.path}: [gate]: {key}: is for the command, and not for a test in Python"
-        )
+        raise pytest.UsageError(f"{policy.path}: [gate]: {key}: is for the command, not for a test in Python")
     if "fail_under" in settled:
         floors = settled["fail_under"]  # texts MEASURE=VALUE
         pairs = [str(text).rpartition("=") for text in (floors if isinstance(floors, list) else [floors])]

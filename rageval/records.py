@@ -144,7 +144,7 @@ class Question(NamedTuple):
 
     `documents` are the texts that hold the answer, by id, where a benchmark names them; `request` is what a
     track says beside a title: who asks, and what for. `sub_narratives` are the smaller needs in a need for
-    information, where a track tells them apart.
+    information, where a track separates them.
     """
 
     query_id: str

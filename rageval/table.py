@@ -405,7 +405,7 @@ def drawn(table: Table, width: int | None = None, *, together: bool = False) -> 
     """Yield columns for reading: labels, then what stands right.
 
     What is wider than `width` is cut into several tables, each with the labels. Names are shortened where
-    they leave no room for one number beside them; to keep all `together`, for all numbers.
+    they leave no space for one number next to them; to keep all `together`, for all numbers.
     """
     return _drawn(_shown(table), table.labels, width, together)
 
@@ -453,7 +453,7 @@ def _shorten_labels(shown: list[list[str]], labels: int, width: int, together: b
 
 
 def shortened(name: str, room: int) -> str:
-    """Return a name with its middle left out, where there is no room for all of it."""
+    """Return a name with its middle left out, if it is too long."""
     if len(name) <= room:
         return name
     return f"{name[: (room - 1) // 2]}…{name[len(name) - room // 2 :]}"
@@ -563,7 +563,7 @@ def _par(text: str) -> str:
 
 
 def label_of(usual: str, label: str | None, caption: str | None) -> str:
-    """Return what a table is labelled: what was said, or the usual."""
+    """Return what a table is labeled: what was said, or the usual."""
     if label is not None and caption == "":
         raise UsageError(
             f"label {visible(label)!r}: an empty caption leaves the tabular alone, which has no label; leave"
@@ -705,7 +705,7 @@ class Displayed:
         raise NotImplementedError
 
     def tables(self) -> list[Table]:
-        """Return the tables that it comes to; their numbers have every digit."""
+        """Return it as tables; their numbers have every digit."""
         return [self._table()]
 
     def _records(self) -> Iterable[dict[str, Any]]:

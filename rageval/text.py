@@ -132,7 +132,7 @@ def _nfkc(text: str) -> int:
 
 
 def _split(text: str) -> int:
-    """Words as TREC RAG 2026 counts them: at white space, nothing normalised.
+    """Words as TREC RAG 2026 counts them: at white space, nothing normalized.
 
     >>> _split("ten\u2009km"), _split("rock\u00b4n roll"), _split("  ")
     (2, 2, 0)

@@ -1,4 +1,4 @@
-"""What the public functions take, for type checkers and editors, and to annotate functions of one's own.
+"""Types of the arguments of public functions, for type checkers, editors and your own annotations.
 
 from rageval.typing import MeasuresLike, QrelsLike, RunLike
 """
@@ -83,14 +83,14 @@ class JudgedRecord(Protocol):
 
 
 class HasRun(Protocol):
-    """What iterates over retrieved documents, such as a data set of ir_datasets."""
+    """What iterates over retrieved documents, such as a dataset of ir_datasets."""
 
     def scoreddocs_iter(self) -> Iterable[Any]:
         """Iterate over the retrieved documents."""
 
 
 class HasQrels(Protocol):
-    """What iterates over judged documents, such as a data set of ir_datasets."""
+    """What iterates over judged documents, such as a dataset of ir_datasets."""
 
     def qrels_iter(self) -> Iterable[Any]:
         """Iterate over the judgements."""

@@ -59,21 +59,21 @@ def compare(
 
 
 def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) -> Comparison:
-    """Score runs and say which is better, by how much, and whether so many queries can show it.
+    """Score runs and report which is better, by how much, and whether the queries suffice to show it.
 
     Parameters
     ----------
     measures
-        A measure, its name, several names in one text, or a list of these. Or, alone, scores that are there
-        already, such as those of `evaluate_answers`: `compare(scores)`.
+        A measure, its name, several names in one text, or a list of these. Or existing scores alone, such as
+        those of `evaluate_answers`: `compare(scores)`.
     runs
         `{name: run}`, or a list of runs that have names, each in any form that `evaluate` takes.
     qrels
         The judgements, as for `evaluate`.
     **options
-        Those of `evaluate` and of `rageval.comparison.Settings`. With `gold`, people's judgements of some of
-        the queries, every claim rests on the difference corrected by them (`gold_chosen`: how they were
-        chosen). Scores of answers know people's from `evaluate_answers(…, gold=…)`.
+        The options of `evaluate` and of `rageval.comparison.Settings`. With `gold`, human labels of some of
+        the queries, every claim uses the corrected difference (`gold_chosen`: how the queries were chosen).
+        For scores of answers, pass the labels to `evaluate_answers(…, gold=…)`.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
 
             if qrels is None:
                 raise UsageError(
-                    "compare: expected judgements of documents (qrels) behind the runs; judged answers are"
+                    "compare: expected judgements of documents (qrels) after the runs; judged answers are"
                     " compared by their scores: compare(evaluate_answers(measures, judgements))"
                 )
             _refuse(options, [*NAMES[RUNS], *fields, "gold", "gold_chosen"])
@@ -131,7 +131,7 @@ def gate(
     gold_chosen: ChosenLike | None = None,
     **options: Unpack[GateOptions],
 ) -> GateReport:
-    """Hold a candidate against a baseline: `ship`, `block` or `inconclusive`.
+    """Compare a candidate with a baseline: `ship`, `block` or `inconclusive`.
 
     Parameters
     ----------
@@ -141,35 +141,35 @@ def gate(
     qrels
         The judgements of documents, as for `evaluate`.
     measures
-        What is gated: all must ship, and any may block. Of tables, if none is named, the rubric's own.
+        The measures to gate: all must ship, and any one can block. For tables the default is the rubric's
+        own.
     baseline
-        A file that `rageval gate … --save-baseline FILE` wrote, or the table of before.
+        A file that `rageval gate … --save-baseline FILE` wrote, or an earlier table.
     margin
-        How much worse is still good enough, in the measures' own units.
+        How much worse is acceptable, in the units of the measures.
     anchor
-        A baseline that stays where it is, beside one that is saved again with each version; `anchor_margin`
+        A second baseline that stays fixed, while `baseline` is saved again with each version; `anchor_margin`
         is its margin.
     judge, rubric
-        By whom, and by what, the answers of tables are judged: `short` needs no model.
+        The judge and the rubric for tables of answers: `short` needs no model.
     slices
         Groups of queries, `{field: {query: value}}`, which can only block.
     system
         Which of several judged systems is the candidate.
     answers, nuggets
-        What is known of judged answers, as for `evaluate_answers`.
+        The judged answers and their nuggets, as for `evaluate_answers`.
     questions
-        The questions that were asked: one without a judged answer is missing.
+        The questions that were asked: one without a judged answer counts as missing.
     gold, gold_chosen
-        People's judgements of some of the queries, by which the verdict is corrected, and how they were
-        chosen.
+        Human labels of some of the queries, used to correct the verdict, and how these queries were chosen.
     **options
-        Those of `evaluate`, and of `rageval.comparison.GateSettings`; its `clusters` may be a file of lines
-        `query_id cluster`, too.
+        The options of `evaluate` and of `rageval.comparison.GateSettings`; `clusters` may also be a file of
+        lines `query_id cluster`.
 
     Returns
     -------
     GateReport
-        The `verdict`, and what it rests on.
+        The `verdict` and the numbers behind it.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def gate(
     before, said = "", list[str]()
     if judge is not None:
         if qrels is not None:
-            raise UsageError("gate: judge= is about tables of answers; leave qrels out")
+            raise UsageError("gate: judge= is for tables of answers; leave out qrels")
         sides = {"candidate": candidate, "baseline": baseline}
         found = _judged_tables(sides, judge, rubric, questions)
         candidate, measures, questions = found.rows, measures or found.measures, None
@@ -257,7 +257,7 @@ def _judged_tables(
     named = ({name: each} if hasattr(each, "columns") else each for name, each in sides.items())
     first, *others = (as_source(each, "answers") for each in named)
     if not is_answer_table(first):
-        raise UsageError("gate: judge= is about tables of answers, and the candidate is none; leave it out")
+        raise UsageError("gate: judge= is for tables of answers, and the candidate is not one; leave it out")
     tables = [first, *filter(is_answer_table, others)]
     several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
     known = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
@@ -290,7 +290,7 @@ def _gated(
         how = rules_of(ANSWERS, {**rules, "on_missing": "skip"})
         return Answers(measures_of_answers(measures), table, how, known)
     if questions is not None:
-        raise UsageError("questions=: are of judged answers; of a run the judged queries count")
+        raise UsageError("questions= is for judged answers; for a run, the judged queries count")
     evaluator = Evaluator(measures, qrels, **{**rules, "nothing_judged": "error"})
     evaluator.refuse_without_nuggets()
     return Runs(evaluator, [one_run(candidate).in_memory()])
@@ -313,22 +313,22 @@ def report(
     qrels: QrelsLike | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> Path:
-    """Write a page with everything there is to say of scores.
+    """Write a self-contained HTML report on scores.
 
-    The page needs no network. With `judgements` of answers it shows what was judged, with the quotes, what
-    judges cost, and how they agree; with `answers`, too, each text beside what it cites. With
-    `runs` and `qrels` it shows what was found where.
+    The page needs no network. With `judgements` of answers it shows the judgements with their quotes, the
+    cost of the judges, and their agreement; with `answers`, also each text next to what it cites. With `runs`
+    and `qrels` it shows the grades of every ranking.
 
     Parameters
     ----------
     scores
         The scores of one run, or of several, or a `Comparison`.
     path
-        Where the page is to lie.
+        The file to write.
     title
         The heading.
     questions
-        The texts of the queries: a file, the id of a data set, records or a DataFrame.
+        The texts of the queries: a file, the id of a dataset, records or a DataFrame.
     groups
         Slices: `{field: {query: value}}`.
     judgements
@@ -340,18 +340,18 @@ def report(
     passages
         The texts of what answers cite, in the same forms: an id and a text each.
     store
-        The store of replies, for the prompts; the usual one by default, if it is there.
+        The store of replies, for the prompts; by default the usual one, if it exists.
     texts
-        Of how many queries the texts are shown in full, the worst first; `"all"` for all.
+        The number of queries whose texts are shown in full, the worst first; `"all"` for all.
     runs, qrels
-        What `evaluate` made the scores from, with no other rules.
+        The runs and judgements of the scores, made by `evaluate` with default rules.
     **options
-        Those of `rageval.comparison.Settings`.
+        The options of `rageval.comparison.Settings`.
 
     Returns
     -------
     Path
-        Where the page lies.
+        The path of the page.
 
     Examples
     --------
@@ -372,9 +372,11 @@ def report(
     _refuse(options, Settings.__dataclass_fields__)
     compared = scores if isinstance(scores, Comparison) else None
     if compared is not None and options:
-        raise UsageError(f"report: the comparison is made; give {', '.join(options)} to compare instead")
+        raise UsageError(
+            f"report: a Comparison has its settings already; give {', '.join(options)} to compare instead"
+        )
     if judgements is None and any(each is not None for each in (answers, passages, store)):
-        raise UsageError("report: answers, passages and store go with judgements; expected these, too")
+        raise UsageError("report: answers, passages and store need judgements; give these, too")
     if (runs is None) != (qrels is None) or (runs is not None and judgements is not None):
         raise UsageError("report: expected runs and qrels together, or judgements of answers")
     if texts != "all" and (not isinstance(texts, int) or texts < 0):
@@ -414,10 +416,10 @@ def _several(scores: Any) -> list[Scores]:
 
 
 class Judged(Displayed, list[dict[str, Any]]):
-    """Judgements, dicts with the keys of their file, and the scores they come to.
+    """Judgements, as dicts with the keys of their file, and their scores.
 
-    A judgement that failed is among them, with its status in place of a grade. Where judging was to stop at a
-    claim, `claim` says what came of it.
+    A judgement that failed is among them, with its status in place of a grade. If judging was set to stop at
+    a claim, `claim` tells the result.
     """
 
     def __init__(
@@ -443,9 +445,9 @@ class Judged(Displayed, list[dict[str, Any]]):
 
     @cached_property
     def scores(self) -> ScoresTable:
-        """The scores of every system by the measures that were named; empty if none was.
+        """The scores of every system by the given measures; empty if there are none.
 
-        `MissingJudgements` if some that they need failed, and `on_missing` says nothing else.
+        Raises `MissingJudgements` if judgements that they need failed and `on_missing` is `error`.
         """
         return self.score(self._measures) if self._measures else ScoresTable()
 
@@ -510,34 +512,34 @@ def judge(
     rubric
         The name of one that `rageval rubrics` lists, a file, or a `Rubric`.
     answers
-        Files, ids of data sets, DataFrames, or dicts with the keys of the files; or {name: DataFrame or
-        dicts}, each of the system of that name.
+        Files, ids of datasets, DataFrames, or dicts with the keys of the files; or {name: DataFrame or
+        dicts}, by system.
     judges
-        Models, such as `openai:MODEL`, or what needs none (`short`, `lexical`); one or several.
+        One or several judges: models, such as `openai:MODEL`, or judges without a model (`short`, `lexical`).
     measures
-        What the result's `scores` are by.
+        The measures of the result's `scores`.
     questions, nuggets, passages, claims
-        What else is known, in the same forms; which of them a rubric needs, it says.
+        Further inputs in the same forms; an error says which of them a rubric needs.
     run, depth
         Judge the first `depth` documents of this run.
     permutations, balanced, seed
-        In how many orders lists are shown, whether in a balanced design, and which.
+        In how many orders lists are shown, whether the design is balanced, and the seed.
     on_missing
-        What failed judgements are in `scores`: an `error`, or `skip`, `worst`, `best`.
+        How failed judgements count in `scores`: as an `error`, or `skip`, `worst`, `best`.
     until
-        Judge only until this is decided by the one measure: `"A>B"` (or the other way round), `"A within 0.02
-        of B"` (or apart), or `"best"`, with names of systems.
+        Judge only until this claim is decided, with exactly one measure: `"A>B"` (or the reverse), `"A within
+        0.02 of B"` (or apart), or `"best"`, with names of systems.
     claim, looks, alpha
-        Whether it is claimed of questions of this `kind` or of this very `set`; how often it is looked at (5
-        times, or `"anytime"`); how often a claim may be false.
+        Whether the claim is about questions of this `kind` or about this `set`; how often to look at the
+        result (a number, or `"anytime"`); the accepted probability of a false claim.
     **options
-        Those of `rageval.judges.Settings`.
+        The options of `rageval.judges.Settings`.
 
     Returns
     -------
     Judged
-        A list of judgements, which has `scores` by the measures that were named. One that failed is among
-        them, with its status in place of a grade.
+        A list of judgements with their `scores` by the given measures. Failed judgements are included, with a
+        status in place of a grade.
 
     Examples
     --------

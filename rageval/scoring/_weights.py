@@ -93,9 +93,7 @@ def match(table: JudgementTable, source: Any) -> None:
         number = table.queries[query]
         table.asked[number] = [AskedNugget(n.nugget_id, n.importance, n.weight) for n in bank]
     if strange:
-        table.remarks.append(
-            f"{strange:,} matched questions are not among those of {visible(name)}; they count for nothing"
-        )
+        table.remarks.append(f"{strange:,} matched questions are not in {visible(name)}; they are ignored")
 
 
 def relate(table: JudgementTable, source: Any) -> None:
@@ -169,8 +167,8 @@ def _refuse_unscored(nuggets: Iterable[Nugget], name: str) -> None:
     odd = next((nugget for nugget in nuggets if nugget.aggregator not in SCORED), None)
     if odd is not None:
         raise InputError(
-            f"{visible(name)}: nugget {visible(odd.nugget_id)!r} of query {visible(odd.query_id)!r} takes its"
-            f" answers together by {odd.aggregator}, which cannot be scored; expected {' or '.join(SCORED)}:"
+            f"{visible(name)}: nugget {visible(odd.nugget_id)!r} of query {visible(odd.query_id)!r} combines"
+            f" its answers with {odd.aggregator}, which cannot be scored; expected {' or '.join(SCORED)}:"
             " leave the nugget out"
         )
 
@@ -183,9 +181,7 @@ def _nuggets(source: Any) -> tuple[list[Nugget], str]:
     if isinstance(source, Iterable) and not isinstance(source, str) and not hasattr(source, "read"):
         found = list(source)
         if not all(isinstance(nugget, Nugget) for nugget in found):
-            raise InputError(
-                f"nuggets: expected a file, a data set or records of Nugget, found {found!r:.80}"
-            )
+            raise InputError(f"nuggets: expected a file, a dataset or records of Nugget, found {found!r:.80}")
         return found, "nuggets"
     return list(read_nuggets(source)), name_of(source)
 
@@ -296,7 +292,7 @@ def _remark(
         query, aspect = map(visible, _words(table, strange[0]))
         table.remarks.append(
             f"{len(strange):,} judged nuggets are not in {visible(name)}, the first {aspect[:60]!r} of query"
-            f" {query!r}; they keep what the judgements say"
+            f" {query!r}; they keep the importance in the judgements"
         )
     there = set(judged)
     unjudged = [n for n in nuggets if n not in there and n.query_id in table.queries]
@@ -324,7 +320,7 @@ def refuse_without_intents(measures: Sequence[object]) -> None:
 
             known = ", ".join(name for name, ours in run_measures().items() if ours.about.intents)
             raise MeasureError(
-                f"{measure}: asks for no intents that could weigh something, as {known} do; leave out"
+                f"{measure}: has no intents to weight ({known} do); leave out"
                 f" --intent-weights (intent_weights= in Python) or the measure"
             )
 
@@ -348,11 +344,11 @@ def weighed(qrels: Qrels, given: Any) -> tuple[Qrels, list[str], str]:
         own = [known[nugget] for nugget in nuggets]
         if own and not any(own):
             raise InputError(
-                f"{name}: every nugget of query {visible(query)!r} weighs 0; expected one that counts"
+                f"{name}: every nugget of query {visible(query)!r} weighs 0; expected a weight above 0"
             )
         of_query.append(of_mean_1(own))
     strange = sum(len(weights[query].keys() - qrels.nuggets(query)) for query in weights)
-    said = [f"{strange:,} weights of {name} are of nuggets that nobody judged (ignored)"] if strange else []
+    said = [f"{strange:,} weights of {name} are for unjudged nuggets (ignored)"] if strange else []
     if not any(of_query):
         return qrels, said, ""
     from hashlib import sha256

@@ -77,10 +77,10 @@ _SHOWN = 10
 _UNSURE = 0.1  # the doubt from which a verdict is called unsure
 _FIRST = 3  # of these, how many are named
 _WAY_OF_QUESTIONS = (
-    "where other questions were asked than those that were given, give only those that were, or say"
-    " --intersection (intersection=True in Python)"
+    "if other questions were asked than those given, give only those that were asked, or use --intersection"
+    " (intersection=True in Python)"
 )
-_WAYS_ON = "judge them again, or say --on-missing skip, worst or best (on_missing= in Python)"
+_WAYS_ON = "judge them again, or use --on-missing skip, worst or best (on_missing= in Python)"
 
 
 def evaluate_answers(
@@ -106,15 +106,16 @@ def evaluate_answers(
     answers
         The answers themselves, in the same forms, for measures that need their texts or citations.
     nuggets
-        A file, the id of a data set, or records of `Nugget`: importance and weight that judgements do not
-        say.
+        A file, the id of a dataset, or records of `Nugget`: importance and weight, where judgements lack
+        them.
     questions
-        The questions that were asked: all count, and say which can be answered (their field `answerable`).
+        The questions that were asked: all of them count, and their field `answerable` says which can be
+        answered.
     gold
-        What people said of some of the same answers, by which `compare` and `report` correct the judge.
+        Human labels of some of the same answers, with which `compare` and `report` correct the judge.
     gold_chosen
-        How these were chosen: `"uniform"`, a plan (a file of `rageval label plan`), or each query's chance,
-        as {query: chance} or a file.
+        How these were chosen: `"uniform"`, a plan (a file of `rageval label plan`), or the probability of
+        each query, as {query: probability} or a file.
     **rules
         The options of `rageval.scoring.rules.Rules` that are of answers: `on_missing`, `groups`, `weights`,
         `compat`, `intersection`.
@@ -127,7 +128,7 @@ def evaluate_answers(
     Raises
     ------
     MissingJudgements
-        Judgements failed or are not there, and `on_missing` does not say how to go on.
+        Judgements failed or are missing, and `on_missing` is `error`.
 
     Examples
     --------
@@ -213,7 +214,7 @@ class Answers:
         return gold_of(read_judgements(sources, **self.known), sources, draw)
 
     def beside(self, gold: Gold) -> Answers:
-        """Return the answers with labels by people, whose queries count, too."""
+        """Return the answers with human labels, whose queries count, too."""
         table = with_labelled(self.table, gold.answers, gold.draw.plan)
         found = Answers(self.measures, table, self.rules, self.known)
         found.gold = gold
@@ -274,18 +275,18 @@ class Answers:
         judged, people = self.table, gold.answers
         refuse_the_judge(judged, people)
         for table in (judged, people):
-            table.require_no_repeats("a correction by people's labels")
+            table.require_no_repeats("a correction with human labels")
         # Two files that have nothing in common were named by mistake; they are not labels of nothing.
         if not set(answers_in(judged)) & set(answers_in(people)):
             failed = people.failed()
             raise InputError(
-                f"{visible(people.name)}: holds nothing on the answers of {visible(judged.name)}; expected"
+                f"{visible(people.name)}: has no labels for the answers of {visible(judged.name)}; expected"
                 " the same query_id and run_id in both files"
                 + (f" ({failed:,} of its judgements failed)" if failed else "")
             )
 
     def strangers(self, gold: Gold) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield what people labelled and the judge knows nothing of."""
+        """Yield the human labels without a verdict of the judge."""
         labelled = zip(*answers_in(gold.answers), strict=True)
         known = [set(words) for words in zip(*answers_in(self.table), strict=True)]
         for what, theirs, ours in zip(
@@ -314,7 +315,7 @@ def without_value(scores: Scores, absent: Iterable[str]) -> frozenset[str]:
 
 
 def _kept(given: Any) -> Any:
-    """Return what can be read twice: people's labels are read beside it, too."""
+    """Return what can be read twice: human labels are read beside it, too."""
     return list(given) if hasattr(given, "__next__") and not hasattr(given, "read") else given
 
 
@@ -368,19 +369,20 @@ def read_judgements(
     judgements
         Paths, or dicts with the keys of the files. A table is returned as it is.
     answers
-        The answers they speak of, in the same forms.
+        The judged answers, in the same forms.
     nuggets
-        A file, the id of a data set, or records of `Nugget`: importance and weight that judgements do not
-        say.
+        A file, the id of a dataset, or records of `Nugget`: importance and weight, where judgements lack
+        them.
     questions
-        The questions that were asked: all count, and say which can be answered (their field `answerable`).
+        The questions that were asked: all of them count, and their field `answerable` says which can be
+        answered.
     limits
         How large a line, a record or an id may be.
 
     Returns
     -------
     JudgementTable
-        What `evaluate_answers` takes, as often as you like.
+        A table for `evaluate_answers`, which you can use several times.
     """
     nuggets = with_limits(as_source(nuggets, "nuggets"), limits)
     questions = with_limits(as_source(questions, "questions"), limits)
@@ -426,7 +428,7 @@ def _weighed(grades: JudgementTable, nuggets: Any) -> JudgementTable:
     if nuggets is not None:
         from rageval.scoring._weights import weigh
 
-        # The word may be the id of a data set, whose room stands above this one.
+        # The word may be the id of a dataset, whose room stands above this one.
         weigh(grades, above("data set")(nuggets, "nuggets"))
     return grades
 
@@ -526,8 +528,8 @@ def by_judge(
         if not each.values:
             judges = ", ".join(visible(judge) or "one without a name" for judge in grades.judges.words)
             raise UsageError(
-                f"{each.measure}: asks for several kinds of judgements, and no judge ({judges}) made all of"
-                " them; expected all kinds by one judge"
+                f"{each.measure}: needs several kinds of judgements, but no judge ({judges}) made all of"
+                " them; expected all kinds from one judge"
             )
     return found
 
@@ -582,7 +584,7 @@ def _over_repeats(values: Sequence[float], measure: Measure, query: str) -> floa
         if len(values) < k:
             raise UsageError(
                 f"{measure}: query {visible(query)} has {len(values):,} answers, expected {k:,} or more,"
-                " told apart by `repeat`"
+                " with different values of `repeat`"
             )
         return measure.about.repeats(values, k)
     if len(values) == 1:
@@ -600,7 +602,7 @@ def _where_undefined(
 ) -> float:
     """Return what becomes of a value that is undefined, or of a query that was left out.
 
-    Of a system that has no answer where others were judged, what rests on judgements is 0, or undefined by
+    Of a system that has no answer where others were judged, what depends on judgements is 0, or undefined by
     `intersection`. Some tools have 0 for what is undefined: nuggetizer where it has a record of the answer.
     """
     left_out = sight.is_left_out(answer.place[0])
@@ -692,7 +694,7 @@ def _variance(values: Sequence[float]) -> float:
 
 
 def _said_by(found: _Evaluated) -> tuple[str, ...]:
-    """Return whose judgements a measure rests on: nobody's, if it counts words and says that it does."""
+    """Return whose judgements a measure depends on: nobody's, if it counts words and says that it does."""
     return tuple(found.values) if any(scale not in PROXIES for scale in found.scales) else ()
 
 
@@ -721,7 +723,7 @@ def _complaint(run: str, score: Score) -> str:
     low, high = score.bounds or (math.nan, math.nan)
     return (
         f"{visible(run)}: {score.missing:,} judgements that {score.measure} needs are missing ({counts});"
-        f" whatever they are, it lies between {low:.4f} and {high:.4f}"
+        f" its value lies between {low:.4f} and {high:.4f}"
         + (f"; {score.measure.about.lacking}" if score.measure.about.lacking and ABSENT in score.lost else "")
     )
 
@@ -749,10 +751,10 @@ def _said_of_table(results: Sequence[Scores], grades: JudgementTable) -> Iterato
     # Judgements that were left out for their rubric, and say what others do.
     for scale in ALL:
         for rubric, number in passed_over(grades, scale).items():
-            named = f"the rubric {visible(rubric)!r}, which is not known," if rubric else "no rubric"
+            named = f"the rubric {visible(rubric)!r}, which is unknown," if rubric else "no rubric"
             yield (
-                f"{number:,} judgements have {named} and are left out: others with labels of {scale.name}"
-                f" name theirs; expected one of {', '.join(scale.rubrics)} for each"
+                f"{number:,} judgements have {named} and are left out: labels of {scale.name} in other rows"
+                f" name their rubric; expected one of {', '.join(scale.rubrics)} for each"
             )
     yield from _said_of_doubts(grades)
     for scores in results:
@@ -769,9 +771,9 @@ def _said_of_doubts(table: JudgementTable) -> Iterator[str]:
         first = heapq.nlargest(_FIRST, unsure, key=lambda each: each[0])
         named = ", ".join(f"{visible(query)} of {visible(run)} ({p:.2f})" for _, query, run, p in first)
         yield (
-            f"{len(unsure):,} of {len(doubts):,} verdicts are unsure (a chance from {_UNSURE:g} to"
-            f" {1 - _UNSURE:g} that the answer is right); most: {named}. Read these first, or draw what"
-            " people label by rageval label plan --by doubt"
+            f"{len(unsure):,} of {len(doubts):,} verdicts are uncertain (a probability from {_UNSURE:g} to"
+            f" {1 - _UNSURE:g} that the answer is right); most uncertain: {named}. Check these first, or"
+            " choose what to label with rageval label plan --by doubt"
         )
 
 
@@ -844,10 +846,10 @@ def differences(table: JudgementTable) -> Iterator[str]:
         )
     unlike = sum(len({nugget.importance for nugget in nuggets}) > 1 for nuggets in said.values())
     if unlike:
-        yield f"{unlike:,} nuggets are vital for some systems and okay, or nothing, for others"
+        yield f"{unlike:,} nuggets are vital for some systems, but okay or unrated for others"
     unlike = sum(len({nugget.weight for nugget in nuggets}) > 1 for nuggets in said.values())
     if unlike:
-        yield f"{unlike:,} criteria have another weight, or none, for some systems than for others"
+        yield f"{unlike:,} criteria have different weights, or none, for different systems"
 
 
 def _judged_by(table: JudgementTable, run: int, scales: Collection[Scale]) -> Mapping[str, frozenset[Any]]:

@@ -30,7 +30,7 @@ def in_order(call: str, **given: Any) -> Iterator[None]:
 
 
 def as_source(source: Any, what: str) -> Any:
-    """Return records and frames as a file, the id of a data set as the data set, anything else as it is."""
+    """Return records and frames as a file, the id of a dataset as the dataset, anything else as it is."""
     from rageval.files.jsonl import in_memory
 
     if isinstance(source, str | os.PathLike):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MOST_MISSING = 0.02  # of the queries: with more, no verdict is given
 ABSENT = "absent"  # no row at all, where other systems have one
-_GIVE = "give the nuggets that were judged (--nuggets FILE, or the id of a data set; nuggets= in Python)"
+_GIVE = "give the nuggets that were judged (--nuggets FILE, or the id of a dataset; nuggets= in Python)"
 _OF_NUGGETS = SUPPORT, ATTESTED  # every answer is judged by all nuggets of its query
 _OTHER_END: dict[str | float, str] = {"worst": "best", "best": "worst"}
 _STANDS_IN = {"skip": math.nan, "best": 1.0}  # anything else is worth 0
@@ -260,7 +260,7 @@ def required(table: JudgementTable, scale: Scale, asker: object) -> _OnScale:
     found = on(table, scale)
     if not found:
         there = ", ".join(map(visible, table.labels()[:8])) or "none"
-        bank = f"; which questions reports answer only the bank tells: {_GIVE}" if table.matched else ""
+        bank = f"; only the bank shows which questions reports answer: {_GIVE}" if table.matched else ""
         raise UsageError(
             f"{asker}: {table.name} holds no judgements of {scale.name} ({scale.expected});"
             f" labels there: {there}{bank if scale in (SUPPORT, ATTESTED) else ''}"
@@ -509,7 +509,7 @@ class JudgeOfRun:
         return Seen(found, lost, True)
 
     def knows(self, scale: Scale) -> bool:
-        """Return whether the judge said anything on a scale, of any system."""
+        """Return whether the judge made any judgement on a scale, for any system."""
         return on(self._table, scale).is_by(self._judge)
 
     def taken_for(self, scale: Scale) -> tuple[str | None, float] | None:
@@ -524,15 +524,15 @@ class JudgeOfRun:
             raise NotThisJudge
         if needs == "importance" and not self._only_here and not judged.says_importance:
             raise UsageError(
-                f"{asker}: needs to know which nuggets are vital and which okay; nothing says so in"
+                f"{asker}: needs the importance of nuggets (vital or okay), which is not in"
                 f" {visible(self._table.name)}: {_GIVE}"
             )
         row = judged.first_without_weight if needs == "weight" else None
         if row is not None:
             aspect = self._table.aspects.words[self._table.row_aspect[row]]
             raise UsageError(
-                f"{self._table.where(row)}: {asker} needs the weight of every criterion, and nothing says"
-                f" that of {visible(aspect)[:60]!r}: {_GIVE}"
+                f"{self._table.where(row)}: {asker} needs the weight of every criterion, but there is none"
+                f" for {visible(aspect)[:60]!r}: {_GIVE}"
             )
         self._scales[scale, needs] = judged
         return judged
@@ -551,7 +551,7 @@ class JudgeOfRun:
         said = answerable_in(table).get(place[0])
         if said is None:
             raise UsageError(
-                f"{asker}: nothing says whether query {visible(table.queries.words[place[0]])} can be"
+                f"{asker}: it is unknown whether query {visible(table.queries.words[place[0]])} can be"
                 " answered; give the questions with a field answerable, true or false (--questions FILE,"
                 " questions= in Python), or the key in the judgements"
             )
@@ -655,8 +655,8 @@ def with_questions(table: JudgementTable, questions: Any) -> JudgementTable:
     known = table.queries.words
     if not any(query in asked for query in known):
         raise InputError(
-            f"{visible(name_of(questions))}: says nothing of {len(known):,} of {len(known):,} queries, such"
-            f" as {visible(str(known[0]))!r}; expected the questions that were asked (queries there:"
+            f"{visible(name_of(questions))}: has none of the {len(known):,} queries, such as"
+            f" {visible(str(known[0]))!r}; expected the questions that were asked (queries there:"
             f" {', '.join(map(visible, list(asked)[:3]))}{', …' if len(asked) > 3 else ''})"
         )
     found = table.expecting(asked)
@@ -671,7 +671,7 @@ def with_questions(table: JudgementTable, questions: Any) -> JudgementTable:
 def with_labelled(
     table: JudgementTable, people: JudgementTable, plan: LabelPlan | None = None
 ) -> JudgementTable:
-    """Return the table in which the labelled queries of its systems count, and those of the plan."""
+    """Return the table in which the labeled queries of its systems count, and those of the plan."""
     labelled = [(run, query) for run, query in answers_in(people) if run in table.runs]
     if not set(labelled) & set(answers_in(table)):
         return table  # labels of something else, which are refused as such

@@ -1,4 +1,4 @@
-"""What a number rests on: human labels, a judge by name, or words alone.
+"""What a number depends on: human labels, a judge by name, or words alone.
 
 A basis is a short text for programs: `people`, `judge:NAME` (`judge`, if the judge has no name), `words`, or
 nothing where nobody says who judged, as in plain qrels. Whatever is written of a basis is written here.
@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 from rageval.text import visible
 
 PEOPLE, JUDGE, WORDS = "people", "judge", "words"
-NOT_IN_IT = "the judge's error is not in it"
+NOT_IN_IT = "this ignores judge errors"
 # What compares texts without a model: a right answer in other words is wrong to it.
 OFFLINE = ("short", "exact", "contains", "number")
-NO_WINNER = "computed from the texts alone, which names no winner"
+NO_WINNER = "computed from the texts alone, so no winner is named"
 _PEOPLE = ("person", "people", "human", "annotator", "assessor")  # what names of people begin with
 _DIGEST = re.compile(r"@[0-9a-f]{4,}(?=[+,]|$)")  # of a judge's prompt
 # Between a judge and who decides what it is unsure of: which part that is.
@@ -105,7 +105,7 @@ def judges_in(basis: str) -> str:
 
 
 def is_judge(basis: str) -> bool:
-    """Return whether all rests on what a judge says that is no person."""
+    """Return whether all depends on what a judge says that is no person."""
     return basis == JUDGE or bool(judges_in(basis))
 
 
@@ -128,7 +128,7 @@ def _said_of(share: str | None) -> str:
 
 
 def by_whom(basis: str, corrected_from: str = "") -> str:
-    """Return what a claim has to say of its basis; nothing if it rests on human labels, or nobody says.
+    """Return what a claim has to say of its basis; nothing if it depends on human labels, or nobody says.
 
     >>> by_whom("people", "judge:m"), by_whom("judge:m"), by_whom("judge:contains")
     ('', 'by m', 'by contains, not checked against people')
@@ -147,7 +147,7 @@ def by_whom(basis: str, corrected_from: str = "") -> str:
 def is_unchecked(basis: str) -> bool:
     """Return whether only judges said it, or most of it, that compare texts, and that nobody checked.
 
-    Of what is kept with a bound, labels by people showed the bound.
+    Of what is kept with a bound, human labels showed the bound.
 
     >>> is_unchecked("judge:short"), is_unchecked("judge:short,10%:openai:m"), is_unchecked("people")
     (True, True, False)
@@ -162,7 +162,7 @@ def is_unchecked(basis: str) -> bool:
 
 
 def in_words(basis: str, corrected_from: str = "") -> str:
-    """Return what a number rests on, in words; nothing where nobody says who judged.
+    """Return what a number depends on, in words; nothing where nobody says who judged.
 
     >>> in_words("people", "judge:m"), in_words("people"), in_words("judge:m")
     ('by human labels, corrected from m', 'by human labels', 'by m')
@@ -170,21 +170,23 @@ def in_words(basis: str, corrected_from: str = "") -> str:
     if basis == PEOPLE:
         return "by human labels" + (f", corrected from {named(corrected_from)}" if corrected_from else "")
     if basis == WORDS:
-        return "by words, which name no winner"
+        return "by words: no winner is named"
     return by_whom(basis, corrected_from)
 
 
 def said_of_bases(bases: Mapping[str, str]) -> list[str]:
-    """Say which measures rest on judges alone, and which on words, from {measure: basis}.
+    """Say which measures depend on judges alone, and which on words, from {measure: basis}.
 
     >>> said_of_bases({"crag_score": "judge:m", "length": "words", "rr": ""})
-    ["by m: crag_score (the judge's error is not in it; --gold, human labels, puts it in)", \
-'length: computed from the texts alone, which names no winner']
+    ["by m: crag_score (this ignores judge errors; pass human labels with --gold to account for them)", \
+'length: computed from the texts alone, so no winner is named']
     """
     said = []
     for basis in dict.fromkeys(filter(is_judge, bases.values())):
         names = ", ".join(name for name, each in bases.items() if each == basis)
-        said.append(f"{by_whom(basis)}: {names} ({NOT_IN_IT}; --gold, human labels, puts it in)")
+        said.append(
+            f"{by_whom(basis)}: {names} ({NOT_IN_IT}; pass human labels with --gold to account for them)"
+        )
     if names := ", ".join(name for name, each in bases.items() if each == WORDS):
         said.append(f"{names}: {NO_WINNER}")
     return said

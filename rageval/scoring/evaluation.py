@@ -135,11 +135,11 @@ class Evaluator:
             raise InputError(f"{self.qrels.name}: holds no judgements")
         if self.qrels.spans is None and any(map(_of_spans, self.measures)):
             raise MeasureError(
-                f"{next(filter(_of_spans, self.measures))} is of gold spans; expected a file of spans, with"
+                f"{next(filter(_of_spans, self.measures))} needs gold spans: give a file of spans, with"
                 " --chunks and --sources (in Python what rageval.spans.project returns)"
             )
         if self.qrels.spans is not None and not self.rules.bounds:
-            self.qrels.spans.refuse_open("say --bounds to see between what values measures lie,")
+            self.qrels.spans.refuse_open("use --bounds to see the possible range,")
         # Judgements that were read for other measures may lack the low grades that these ones look at.
         if self.qrels.floor > self._floor():
             raise UsageError(f"{self.qrels.name}: was read without grades below {self.qrels.floor}")
@@ -167,7 +167,7 @@ class Evaluator:
         said = [*chosen, *self._said_of_weights, *self._said_of_nuggets()]
         if unread := self.qrels.unread:
             columns = ", ".join(map(visible, unread))
-            said.append(f"{visible(self.qrels.name)}: these columns are not read: {columns}")
+            said.append(f"{visible(self.qrels.name)}: ignored columns: {columns}")
         return said
 
     def refuse_without_nuggets(self) -> None:
@@ -180,12 +180,12 @@ class Evaluator:
         asks = [measure for measure in self.measures if measure.wants_nuggets]
         if not asks or self.rules.nuggets_in_qrels is not None or not self.qrels.names_no_nuggets:
             return ""
-        unread = f" (columns that are not read: {', '.join(map(visible, self.qrels.unread))})"
+        unread = f" (ignored columns: {', '.join(map(visible, self.qrels.unread))})"
         return (
-            f"{asks[0]}: goes by nuggets, and {visible(self.qrels.name)} names none"
-            f"{unread if self.qrels.unread else ''}; give judgements with a nugget in every row, ask for a"
-            " measure of documents (ndcg@10), or say --nuggets-in-qrels no to take each document for one"
-            " nugget's (nuggets_in_qrels=False in Python)"
+            f"{asks[0]}: needs nuggets, but {visible(self.qrels.name)} names none"
+            f"{unread if self.qrels.unread else ''}; use judgements with a nugget in every row, a measure"
+            " of documents (ndcg@10), or --nuggets-in-qrels no to count all documents for one nugget"
+            " (nuggets_in_qrels=False in Python)"
         )
 
     def _said_of_nuggets(self) -> list[str]:
@@ -196,9 +196,9 @@ class Evaluator:
         asks = any(measure.wants_nuggets for measure in self.measures)
         if self.rules.nuggets_in_qrels is None and asks and self.qrels.looks_plain:
             return [
-                f"{visible(self.qrels.name)}: every document stands under one number only in the second"
-                " column, which measures of nuggets take for its nugget; if it is none, say"
-                " --nuggets-in-qrels no (nuggets_in_qrels=False in Python), if it is one, yes (True)"
+                f"{visible(self.qrels.name)}: every document has only one number in the second column,"
+                " which nugget measures read as its nugget; if it is not a nugget, use --nuggets-in-qrels"
+                " no (nuggets_in_qrels=False in Python), otherwise yes (True)"
             ]
         return []
 
@@ -215,7 +215,7 @@ class Evaluator:
         Returns
         -------
         Scores
-            A mapping from measures to their scores, with what the command would say of them as `remarks`.
+            A mapping from measures to their scores; `remarks` has what the command would print about them.
         """
         from rageval.scoring.arguments import in_order
 
@@ -435,7 +435,7 @@ class Evaluator:
         for measure in self.measures if self.qrels.fractional else ():
             if measure.rel is not None and measure.rel > self.qrels.highest:
                 raise MeasureError(
-                    f"{measure}: counts documents graded {measure.rel} or more, and the highest grade in"
+                    f"{measure}: counts documents graded {measure.rel} or more, but the highest grade in"
                     f" {visible(self.qrels.name)} is {self.qrels.highest}; ask for a measure of gains"
                     " (ndcg@10), or give grades that reach it"
                 )
@@ -613,7 +613,7 @@ class Runs:
         return gold_of_documents(sources, draw)
 
     def beside(self, gold: Gold) -> Runs:
-        """Return the runs with labels by people."""
+        """Return the runs with human labels."""
         found = Runs(self.evaluator, self.runs, self.refuses)
         found.gold = gold
         return found
@@ -683,17 +683,17 @@ class Runs:
         qrels = self.evaluator.qrels
         if qrels.adaptive:
             raise UsageError(
-                f"{visible(qrels.name)}: {ADAPTIVELY}; people's labels correct"
-                " means over a pool that was fixed before; leave out the gold"
+                f"{visible(qrels.name)}: {ADAPTIVELY}; human labels correct only means over a pool that was"
+                " fixed before; leave out the human labels"
             )
         refuse_same(qrels.judges, gold.by, gold.draw.name)
         if qrels.origin is not None and any(each.origin == qrels.origin for each in gold.documents.values()):
-            raise UsageError(f"{visible(gold.draw.name)}: is what the judge said; expected what people did")
+            raise UsageError(f"{visible(gold.draw.name)}: has judgements by the judge; expected human labels")
         if not self._judged.keys() & gold.queries:
             raise InputError(f"{visible(gold.draw.name)}: has no query of {visible(qrels.name)}")
 
     def strangers(self, gold: Gold) -> Iterator[tuple[str, Sequence[str]]]:
-        """Yield what people labelled and the judge knows nothing of."""
+        """Yield the human labels without a verdict of the judge."""
         strange = sorted(gold.queries - self._judged.keys())
         if strange:
             yield "queries", strange
@@ -734,23 +734,23 @@ def said_of_run(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     for score in scores.scores:
         if score.bounds:
             low, high = score.bounds
-            what = "whatever the unjudged documents are" if evaluator.rules.bounds else _ORDERS
+            what = "for any grades of the unjudged documents" if evaluator.rules.bounds else _ORDERS
             if evaluator.qrels.spans is not None and evaluator.rules.bounds:
-                what = "whatever the undecided chunks hold"
+                what = "for any content of the undecided chunks"
             bounds = score.measure.bounds if isinstance(score.measure, Measure) else None
             if evaluator.rules.bounds and bounds is not None and bounds.graded:
                 what += f", with no grade above {max(1, evaluator.qrels.highest):,}"
             yield f"{score.measure}: from {low:.4f} to {high:.4f} {what}"
         elif evaluator.rules.ties == EXPECTED:
-            yield f"{score.measure}: there are too many orders of equal scores to say between what it lies"
+            yield f"{score.measure}: too many orders of equal scores to compute its range"
 
 
 def said_of_rules(evaluator: Evaluator) -> Iterator[str]:
     """Yield what should be known of the scores of all runs."""
     if evaluator.rules.compat == "ndeval":
         yield (
-            "--compat ndeval goes by the rank column, as the C program does; what it meant before, equal"
-            " scores by document id ascending, is --compat pyndeval"
+            "--compat ndeval orders by the rank column, as the C program does; for equal scores by"
+            " ascending document id, use --compat pyndeval"
         )
     # How far the greedy ideal is from the best ranking, where that one was asked for.
     for measure in evaluator.measures:
@@ -769,7 +769,7 @@ def _of_joining(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     if notes is None:
         return
     if notes.read_here:
-        yield f"could not be read {visible(notes.read_here)}; read by this process, in one piece, instead"
+        yield f"could not be read {visible(notes.read_here)}; read in one piece by this process instead"
     total = len(evaluator.qrels.query_ids)
     if notes.queries_missing:
         what = "score 0; --intersection leaves them out"
@@ -779,9 +779,9 @@ def _of_joining(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
         yield f"{notes.queries_missing:,} of {total:,} judged queries are not in the run ({what})"
     if evaluator.rules.zero_rel == "skip" and notes.queries_without_relevant:
         number = notes.queries_without_relevant
-        yield f"{number:,} of {total:,} judged queries have nothing that is relevant (are left out)"
+        yield f"{number:,} of {total:,} judged queries have no relevant documents (they are left out)"
     elif notes.nothing_relevant and not (evaluator.qrels.spans and evaluator.qrels.spans.undecided):
-        yield "no judged query has anything that is relevant: no run can find anything"
+        yield "no judged query has a relevant document: no run can find any"
     yield from undefined(scores)
     yield from _unjudged(scores, evaluator)
     if notes.queries_only_in_run:
@@ -792,7 +792,7 @@ def _of_joining(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
         yield f"queries with equal scores on both sides of a cut-off: {', '.join(tied)} (ties: {ties})"
     if notes.rank_conflicts:
         what = "ranks" if evaluator.rules.compat == "ndeval" else "scores"
-        yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries ({what} count)"
+        yield f"the rank column contradicts the scores in {notes.rank_conflicts:,} queries ({what} are used)"
     for score in scores.scores:
         why = score.measure.about.above_1
         above = len([value for value in score.numbers if value > 1 + 1e-9]) if why else 0
@@ -801,11 +801,11 @@ def _of_joining(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
     # Whoever names a lowest grade should hear which measures it says nothing to.
     deaf = [str(score.measure) for score in scores.scores if score.measure.rel is None]
     if evaluator.rules.rel is not None and deaf:
-        yield f"--rel {evaluator.rules.rel} changes nothing in {', '.join(deaf)}, which have no lowest grade"
+        yield f"--rel {evaluator.rules.rel} has no effect on {', '.join(deaf)}, which have no lowest grade"
     of_nuggets = any(score.measure.wants_nuggets for score in scores.scores)
     is_told = evaluator.qrels.spans is not None or evaluator.rules.nuggets_in_qrels is not None
     if of_nuggets and not evaluator.qrels.has_nuggets and not is_told:
-        yield "the judgements have one nugget a query everywhere; are these plain qrels?"
+        yield "the judgements have one nugget per query everywhere; are these plain qrels?"
 
 
 def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
@@ -828,8 +828,8 @@ def _unjudged(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
         cutoffs = [measure.k for measure in evaluator.measures if measure.k]
         # What is looked at is not deeper than --depth.
         top = min(max(cutoffs), rules.depth or max(cutoffs))
-        way = "" if rules.bounds else "; --bounds says between what values a measure lies"
-        yield f"{holes / notes.shown:.0%} of the top {top:,} is unjudged, and counts as not relevant{way}"
+        way = "" if rules.bounds else "; use --bounds to see the possible range"
+        yield f"{holes / notes.shown:.0%} of the top {top:,} is unjudged, counted as not relevant{way}"
 
 
 def _judged_documents(qrels: Qrels) -> dict[str, frozenset[str]]:
@@ -908,15 +908,15 @@ def evaluate(
         A path, a `Run`, `{query: {document: score}}`, a DataFrame or records. Several runs are `{name: run}`,
         or a list of runs that have names (paths, or `Run`).
     qrels
-        The judgements: a path, the id of a data set, a `Qrels`, `{query: {nugget: {document: grade}}}`, a
+        The judgements: a path, the id of a dataset, a `Qrels`, `{query: {nugget: {document: grade}}}`, a
         DataFrame or records.
     executor
         Read a large file in parts with the workers of this executor (of `concurrent.futures`, or alike).
     gold
-        People's judgements of some of the queries, by which `compare` corrects a model's `qrels`.
+        Human labels of some of the queries, with which `compare` corrects a model's `qrels`.
     gold_chosen
-        How these queries were chosen: `"uniform"`, a plan (a file of `rageval label plan`), or each query's
-        chance, as {query: chance} or a file.
+        How these queries were chosen: `"uniform"`, a plan (a file of `rageval label plan`), or the
+        probability of each query, as {query: probability} or a file.
     **rules
         The options of `rageval.scoring.rules.Rules`: `ties`, `depth`, `compat`, `bounds`, …
 
@@ -930,7 +930,7 @@ def evaluate(
     InputError
         A file or data that cannot be scored as it is.
     MeasureError
-        A measure that is not known, or that does not take what it was given.
+        An unknown measure, or one that cannot take these inputs.
 
     Examples
     --------
@@ -995,6 +995,6 @@ def bounds_of(measure: object) -> Bounds:
 
         known = ", ".join(name for name, ours in builtin().items() if ours.about.bounds)
         raise MeasureError(
-            f"{measure}: no bounds are known; they are for {known}; leave out bounds or the measure"
+            f"{measure}: no bounds are known (only for {known}); leave out bounds or the measure"
         )
     return bounds

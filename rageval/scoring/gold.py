@@ -1,9 +1,9 @@
-"""People's judgements beside a judge's: their value of every query that they labelled whole.
+"""People's judgements beside a judge's: their value of every query that they labeled whole.
 
-Values are the measure's, from what each person said alone: an answer counts as labelled by a person who
+Values are the measure's, from what each person said alone: an answer counts as labeled by a person who
 judged all that the judge did (every nugget of the same list, every citation), a ranking by one who judged all
 of its documents that the judge judged, as deep as the measure looks. What was judged in part is no label, and
-is counted. Where several people labelled the same, the mean of their values counts: an answer about which two
+is counted. Where several people labeled the same, the mean of their values counts: an answer about which two
 differ is worth something between, and there is no vote to be lost.
 """
 
@@ -42,11 +42,11 @@ _NUMBERED = "\0"  # between a judge's name and the number of the file, where sev
 
 @dataclass(frozen=True)
 class Draw:
-    """How it came that these queries were labelled: `how` is what signatures say of it.
+    """How it came that these queries were labeled: `how` is what signatures say of it.
 
     `chances` is how likely each was to be chosen, where they were not alike; of a plan, `compares` are the
     systems it was drawn to compare, `same` the queries on which they gave the same answer, and `labelled` is
-    how many queries at its beginning were labelled whole.
+    how many queries at its beginning were labeled whole.
     """
 
     name: str = "gold"
@@ -63,9 +63,9 @@ class Draw:
         return None if self.plan is None else Look(self.labelled, len(self.plan.asked))
 
     def by_plan(self, rows: Mapping[str, int], name: str) -> Draw:
-        """Return the draw with how many queries were labelled whole; `rows` are judgements by query.
+        """Return the draw with how many queries were labeled whole; `rows` are judgements by query.
 
-        InputError unless these are the beginning of the plan. The last one may not be labelled whole yet.
+        InputError unless these are the beginning of the plan. The last one may not be labeled whole yet.
         """
         if self.plan is None:
             return self
@@ -88,10 +88,10 @@ class Draw:
 
 @dataclass(frozen=True)
 class People:
-    """People's value of every query they labelled whole, by one measure, of one system.
+    """People's value of every query they labeled whole, by one measure, of one system.
 
     `partly` are the queries that they judged in part, or by another list: no labels. `by` are the names of
-    those who labelled, of whom some may be no people; `tests` is how many means and differences there are of
+    those who labeled, of whom some may be no people; `tests` is how many means and differences there are of
     which it is asked whether the labels were chosen by them. `failed` are the queries of which a label was
     asked for and failed, and that have no value; `who` names those whose values each query has.
     """
@@ -131,12 +131,12 @@ class Gold(NamedTuple):
 
     @property
     def queries(self) -> set[str]:
-        """The queries of which somebody labelled anything."""
+        """The queries of which somebody labeled anything."""
         return {query for query, *_ in _labelled(self.labels)}
 
     @property
     def by(self) -> tuple[str, ...]:
-        """Who labelled, by name: "" for one who is not named."""
+        """Who labeled, by name: "" for one who is not named."""
         names = self.labels.judges.words if isinstance(self.labels, JudgementTable) else self.labels
         return tuple(str(name).partition(_NUMBERED)[0] for name in names)
 
@@ -159,7 +159,7 @@ def drawn(chosen: Any = None) -> Draw:
 
 
 def chances_of(draw: Draw, queries: Iterable[str], labelled: Collection[str]) -> list[float] | None:
-    """Return every query's chance to be chosen, None if they were alike; each labelled one must have one."""
+    """Return every query's chance to be chosen, None if they were alike; each labeled one must have one."""
     if draw.plan is not None and draw.plan.sizes:
         from rageval.statistics.samples import in_proportion
 
@@ -172,14 +172,14 @@ def chances_of(draw: Draw, queries: Iterable[str], labelled: Collection[str]) ->
     unknown = [query for query in labelled if query not in draw.chances]
     if unknown:
         raise InputError(
-            f"{draw.name}: nothing says how likely {len(unknown):,} labelled queries were to be chosen,"
+            f"{draw.name}: {len(unknown):,} labeled queries have no probability of being chosen,"
             f" such as {visible(unknown[0])!r}; expected a line for each"
         )
     return [draw.chances.get(query, 1.0) for query in queries]
 
 
 def _against_chances(draw: Draw, labelled: Collection[str], name: str) -> Draw:
-    """Return the draw with a doubt of its chances; refuse those that the labelled queries contradict."""
+    """Return the draw with a doubt of its chances; refuse those that the labeled queries contradict."""
     chances = draw.chances or {}
     without = [query for query in chances if query not in labelled]
     # A file may leave out queries without a label, and then its sum tells nothing.
@@ -188,8 +188,8 @@ def _against_chances(draw: Draw, labelled: Collection[str], name: str) -> Draw:
     certain = [query for query in without if chances[query] == 1]
     if certain:
         raise InputError(
-            f"{visible(name)}: {len(certain):,} queries with a chance of 1 have no label, such as"
-            f" {visible(certain[0])!r}; expected the chance with which each query was to be chosen"
+            f"{visible(name)}: {len(certain):,} queries with a probability of 1 have no label, such as"
+            f" {visible(certain[0])!r}; expected the probability with which each query was chosen"
         )
     number = sum(query in labelled for query in chances)
     expected = math.fsum(chances.values())
@@ -197,15 +197,16 @@ def _against_chances(draw: Draw, labelled: Collection[str], name: str) -> Draw:
     p = math.erfc(abs(number - expected) / spread / math.sqrt(2))
     if p >= DOUBT:
         return draw
-    said = f"the chances add up to {expected:.4g} labelled queries, and {number:,} are labelled (p {p:.1e})"
-    return replace(draw, doubt=f"{said}: the chances are doubtful, and with them every interval")
+    said = f"the probabilities add up to {expected:.4g} labels, but there are {number:,} (p {p:.1e})"
+    return replace(draw, doubt=f"{said}: the probabilities may be wrong, and so may every interval")
 
 
 def _checked(chances: Mapping[str, float], name: str) -> dict[str, float]:
     for query, chance in chances.items():
         if not 0 < chance <= 1:
             raise InputError(
-                f"{name}: expected a chance above 0, up to 1, for query {visible(str(query))}, found {chance}"
+                f"{name}: expected a probability above 0, up to 1, for query {visible(str(query))}, found"
+                f" {chance}"
             )
     return {str(query): float(chance) for query, chance in chances.items()}
 
@@ -233,8 +234,9 @@ def _mind_plan(sources: Sequence[Any], draw: Draw) -> None:
             # interval.
             if draw.how == UNSAID:
                 raise UsageError(
-                    f"{name_of(source)}:{line}: is a label of the plan {visible(plan[:8])}; expected"
-                    f" that plan, too (--gold-chosen PLAN.jsonl), or --gold-chosen {UNIFORM} if they are"
+                    f"{name_of(source)}:{line}: is a label of the plan {visible(plan[:8])}; give that plan,"
+                    f" too (--gold-chosen PLAN.jsonl), or --gold-chosen {UNIFORM} if they were drawn at"
+                    " random"
                 )
             if draw.plan is not None and plan not in draw.plan.known:
                 raise InputError(
@@ -254,7 +256,7 @@ def gold_of(
 ) -> Gold:
     """Return labels, held against the plan or the chances by which they were chosen.
 
-    Labels are a table of judged answers, or judgements of documents by each labeller; `sources` are what they
+    Labels are a table of judged answers, or judgements of documents by each labeler; `sources` are what they
     were read from, and `failed` the documents of each query of which a label failed.
     """
     _mind_plan(sources, draw)
@@ -325,17 +327,17 @@ def refuse_the_judge(judged: JudgementTable, people: JudgementTable) -> None:
     """Refuse labels of which the judge is the author: they tell nothing of its errors."""
     if judged.stopped:
         raise UsageError(
-            f"{visible(judged.name)}: judging was to stop at a claim, so that the judge's means lean to it"
-            " and cannot be corrected; judge all questions (without --until)"
+            f"{visible(judged.name)}: judging was set to stop at a claim, so the judge's means are biased"
+            " toward it and cannot be corrected; judge all questions (without --until)"
         )
     refuse_same(list(map(str, judged.judges.words)), people.judges.words, people.name)
     # The same file on both sides has no error at all, and would make the narrowest interval there is.
     if any(map(os.path.isfile, set(people.sources) & set(judged.sources))):
-        raise UsageError(f"{visible(people.name)}: is what the judge said; expected what people did")
+        raise UsageError(f"{visible(people.name)}: has judgements by the judge; expected human labels")
 
 
 def failed_labels(measure: Measure, table: JudgementTable, run: str) -> dict[str, int]:
-    """Return how many labels of each query, of what the measure rests on, were asked for and failed."""
+    """Return how many labels of each query, of what the measure depends on, were asked for and failed."""
     found: Counter[str] = Counter()
     if run not in table.runs or not table.failed():
         return found
@@ -362,7 +364,7 @@ def why_lost(failed: int, labelled: int) -> str:
 def _seen(
     measure: Measure, table: JudgementTable, run: int, judge: int, missing: str
 ) -> dict[str, tuple[float, set[tuple[str, str]]]]:
-    """Return a judge's value of every query that he said anything of, and what it rests on."""
+    """Return a judge's value of every query that he said anything of, and what it depends on."""
     found = {}
     try:
         for answer in JudgeOfRun(table, run, judge, missing).assessments():
@@ -389,8 +391,8 @@ def refuse_same(judges: Sequence[str], people: Sequence[str], name: str) -> None
     same = [who for who in people if who and any(name.partition("@")[0] in ours for name in voters_in(who))]
     if same:
         raise UsageError(
-            f"{visible(name)}: holds judgements by the judge itself ({some(same)}), which tell nothing of"
-            " its errors; expected those of people"
+            f"{visible(name)}: has judgements by the judge itself ({some(same)}), which do not show its"
+            " errors; expected human labels"
         )
 
 
@@ -401,7 +403,7 @@ def said_of_labels(gold: Gold) -> list[str]:
     basis = basis_of_gold(gold.by)
     if basis == PEOPLE:
         return said
-    names = f"claims are by {named(basis)}, whose errors are in them; people are called person:NAME"
+    names = f"claims are by {named(basis)}, and include its errors; people are called person:NAME"
     # Of several labellers one may be a person: then it is not true that none is.
     some = any(basis_of_gold([who]) == PEOPLE for who in gold.by)
     return [f"{name}: {'not human labels alone' if some else 'no human labels'}: {names}", *said]

@@ -365,8 +365,8 @@ class Qrels:
                 raise InputError(
                     f"{visible(self.name)}: document {visible(doc)!r} of query"
                     f" {visible(self.query_ids[query])!r} has the grades {least} and {most}; expected one"
-                    " grade a document where the second column is no nugget (--nuggets-in-qrels yes if it is"
-                    " one)"
+                    " grade a document where the second column is not a nugget (--nuggets-in-qrels yes if"
+                    " it is one)"
                 )
         queries, total = len(columns.queries), len(lowest)
         plain = self._copied()
@@ -735,8 +735,7 @@ def _conflict(rows: QrelsRows, row: int, earlier: int) -> str:
     return (
         f"{rows.source}:{rows.lines[row]}: document {visible(rows.docs[row])}, nugget"
         f" {visible(rows.nuggets[row])} of query {visible(rows.queries[row])} is judged {rows.grades[row]}"
-        f" here and {rows.grades[earlier]} in line {rows.lines[earlier]}; expected one judgement, remove the"
-        " wrong one"
+        f" here but {rows.grades[earlier]} in line {rows.lines[earlier]}; remove the wrong one"
     )
 
 

@@ -72,7 +72,7 @@ _DEEPEST_NDEVAL = 20
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Say everything besides measures and data that a number depends on.
+    """Everything besides measures and data that a number depends on.
 
     `groups`, `compat` and `intersection` are of runs and of judged answers, `on_missing` and `weights` of
     judged answers, and all others of runs.
@@ -83,9 +83,9 @@ class Rules:
         How documents of equal score are ordered: `trec`, `docid_asc`, `input`, `rank`; `error` refuses them;
         `expected` gives the mean over all orders, with the lowest and the highest value as bounds.
     depth
-        Only the first documents of each ranking count, so many.
+        Only this many documents of each ranking count.
     judged_only
-        Take unjudged documents out first.
+        Remove unjudged documents first.
     intersection
         Count only queries that are both in the run and in the judgements. Of answers: leave out the queries
         of which a system has neither an answer nor a judgement; they are missing otherwise, or score 0 where
@@ -93,9 +93,9 @@ class Rules:
     complete
         Count every judged query, also where `compat` would leave out those that the run lacks.
     zero_rel
-        A query without anything relevant counts as 0 (`zero`), is left out (`skip`) or undefined (`nan`).
+        A query without relevant documents counts as 0 (`zero`), is left out (`skip`) or undefined (`nan`).
     rel
-        The lowest grade that counts, for measures that do not say.
+        The lowest relevant grade, for measures that do not set it.
     groups
         `{query: group}`: print the mean of the groups' means.
     compat
@@ -104,22 +104,23 @@ class Rules:
         judged is left out; and with these and `auto-argue`, `medaesqa` and `ragchecker` what is undefined
         is 0.
     provider
-        Let this provider of ir_measures compute.
+        Compute with this provider of ir_measures.
     bounds
-        Give also the values between which each mean lies, whatever the unjudged documents of the ranking are.
+        Also give the range of each mean, for any grades of the unjudged documents of the ranking.
     nuggets_in_qrels
         Whether the second column of the judgements names a nugget. None: it does, with a warning where it
         looks otherwise.
     intent_weights
-        What each nugget weighs: `{query: {nugget: weight}}`, or a file of lines 'query nugget weight', or of
-        nuggets with an importance or a weight. Only for measures that go by nuggets.
+        The weight of each nugget: `{query: {nugget: weight}}`, or a file of lines 'query nugget weight', or
+        of nuggets with an importance or a weight. Only for measures of nuggets.
     nothing_judged
-        What a run is of which no document is judged: `warn`, `error`, or scored without a word (`zero`).
+        How to treat a run without any judged document: `warn`, `error`, or score it without a warning
+        (`zero`).
     on_missing
-        A judgement that failed, or is not there where other systems have one, is an `error`, is left out
-        (`skip`), or is taken for the `worst` or the `best`.
+        A failed judgement, or one that only other systems have, is an `error`, is left out (`skip`), or
+        counts as the `worst` or the `best`.
     weights
-        `{group: weight}` of the mean of the groups' means.
+        `{group: weight}`, for the mean over groups.
     """
 
     ties: Ties = "trec"
@@ -152,7 +153,7 @@ class Rules:
                 raise UsageError(f"{name}={getattr(self, name)!r}: expected True or False")
         # Weights without groups would be taken by nobody, and silently.
         if self.weights is not None and self.groups is None:
-            raise UsageError("weights are of groups: expected groups={query: group}, too")
+            raise UsageError("weights need groups={query: group}")
         # A tool's rules include its rule for equal scores; to take another would be a number that no tool
         # prints.
         if self.compat and self.ties != "trec":
@@ -163,14 +164,14 @@ class Rules:
             )
         if self.compat and self.provider:
             raise UsageError(
-                f"compat={self.compat!r} says by whose rules rageval computes, provider={self.provider!r} who"
-                " computes instead; leave out one of them"
+                f"compat={self.compat!r} (another tool's rules) and provider={self.provider!r}"
+                " (another program computes) cannot be combined; leave out one of them"
             )
         # Each of these moves the value by itself; what lies between two moving ends could not be told apart
         # any more.
         if self.bounds and (self.ties == EXPECTED or self.judged_only or self.compat):
             raise UsageError(
-                "bounds are of one order and of documents that nobody judged; leave out ties='expected',"
+                "bounds need one order, and unjudged documents; leave out ties='expected',"
                 " judged_only and compat"
             )
 
@@ -188,7 +189,9 @@ class Rules:
             if getattr(self, name):
                 raise UsageError(f"intent_weights: {why}; leave out {name}")
         if self.nuggets_in_qrels is False:
-            raise UsageError("intent_weights are of nuggets; leave them out, or nuggets_in_qrels=False")
+            raise UsageError(
+                "intent_weights need nuggets; leave out intent_weights or nuggets_in_qrels=False"
+            )
 
     @property
     def leaves_out(self) -> bool:

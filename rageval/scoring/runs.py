@@ -228,16 +228,16 @@ def _by_rule(found: Documents, group: Sequence[int], before: int, order: Order) 
     if order.by_rank:
         first, second = sorted(group)[:2]
         raise InputError(
-            f"{found.where(second)}: has the rank of line {found.lines[first]}, refused as ndeval does, which"
-            " orders by rank alone; expected a rank of its own, or choose --compat ndeval-traditional, which"
-            " goes by score"
+            f"{found.where(second)}: has the rank of line {found.lines[first]}; ndeval orders by rank alone"
+            " and rejects this: give each document its own rank, or use --compat ndeval-traditional, which"
+            " orders by score"
         )
     if order.ties == "error":
         first, second = group[:2]
         tied = sum(count - 1 for count in Counter(found.scores).values())
         raise InputError(
             f"{found.where(second)}: score {found.scores[second]:g} is tied with line {found.lines[first]}"
-            f" ({tied:,} tied rows of query {visible(found.query)}), refused by --ties error; choose a rule,"
+            f" ({tied:,} tied rows of query {visible(found.query)}), rejected by --ties error; choose a rule,"
             " such as --ties trec"
         )
     # Those inside the pool stay before those outside it, whatever the rule says within each part.
@@ -257,8 +257,8 @@ def _sorted(found: Documents, group: Sequence[int], ties: str) -> Sequence[int]:
 def _rank_column(found: Documents) -> list[int]:
     if found.ranks is None:
         raise InputError(
-            f"{found.source}: has no rank column, which ties='rank' and compat='ndeval' go by; choose another"
-            " rule"
+            f"{found.source}: has no rank column, which ties='rank' and compat='ndeval' need; choose"
+            " another rule"
         )
     # One look at all digits together; `int` would take signs, spaces and underscores, too.
     if not b"".join(found.ranks).isdigit() or len(max(found.ranks, key=len)) > _LONGEST_RANK:

@@ -33,7 +33,7 @@ _Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
 _Number: TypeAlias = "float | _Float"
 _COLUMNS = ["run", "query_id", "measure", "value"]  # of a DataFrame
 HOW_MANY = "answers"  # marks in `judged_by` how many answers there are, where not as many to each query
-ADAPTIVELY = "documents were chosen by what was judged before: nothing is tested, and bounds alone hold"
+ADAPTIVELY = "documents were chosen by earlier judgements: no tests are made, and only bounds are valid"
 
 
 class _Float:
@@ -114,8 +114,8 @@ def _is_number(other: object) -> bool:
 class SpreadOfAnswers(NamedTuple):
     """Variances of questions, of several answers to each, and of judges of one answer.
 
-    `judge` is NaN where there is one judge, whose own part is in that of answers. They rest on so many
-    questions with so many answers each; `advice` says what would make the mean more certain.
+    `judge` is NaN where there is one judge, whose own part is in that of answers. They are from this many
+    questions with this many answers each; `advice` says how to make the mean more certain.
     """
 
     question: float
@@ -133,7 +133,7 @@ class SpreadOfAnswers(NamedTuple):
         return (self.answer + judge) / self.answers
 
     def __str__(self) -> str:
-        judged = "the judge in it: see gate --aa"
+        judged = "including the judge: see gate --aa"
         if self.judge == self.judge:
             judged = f"judges of one answer {math.sqrt(self.judge):.3f}"
         answers, questions = (f"{math.sqrt(part):.3f}" for part in (self.answer, self.question))
@@ -142,22 +142,20 @@ class SpreadOfAnswers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Score(_Float):
-    """One measure's value for one run, its values a query, and how many queries it rests on.
+    """One measure's value for one run, its value for each query, and the number of queries.
 
     It computes, compares and is formatted as its `value`: `f"{score:.3f}"`, `ours - theirs`, `score > 0.5`.
-    `numbers` are the values, each perhaps a `Share`, in the order of `query_ids`; `value` is what they become
-    by what the measure declares, mostly their mean. `undefined` counts those that are NaN and left out;
-    `missing` counts judged queries that the run lacks (they score 0 unless `intersection` leaves them out).
-    `asked` is the measure as it was asked for, before options such as `rel` had their say. For judged
-    answers, `missing` counts judgements, `lost` counts them by status, `bounds` is between what values it
-    would lie with them, `judges` the value by each of several judges, `judged_by` the nuggets (or the
-    opponents) of each query. Of runs, `bounds` is over the
-    orders of equal scores, or over what the unjudged documents may be, where that was asked for. `said_by`
-    are the judges whose judgements it rests on: "" for one who is not named; none where it rests on no
-    judgement of an answer, or nobody says who judged the documents. `people` are people's values of some of
-    the queries, where their labels were given beside the judge's. `between` is what the values of answers lie
-    between of which judgements are missing, and `spread` how much several answers to one question differ.
-    `of_words` are values that are computed from the texts alone.
+    `numbers` are the values, each perhaps a `Share`, in the order of `query_ids`; `value` is their aggregate,
+    usually the mean. `undefined` counts those that are NaN and left out; `missing` counts judged queries that
+    the run lacks (they score 0 unless `intersection` leaves them out). `asked` is the measure as requested,
+    before options such as `rel` were applied. For judged answers, `missing` counts judgements, `lost` counts
+    them by status, `bounds` is the range of values with them, `judges` the value by each of several judges,
+    `judged_by` the nuggets (or the opponents) of each query. For runs, `bounds` is the range over the orders
+    of equal scores, or over the grades of unjudged documents, if requested. `said_by` are the judges of its
+    judgements: "" for an unnamed one; empty without judgements of answers, or if the judges of the documents
+    are unknown. `people` are the values from human labels of some of the queries, where these were given.
+    `between` is the range of the values of answers with missing judgements, and `spread` how much several
+    answers to one question differ. `of_words` are values that are computed from the texts alone.
 
     >>> import rageval
     >>> score = rageval.evaluate("recall", {"q": {"a": 1.0}}, {"q": {"a": 1, "b": 1}})["recall"]
@@ -185,12 +183,12 @@ class Score(_Float):
 
     @property
     def basis(self) -> str:
-        """What the values rest on, as `rageval.scoring.basis` writes it."""
+        """Who made the judgements behind the values, as `rageval.scoring.basis` writes it."""
         return WORDS if self.of_words else basis_of(self.said_by)
 
     @property
     def claimed_by(self) -> tuple[str, str]:
-        """What claims rest on, and by what that is corrected from: labels, where there are some."""
+        """Who made the judgements behind claims (people, where there are labels), and who is corrected."""
         if self.people is None:
             return self.basis, ""
         return basis_of_gold(self.people.by), self.basis
@@ -234,7 +232,7 @@ class Score(_Float):
 
     @property
     def queries(self) -> int:
-        """How many queries the value rests on."""
+        """How many queries the value is computed from."""
         return len(self.numbers) - self.undefined
 
     @cached_property
@@ -297,11 +295,11 @@ class Scores(Displayed, Mapping[Any, Score]):
 
     `judged_by_query` is how many of the documents retrieved for a query are judged, at any rank and with any
     grade, for the judged queries that the run has; `judged` is their sum. Both are of runs only. `stopped`
-    are the claims at which judging was to stop (`rageval judge --until`): nothing else can be tested, nor
-    where documents were chosen by what was judged before; `adaptive` says what for (`rageval collection
-    next`). `absent` are the judged queries that the run says nothing of; None where nobody knows which.
-    `made_by` tells the judgements of documents from others. `remarks` are what should be known of them, as
-    commands say it; they stand beneath what is printed.
+    are the claims at which judging was to stop (`rageval judge --until`): nothing else can be tested.
+    `adaptive` says for what claim documents were chosen by earlier judgements (`rageval collection next`);
+    these scores cannot be tested either. `absent` are the judged queries that the run lacks; None where they
+    are unknown. `made_by` identifies the judgements of documents. `remarks` are notes for the reader, printed
+    below the scores.
 
     >>> import rageval
     >>> scores = rageval.evaluate("recall@1,rr", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})
@@ -325,7 +323,7 @@ class Scores(Displayed, Mapping[Any, Score]):
 
     @property
     def judged(self) -> int:
-        """How many of the retrieved documents are judged; with 0 the values say nothing of the run."""
+        """How many of the retrieved documents are judged; with 0 the values are meaningless."""
         return sum(self.judged_by_query.values())
 
     def __getitem__(self, measure: Any) -> Score:
@@ -397,7 +395,7 @@ class Scores(Displayed, Mapping[Any, Score]):
 class ScoresTable(Displayed, dict[str, Scores]):
     """The scores of several systems: a dict from names to `Scores`, which is shown as a table.
 
-    `remarks` are what commands say of all of them; they stand beneath the table.
+    `remarks` are notes on all of them, printed below the table.
 
     >>> import rageval
     >>> runs = {"one": {"q": {"a": 2.0, "b": 1.0}}, "other": {"q": {"b": 2.0, "a": 1.0}}}
@@ -498,7 +496,7 @@ class Labels(NamedTuple):
 
 
 class Held(NamedTuple):
-    """What a system gave to each query, as far as two times of it can be told apart.
+    """What a system gave to each query, as far as two of its states can be distinguished.
 
     `absent` are queries of which it says nothing, `lacking` those of them of which no value is known. `same`
     has a digest of what was given and judged, `nuggets` one of the list that it was judged by. `judgements`
@@ -519,7 +517,7 @@ class Held(NamedTuple):
 
 
 def undefined(scores: Scores) -> Iterator[str]:
-    """Say on how many queries means rest that do not rest on all of them."""
+    """Say on how many queries means rest that do not depend on all of them."""
     names: dict[tuple[int, int], list[str]] = {}
     for score in scores.scores:
         if score.undefined:
@@ -559,15 +557,15 @@ def groups_by(
     """Return the value of the field for every query; `InputError` names the fields there are."""
     if not any(field in known for known in facts.values()):
         raise InputError(
-            f"{source}: nothing is known of {field!r};"
-            f" expected one of {', '.join(map(visible, fields)) or 'none'}" + suggestion(field, fields)
+            f"{source}: there is no field {field!r}; expected one of"
+            f" {', '.join(map(visible, fields)) or 'none'}" + suggestion(field, fields)
         )
     queries = list(queries)
     lost = [query for query in queries if field not in facts.get(query, {})]
     if lost:
         first = ", ".join(map(visible, list(facts)[:3])) + (", …" if len(facts) > 3 else "")
         raise InputError(
-            f"{source}: says nothing of {field} for {len(lost):,} of {len(queries):,} queries, such as"
+            f"{source}: has no {field} for {len(lost):,} of {len(queries):,} queries, such as"
             f" {visible(lost[0])!r}; expected it for each (queries there: {first})"
         )
     return {query: facts[query][field] for query in queries}

@@ -93,5 +93,5 @@ def _check(query: str, nuggets: Mapping[str, Mapping[str, float]]) -> None:
             if not 0 <= chance <= 1:
                 raise InputError(
                     f"query {visible(query)!r}, nugget {visible(nugget)!r}, document {visible(doc)!r}:"
-                    f" expected a chance from 0 to 1, found {chance!r}"
+                    f" expected a probability from 0 to 1, found {chance!r}"
                 )

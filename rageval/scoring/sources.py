@@ -752,7 +752,7 @@ def _refuse(source: Any, kind: Kind | None, expected: str) -> None:
         return
     if kind.name == "spans":
         raise InputError(
-            f"{name_of(source)}: holds spans of sources; which chunks hold them is told by --chunks FILE and"
+            f"{name_of(source)}: holds spans of sources; give their chunks and texts with --chunks FILE and"
             " --sources DIR (in Python: rageval.spans.project(spans, chunks, sources))"
         )
     if kind.holds != expected:
@@ -786,8 +786,8 @@ def _run_table(run: Any, name: str) -> Run:
 
 
 def dataset_or_file(word: str | os.PathLike[str], what: str) -> Any:
-    """Return the data set of this id, which must hold `what`, or else the word: it names a file."""
-    # An id has a stroke in it; what knows data sets is imported for nothing else.
+    """Return the dataset of this id, which must hold `what`, or else the word: it names a file."""
+    # An id has a stroke in it; what knows datasets is imported for nothing else.
     is_file = "/" not in str(word) or os.path.exists(word)
     return word if is_file else above("data set")(word, what)
 

@@ -58,7 +58,7 @@ class Subject(Protocol):
         """Refuse labels that cannot tell the judge's errors."""
 
     def strangers(self, gold: Gold) -> Iterable[tuple[str, Sequence[str]]]:
-        """Yield what people labelled and the judge knows nothing of: what these are, and which."""
+        """Yield the human labels without a verdict of the judge: what these are, and which."""
 
     def labels(self, gold: Gold, scores: Scores) -> Iterable[Labels]:
         """Yield what people said of a system, for each of its scores."""
@@ -110,9 +110,9 @@ def _people(gold: Gold, labels: Labels) -> People:
 def why_uncorrected(score: Score) -> str:
     """Return why no labels can correct the values of a measure of answers; empty if some can."""
     if score.basis == WORDS:
-        return "computed from the texts alone, of which labels say nothing"
+        return "it is computed from the texts alone, not from judgements"
     if score.measure.aggregate != MEAN:
-        return "no mean over queries, and no other is corrected"
+        return "it is not a mean over queries"
     return ""
 
 
@@ -123,9 +123,11 @@ def _corrected_at_all(results: Sequence[Scores], gold: Gold) -> tuple[list[Score
     for score in (score for scores in results for score in scores.scores if score.people is None):
         lost.setdefault(why_uncorrected(score), {})[str(score.measure)] = None
     name = visible(gold.draw.name)
-    said = [f"{name}: corrects nothing of {', '.join(names)}: {why}" for why, names in lost.items()]
+    said = [f"{name}: cannot correct {', '.join(names)}: {why}" for why, names in lost.items()]
     if not kinds and said:
-        raise UsageError(f"{'; '.join(said)}; leave out the gold, or measure what was labelled")
+        raise UsageError(
+            f"{'; '.join(said)}; leave out the human labels, or use a measure of what was labeled"
+        )
     # Every mean, and every difference of two, is a chance to find that labels were chosen.
     tests = len(kinds) * len(results) * (len(results) + 1) // 2
     counted = [
@@ -148,8 +150,8 @@ def _no_labels_said(results: Sequence[Scores]) -> Iterator[str]:
             if score.people is not None and score.people.partly:
                 partly = sorted(score.people.partly)
                 yield (
-                    f"{visible(scores.run)}: {score.measure}: people judged {len(partly):,} queries in part,"
-                    f" or by another list ({some(partly)}); they are no labels"
+                    f"{visible(scores.run)}: {score.measure}: {len(partly):,} queries were labeled only in"
+                    f" part, or by another list ({some(partly)}); these do not count as labels"
                 )
             if score.people is not None and score.people.failed:
                 failed = sorted(score.people.failed)

@@ -243,7 +243,7 @@ def test_what_is_unusual_and_right(odd: bytes) -> None:
 @pytest.mark.parametrize("packer", [gzip.compress, bz2.compress, lzma.compress])
 def test_a_compressed_file_that_breaks_off(packer: Callable[[bytes], bytes]) -> None:
     packed = packer(lines(judged(str(at), label="perfect") for at in range(30_000)))
-    assert_refused(score(packed[: len(packed) // 2]), "judged: breaks off or is damaged after ")
+    assert_refused(score(packed[: len(packed) // 2]), "judged: is truncated or damaged after ")
 
 
 def test_a_json_array_in_place_of_lines() -> None:
@@ -263,7 +263,7 @@ OTHER_FILES: dict[str, tuple[Row, str]] = {
         {"qid": "1", "strict_vital_score": 1, "strict_all_score": 1, "vital_score": 1, "all_score": 1},
         "nuggetizer's metrics",
     ),
-    "rubrics": ({"qid": "1", "rubrics": [{"criterion": "c", "weight": 1}]}, "nuggets, or rubrics"),
+    "rubrics": ({"qid": "1", "rubrics": [{"criterion": "c", "weight": 1}]}, "nuggets or rubrics"),
     "something else": ({"a": 1, "b": 2}, "something else (keys a, b)"),
     "nothing": ({}, "something else"),
 }
@@ -345,7 +345,7 @@ class TestMeasuresAndFiles:
         assert_refused(outcome, "judged holds no judgements of", "labels there: perfect, missing, incorrect")
 
     def test_lengths_of_answers_that_are_not_there(self) -> None:
-        assert_refused(score(lines(GOOD), "length"), "no answers are known; give them (--answers FILE)")
+        assert_refused(score(lines(GOOD), "length"), "needs the answers; give them (--answers FILE)")
 
     @pytest.mark.parametrize(
         "options",
@@ -417,9 +417,9 @@ class TestMissing:
         assert_refused(
             outcome,
             "r: 3 judgements that crag_score needs are missing (2 error, 1 refused);",
-            " whatever they are, it lies between -0.5000 and 0.5000",
+            " its value lies between -0.5000 and 0.5000",
             "s: 5 judgements that crag_score needs are missing (5 absent)",
-            "it lies between -0.6667 and 1.0000",
+            "its value lies between -0.6667 and 1.0000",
             "--on-missing skip, worst or best",
             code=3,
         )
@@ -466,10 +466,10 @@ def with_domains(*domains: str) -> list[Row]:
 class TestSlices:
     def test_an_unknown_field_names_those_there_are(self) -> None:
         outcome = score(with_domains("a", "b", "c"), "crag_score", "--by", "domian")
-        assert_refused(outcome, "nothing is known of 'domian'", "domain", "did you mean domain?")
+        assert_refused(outcome, "there is no field 'domian'", "domain", "did you mean domain?")
         Path("questions").write_bytes(lines([{"query_id": "1", "question": "?", "year": 1}]))
         outcome = score(lines(GOOD), "crag_score", "--by", "domain", "--questions", "questions")
-        assert_refused(outcome, "questions: nothing is known of 'domain'; expected one of question, year")
+        assert_refused(outcome, "questions: there is no field 'domain'; expected one of question, year")
 
     @pytest.mark.parametrize("name", ["question type", "static-or-dynamic", "class", "1st", "__init__", "é"])
     def test_fields_of_any_name(self, name: str) -> None:
@@ -479,12 +479,12 @@ class TestSlices:
 
     def test_queries_without_the_field(self) -> None:
         outcome = score([*with_domains("a", "b"), GOOD[2]], "crag_score", "--by", "domain")
-        assert_refused(outcome, "says nothing of domain for 1 of 3 queries, such as '3'")
+        assert_refused(outcome, "has no domain for 1 of 3 queries, such as '3'")
         Path("questions").write_bytes(
             lines([{"query_id": f"0{at}", "question": "?", "year": 1} for at in range(4)])
         )
         outcome = score(lines(GOOD), "crag_score", "--by", "year", "--questions", "questions")
-        assert_refused(outcome, "3 of 3 queries, such as '1'", "queries there: 00, 01, 02, …")
+        assert_refused(outcome, "has none of the 3 queries, such as '1'", "queries there: 00, 01, 02, …")
 
     def test_a_field_that_contradicts_itself(self) -> None:
         rows = with_domains("a", "b", "c") + [row | {"run_id": "s", "domain": "z"} for row in GOOD]
@@ -497,7 +497,7 @@ class TestSlices:
         for text, expected in (
             (b"1 a\n2 b\n", "'3'"),
             (b"1 a\n2 b\n3\n", "groups:3: expected 2 columns"),
-            (b"1 a\n2 b\n1 b\n3 c\n", "groups:3: query 1 has a group already: a"),
+            (b"1 a\n2 b\n1 b\n3 c\n", "groups:3: query 1 already has a group: a"),
             (b"1 a\n2 \xff\n3 c\n", "groups:2: expected UTF-8"),
             (b"", "'1'"),
         ):
@@ -515,7 +515,7 @@ class TestSlices:
             ("a 0.5\nb 0.2\nc x\n", "weights:3: expected a weight from 0 to 1, found 'x'"),
             ("a 0.5\nb nan\nc 0.5\n", "weights:2: expected a weight from 0 to 1, found 'nan'"),
             ("a 1.5\nb -0.5\nc 0\n", "weights:1: expected a weight from 0 to 1, found '1.5'"),
-            ("a 0.5\na 0.2\nc 0.3\n", "weights:2: a has a weight already"),
+            ("a 0.5\na 0.2\nc 0.3\n", "weights:2: a already has a weight"),
             ("a 0.5 x\n", "weights:1: expected 2 columns"),
             ("", "weights"),
         ],

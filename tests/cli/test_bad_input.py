@@ -119,7 +119,7 @@ BAD_QRELS_LINES = {
     "Latin-1": ("q1 n1 dé 1\n".encode("latin-1"), "byte 8 is 0xe9, which is not UTF-8"),
     "a comment": (b"# judgements\n", "--comments skip"),
     "a long nugget id": (b"q1 %b d3 1\n" % (b"n" * 1025), "a nugget of 1,025 bytes"),
-    "another judgement": (b"q1 n1 d1 0\n", "is judged 0 here and 1 in line 1"),
+    "another judgement": (b"q1 n1 d1 0\n", "is judged 0 here but 1 in line 1"),
 }
 BAD_GRADES = ["x", "relevant", "0.9.1", "1e9", "-inf", "٧", "1_0", "0x1", "nan", "+", "1,0", "½"]
 BAD_GRADES += ["2147483648", "-2147483648", "4294967297", "1000001", "-1000001", "9" * 400]
@@ -233,9 +233,9 @@ def test_a_compressed_file_that_breaks_off(score: Scorer, suffix: str, kept: flo
         return packed[: int(len(packed) * kept)]
 
     many = b"".join(b"q1 Q0 d%d 1 9 t\n" % row for row in range(30_000))
-    assert_refused(score(run=cut(many)), "run: breaks off or is damaged after ")
+    assert_refused(score(run=cut(many)), "run: is truncated or damaged after ")
     assert_refused(
-        score(qrels=cut(many.replace(b" 9 t", b"").replace(b"Q0", b"0"))), "qrels: breaks off or is damaged"
+        score(qrels=cut(many.replace(b" 9 t", b"").replace(b"Q0", b"0"))), "qrels: is truncated or damaged"
     )
 
 
@@ -243,12 +243,12 @@ def test_a_compressed_file_that_breaks_off(score: Scorer, suffix: str, kept: flo
 def test_a_compressed_file_with_a_flipped_bit(score: Scorer, suffix: str) -> None:
     packed = bytearray(PACKERS[suffix](RUN * 1))
     packed[-6] ^= 1
-    assert_refused(score(run=bytes(packed)), "run: breaks off or is damaged after ")
+    assert_refused(score(run=bytes(packed)), "run: is truncated or damaged after ")
 
 
 def test_a_zst_file_that_breaks_off(score: Scorer) -> None:
     zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-    assert_refused(score(run=zstd.compress(RUN)[:-5]), "run: breaks off or is damaged")
+    assert_refused(score(run=zstd.compress(RUN)[:-5]), "run: is truncated or damaged")
 
 
 class TestFiles:
@@ -290,7 +290,7 @@ class TestFiles:
     def test_groups(self, score: Scorer) -> None:
         for text, expected in (
             (b"q1 a\nq2\n", "groups:2: expected 2 columns"),
-            (b"q1 a\nq1 b\nq2 b\n", "groups:2: query q1 has a group already: a"),
+            (b"q1 a\nq1 b\nq2 b\n", "groups:2: query q1 already has a group: a"),
             (b"q1 a\n", "1 judged queries have no group, such as 'q2'"),
             (b"q1 \xff\n", "groups:1: expected UTF-8"),
         ):

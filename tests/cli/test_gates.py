@@ -142,8 +142,9 @@ def test_a_gate_says_on_how_many_queries_a_value_rests(tmp_path: Path) -> None:
     done = command(judged, "--require", "v_strict>1", code=1)
     assert "is 1.0000, not above 1 (over 1 of 4 queries)" in done.stderr
     whose = (
-        "rageval: by an unnamed judge: a_strict>=0.5 (the judge's error is not in it; --gold, human labels,"
-        " puts it in)\n"
+        "rageval: by an unnamed judge: a_strict>=0.5 (this ignores judge errors; pass human labels with"
+        " --gold to account for them)"
+        "\n"
     )
     assert command(judged, "--fail-under", "a_strict=0.5", code=0).stderr == whose
 

@@ -258,7 +258,7 @@ def test_runs_are_compared_where_their_top_ranks_differ(tmp_path: Path) -> None:
         (["crag.judged.jsonl", "-o", "ask.jsonl"], "expected -n N"),
         (["crag.judged.jsonl", "-n", "6", "-o", "ask.jsonl"], "-n 6: expected at most 5"),
         (["crag.judged.jsonl", "-n", "5"], "expected -o FILE.jsonl"),
-        (["crag.judged.jsonl", "-n", "5", "-o", "crag.judged.jsonl"], "is read from"),
+        (["crag.judged.jsonl", "-n", "5", "-o", "crag.judged.jsonl"], "is also an input"),
         (
             ["crag.judged.jsonl", "-n", "5", "--compare", "ours", "none", "-o", "ask.jsonl"],
             "judged: ours, theirs",
@@ -282,7 +282,7 @@ def test_runs_are_compared_where_their_top_ranks_differ(tmp_path: Path) -> None:
         ),
         (
             ["crag.judged.jsonl", "--answers", "crag.answers.jsonl", "-n", "1", "-o", "ask.jsonl"],
-            "there is no such question; expected it in --questions FILE",
+            "no such question; expected it in --questions FILE",
         ),
     ],
 )

@@ -98,7 +98,7 @@ def test_the_measure_of_runs_is_one_of_runs() -> None:
 def test_a_judge_by_gold_answers_asks_for_the_questions(judge: str) -> None:
     for file, lacking in (
         ("answers.jsonl", "has no gold answer"),
-        ("unasked.jsonl", "there is no such question"),
+        ("unasked.jsonl", "no such question; expected it in --questions"),
     ):
         said = refused("judge", "crag", file, "--judge", judge)
         assert lacking in said

@@ -168,7 +168,7 @@ def test_our_own_scores_come_back_from_every_form(tmp_path: Path) -> None:
 def test_the_command_says_which_form_it_cannot_tell_and_what_does_not_belong(tmp_path: Path) -> None:
     untold = tmp_path / "untold"
     untold.write_text("a m q1 1\nb m q1 2\nc m q1 3\n")
-    assert_refused(command("label", "agree", "--leaderboards", str(untold), str(untold)), "say --form tot")
+    assert_refused(command("label", "agree", "--leaderboards", str(untold), str(untold)), "use --form tot")
     told = command("label", "agree", "--leaderboards", str(untold), str(untold), "--form", "tot")
     assert told.code == 0
     known = tmp_path / "known"

@@ -78,7 +78,7 @@ def test_a_measure_of_ones_own_says_its_name_and_its_paper() -> None:
     assert entries(rho_hits.about.papers) == {"me2026": entry}
     with pytest.raises(MeasureError, match="expected formulas between two dollar signs"):
         rageval.measure(typeset="$x")(rho_hits.function)
-    with pytest.raises(MeasureError, match="'clark2008' is no key"):
+    with pytest.raises(MeasureError, match="'clark2008' is not a key"):
         entries(["clark2008"])
 
 
@@ -120,7 +120,7 @@ def test_whose_word_it_is_stands_beneath_in_the_names_of_the_table() -> None:
     alone = rageval.compare(rageval.evaluate_answers("hallucination, crag_score", judged)).to_latex()
     assert "uperscripts name the runs that are significantly worse by openai:" in alone
     names = "CRAG share (label=incorrect), CRAG score"
-    assert rf"\par{{\footnotesize Values by openai:m: {names} (the judge's error is not in it).}}" in alone
+    assert rf"\par{{\footnotesize Values by openai:m: {names} (this ignores judge errors).}}" in alone
     both = rageval.compare(rageval.evaluate_answers("crag_score", judged, gold=people)).to_latex()
     assert "significantly worse by" not in both
     assert "Corrected by human labels of 30 queries, for queries of this kind: CRAG score." in both

@@ -164,7 +164,7 @@ def test_a_chance_is_one(tmp_path: Path, chance: object) -> None:
 
 def test_scores_name_what_to_read_first(tmp_path: Path) -> None:
     done = run(files(tmp_path), "-m", "crag_score")
-    assert "160 of 800 verdicts are unsure" in done.stderr
+    assert "160 of 800 verdicts are uncertain" in done.stderr
     assert "q000 of a (0.55)" in done.stderr
 
 

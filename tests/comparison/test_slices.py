@@ -131,11 +131,11 @@ class TestSlices:
     def test_facts_must_be_known_of_every_query(self) -> None:
         facts = {"1": {"domain": "sports"}, "2": {"year": "2024"}}
         assert groups_by(facts, "domain", ["1"], "file", ["domain"]) == {"1": "sports"}
-        with pytest.raises(InputError, match="file: says nothing of domain for 1 of 2 queries, such as '2'"):
+        with pytest.raises(InputError, match="file: has no domain for 1 of 2 queries, such as '2'"):
             groups_by(facts, "domain", ["1", "2"], "file", ["domain", "year"])
         with pytest.raises(
             InputError,
-            match=r"nothing is known of 'domian'; expected one of domain, year; did you mean domain",
+            match=r"there is no field 'domian'; expected one of domain, year; did you mean domain",
         ):
             groups_by(facts, "domian", ["1"], "file", ["domain", "year"])
 

@@ -84,7 +84,7 @@ def test_the_ideal_takes_at_each_place_what_adds_most() -> None:
 
 
 def test_chances_out_of_range_are_refused() -> None:
-    with pytest.raises(InputError, match=r"expected a chance from 0 to 1, found 1\.5"):
+    with pytest.raises(InputError, match=r"expected a probability from 0 to 1, found 1\.5"):
         soft_scores({"q": {"a": 1.0}}, {"q": {"n": {"a": 1.5}}})
     with pytest.raises(InputError, match="alpha=2"):
         soft_scores({"q": {"a": 1.0}}, {"q": {"n": {"a": 0.5}}}, alpha=2)

@@ -285,12 +285,12 @@ COMMANDS: dict[str, tuple[str, int, Words, Words]] = {
         f"compare half good poor qrels --baseline half {NDCG} {AS_TABLE}", 0, ("undecided",), BETTER),
     "skip leaves two of fifty": (
         f"compare all weak two_of_50 --zero-rel skip {NDCG} {AS_TABLE}", 0,
-        ("48 of 50 judged queries have nothing", "2 independent", "undecided"), BETTER),
+        ("48 of 50 judged queries have no relevant", "2 independent", "undecided"), BETTER),
     "nothing is relevant": (
-        "score all hopeless -m ndcg@10,P@5", 0, ("no judged query has anything that is relevant",), NO),
+        "score all hopeless -m ndcg@10,P@5", 0, ("no judged query has a relevant document",), NO),
     "nothing is relevant, compared": (
         f"compare all weak hopeless {NDCG} {AS_TABLE}", 0,
-        ("refused", "no judged query has anything that is relevant"), (*BETTER, "produced", FAILED)),
+        ("refused", "no judged query has a relevant document"), (*BETTER, "produced", FAILED)),
     "nothing is relevant, skipped": (
         f"compare all weak hopeless --zero-rel skip {NDCG} {AS_TABLE}", 0, ("refused",),
         (*BETTER, FAILED, "Warning")),

@@ -184,7 +184,7 @@ JUDGES = [
             (
                 "have a rubric of another name",
                 "cragg",
-                "the rubric 'cragg', which is not known, and are left out",
+                "the rubric 'cragg', which is unknown, and are left out",
             ),
         )
     ),
@@ -403,7 +403,7 @@ NUGGETS = [
         },
         "compare j -m rubric_score",
         0,
-        ["24 criteria have another weight, or none, for some systems", "refused"],
+        ["24 criteria have different weights, or none", "refused"],
         ["identical"],
     ),
     Attempt(
@@ -679,9 +679,7 @@ SLICES = [
         2,
         ["for 2 of 12 queries"],
     ),
-    Attempt(
-        "a field nobody has", {"j": UNEVEN}, f"{SCORED} --by colour", 2, ["nothing is known of 'colour'"]
-    ),
+    Attempt("a field nobody has", {"j": UNEVEN}, f"{SCORED} --by colour", 2, ["there is no field 'colour'"]),
     Attempt(
         "a slice where all failed",
         {

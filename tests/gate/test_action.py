@@ -209,7 +209,7 @@ def test_the_hook_for_baselines_holds_them_against_the_policy(
     assert hook(["baseline", base]) == 0  # without a policy, that it is whole
     for text, code, said in (
         ('measures = ["recall@5", "alpha_ndcg@5"]', 0, ""),
-        ('measures = "recall@10"', 1, "knows nothing of recall@10"),
+        ('measures = "recall@10"', 1, "does not have recall@10"),
         ('measures = "recall@5"\ndepth = 3', 1, "scored by other rules than"),
     ):
         Path("rageval.toml").write_text(f"[gate]\n{text}\n")

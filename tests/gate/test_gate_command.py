@@ -132,7 +132,7 @@ def test_other_judgements_rules_and_half_the_questions_are_errors() -> None:
         ),
         (
             '{"baseline":1,"measures":{"a":"a"},"questions":2}\n' + '{"query_id":"q","values":{"a":1}}\n' * 2,
-            ":3: question q stands in line 2, too",
+            ":3: question q is in line 2, too",
         ),
         (
             '{"baseline":1,"measures":{"a":"a"},"questions":1}\n{"query_id":"q","values":{"a":"1"}}\n',

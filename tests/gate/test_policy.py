@@ -43,8 +43,8 @@ def test_paths_go_by_the_folder_of_the_policy(tmp_path: Path, monkeypatch: pytes
         ("[gates]\n", r"rageval.toml: at its top: unknown key 'gates'; did you mean gate\?"),
         ("gate = 3\n", r"rageval.toml: \[gate\]: expected a table, found 3"),
         ("[gate]\nmargn = 1\n", r"rageval.toml: \[gate\]: unknown key 'margn'; did you mean margin\?"),
-        ("[gate\n", r"rageval.toml: is no TOML: .*line 1"),
-        ("x = " + "[" * 5000, "rageval.toml: is no TOML"),
+        ("[gate\n", r"rageval.toml: is not valid TOML: .*line 1"),
+        ("x = " + "[" * 5000, "rageval.toml: is not valid TOML"),
         ("# " + "x" * 2**20, "more than 1,048,576 bytes"),
     ],
 )
@@ -56,7 +56,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, said: s
 
 def test_bytes_that_are_no_text_and_two_policies_are_refused(tmp_path: Path) -> None:
     (tmp_path / "rageval.toml").write_bytes(b"\xff[gate]")
-    with pytest.raises(InputError, match="is no TOML"):
+    with pytest.raises(InputError, match="is not valid TOML"):
         find_policy(tmp_path)
     (tmp_path / "rageval.toml").write_text("[gate]\n")
     (tmp_path / "pyproject.toml").write_text("[tool.rageval]\n")

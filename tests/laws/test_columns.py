@@ -74,7 +74,7 @@ def test_in_parquet(tmp_path: Path) -> None:
         frame(column).to_parquet(tmp_path / column)
         assert rageval.evaluate("alpha_ndcg@3", RUN, tmp_path / column)["alpha_ndcg@3"].value == RIGHT
     frame("nugget").assign(why="x").to_parquet(tmp_path / "more")
-    with pytest.warns(UserWarning, match="more: these columns are not read: why"):
+    with pytest.warns(UserWarning, match="more: ignored columns: why"):
         rageval.evaluate("alpha_ndcg@3", RUN, tmp_path / "more")
 
 
@@ -82,12 +82,12 @@ def test_in_parquet(tmp_path: Path) -> None:
     "make", [dicts, lambda *a, **k: pytest.importorskip("pandas").DataFrame(dicts(*a, **k))]
 )
 def test_columns_that_are_not_read_are_named(make: Callable[..., Any]) -> None:
-    with pytest.warns(UserWarning, match="these columns are not read: why, text"):
+    with pytest.warns(UserWarning, match="ignored columns: why, text"):
         rageval.evaluate("ndcg", RUN, make("nugget_id", why="x", text="y"))
 
 
 def test_an_unknown_name_is_named_where_nuggets_are_asked_for() -> None:
-    said = r"names none \(columns that are not read: facet\)|these columns are not read"
+    said = r"names none \(ignored columns: facet\)|ignored columns"
     with pytest.warns(UserWarning, match=said) as caught:
         rageval.evaluate("alpha_ndcg@3", RUN, dicts("facet"))
     assert len(caught) == 2

@@ -91,7 +91,7 @@ def test_every_measure_uses_them_or_says_what_it_needs() -> None:
             continue
         if measure.rel is not None:
             with pytest.raises(
-                rageval.MeasureError, match=r"graded 1 or more, and the highest grade .* 0.75"
+                rageval.MeasureError, match=r"graded 1 or more, but the highest grade .* 0.75"
             ):
                 rageval.evaluate(measure, RUN, low)
         else:

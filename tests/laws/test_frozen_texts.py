@@ -53,6 +53,6 @@ def test_judgements_that_say_no_texts_are_replayed_with_a_remark(tmp_path: Path)
         del row["judged_sha"]
     replayed = _replay(tmp_path, _ANSWERS, _GOLD, judged)
     assert replayed.exit_code == 0
-    assert "say nothing of what was judged" in replayed.stderr
-    with pytest.warns(UserWarning, match="say nothing of what was judged"):
+    assert "have no digests of what was judged" in replayed.stderr
+    with pytest.warns(UserWarning, match="have no digests of what was judged"):
         rageval.judge("crag", _ANSWERS, f"frozen:{tmp_path / 'judged.jsonl'}", questions=_GOLD)

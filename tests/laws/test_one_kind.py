@@ -193,7 +193,7 @@ def test_import_says_what_a_file_is_that_is_no_log(path: Path, tmp_path: Path) -
     done = CliRunner().invoke(main, ["import", str(copy), "-o", str(tmp_path / "out")])
     assert done.exit_code == 2
     kind = NAMED[SAMPLES[path]]
-    assert kind.noun in done.stderr or "say which: --tool" in done.stderr
+    assert kind.noun in done.stderr or "choose with: --tool" in done.stderr
 
 
 def test_a_broken_record_beside_a_run_is_told_where_it_is(tmp_path: Path) -> None:

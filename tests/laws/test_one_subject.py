@@ -125,7 +125,7 @@ def test_people_meet_scores_alike(files: Files) -> None:
 def test_the_judge_is_no_gold(files: Files) -> None:
     subject = subject_of(files)
     with pytest.raises(
-        rageval.errors.UsageError, match=r"judgements by the judge itself|is what the judge said"
+        rageval.errors.UsageError, match=r"judgements by the judge itself|has judgements by the judge"
     ):
         subject.beside(subject.read_gold([files["judged"]], drawn("uniform"))).score()
 
@@ -134,7 +134,7 @@ def test_labels_of_something_else_are_refused(files: Files, tmp_path: Path) -> N
     rows = [json.loads(line) | {"query_id": "other"} for line in Path(files["gold"]).read_text().splitlines()]
     other = jsonl(tmp_path / "other", [rows[0]])
     subject = subject_of(files)
-    with pytest.raises(rageval.errors.InputError, match=r"has no query of|holds nothing on the answers"):
+    with pytest.raises(rageval.errors.InputError, match=r"has no query of|has no labels for the"):
         subject.beside(subject.read_gold([other], drawn("uniform"))).score()
 
 

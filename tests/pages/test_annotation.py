@@ -138,7 +138,7 @@ def test_no_text_can_end_the_block_or_stand_for_another_part(tmp_path: Path) -> 
     [
         (["ask.jsonl"], "expected -o FILE.html"),
         (["ask.jsonl", "-o", "a.html", "--serve", "b.jsonl"], "expected -o FILE.html"),
-        (["ask.jsonl", "-o", "ask.jsonl"], "is read from"),
+        (["ask.jsonl", "-o", "ask.jsonl"], "is also an input"),
         (["ask.jsonl", "-o", "a.html", "--annotator", ""], "expected a name of 1 to 60 letters"),
         (["ask.jsonl", "-o", "a.html", "--annotator", "a\nb"], "expected a name of 1 to 60 letters"),
         (["ask.jsonl", "-o", "a.html", "--annotator", "a" * 61], "expected a name of 1 to 60 letters"),

@@ -70,7 +70,7 @@ def test_a_passport_alone_and_a_report_read_back_make_reports(tmp_path: Path) ->
         (["{}/earlier.json", "-m", MEASURES, "-o", "{}/r.html"], "alone"),
         (["{}/earlier.json", "--by", "x", "-o", "{}/r.html"], "need the runs"),
         (["{}/earlier.json", "-o", "{}/r.html"], "expected the output of rageval score"),
-        (["{}/earlier.json", "-o", "{}/earlier.json"], "is read from"),
+        (["{}/earlier.json", "-o", "{}/earlier.json"], "is also an input"),
         (["show"], "found 0"),
         (["show", "{}/earlier.json"], "holds no report"),
         (["show", "{}/nothing.html"], "cannot be read"),
@@ -78,7 +78,7 @@ def test_a_passport_alone_and_a_report_read_back_make_reports(tmp_path: Path) ->
         (["show", "{}/other.html"], "expected a report of format"),
         (
             [CRAG, "-m", "crag_score", "--gold", "{}/strangers.jsonl", "-o", "{}/r.html"],
-            "holds nothing on the answers",
+            "has no labels for the",
         ),
         ([*RUNS, "-m", MEASURES, "-o", "{}/nowhere/r.html"], "cannot be written"),
     ],

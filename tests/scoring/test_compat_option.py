@@ -45,10 +45,10 @@ def test_every_cell_of_the_c_program(tool: str) -> None:
 
 def test_ndeval_says_that_it_changed() -> None:
     said = command(*FILES, "-m", "strec@5", "--compat", "ndeval").stderr
-    assert "is --compat pyndeval" in said
-    assert "the rank column contradicts the scores in 2 queries (ranks count)" in said
+    assert "use --compat pyndeval" in said
+    assert "the rank column contradicts the scores in 2 queries (ranks are used)" in said
     assert "1 of 12 judged queries are not in the run (are left out, as ndeval does; -c counts them)" in said
-    assert "is --compat pyndeval" not in command(*FILES, "-m", "strec@5", "--compat", "pyndeval").stderr
+    assert "use --compat pyndeval" not in command(*FILES, "-m", "strec@5", "--compat", "pyndeval").stderr
 
 
 def test_pyndeval_on_the_same_files() -> None:

@@ -169,9 +169,7 @@ def test_the_command_reads_a_table(folder: Path, form: str) -> None:
     (folder / "weights").write_text(FORMS[form])
     found = command("-m", "d_sharp@3", "--intent-weights", "weights")
     assert found.stdout.split() == ["d_sharp@3", "all", "0.5551"]
-    assert ("1 weights of weights are of nuggets that nobody judged" in found.stderr) == (
-        "other" in FORMS[form]
-    )
+    assert ("1 weights of weights are for unjudged nuggets" in found.stderr) == ("other" in FORMS[form])
 
 
 def test_the_command_reads_the_importance_of_nuggets(folder: Path) -> None:
@@ -202,7 +200,7 @@ REFUSED = [
     ("q i1 1\nq i2\n", "weights:2: expected 3 columns (query_id nugget weight), found 2"),
     ("q i1 -1\n", "weights:1: expected a weight from 0 to 1,000,000, found '-1'"),
     ("q i1 nan\n", "weights:1: expected a weight from 0 to 1,000,000, found 'nan'"),
-    ("q i1 1\nq i1 1\n", "weights:2: nugget i1 of query q has a weight already"),
+    ("q i1 1\nq i1 1\n", "weights:2: nugget i1 of query q already has a weight"),
     ("q i1 0\nq i2 0\nq i3 0\n", "every nugget of query 'q' weighs 0"),
     ('{"qid": "q", "nuggets": [{"text": "a", "id": "i1"}]}', "expected a weight, or an importance"),
     ("", "no weight for nugget 'i1'"),
@@ -220,14 +218,14 @@ def test_weights_that_can_be_none_are_refused(folder: Path, content: str, said: 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-m", "ndcg@3"], "ndcg@3: asks for no intents that could weigh something"),
-        (["-m", "nDCG@3 RBP(p=0.9)"], "asks for no intents"),
+        (["-m", "ndcg@3"], "ndcg@3: has no intents to weight"),
+        (["-m", "nDCG@3 RBP(p=0.9)"], "has no intents"),
         (["-m", "alpha_ndcg@3", "--bounds"], "no bounds are known; leave out bounds"),
         (
             ["-m", "alpha_ndcg@3", "--compat", "ndeval"],
             "no other tool's rules have weights; leave out compat",
         ),
-        (["-m", "alpha_ndcg@3", "--nuggets-in-qrels", "no"], "intent_weights are of nuggets"),
+        (["-m", "alpha_ndcg@3", "--nuggets-in-qrels", "no"], "intent_weights need nuggets"),
     ],
 )
 def test_what_weights_do_not_go_with_is_refused(folder: Path, words: list[str], said: str) -> None:

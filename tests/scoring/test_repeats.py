@@ -69,7 +69,7 @@ def test_a_repeat_that_failed_is_missing_and_one_that_never_was_is_not() -> None
     judged = [row("q1", 1, grade=1.0), row("q1", 2, status="error"), row("q2", 1, grade=0.5)]
     with pytest.raises(MissingJudgements, match="1 judgements that grade needs are missing") as caught:
         value("grade", judged)
-    assert "it lies between 0.5000 and 0.7500" in str(caught.value)
+    assert "its value lies between 0.5000 and 0.7500" in str(caught.value)
     assert value("grade", judged, on_missing="skip") == 0.75
     assert value("grade", judged, on_missing="worst") == 0.5
     # Another system was asked once a question, and lacks nothing.
@@ -121,13 +121,13 @@ def test_judging_keeps_repeats_apart_and_comparisons_refuse_them(tmp_path: Path)
     assert value("crag_score", rows) == 0.0
     done = CliRunner().invoke(main, ["judge", "pairwise", *command[2:], "--judge", "openai:m", "--dry-run"])
     assert done.exit_code == 2, done.output
-    assert "a comparison of answers takes one of each system" in done.output
+    assert "a comparison takes one answer of each system" in done.output
 
 
 def test_what_takes_one_answer_says_so() -> None:
     people = [row("q1", grade=1.0, judge="person:ann")]
     with pytest.raises(
-        UsageError, match=r"r has 4 answers to query q1 \(repeat 0, 1, 2, 3\), and a correction"
+        UsageError, match=r"r has 4 answers to query q1 \(repeat 0, 1, 2, 3\), but a correction"
     ):
         rageval.evaluate_answers("grade", UNEVEN, gold=people)
 

@@ -115,7 +115,9 @@ def test_a_report_of_a_comparison_shows_that_comparison(tmp_path: Path) -> None:
     page = rageval.report(found, tmp_path / "page.html", runs=RUNS, qrels=QRELS)
     text = page.read_text(encoding="utf-8")
     assert found.signature in text
-    with pytest.raises(rageval.RagevalError, match="the comparison is made; give level to compare instead"):
+    with pytest.raises(
+        rageval.RagevalError, match="a Comparison has its settings already; give level to compare instead"
+    ):
         rageval.report(found, tmp_path / "page.html", level=0.9)
 
 

@@ -104,7 +104,7 @@ def test_of_every_measure_of_runs(files: list[str], style: str) -> None:
     once = {"table": ["ours"], "cite": measures}.get(style, 2 * measures)
     assert style in PIPED or found == [(1, 3) for _ in once]
     done = command(*words, "--zero-rel", "skip")
-    assert "3 of 4 judged queries have nothing that is relevant (are left out)" in done.stderr
+    assert "3 of 4 judged queries have no relevant documents (they are left out)" in done.stderr
     assert style not in ("md", "latex") or done.stdout.count("(n=1)") == 2 * len(measures)
 
 
@@ -233,10 +233,10 @@ class TestHalfJudged:
     def test_unjudged_documents_at_the_top(self, tmp_path: Path, unjudged: int, said: str) -> None:
         words = [*self.write(tmp_path, unjudged, 20), "-m", "recall@1,2"]
         done = command(*words)
-        assert f"{said} is unjudged, and counts as not relevant; --bounds" in done.stderr if said else True
+        assert f"{said} is unjudged, counted as not relevant; use --bounds" in done.stderr if said else True
         assert bool(said) == ("is unjudged" in done.stderr)
         bounded = command(*words, "--bounds").stderr
-        assert (bool(said), False) == ("is unjudged" in bounded, "; --bounds" in bounded)
+        assert (bool(said), False) == ("is unjudged" in bounded, "; use --bounds" in bounded)
         assert "is unjudged" not in command(*words, "--judged-only").stderr
 
     def test_nothing_is_said_of_judgements_that_are_positive_only(self, tmp_path: Path) -> None:

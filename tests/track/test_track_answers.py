@@ -348,7 +348,7 @@ class TestTables:
         assert "questions.jsonl" in contents(Path("out/board.tar.gz"))
         wrong = [(question, gold, "no") for _, question, gold in THREE]
         table(Path("tables/two.csv"), ("question", "answer", "gold"), wrong)
-        with pytest.raises(InputError, match="the right answers to this question are others than in"):
+        with pytest.raises(InputError, match="the right answers to this question differ from those in"):
             organise(plan)
         Path("tables/two.csv").unlink()
         Path("tables/two.jsonl").write_text('{"query_id": "9", "run_id": "two", "answer": "Ann"}\n')
