@@ -178,7 +178,7 @@ def said_of_bases(bases: Mapping[str, str]) -> list[str]:
     """Say which measures depend on judges alone, and which on words, from {measure: basis}.
 
     >>> said_of_bases({"crag_score": "judge:m", "length": "words", "rr": ""})
-    ["by m: crag_score (this ignores judge errors; pass human labels with --gold to account for them)", \
+    ['by m: crag_score (this ignores judge errors; pass human labels with --gold to account for them)', \
 'length: computed from the texts alone, so no winner is named']
     """
     said = []
