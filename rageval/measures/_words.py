@@ -19,7 +19,7 @@ def length(answer: Assessment, *, rule: Literal["nfkc", "split", "nonspace", "ch
     Formula:
         length = |words or characters of the answer|
 
-        nfkc: words after NFKC normalisation, as TREC RAG 2024 and 2025 count them
+        nfkc: words after NFKC normalization, as TREC RAG 2024 and 2025 count them
         split: words between white space, as TREC RAG 2026 counts them
         nonspace: characters that are no white space, as TREC QA 2003 counts them
         characters: all characters
@@ -45,7 +45,7 @@ def lexical_recall(
     Formula:
         lexical_recall = Σ w·g ÷ Σ w, over the nuggets of the query
 
-        g: share of the nugget's words, by weight, in the best two neighbouring sentences of the answer
+        g: share of the nugget's words, by weight, in the best two neighboring sentences of the answer
         w: as in `nugget_recall`
 
     Range: 0 to 1; undefined for a query without such nuggets. On TREC RAG, 71 % of the nuggets that an answer
