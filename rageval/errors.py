@@ -2,16 +2,16 @@
 
 RagevalError
 ├── InputError        a file or a table holds something that cannot be scored (also a ValueError)
-│   └── NothingJudged no document of a run is judged: an error, or a warning in Python
+│   └── NothingJudged no document of a run is judged: an error, or in Python a warning, as is asked for
 ├── MeasureError      a measure, a parameter or a cut-off that does not exist (also a ValueError)
 │   └── UnknownParameter
 ├── OutputError       the result cannot be written
 │   └── StoreLost     the store of replies was deleted or replaced while it was in use
-├── MissingJudgements judgements failed or are missing (also a ValueError)
-│   └── JudgeFailed   the model cannot be called any more: no key, an outage
-├── BudgetReached     the next call would exceed the limit
+├── MissingJudgements judgements failed or are not there (also a ValueError)
+│   └── JudgeFailed   the model cannot be asked any further: no key, an outage
+├── BudgetReached     asking on would cost more than was allowed
 ├── UsageError        options that do not go together (also a ValueError)
-│   └── TooFewLabels  too few human labels for a claim
+│   └── TooFewLabels  people's labels do not carry a claim
 └── MissingPackage    an optional package is needed for what was asked (also an ImportError)
 
 The message always says what was found, what was expected and the way out. Anything else that is
@@ -41,9 +41,9 @@ _FINE, FAULTS, WRONG, _MISSING, _BUDGET, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3,
 EXIT_CODES = {
     _FINE: "fine",
     FAULTS: "a gate failed (gate, --require, --fail-under, --max-bias), a file is not valid, a leaderboard"
-    " does not follow from its bundle, or tools differ without a known reason",
+    " does not match its bundle, or tools differ for an unknown reason",
     WRONG: "usage or input error",
-    _MISSING: "judgements or withheld files are missing, quotes were not found, or a judge failed",
+    _MISSING: "judgements, withheld bundle contents or quotes are missing, or a judge failed",
     _BUDGET: "the budget is reached",
     INCONCLUSIVE: "the gate can neither pass nor block (inconclusive)",
     INTERRUPTED: "interrupted (SIGINT, SIGTERM, SIGHUP)",
@@ -57,11 +57,11 @@ class RagevalError(Exception):
 
 
 class InputError(RagevalError, ValueError):
-    """A file, or data handed over in Python, that cannot be scored as it is."""
+    """A file, or data passed in Python, that cannot be scored."""
 
 
 class NothingJudged(InputError, UserWarning):
-    """No document that a run retrieved is judged, so its numbers are meaningless."""
+    """No retrieved document of a run is judged, so its numbers mean nothing."""
 
 
 class MeasureError(RagevalError, ValueError):
@@ -77,7 +77,7 @@ class UsageError(RagevalError, ValueError):
 
 
 class TooFewLabels(UsageError):
-    """There are too few labeled queries, or too few independent ones, for a claim."""
+    """Too few queries, or too few independent ones, have human labels to support a claim."""
 
 
 class OutputError(RagevalError, OSError):
@@ -85,7 +85,7 @@ class OutputError(RagevalError, OSError):
 
 
 class StoreLost(OutputError):
-    """The file of the store was deleted or replaced: new replies would be paid for and lost."""
+    """The store's file is gone or was replaced, so new replies would be paid for and lost."""
 
     exit_code = _MISSING
 
@@ -97,11 +97,11 @@ class MissingJudgements(RagevalError, ValueError):
 
 
 class JudgeFailed(MissingJudgements):
-    """The model cannot be called any more; its replies so far are stored."""
+    """The model cannot be asked any further; the replies so far are stored."""
 
 
 class BudgetReached(RagevalError):
-    """The next call would exceed the limit on cost or calls; the replies so far are stored."""
+    """The next call would exceed the allowed cost or number of calls; the replies so far are stored."""
 
     exit_code = _BUDGET
 

@@ -41,7 +41,7 @@ class Option(NamedTuple):
     least: float | None = None
     most: float | None = None
     above: float | None = None
-    reads: str = ""  # what a file, or a dataset of that id, holds
+    reads: str = ""  # what a file, or a data set of that id, holds
     completes: str = ""  # what a shell offers: a function of `rageval.cli._completion`
     shows: str | bool | None = None  # its default in the help, where this is another than the value itself
     section: str = ""  # of the help of a command with many options
@@ -155,14 +155,14 @@ def _taken_apart(hint: Any) -> tuple[Any, list[Any]]:
 
 
 # An option in a section of the help of a command that has many.
-measured = partial(Option, section="What is measured")
-read = partial(Option, section="What is read")
-claimed = partial(Option, section="What may be claimed")
+measured = partial(Option, section="Measures")
+read = partial(Option, section="Inputs")
+claimed = partial(Option, section="Statistics")
 gated = partial(Option, section="Gates")
-asked = partial(Option, section="Who is asked")
-costs = partial(Option, section="What it may cost")
-printed = partial(Option, section="What is printed or written")
-done = partial(Option, section="How it is done")
+asked = partial(Option, section="Judges")
+costs = partial(Option, section="Cost")
+printed = partial(Option, section="Output")
+done = partial(Option, section="Execution")
 SECTIONS = tuple(
     each.keywords["section"] for each in (measured, read, claimed, gated, asked, costs, printed, done)
 )
@@ -170,14 +170,14 @@ SECTIONS = tuple(
 MaxBias: TypeAlias = Annotated[
     float,
     Option(
-        "Exit 1 if the order shown moves an answer by more than this many places (a pair is a list of two:"
-        " with 0.1 the first may win 60 %).",
+        "Fail (exit 1) if the position shown moves an answer by more than PLACES. A pair is a list of two:"
+        " with 0.1 the answer shown first may win up to 60 %.",
         metavar="PLACES",
         least=0,
     ),
 ]
 
-# What is measured
+# Measures
 Measures: TypeAlias = Annotated[
     tuple[str, ...],
     measured(
@@ -197,85 +197,84 @@ Measure: TypeAlias = Annotated[
     ),
 ]
 Rel: TypeAlias = Annotated[
-    int, measured("The lowest grade that counts as relevant (default 1).", ("-l", "--rel"))
+    int, measured("Lowest grade that counts as relevant (default: 1).", ("-l", "--rel"))
 ]
 Ties: TypeAlias = Annotated[
     Literal["trec", "rank", "docid_asc", "input", "expected", "error"],
     measured(
-        "Order of equal scores: docid descending (trec), ascending, rank column, file; the"
-        " mean over all orders (expected); or refuse.",
+        "Order of equal scores: docid descending (trec) or ascending, rank column, file order, the mean"
+        " over all orders (expected), or refuse.",
         shows="trec",
     ),
 ]
 ZeroRel: TypeAlias = Annotated[
     Literal["zero", "skip", "nan"],
-    measured("How a query without relevant documents counts: as 0, left out, or undefined."),
+    measured("Queries without anything relevant: count as 0, leave out, or undefined."),
 ]
 Intersection: TypeAlias = Annotated[
     bool,
     measured(
-        "Average over queries that are judged and that the run, or the system, has (default:"
-        " all; one that a run lacks scores 0, one that judged answers lack is missing)."
+        "Average only over queries that are judged and that the run or system has. Default: all; queries"
+        " missing from a run score 0, those missing from judged answers are missing."
     ),
 ]
 Complete: TypeAlias = Annotated[
     bool,
     measured(
-        "Average over all judged queries: the default, except by some tools' rules (--compat).",
+        "Average over all judged queries. This is the default, except where --compat says otherwise.",
         ("-c", "--complete"),
     ),
 ]
 NothingJudged: TypeAlias = Annotated[
     Literal["error", "zero"],
     measured(
-        "A run without any judged document: an error (the default; other runs are still printed), or"
-        " scored anyway."
+        "Runs without any judged document: error (the default; other runs are still printed), or score them"
+        " anyway."
     ),
 ]
 Overlap: TypeAlias = Annotated[
     str,
     measured(
-        "How much of a span a chunk must contain: a share, whole or any.",
+        "How much of a span a chunk must contain to count as holding it: a share, whole or any.",
         metavar="RULE",
         shows="share>=0.5",
     ),
 ]
 Stale: TypeAlias = Annotated[
     Literal["error", "drop"],
-    measured("Spans whose text is no longer in their source: reject, or leave out.", shows="error"),
+    measured("Spans whose text is no longer in their sources: refuse, or leave out.", shows="error"),
 ]
 Missing: TypeAlias = Literal["error", "skip", "worst", "best"]
 OnMissing: TypeAlias = Annotated[
     Missing,
-    measured("Failed or missing judgements: reject (exit 3), leave out, or count as the worst or best."),
+    measured(
+        "Failed or missing judgements: refuse (exit 3), leave out, or count as the worst or best value."
+    ),
 ]
 Bounds: TypeAlias = Annotated[
     bool,
     measured(
-        "Also print the lowest and highest possible value, for any unjudged documents or missing judgements."
+        "Also print the lowest and highest possible value, given unjudged documents or missing judgements."
     ),
 ]
-Provider: TypeAlias = Annotated[str, measured("Compute with this provider of ir_measures.", metavar="NAME")]
+Provider: TypeAlias = Annotated[str, measured("Compute with this ir_measures provider.", metavar="NAME")]
 CompatOfRuns: TypeAlias = Literal["pyndeval", "ndeval", "ndeval-traditional", "trec_eval", "freshstack"]
 CompatOfAnswers: TypeAlias = Literal["nuggetizer", "crag", "ragdoll", "auto-argue", "medaesqa", "ragchecker"]
 Compat: TypeAlias = Annotated[
-    Literal[CompatOfRuns, CompatOfAnswers], measured("Use another tool's rules, to match its numbers.")
+    Literal[CompatOfRuns, CompatOfAnswers], measured("Follow another tool's rules, to match its numbers.")
 ]
 
-# What is read
+# Inputs
 Questions: TypeAlias = Annotated[Any, read("The questions.", reads="questions")]
-Topics: TypeAlias = Annotated[Any, read("The queries, with their texts and fields.", reads="questions")]
-AllTopics: TypeAlias = Annotated[
-    tuple[Any, ...], read("The queries, with their texts and fields.", reads="questions")
-]
+Topics: TypeAlias = Annotated[Any, read("The queries of the collection.", reads="questions")]
+AllTopics: TypeAlias = Annotated[tuple[Any, ...], read("The queries of the collection.", reads="questions")]
 Nuggets: TypeAlias = Annotated[
     Any, read("The judged nuggets, with their importance or weight.", reads="nuggets")
 ]
 IntentWeights: TypeAlias = Annotated[
     Any,
     read(
-        "The weight of each nugget in judgements of documents: lines 'topic nugget weight', or nuggets"
-        " (vital 1, okay 0.5).",
+        "Nugget weights for runs: lines 'topic nugget weight', or a nuggets file (vital 1, okay 0.5).",
         reads="nuggets",
     ),
 ]
@@ -283,31 +282,31 @@ Answers: TypeAlias = Annotated[
     tuple[Any, ...],
     read("The judged answers, for their lengths, sentences and citations.", reads="answers"),
 ]
-Passages: TypeAlias = Annotated[Any, read("Texts of documents by id.", reads="documents")]
-Corpus: TypeAlias = Annotated[Any, read("The texts of documents.", reads="documents")]
+Passages: TypeAlias = Annotated[Any, read("Document texts by id.", reads="documents")]
+Corpus: TypeAlias = Annotated[Any, read("Document texts.", reads="documents")]
 RunFiles: TypeAlias = Annotated[
-    tuple[str, ...], read("Judge the documents retrieved by this run.", ("--run",), metavar="FILE")
+    tuple[str, ...], read("Judge the documents retrieved by a run.", ("--run",), metavar="FILE")
 ]
 Gold: TypeAlias = Annotated[
     tuple[Any, ...],
-    read("Human labels of some of the queries: used to correct every claim.", reads="labels"),
+    read("Human labels for a sample; claims are corrected with them.", reads="labels"),
 ]
 Chunks: TypeAlias = Annotated[
     str,
     read(
-        "The retrieved chunks: lines {id, doc_id, start, end} or {id, doc_id, text}. "
-        "Judgements may then be spans of sources.",
+        "The retrieved chunks: lines {id, doc_id, start, end} or {id, doc_id, text}. Use it when judgements"
+        " are spans of sources.",
         metavar="FILE",
     ),
 ]
 Sources: TypeAlias = Annotated[
-    str, read("The source texts of spans and chunks: files, or lines {id, text}.", metavar="DIR|FILE")
+    str, read("The texts that spans and chunks refer to: files, or lines {id, text}.", metavar="DIR|FILE")
 ]
 GoldChosen: TypeAlias = Annotated[
     str,
     read(
-        "How the queries with human labels were chosen: at random, by a plan (label plan), or with"
-        " probabilities: lines 'query_id chance'.",
+        "How the human-labeled sample was chosen: at random, by a plan (label plan), or with stated chances"
+        " (lines 'query_id chance').",
         metavar="uniform|PLAN|FILE",
     ),
 ]
@@ -316,16 +315,16 @@ Depth: TypeAlias = Annotated[
     int, read("Use only the first N documents of each ranking.", ("-M", "--depth"), least=1)
 ]
 JudgedOnly: TypeAlias = Annotated[bool, read("Remove unjudged documents first.", ("-J", "--judged-only"))]
-Dedup: TypeAlias = Annotated[Literal["first"], read("Accept duplicate documents, and keep the first.")]
+Dedup: TypeAlias = Annotated[Literal["first"], read("Accept documents ranked twice; the first rank counts.")]
 NuggetsInQrels: TypeAlias = Annotated[
     Literal["yes", "no"],
     read(
-        "Whether the second column of the judgements names nuggets (default: yes, with a"
-        " warning where it looks otherwise)."
+        "Whether the second column of the judgements names nuggets (default: yes, with a warning if it does"
+        " not look so)."
     ),
 ]
 Comments: TypeAlias = Annotated[
-    Literal["error", "skip", "data"], read("How to treat lines that begin with '#'.")
+    Literal["error", "skip", "data"], read("What to do with lines that begin with '#'.")
 ]
 Limits: TypeAlias = Annotated[
     tuple[str, ...],
@@ -337,8 +336,8 @@ Limits: TypeAlias = Annotated[
     ),
 ]
 
-# What may be claimed
-AllPairs: TypeAlias = Annotated[bool, claimed("Compare every run with every other.")]
+# Statistics
+AllPairs: TypeAlias = Annotated[bool, claimed("Compare every pair of runs.")]
 Test: TypeAlias = Annotated[
     Literal["randomisation", "t"],
     claimed("Sign-flip randomization (exact up to 30 queries), or Student's t."),
@@ -346,62 +345,62 @@ Test: TypeAlias = Annotated[
 Adjust: TypeAlias = Annotated[
     Literal["holm", "max_t", "none"],
     claimed(
-        "For several comparisons: Holm, or step-down max-T, which flips signs for all pairs together and"
-        " so accounts for correlated runs."
+        "How to adjust p for several comparisons: Holm, step-down max-T (accounts for similar runs), or not."
     ),
 ]
 Family: TypeAlias = Annotated[
     Literal["pairs", "measures"],
-    claimed("Which tests Holm adjusts together: the pairs of each measure, or those of all measures."),
+    claimed("Which tests Holm adjusts together: the pairs of one measure, or all pairs of all measures."),
 ]
 Primary: TypeAlias = Annotated[
-    str, claimed("Test this measure only; report the others without a test.", metavar="MEASURE")
+    str, claimed("Test only this measure; describe the others.", metavar="MEASURE")
 ]
 Interval: TypeAlias = Annotated[
-    Literal["bca", "percentile"], claimed("Which bootstrap interval; measures of two values have Wilson's.")
+    Literal["bca", "percentile"],
+    claimed("Type of bootstrap interval; measures with two values use Wilson's."),
 ]
-Level: TypeAlias = Annotated[float, claimed("The confidence level of intervals and tests.")]
-Power: TypeAlias = Annotated[float, claimed("The power for the detectable difference.")]
+Level: TypeAlias = Annotated[float, claimed("Confidence level of intervals and tests.")]
+Power: TypeAlias = Annotated[float, claimed("Power for the detectable difference.")]
 Cluster: TypeAlias = Annotated[
     str,
     claimed(
-        "Queries of one cluster are not independent: a field of the questions, or lines 'query_id cluster'.",
+        "Treat queries of one cluster as dependent: a field of the questions, or a file of lines 'query_id"
+        " cluster'.",
         metavar="FIELD|FILE",
     ),
 ]
-Draws: TypeAlias = Annotated[int, claimed("The least number of sign flips; many comparisons take more.")]
-Resamples: TypeAlias = Annotated[int, claimed("The number of bootstrap samples.")]
+Draws: TypeAlias = Annotated[int, claimed("Minimum number of sign flips; many comparisons use more.")]
+Resamples: TypeAlias = Annotated[int, claimed("Number of bootstrap resamples.")]
 Population: TypeAlias = Annotated[
     Literal["kind", "set"],
-    claimed("Whether claims from human labels are about queries of this kind, or about this set of queries."),
+    claimed("What claims from human labels are about: queries of this kind, or exactly this set."),
 ]
 Until: TypeAlias = Annotated[
     str,
     claimed(
-        "Judge only until this is decided by -m MEASURE: 'A>B' (or the reverse), 'A"
-        " within 0.02 of B' (or apart), or 'best', with names of systems.",
+        "Judge only until a claim by -m MEASURE is decided either way: 'A>B', 'A within 0.02 of B', or"
+        " 'best'. A and B are system names.",
         metavar="CLAIM",
     ),
 ]
 Claimed: TypeAlias = Annotated[
     Literal["kind", "set"],
-    claimed("Whether the claim is about questions of this kind, or about this set of questions."),
+    claimed("Whether the claim is about questions of this kind, or exactly this set."),
 ]
 Looks: TypeAlias = Annotated[
     str,
     claimed(
-        "How often to look at the result: a number of looks (default: after every ten questions), or after"
-        " every question with an e-value ('anytime'; always for 'best' and for --claim set).",
+        "How many times to look at the data (default: after every ten questions), or anytime: after every"
+        " question, with an e-value. 'best' and --claim set always use anytime.",
         metavar="N|anytime",
     ),
 ]
-Alpha: TypeAlias = Annotated[float, claimed("The largest accepted probability of a false claim.")]
+Alpha: TypeAlias = Annotated[float, claimed("Allowed rate of false claims.")]
 
 Ledger: TypeAlias = Annotated[
     File,
     claimed(
-        "Add each comparison to this ledger, and print p adjusted for all comparisons made on these"
-        " questions.",
+        "Add each comparison to this ledger, and report p over all comparisons made on these questions.",
         metavar="FILE",
         kind="output",
     ),
@@ -411,47 +410,47 @@ Ledger: TypeAlias = Annotated[
 FailUnder: TypeAlias = Annotated[
     tuple[str, ...],
     gated(
-        "Exit 1 if the mean of any run is lower; not for measures where low is good.", metavar="MEASURE=VALUE"
+        "Exit 1 if the mean of any run is lower. Not for measures where low is good.", metavar="MEASURE=VALUE"
     ),
 ]
 
 Block: TypeAlias = Annotated[
     Literal["worse", "beyond-margin"],
     gated(
-        "What blocks: a significant loss whose estimate exceeds the margin, or only a loss that"
-        " significantly exceeds it."
+        "What blocks: a significant loss that looks larger than the margin, or one that is significantly"
+        " larger."
     ),
 ]
 JudgeChanged: TypeAlias = Annotated[
     Literal["error", "allow"],
-    gated("A different judge or rubric than the baseline's: reject (exit 2), or compare without a claim."),
+    gated("If the judge or rubric differs from the baseline's: refuse (exit 2), or compare without a claim."),
 ]
 
-# Who is asked
+# Judges
 Judges: TypeAlias = Annotated[
     tuple[str, ...], asked("The judge: openai:MODEL, lexical, …", ("--judge",), metavar="JUDGE")
 ]
-Judge: TypeAlias = Annotated[str, asked("The model that writes.", metavar="JUDGE")]
+Judge: TypeAlias = Annotated[str, asked("The model that writes the text.", metavar="JUDGE")]
 Vote: TypeAlias = Annotated[Literal["mean", "median", "majority"], asked("How to combine several judges.")]
-Refresh: TypeAlias = Annotated[bool, asked("Ask again even if the reply is in the store.")]
+Refresh: TypeAlias = Annotated[bool, asked("Ask again, even if the reply is stored.")]
 Retry: TypeAlias = Annotated[
     str,
     asked(
-        "Ask again only for replies that failed in this way: invalid, truncated, refused,"
-        " filtered. Errors are always asked again.",
+        "Ask again only what failed in these ways: invalid, truncated, refused, filtered. Errors are always"
+        " asked again.",
         metavar="STATUS,...",
         shows=False,
     ),
 ]
 Store: TypeAlias = Annotated[
-    str, asked("Where to store replies (default: the user's cache).", metavar="FILE")
+    str, asked("Where replies are stored (default: the user's cache).", metavar="FILE")
 ]
 
 # What is there already
 Overwrite: TypeAlias = Annotated[bool, Option("Replace existing files.")]
 
-# What it may cost
-DryRun: TypeAlias = Annotated[bool, costs("Print the cost without calling a model.")]
+# Cost
+DryRun: TypeAlias = Annotated[bool, costs("Estimate the cost; ask no judge.")]
 MaxCost: TypeAlias = Annotated[
     float, costs("Stop before spending more than this (exit 4).", metavar="USD", least=0)
 ]
@@ -461,24 +460,22 @@ MaxCalls: TypeAlias = Annotated[
 Price: TypeAlias = Annotated[
     tuple[str, ...],
     costs(
-        "The price of a judge, in USD per million tokens; without MODEL, of each judge whose price is"
-        " unknown (0: your own server).",
+        "Price of a judge in USD per million tokens. Without MODEL: of every judge with unknown price (0"
+        " for your own server).",
         metavar="[MODEL=]IN[,OUT]",
     ),
 ]
-Batch: TypeAlias = Annotated[
-    bool, costs("Send requests in batches: half the price, but a reply may take a day.")
-]
+Batch: TypeAlias = Annotated[bool, costs("Use batch requests: half the price, but a reply may take a day.")]
 Rebuy: TypeAlias = Annotated[
-    bool, costs("Send requests again that may be in a batch that cannot be found (you may pay twice).")
+    bool, costs("Ask again what may be in a batch that cannot be found; you may pay twice.")
 ]
 
-# What is printed or written
-ByQuery: TypeAlias = Annotated[bool, printed("Also print the value of every query.", ("-q", "--by-query"))]
+# Output
+ByQuery: TypeAlias = Annotated[bool, printed("Also print the value for each query.", ("-q", "--by-query"))]
 Sort: TypeAlias = Annotated[
     str,
     printed(
-        "Sort by this measure, best run first; 'run' sorts by name.",
+        "Put the best run by this measure first; 'run' sorts by name.",
         metavar="MEASURE",
         completes="measures",
     ),
@@ -486,22 +483,22 @@ Sort: TypeAlias = Annotated[
 Names: TypeAlias = Annotated[
     tuple[str, ...],
     printed(
-        "Call the run in FILE by this name; 'tag': call runs by their tags (default: by their files).",
+        "Name the run in FILE; 'tag' uses the run tags (default: file names).",
         metavar="NAME=FILE",
     ),
 ]
 By: TypeAlias = Annotated[
     str,
     printed(
-        "Add a row with an interval for each value of a field, such as domain,question_type.",
+        "Print one row for each value of a field, such as domain,question_type, with an interval.",
         metavar="FIELDS",
     ),
 ]
 Caption: TypeAlias = Annotated[
     str,
     printed(
-        "With --format latex: the caption, with formulas as in $\\alpha$ (default: number of queries,"
-        " tests and judges; '': the tabular only).",
+        "With --format latex: the caption; formulas as in $\\alpha$ work. Default: the measures and"
+        " settings; '': only the tabular.",
         metavar="TEXT",
     ),
 ]
@@ -510,15 +507,13 @@ LatexLabel: TypeAlias = Annotated[
 ]
 Places: TypeAlias = Annotated[
     int,
-    printed(
-        "Decimal places to print (default 4; 6 in ndeval's format).", ("-p", "--places"), least=0, most=17
-    ),
+    printed("Decimal places (default 4; 6 for ndeval's format).", ("-p", "--places"), least=0, most=17),
 ]
 Output: TypeAlias = Annotated[
-    File, printed("Write to this file (default: print).", ("-o", "--output"), metavar="FILE", kind="output")
+    File, printed("File to write (default: print).", ("-o", "--output"), metavar="FILE", kind="output")
 ]
 Page: TypeAlias = Annotated[
-    File, printed("The page.", ("-o", "--output"), metavar="FILE.html", kind="output")
+    File, printed("HTML file to write.", ("-o", "--output"), metavar="FILE.html", kind="output")
 ]
 Folder: TypeAlias = Annotated[File, printed("", ("-o", "--output"), metavar="FOLDER", kind="path")]
 Plot: TypeAlias = Annotated[
@@ -527,19 +522,19 @@ Plot: TypeAlias = Annotated[
 Size: TypeAlias = Annotated[
     str,
     printed(
-        "With --plot: column (3.3 inches wide), page (7), or width and height in inches, as in"
-        " 5x3 (default: as wide as its panels need, at most a page).",
+        "With --plot: column (3.3 inches wide), page (7), or width and height in inches, as in 5x3"
+        " (default: as wide as needed, at most a page).",
         metavar="WxH",
     ),
 ]
-Quiet: TypeAlias = Annotated[bool, printed("Do not show progress.")]
+Quiet: TypeAlias = Annotated[bool, printed("Hide progress.")]
 
-# How it is done
-Concurrency: TypeAlias = Annotated[int, done("The number of calls at a time.", least=1)]
+# Execution
+Concurrency: TypeAlias = Annotated[int, done("Number of simultaneous calls.", least=1)]
 Timeout: TypeAlias = Annotated[
     float,
     done(
-        "The timeout of one call in seconds (default: 120, and five times that for files of batches).",
+        "Timeout of one call (default: 120; five times as long for batch files).",
         metavar="SECONDS",
         above=0,
     ),
@@ -547,11 +542,11 @@ Timeout: TypeAlias = Annotated[
 Patience: TypeAlias = Annotated[
     float,
     done(
-        "How many seconds to retry when a judge stops answering (default: 240). A judge that never"
-        " answered ends the job at once.",
+        "How long to retry a judge that stops answering (default: 240). A judge that never answered ends"
+        " the job at once.",
         metavar="SECONDS",
         least=0,
     ),
 ]
-PollEvery: TypeAlias = Annotated[float, done("Seconds between checks of a batch.", least=0.01, shows=False)]
-Seed: TypeAlias = Annotated[int, done("The random seed.")]
+PollEvery: TypeAlias = Annotated[float, done("Seconds between batch checks.", least=0.01, shows=False)]
+Seed: TypeAlias = Annotated[int, done("Random seed; the same seed gives the same numbers.")]

@@ -42,7 +42,7 @@ def test_a_field_says_its_type_its_default_and_its_choices() -> None:
     fields = {field.name: field for field in fields_of_class(_Paint)}
     assert list(fields) == ["color", "coats", "walls", "corners", "is_wet", "brush"]
     assert fields["color"].choices == ("red", "green")
-    assert fields["color"].option.section == "What is measured"
+    assert fields["color"].option.section == "Measures"
     assert (fields["walls"].type, fields["walls"].is_several) == (str, True)
     assert not fields["corners"].is_several
     assert fields["brush"].default is REQUIRED

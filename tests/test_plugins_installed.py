@@ -176,8 +176,8 @@ def test_nothing_of_theirs_is_loaded_unasked(run: Run) -> None:
 def test_rubrics_are_listed_and_printed_as_files(run: Run) -> None:
     listed = run("from rageval.cli import main\nmain(['rubrics'])")
     assert [line.split(maxsplit=1) for line in listed.splitlines()[-2:]] == [
-        ["politeness", "of another package"],
-        ["tone", "of another package"],
+        ["politeness", "from another package"],
+        ["tone", "from another package"],
     ]
     assert run("from rageval.cli import main\nmain(['rubrics', 'tone'])") == RUBRIC.strip()
     again = run(

@@ -27,34 +27,34 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 GROUPS = {
     "Used first": {
         "score": "Score runs against judgements (the default command).",
-        "compare": "Compare runs: intervals, tests, and what may be claimed.",
-        "report": "Write one page with everything: runs, queries, slices, judges.",
-        "gate": "Hold a candidate against a baseline: ship, block or inconclusive.",
-        "judge": "Judge answers or documents: by a model, a file, a matcher.",
-        "import": "Part another tool's log into answers, questions, judgements.",
-        "label": "Let people label a part, and hold the judge against them.",
-        "doctor": "Report what is suspicious in files, and which measures it affects.",
-        "track": "Run a track: validate runs, pool, judge, score, pages, an archive.",
+        "compare": "Compare runs, with confidence intervals and tests.",
+        "report": "Write an HTML report: runs, queries, slices, judges.",
+        "gate": "Compare a candidate with a baseline: ship, block or inconclusive.",
+        "judge": "Judge answers or documents with a model, a file or a text matcher.",
+        "import": "Split another tool's log into answers, questions and judgements.",
+        "label": "Collect human labels, and compare judges with them.",
+        "doctor": "Check files for problems, and list the measures they affect.",
+        "track": "Run a track: validate, pool, judge, score, publish.",
         "demo": "Write small example files, and print commands to try.",
     },
     "Groups": {
-        "spans": "Keep judgements of chunks as spans, which outlive a new chunking.",
-        "board": "Bundle a leaderboard, recompute one, publish one.",
-        "collection": "Build a test collection, at once or step by step, and extend it.",
-        "store": "Look into the store of what models replied, copy and merge it.",
+        "spans": "Keep judgements when you change the chunking.",
+        "board": "Bundle, recompute or publish a leaderboard.",
+        "collection": "Build, check and extend a test collection.",
+        "store": "Inspect, copy and merge the store of judge replies.",
     },
     "Look-ups": {
-        "datasets": "List data sets; show, fetch, import, export or check one.",
-        "measures": "List the measures, or show the page of one.",
-        "rubrics": "List what judges can be asked, or print one rubric.",
+        "datasets": "List datasets; show, fetch, import, export or check one.",
+        "measures": "List measures, or show one.",
+        "rubrics": "List rubrics, or print one.",
     },
     "More": {
         "init": "Write a rageval.toml for the files in this folder.",
-        "arena": "Rank systems by judgements that compare their answers.",
-        "diagnose": "Say where what answers lack was lost: retriever or generator.",
-        "validate": "Check a file against the rules of its track, and repair it.",
-        "reproduce": "Make a table that a paper published again, the published values beside.",
-        "conformance": "Compare with the tools that are installed, on golden vectors.",
+        "arena": "Rank systems by pairwise or listwise judgements.",
+        "diagnose": "Tell retrieval losses from generation losses.",
+        "validate": "Check a file against a track's rules, and repair it.",
+        "reproduce": "Recompute a published table, beside the published values.",
+        "conformance": "Compare with other installed tools on reference inputs.",
     },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
@@ -96,7 +96,7 @@ class _Commands(Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Print the commands that are used first, or all of them with those that they consist of."""
         if not wants_all(ctx):
-            with formatter.section("Commands that are used first"):
+            with formatter.section("Most used commands"):
                 formatter.write_dl(list(GROUPS[_FIRST].items()))
             return
         for title, commands in GROUPS.items():
@@ -123,11 +123,11 @@ class _Commands(Group):
         if args and args[0] not in COMMANDS and args[0] not in _OPTIONS:
             hint = "" if ctx.resilient_parsing else _meant(args[0])
             if hint:
-                raise UsageError(f"{args[0]}: no such command, no file and no measure{hint}")
+                raise UsageError(f"{args[0]}: not a command, file or measure{hint}")
             args = [_DEFAULT_COMMAND, *args]
         elif not ctx.resilient_parsing and len(args) > 1 and all(map(os.path.isfile, args[:2])):
             # Whoever has a file of a command's name may have meant it.
-            _say(f"{args[0]}: taken for the command; for the file of this name, type ./{args[0]}")
+            _say(f"{args[0]}: read as the command; for the file of this name, type ./{args[0]}")
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
@@ -205,7 +205,7 @@ def _say_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
 @click.command(
     cls=_Commands,
     in_files=COMMANDS,
-    params=[help_all_option("Show all commands, the options and the exit codes, and exit.")],
+    params=[help_all_option("Show all commands, options and exit codes, and exit.")],
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items()) + ".",
@@ -216,7 +216,7 @@ def _say_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
     expose_value=False,
     is_eager=True,
     callback=_say_version,
-    help="Show the version, and whether the compiled part is in use.",
+    help="Show the version, and whether the compiled part is used.",
 )
 def main() -> None:
     """Evaluate retrieval and RAG.

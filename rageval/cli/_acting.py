@@ -19,33 +19,39 @@ _JUDGES_ASK = "asks"  # some judge is a model, which is asked
 _TABLES = "tables"  # some word is a table of answers, which is judged
 _Clauses = tuple[tuple[tuple[str, ...], str], ...]  # any of these, and how that is said; all must hold
 
-_LATEX: _Clauses = ((("style=latex",), "is about tables in LaTeX; expected --format latex, too"),)
-_LABELS: _Clauses = ((("gold",), "is about human labels; expected --gold FILE, too"),)
-_CLAIM: _Clauses = ((("until",), "is about a claim; expected --until, too"),)
-_IN_BATCHES: _Clauses = ((("batch",), "is about batches; expected --batch, too"),)
+_LATEX: _Clauses = ((("style=latex",), "applies to LaTeX tables; add --format latex"),)
+_LABELS: _Clauses = ((("gold",), "applies to human labels; add --gold FILE"),)
+_CLAIM: _Clauses = ((("until",), "applies to claims; add --until"),)
+_IN_BATCHES: _Clauses = ((("batch",), "applies to batches; add --batch"),)
 _NOT_JSON: _Clauses = tuple(
-    ((f"style!={style}",), f"changes nothing in --format {style}, which has every digit")
+    ((f"style!={style}",), f"changes nothing with --format {style}, which prints every digit")
     for style in ("json", "jsonl")
 )
-_WHOLE: _Clauses = ((("!by",), "changes nothing beside --by, which prints a row a group; leave one out"),)
-_VERDICT: _Clauses = ((("!save_baseline",), "is about a verdict, and --save-baseline gates nothing"),)
-_AGAIN: _Clauses = ((("aa", _TABLES), "is about judging again; expected --aa N, too"),)
-_ASKED: _Clauses = (((_JUDGES_ASK, "until"), "is about a model that is asked, and no --judge here is one"),)
-_SEVERAL: _Clauses = ((("judges>1",), "is about several judges; expected --judge twice or more"),)
+_WHOLE: _Clauses = (
+    (("!by",), "changes nothing with --by, which prints one row for each group; leave one out"),
+)
+_VERDICT: _Clauses = (
+    (("!save_baseline",), "applies to a verdict, but --save-baseline does not gate; leave one out"),
+)
+_AGAIN: _Clauses = ((("aa", _TABLES), "applies to judging again; add --aa N"),)
+_ASKED: _Clauses = (((_JUDGES_ASK, "until"), "applies to models, and no --judge here is one"),)
+_SEVERAL: _Clauses = ((("judges>1",), "applies to several judges; give --judge twice or more"),)
 
 # By parameter, or by command and parameter.
 _NEEDS: Mapping[str, _Clauses] = {
     **dict.fromkeys(("caption", "score label", "compare label", "compare show"), _LATEX),
-    "size": ((("plot",), "is about figures; expected --plot FILE, too"),),
+    "size": ((("plot",), "applies to figures; add --plot FILE"),),
     **dict.fromkeys(("gold_chosen", "population"), _LABELS),
     **dict.fromkeys(("claim", "looks", "alpha", "judge pilot", "next seed", "next store"), _CLAIM),
     **dict.fromkeys(("poll_every", "rebuy"), _IN_BATCHES),
     "places": _NOT_JSON,
     "score by_query": _WHOLE,
     "score no_summary": (*_WHOLE, *_NOT_JSON),
-    "draws": ((("test=randomisation", "adjust=max_t"), "is about flipped signs; --test t flips none"),),
-    "gate anchor_margin": ((("anchor",), "is about the anchor; expected --anchor FILE, too"), *_VERDICT),
-    "gate slice_margin": ((("by",), "is about slices; expected --by, too"), *_VERDICT),
+    "draws": (
+        (("test=randomisation", "adjust=max_t"), "applies to sign flips, which --test t does not use"),
+    ),
+    "gate anchor_margin": ((("anchor",), "applies to the anchor; add --anchor FILE"), *_VERDICT),
+    "gate slice_margin": ((("by",), "applies to slices; add --by"), *_VERDICT),
     **dict.fromkeys(
         (
             *("gate margin", "gate block", "gate judge_changed", "gate inconclusive", "gate first_run"),
@@ -56,19 +62,21 @@ _NEEDS: Mapping[str, _Clauses] = {
         _VERDICT,
     ),
     **dict.fromkeys(("gate rubric", "gate store", "gate max_cost", "gate max_calls", "gate price"), _AGAIN),
-    "judge depth": ((("runs",), "is about the documents of runs; expected --run FILE, too"),),
-    "judge rel": ((("qrels",), "is about judgements of documents; expected --qrels FILE, too"),),
-    "judge on_missing": ((("measures",), "is about scores; expected -m MEASURE, too"),),
+    "judge depth": ((("runs",), "applies to the documents of runs; add --run FILE"),),
+    "judge rel": ((("qrels",), "applies to judgements of documents; add --qrels FILE"),),
+    "judge on_missing": ((("measures",), "applies to scores; add -m MEASURE"),),
     "judge disagreements": _SEVERAL,
     "judge tiebreak": _SEVERAL,
     **dict.fromkeys(("judge shard", "judge batch", "judge refresh", "judge retry"), _ASKED),
     # That none are planted is so of a judge that is not asked, too.
     "judge canaries": (((_JUDGES_ASK, "canaries=0"), _ASKED[0][1]),),
-    "conformance seed": ((("fuzz",), "is about drawn cases; expected --fuzz N, too"),),
-    "conformance output": ((("!fuzz",), "changes nothing beside --fuzz, which prints as it finds"),),
+    "conformance seed": ((("fuzz",), "applies to random cases; add --fuzz N"),),
+    "conformance output": (
+        (("!fuzz",), "changes nothing with --fuzz, which prints results as it finds them"),
+    ),
     "conformance style": (
-        (("!fuzz",), "changes nothing beside --fuzz, which prints inputs as JSON lines"),
-        (("!vectors",), "changes nothing beside --vectors, which are JSON lines"),
+        (("!fuzz",), "changes nothing with --fuzz, which prints inputs as JSON lines"),
+        (("!vectors",), "changes nothing with --vectors, which are JSON lines"),
     ),
 }
 _OF_RUNS, _OF_ANSWERS = "runs", "judged answers"
@@ -98,7 +106,7 @@ def refuse_idle_for(are_answers: bool) -> None:
         only, others = _rules(_OF_ONE_KIND, ctx, param) or (kind, ())
         if only != kind and not any(_holds(each, ctx.params) for each in others):
             ways = "".join(f", or --{name.replace('_', '-')}" for name in others if name in ctx.params)
-            raise UsageError(f"{_called(param)} changes nothing for {kind}; expected {only}{ways}")
+            raise UsageError(f"{_called(param)} changes nothing for {kind}; use it with {only}{ways}")
 
 
 def is_typed(name: str) -> bool:

@@ -43,7 +43,7 @@ def judges(incomplete: str) -> Iterator[CompletionItem]:
 
 
 def ids(incomplete: str) -> Iterator[CompletionItem]:
-    """Yield the ids of data sets."""
+    """Yield the ids of datasets."""
     from rageval.datasets.catalogue import known
 
     yield from _beginning(incomplete, [spec.id for _, spec in known()])
@@ -55,7 +55,7 @@ def files(incomplete: str) -> Iterator[CompletionItem]:
 
 
 def files_and_ids(incomplete: str) -> Iterator[CompletionItem]:
-    """Yield the ids of data sets once something is typed, and files."""
+    """Yield the ids of datasets once something is typed, and files."""
     if incomplete:
         yield from ids(incomplete)
     yield from files(incomplete)

@@ -46,7 +46,7 @@ class Inputs:
 
     @property
     def datasets(self) -> list[Any]:
-        """Return the data sets whose judgements these are."""
+        """Return the datasets whose judgements these are."""
         return [found.dataset for found in self.qrels if isinstance(found, _QrelsOfDataset)]
 
     @property
@@ -56,7 +56,7 @@ class Inputs:
 
 
 def ids_of_datasets(inputs: Inputs, options: Scoring) -> list[str]:
-    """Return the ids of all data sets that were named, as judgements or for an option."""
+    """Return the ids of all datasets that were named, as judgements or for an option."""
     from rageval.datasets.dataset import Dataset
 
     named = [
@@ -84,9 +84,8 @@ def sorted_out(words: tuple[str, ...], reading: Reading, tables: bool = False) -
             getattr(inputs, places[0]).append(source)
     if inputs.tables and (inputs.runs or inputs.qrels or inputs.answers):
         raise UsageError(
-            f"{visible(name_of(inputs.tables[0]))}: is a table of answers, which is judged first; expected"
-            " tables"
-            " alone, or rageval judge, and then judged answers"
+            f"{visible(name_of(inputs.tables[0]))}: a table of answers, which must be judged first; pass"
+            " tables alone, or judge it with rageval judge and pass the judged answers"
         )
     if inputs.answers and (inputs.runs or inputs.qrels):
         from rageval.files.jsonl import read_records
@@ -96,15 +95,15 @@ def sorted_out(words: tuple[str, ...], reading: Reading, tables: bool = False) -
             if told(source, reading) is None and start_of_file(source, reading).piece:
                 next(read_records(source, dict[str, Any], "one JSON object a line"), None)
         raise UsageError(
-            "expected runs and judgements of documents, or judged answers (JSON lines), found both;"
-            " score them in two commands (answers beside judged answers: --answers FILE)"
+            "found both runs with judgements of documents and judged answers (JSON lines); score them in"
+            " two commands (to pass answers with judged answers, use --answers FILE)"
         )
     # One file that cannot be told is whatever is missing; of two nobody knows which.
     if len(unknown) > 1 and not inputs.qrels:
         raise UsageError(
-            f"{' and '.join(map(name_of, unknown))}: streams that cannot be looked into, or whole numbers in"
-            " JSON, which may be scores or grades; one of them must hold the judgements, and nothing says"
-            " which: unpack streams first (zcat) or name files; write scores with a point (2.0), or lines"
+            f"{' and '.join(map(name_of, unknown))}: cannot tell which of them holds the judgements (a"
+            " stream, or JSON with whole numbers, which may be scores or grades); unpack streams first"
+            " (zcat), pass files, write scores with a decimal point (2.0), or use lines"
         )
     for source in unknown:
         # Runs can be many, judgements are one file: what is not known yet fills the gap.
@@ -149,7 +148,7 @@ def _named(runs: list[Any], names: list[str], said: Sequence[str], reading: Read
     twice = {name for name in found if found.count(name) > 1}
     if twice:
         raise UsageError(
-            f"--names: two runs would be called {visible(min(twice))!r}; expected NAME=FILE, a name for each"
+            f"--names: two runs would be called {visible(min(twice))!r}; give each a name with NAME=FILE"
         )
     return found
 
@@ -174,8 +173,8 @@ def judgements(inputs: Inputs, reading: Reading, floor: int, options: OfSpans) -
 
         if options.chunks is None or options.sources is None:
             raise UsageError(
-                f"{visible(name_of(qrels))}: holds spans of sources; expected --chunks FILE and --sources"
-                " DIR, by which it is told what chunks hold them"
+                f"{visible(name_of(qrels))}: holds spans of sources; add --chunks FILE and --sources DIR to"
+                " match chunks to them"
             )
         given: dict[str, Any] = {"overlap": options.overlap, "stale": options.stale}
         rules = {name: value for name, value in given.items() if value is not None}
@@ -184,7 +183,7 @@ def judgements(inputs: Inputs, reading: Reading, floor: int, options: OfSpans) -
         found = read_qrels(qrels, reading=reading, floor=floor)
     said = [name for name in _OF_SPANS[1:] if getattr(options, name) is not None]
     if said:
-        raise UsageError(f"--{said[0]} is about spans; leave it out for judgements of documents")
+        raise UsageError(f"--{said[0]} applies to spans; leave it out for judgements of documents")
     if options.chunks is not None:
         from rageval.spans.projection import require_judged_chunks
 
@@ -232,7 +231,7 @@ def _place_name(word: str, inputs: Inputs) -> None:
         spelled(word)
     except MeasureError as error:
         if not looks_like_id(word):
-            raise InputError(f"{word}: no such file, and no measure either ({error})") from None
+            raise InputError(f"{word}: no such file or measure ({error})") from None
         found = labels_of(word)
         if hasattr(found, "qrels"):
             inputs.qrels.append(_QrelsOfDataset(found))
@@ -291,7 +290,7 @@ def _odd(line: bytes, name: str, start: bytes) -> str:
     if line.lstrip().startswith(b"["):
         raise InputError(f"{name}:1: looks like a JSON array; expected JSON lines, one object a line")
     if line.startswith(b"#"):
-        raise InputError(f"{name}:1: begins with '#': say --comments skip if this is a comment; {expected}")
+        raise InputError(f"{name}:1: begins with '#': use --comments skip if this is a comment; {expected}")
     noun = "column" if len(line.split()) == 1 else "columns"
     found = f"{name}:1: found {len(line.split())} {noun}: {quoted(line)}"
     raise InputError(f"{found}; {expected}{_way_out(line, name)}")
@@ -312,7 +311,9 @@ def _way_out(line: bytes, name: str) -> str:
         row = line.strip().replace(mark, b" ")
         if mark in line and (kind_of_line(row) or columns):
             first = "sed 1d" if columns else "cat"
-            return f". With blanks between the columns it is read: {first} {name} | tr '{mark.decode()}' ' '"
+            return (
+                f". To read it, replace the separators with blanks: {first} {name} | tr '{mark.decode()}' ' '"
+            )
     return ""
 
 
@@ -327,7 +328,7 @@ def named_measures(options: Measuring, inputs: Inputs, also: Sequence[Any] = ())
         say(f"no measure named, so {usual}, the rubric's own")
         measures = dict.fromkeys(parse_measures(usual))
     if not measures:
-        raise UsageError(f"no measure named; say {_measures_to_say(inputs)} (see: rageval measures)")
+        raise UsageError(f"no measure named; use {_measures_to_say(inputs)} (see: rageval measures)")
     return list(measures)
 
 
@@ -378,8 +379,8 @@ def slices_of(
 def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Sequence[Any]) -> dict[str, str]:
     """Return the group of every query: from a file of lines `query_id group`, or a field of the questions.
 
-    Without questions, the field is looked for in the judgements themselves, or in the data set they are of.
-    The id of a data set in place of the field means the one field that its questions have.
+    Without questions, the field is looked up in the judgements themselves, or in their dataset. The id of a
+    dataset in place of the field means the one field that its questions have.
     """
     from rageval.files.questions import fields_of, read_facts, read_groups
     from rageval.scoring.scores import groups_by, require_groups
@@ -402,14 +403,14 @@ def groups_of(field: str, queries: Sequence[str], questions: Any, sources: Seque
         fields = fields_of(known[0])
         if len(fields) != 1:
             raise UsageError(
-                f"{field}: which field of its questions? name one, with --questions {field}; it has:"
+                f"{field}: which field of its questions? Name one with --questions {field}; it has:"
                 f" {', '.join(fields) or 'none'}"
             )
         (field,) = fields
     if not known:
         raise UsageError(
-            f"nothing says what the {field!r} of a query is; give --questions FILE (JSON lines with query_id"
-            f" and {field}), or a file of lines 'query_id {field}' in place of the name"
+            f"the {field!r} of the queries is unknown; give --questions FILE (JSON lines with query_id and"
+            f" {field}), or a file of lines 'query_id {field}' in place of the name"
         )
     facts: dict[str, dict[str, str]] = {}
     for source in known:

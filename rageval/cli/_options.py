@@ -40,7 +40,7 @@ def completing(what: str) -> Callable[[click.Context, click.Parameter, str], lis
 
 
 class FileOrId(click.ParamType):  # type: ignore[type-arg]
-    """A file of this name, or the data set of this id; `what` it must hold."""
+    """A file of this name, or the dataset of this id; `what` it must hold."""
 
     name = METAVAR
 
@@ -48,7 +48,7 @@ class FileOrId(click.ParamType):  # type: ignore[type-arg]
         self.what = what
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the word itself, or a data set that stands for a file."""
+        """Return the word itself, or a dataset that stands for a file."""
         if "/" not in str(value):  # no id, and nothing to import for it
             return value
         from rageval.datasets.ids import standing_for
@@ -220,7 +220,7 @@ class Command(click.Command):
             super().format_options(ctx, formatter)
             return
         if self.first and not wants_all(ctx):
-            with formatter.section("Options that are used first"):
+            with formatter.section("Most used options"):
                 formatter.write_dl([*map(shown.__getitem__, self.first), *list(shown.values())[-2:]])
             return
         section_of = {param.name: getattr(param, "section", "") for param in self.get_params(ctx)}
@@ -328,7 +328,7 @@ class OutputOption(click.Option):
             outputs = [param.name or "" for param in ctx.command.params if isinstance(param, OutputOption)]
             places = {os.path.realpath(word) for name in outputs for word in others.pop(name, ())}
             if os.path.realpath(path) in places:
-                raise UsageError(f"{visible(str(path))}: is named by two options; expected a file for each")
+                raise UsageError(f"{visible(str(path))}: two options name this file; give each its own")
             stores: list[str] = []
             if "store" in others:
                 from rageval.judges.store import default_path
@@ -401,7 +401,7 @@ class Measuring(opt.Options):
     provider: opt.Provider | None = None
     compat: opt.Compat | None = None
     questions: Annotated[
-        opt.Questions, "The questions that were asked: of judged answers all count; fields for --by."
+        opt.Questions, "The questions: all of them count for judged answers; --by uses their fields."
     ] = None
     nuggets: opt.Nuggets = None
     intent_weights: opt.IntentWeights = None
@@ -447,7 +447,8 @@ class Comparing(Scoring):
     on_missing: opt.OnMissing = "error"
     bounds: opt.Bounds = False
     baseline: Annotated[
-        str, opt.claimed("Compare with this run (default: the best, by measure).", metavar="RUN", shows=False)
+        str,
+        opt.claimed("Compare with this run (default: the best by each measure).", metavar="RUN", shows=False),
     ] = "best"
     all_pairs: opt.AllPairs = False
     test: opt.Test = "randomisation"

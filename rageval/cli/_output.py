@@ -66,7 +66,7 @@ def say(*lines: str) -> None:
 
 # The format of what a command prints; the same on a terminal and off it.
 TableFormat: TypeAlias = Annotated[
-    str, opt.printed("How the result is written; table is for reading.", ("--format",), choices=FORMATS)
+    str, opt.printed("Output format; table is for reading.", ("--format",), choices=FORMATS)
 ]
 
 
@@ -115,7 +115,7 @@ def end_if_biased(found: Iterable[tuple[str, Mapping[str, Any] | None]], limit: 
 def end_if_failed(failed: int, what: str = "judgements") -> None:
     """End with exit code 3 where something is missing because judging failed."""
     if failed:
-        say(f"{failed:,} {what} failed and are missing; the same command asks for them again")
+        say(f"{failed:,} {what} failed and are missing; run the same command again to retry them")
         raise click.exceptions.Exit(JudgeFailed.exit_code)
 
 
@@ -319,7 +319,7 @@ def _in_latex(results: list[Scores], layout: Layout) -> Iterator[str]:
     what = "Values of each query" if layout.by_query else "Values"
     said = "; the best in bold" * any(best.values())
     said += f"; {LOW_IS_GOOD}: low values are good" * any(LOW_IS_GOOD in head for head in heads)
-    said += "; in parentheses, between what they lie" * any(
+    said += "; in parentheses: the possible range" * any(
         score.bounds for scores in results for score in scores.scores
     )
     return _captioned(table._replace(columns=columns), results, layout, what, said)
@@ -452,7 +452,7 @@ def _footnote(results: list[Scores]) -> Iterator[str]:
 
 
 def said_of_bases(results: Sequence[Scores]) -> list[str]:
-    """Say which measures rest on a judge alone, and which on words."""
+    """Say which measures are judged by a model alone, and which compare words."""
     return said_by_measure({str(score.measure): score.basis for each in results for score in each.scores})
 
 
@@ -602,7 +602,7 @@ def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred
         # What the values rest on: a judge alone, words, or labels.
         of_measure = {str(score.measure): (one.basis, one.corrected_from) for _, score, one in found}
         corrected = said_of_corrected(of_measure)
-        notes += [f"{said}; 'judge' is what the judge alone says" for said in corrected]
+        notes += [f"{said}; 'judge' is the judge's value without correction" for said in corrected]
         notes += said_by_measure({name: basis for name, (basis, source) in of_measure.items() if not source})
     return Table(columns, rows, 3, notes=notes)
 
@@ -624,8 +624,7 @@ def checked_values(path: Path) -> Path:
     """Return the path, if its name says a format that can be written."""
     if path.suffix != ".parquet":
         raise UsageError(
-            f"--values {visible(str(path))}: expected a name that ends in .parquet; other formats are written"
-            " by --format and -o FILE"
+            f"--values {visible(str(path))}: must end in .parquet; for other formats use --format and -o FILE"
         )
     return path
 

@@ -35,7 +35,7 @@ _BY_NAME = "run"  # of --sort
 
 
 def subject_of(inputs: Inputs, measures: list[Any], options: Scoring, again: bool = True) -> Subject:
-    """Return what was named, runs or judged answers, beside what people said of it (--gold).
+    """Return the named runs or judged answers, with human labels (--gold) if given.
 
     Where it is looked at `again`, as whatever compares does, streams are kept.
     """
@@ -79,11 +79,9 @@ def scored(subject: Subject, baseline: str | None = None, least: int = 1) -> Sco
 
 
 def is_gold_given(options: OfLabels) -> bool:
-    """Return whether people's labels were given; refuse what is about them where they were not."""
+    """Return whether human labels were given; refuse options about them where they were not."""
     if not options.gold and (options.gold_chosen or options.population != "kind"):
-        raise UsageError(
-            "--gold-chosen and --population are about people's labels; expected --gold FILE, too"
-        )
+        raise UsageError("--gold-chosen and --population apply to human labels; add --gold FILE")
     return bool(options.gold)
 
 
@@ -98,7 +96,7 @@ def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:
     measure = parse_measure(wanted)
     if measure not in [score.measure for score in results[0].scores]:
         known = ", ".join(str(score.measure) for score in results[0].scores)
-        raise UsageError(f"--sort {visible(wanted)}: is not measured; expected {_BY_NAME} or one of {known}")
+        raise UsageError(f"--sort {visible(wanted)}: is not measured; use {_BY_NAME} or one of {known}")
     sign = 1 if measure.better == LOWER else -1
 
     def place(scores: Scores) -> tuple[bool, float]:
@@ -118,12 +116,12 @@ def refuse(reasons: Sequence[str]) -> None:
 def _runs(inputs: Inputs, measures: list[Any], options: Scoring, again: bool) -> Runs:
     """Return runs, not read yet, and their judgements; refuse options that are about judged answers."""
     if options.nuggets:
-        raise UsageError("--nuggets is about judged answers (JSON lines); leave it out for runs")
+        raise UsageError("--nuggets applies to judged answers (JSON lines); leave it out for runs")
     if options.on_missing != "error":
-        raise UsageError("--on-missing is about judged answers (JSON lines); leave it out for runs")
+        raise UsageError("--on-missing applies to judged answers (JSON lines); leave it out for runs")
     if options.compat in COMPAT_OF_ANSWERS or options.answers or options.weights:
         names = " and ".join(f"--compat {name}" for name in COMPAT_OF_ANSWERS)
-        raise UsageError(f"{names}, --answers and --weights are about judged answers (JSON lines)")
+        raise UsageError(f"{names}, --answers and --weights apply to judged answers (JSON lines)")
     named = YES_OR_NO[options.nuggets_in_qrels]
     # These look at judgements of any grade, so that none may be left out when reading.
     everything = options.judged_only or options.bounds or bool(options.provider) or named is False
@@ -144,9 +142,9 @@ def _runs(inputs: Inputs, measures: list[Any], options: Scoring, again: bool) ->
 
 
 def refuse_bounds_of_labels(inputs: Inputs, options: Comparing) -> None:
-    """Refuse --bounds of runs beside people's labels, before anything is read."""
+    """Refuse --bounds of runs with human labels, before anything is read."""
     if options.gold and options.bounds and not inputs.answers:
-        raise UsageError("--bounds are of one set of judgements; leave out --gold, or --bounds")
+        raise UsageError("--bounds is for one set of judgements; leave out --gold or --bounds")
 
 
 def settings_of_claims(options: Comparing, queries: Sequence[str], sources: Sequence[Any]) -> Settings:
@@ -171,7 +169,7 @@ def check_ledger(path: Path | None) -> None:
 
 
 def count_claims(path: Path, made: list[Made]) -> tuple[list[str], dict[str, Any]]:
-    """Add what was compared to a ledger; return what it comes to, in words and for a program."""
+    """Add what was compared to a ledger; return the result in words and for a program."""
     from rageval.comparison.ledger import counted
     from rageval.files.ledger import add_to_ledger, read_ledger
 
@@ -189,7 +187,7 @@ def count_claims(path: Path, made: list[Made]) -> tuple[list[str], dict[str, Any
 def refuse_bounds_of_spans(subject: Subject) -> None:
     """Refuse --bounds where the gold is spans and runs are compared: ranges are of one run alone."""
     if isinstance(subject, Runs) and subject.rules.bounds and subject.evaluator.qrels.spans is not None:
-        raise UsageError("--bounds of spans are of single runs (rageval score); leave them out here")
+        raise UsageError("--bounds of spans works for single runs only (rageval score); leave it out here")
 
 
 def on_workers(options: Scoring) -> Callable[..., Iterable[Scores]]:
@@ -224,14 +222,14 @@ def _answers(inputs: Inputs, measures: list[Any], options: Scoring) -> Answers:
         # Flags are False when they are not given, other options None.
         value = getattr(options, name)
         if value is not None and value is not False:
-            raise UsageError(f"--{name.replace('_', '-')} is about runs; leave it out for judged answers")
+            raise UsageError(f"--{name.replace('_', '-')} applies to runs; leave it out for judged answers")
     if options.names:
-        raise UsageError("--names is about runs; judged answers name their systems themselves (run_id)")
+        raise UsageError("--names applies to runs; judged answers name their systems (run_id)")
     if options.zero_rel != "zero":
-        raise UsageError("--zero-rel is about runs; a judged answer without a value is undefined anyway")
+        raise UsageError("--zero-rel applies to runs; a judged answer without a value is always undefined")
     if options.compat not in (None, *COMPAT_OF_ANSWERS):
         known = " and ".join(COMPAT_OF_ANSWERS)
-        raise UsageError(f"--compat {options.compat} is about runs; for answers there are {known}")
+        raise UsageError(f"--compat {options.compat} applies to runs; for answers there are {known}")
     on_missing = options.on_missing
     if options.bounds and on_missing == "error" and not options.compat:
         # --bounds asks for the range, and would otherwise end with the error that it explains.

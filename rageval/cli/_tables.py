@@ -49,9 +49,9 @@ def judged(
     asked = {answer.query_id for answer in material.answers}
     if not any(material.questions[query].gold for query in asked if query in material.questions):
         raise InputError(
-            f"{_names(inputs.tables)}: no right answers, by which answers are judged; expected a column"
-            f" of them ({', '.join(SYNONYMS['gold'])}), a file beside (--questions FILE), or a mapping of"
-            f" your own: rageval import {visible(name_of(inputs.tables[0]))} -o DIR"
+            f"{_names(inputs.tables)}: no right answers to judge by; add a column"
+            f" ({', '.join(SYNONYMS['gold'])}), pass --questions FILE, or map your columns: rageval import"
+            f" {visible(name_of(inputs.tables[0]))} -o DIR"
         )
     settings, remarks = prepared(judges, found, material, settings or Settings())
     # Said with what should be known of the scores, so that it stands on pages and in JSON, too.

@@ -31,11 +31,11 @@ class Options(OfLabels):
     style: TableFormat = "table"
     output: opt.Output | None = None
     compat: Annotated[
-        Literal["ragnarok"] | None, opt.measured("Elo ratings as Ragnarök's arena keeps them.")
+        Literal["ragnarok"] | None, opt.measured("Print Elo ratings, computed as in Ragnarök's arena.")
     ] = None
-    matrix: Annotated[bool, opt.Option("Wins, ties and losses of each pair of systems.")] = False
+    matrix: Annotated[bool, opt.Option("Print wins, ties and losses of each pair of systems.")] = False
     nuggets: Annotated[
-        opt.Nuggets, "The nuggets by which answers were compared: says where the judgements differ from them."
+        opt.Nuggets, "The nuggets used to compare answers; shows where judgements differ from them."
     ] = None
     invalid: Annotated[
         Literal["permutation", "query", "refuse"],
@@ -44,7 +44,7 @@ class Options(OfLabels):
         ),
     ] = "permutation"
     max_bias: opt.MaxBias | None = None
-    gold: Annotated[opt.Gold, "What people said of some of the same pairs: corrects the strengths."] = ()
+    gold: Annotated[opt.Gold, "Human labels for some of the same pairs; corrects the strengths."] = ()
 
 
 @click.command(cls=Command)
@@ -54,9 +54,9 @@ def arena(files: tuple[str, ...], options: Options) -> None:
     """Rank systems by judgements that compare their answers.
 
     Pairwise judgements (labels win, tie, loss) give Bradley-Terry strengths with ties and 95 % intervals over
-    queries; listwise ones (grades are places) give mean points. Judgements that share query, aspect and judge
-    are sides of one comparison. Where judgements say in which order answers were shown, `order_corrected`
-    is the strength (or the points) without the advantage of the place shown.
+    queries. Listwise ones (grades are places) give mean points. Judgements with the same query, aspect and
+    judge are the two sides of one comparison. If judgements record the order in which answers were shown,
+    `order_corrected` removes the effect of position.
 
     \b
     rageval arena judged.jsonl
@@ -121,8 +121,8 @@ def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: s
         points = {run: (score.value, score.queries) for run, score in scores.items()}
         for name, (times, of) in few.items():
             click.echo(
-                f"rageval: {visible(name)} is in {times:,} of {of:,} lists; its points are of these alone,"
-                " and claim no place among the others",
+                f"rageval: {visible(name)} is in {times:,} of {of:,} lists; its points are from these lists"
+                " only and cannot be compared with the others",
                 err=True,
             )
         # Those that are not in every list last, and after them those without points.
@@ -139,7 +139,7 @@ def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: s
     if grades.stopped:  # at a claim: an interval would be another
         found = [replace(each, low=math.nan, high=math.nan) for each in found]
     elif any(math.isnan(each.low) for each in found):
-        say("no interval where samples of the queries all give the same strengths, or infinite ones")
+        say("no interval: all samples of the queries give the same strengths, or some give infinite ones")
     standing = [[s.system, s.strength, s.low, s.high, s.win_rate, s.games] for s in found]
     table = _table(["strength", "low", "high", "win_rate"], ["games"], standing)
     return _with_corrected(table, {s.system: s.corrected for s in found if s.corrected is not None})
@@ -158,7 +158,9 @@ def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, str]:
     from rageval.scoring.gold import drawn, gold_of, said_of_labels
 
     if has_rankings(grades):
-        raise UsageError("--gold corrects comparisons of two; of rankings: compare -m rank_score --gold")
+        raise UsageError(
+            "--gold corrects pairwise comparisons; for rankings use compare -m rank_score --gold"
+        )
     files = list(options.gold)
     gold = gold_of(read_judgements(files, nuggets=options.nuggets), files, drawn(options.gold_chosen))
     found, said = strengths_by_people(grades, gold, population=options.population)
@@ -182,7 +184,7 @@ def _with_basis(table: Table, basis: str, source: str) -> Table:
     columns = [*table.columns, *(Column(name, programs=True) for name in more)]
     rows = [[*row, *more.values()] for row in table.rows]
     if source:
-        notes = [f"{in_words(basis, source)}; 'judge' is the strength that the judge alone says"]
+        notes = [f"{in_words(basis, source)}; 'judge' is the judge's strength without correction"]
     else:
         notes = [each.replace(": strength", "", 1) for each in said_of_bases({"strength": basis})]
     return table._replace(columns=columns, rows=rows, notes=notes)

@@ -17,7 +17,7 @@ from rageval.text import visible
 
 @click.group(cls=Group)
 def board() -> None:
-    """Bundle a leaderboard with everything it rests on, recompute one, publish one.
+    """Bundle, recompute or publish a leaderboard.
 
     \b
     rageval board bundle a.trec b.trec qrels.txt -m ndcg@10 -o board.tar.gz
@@ -29,18 +29,18 @@ def board() -> None:
 class Options(opt.Options):
     """The options of `rageval board bundle`."""
 
-    measures: Annotated[opt.Measures, "What the leaderboard is by."]
+    measures: Annotated[opt.Measures, "Measures of the leaderboard."]
     answers: opt.Answers = ()
-    nuggets: Annotated[opt.Nuggets, "The nuggets that were judged."] = None
-    topics: Annotated[opt.Topics, "What was asked."] = None
+    nuggets: Annotated[opt.Nuggets, "The judged nuggets."] = None
+    topics: Annotated[opt.Topics, "The questions."] = None
     passages: opt.Passages = None
-    gold: Annotated[opt.Gold, "What people said of some answers, by which the leaderboard is corrected."] = ()
+    gold: Annotated[opt.Gold, "Human labels for some answers; corrects the leaderboard."] = ()
     gold_chosen: opt.GoldChosen | None = None
     on_missing: opt.OnMissing = "error"
     rubrics: Annotated[
         tuple[str, ...],
         opt.asked(
-            "A rubric of your own that judges were asked by.",
+            "A custom rubric that judges used.",
             ("--rubric",),
             metavar="RUBRIC",
             completes="rubrics",
@@ -49,13 +49,13 @@ class Options(opt.Options):
     mode: Annotated[
         Literal["digests", "full"],
         opt.printed(
-            "Whether the bundle gives topics, passages and replies away, or their digests.", ("--bundle",)
+            "Whether the bundle contains topics, passages and replies, or only their hashes.", ("--bundle",)
         ),
     ] = "digests"
-    title: Annotated[str, opt.printed("What it is called.", metavar="TEXT")] = "Leaderboard"
+    title: Annotated[str, opt.printed("Title of the leaderboard.", metavar="TEXT")] = "Leaderboard"
     output: Annotated[
         opt.File,
-        opt.printed("The bundle.", ("-o", "--output"), metavar="FILE.tar.gz", kind="output"),
+        opt.printed("The bundle to write.", ("-o", "--output"), metavar="FILE.tar.gz", kind="output"),
     ]
 
 
@@ -65,8 +65,7 @@ class Options(opt.Options):
 def _bundle(files: tuple[str, ...], options: Options) -> None:
     """Bundle runs and qrels, or judged answers, with the leaderboard that follows from them.
 
-    FILES are told apart by their content. The same files give the same bytes. rageval track writes such a
-    bundle by itself.
+    Formats of FILES are detected. The same files give the same bytes. rageval track writes such a bundle too.
 
     \b
     rageval board bundle a.trec b.trec qrels.txt -m ndcg@10 -o board.tar.gz
@@ -125,7 +124,7 @@ def _file(source: Any) -> str:
 
     if not isinstance(source, str | os.PathLike):
         shown = visible(name_of(source))
-        raise UsageError(f"{shown}: expected a file; write it to one first (rageval datasets export)")
+        raise UsageError(f"{shown}: expected a file; export it first (rageval datasets export)")
     return os.fspath(source)
 
 
@@ -137,20 +136,20 @@ def _verify(
     inputs: Annotated[
         opt.File | None,
         opt.Option(
-            "A folder with what the bundle withholds: replies, and judgements with replies.",
+            "A folder with the contents that the bundle withholds: replies, and judgements with replies.",
             metavar="FOLDER",
             kind="path",
         ),
     ] = None,
     sha256: Annotated[
-        str, opt.Option("What the bundle's SHA-256 is to be, as its page shows it.", metavar="DIGEST")
+        str, opt.Option("The expected SHA-256 of the bundle, as shown on its page.", metavar="DIGEST")
     ] = "",
     style: TableFormat = "table",
 ) -> None:
     """Recompute a leaderboard: every digest, judgements from replies, values, claims.
 
-    Says what was recomputed, and what had to be believed. Ends with 0 where all has the same bits, 1 where
-    something differs (which row of which step), 3 where something is missing that a step needs.
+    Lists what was recomputed, and what could not be verified. Exit codes: 0 if all bits are the
+    same, 1 if something differs (with row and step), 3 if a step lacks something that it needs.
 
     \b
     rageval board verify board.tar.gz
@@ -177,20 +176,19 @@ def _verify(
 @takes_options
 def _publish(
     bundle: Path,
-    output: Annotated[opt.Folder, "Where the site is written."],
+    output: Annotated[opt.Folder, "Folder for the site."],
     pyodide: Annotated[
         str | None,
         opt.Option(
-            "The runtime with which readers recompute in their browser: a folder (npm install pyodide), which"
-            " is copied, or an address.",
+            "The runtime for recomputing in the browser: a folder to copy (npm install pyodide), or a URL.",
             metavar="FOLDER|URL",
         ),
     ] = None,
 ) -> None:
     """Write a static site: the leaderboard, a page a system and a topic, downloads, and how to verify.
 
-    With --pyodide the page recompute.html runs rageval in the reader's browser. Put the folder on any server.
-    Records of every_eval_ever are written beside.
+    With --pyodide, the page recompute.html runs rageval in the reader's browser. Put the folder on
+    any server. It also has records for every_eval_ever.
 
     \b
     rageval board publish board.tar.gz -o site

@@ -36,23 +36,23 @@ def collection() -> None:
 
 
 class Fusing(opt.Options):
-    """How runs are fused."""
+    """Options for fusing runs."""
 
-    method: Annotated[
-        Literal["minmax", "rrf"], opt.Option("Sum of normalised scores, or of reciprocal ranks.")
-    ] = "minmax"
-    fuse_depth: Annotated[int, opt.Option("How many documents of each run are fused.", least=1)] = 100
+    method: Annotated[Literal["minmax", "rrf"], opt.Option("Sum normalized scores, or reciprocal ranks.")] = (
+        "minmax"
+    )
+    fuse_depth: Annotated[int, opt.Option("Documents of each run to fuse.", least=1)] = 100
     k: Annotated[int, opt.Option("The constant k of rrf: 1 / (k + rank).", least=0)] = 60
 
 
 class Filtering(opt.Options):
-    """What support is, and which questions stay."""
+    """Options for support and for which questions to keep."""
 
-    threshold: Annotated[float, opt.Option("The lowest grade that counts as support.")] = 1.0
+    threshold: Annotated[float, opt.Option("Lowest grade that counts as support.")] = 1.0
     rule: Annotated[
         Literal["strict", "documents", "none"],
         opt.Option(
-            "Which questions are dropped: those with an unsupported nugget, those without a document, none.",
+            "Which questions to drop: those with an unsupported nugget, those without a document, or none.",
             ("--filter",),
         ),
     ] = "strict"
@@ -61,32 +61,34 @@ class Filtering(opt.Options):
 class Options(Fusing, Filtering, Asking):
     """The options of `rageval collection build`."""
 
-    unfused: Annotated[bool, opt.Option("Also pool each run, besides the fusion of each setting.")] = False
-    nuggets: Annotated[str | None, opt.read("Nuggets that are there already.", metavar="FILE")] = None
-    corpus: Annotated[str, opt.read("JSON lines with an id and a text.", metavar="FILE")]
+    unfused: Annotated[bool, opt.Option("Also pool each run, not only the fusion of each setting.")] = False
+    nuggets: Annotated[str | None, opt.read("Existing nuggets.", metavar="FILE")] = None
+    corpus: Annotated[str, opt.read("The corpus: JSON lines with an id and a text.", metavar="FILE")]
     runs: Annotated[
         tuple[str, ...],
         opt.read(
-            "A run to pool (default: what BM25 finds for the question, its variants, the answer,"
-            " the nuggets).",
+            "A run to pool (default: BM25 results for the question, its variants, the answer and the"
+            " nuggets).",
             ("--run",),
             metavar="[SETTING=]FILE",
         ),
     ] = ()
-    depth: Annotated[opt.Depth, "How many documents of each run are pooled."] = 20
-    judge: Annotated[opt.Judge | None, "Who writes nuggets and query variants, and judges support."] = None
+    depth: Annotated[opt.Depth, "Documents of each run to pool."] = 20
+    judge: Annotated[
+        opt.Judge | None, "The model that writes nuggets and query variants, and judges support."
+    ] = None
     support_judges: Annotated[
         tuple[str, ...],
         opt.asked(
-            "Who judges support in place of --judge; of several, the majority decides.",
+            "The model that judges support instead of --judge; several decide by majority.",
             ("--support-judge",),
             metavar="JUDGE",
         ),
     ] = ()
-    dry_run: Annotated[opt.DryRun, "Show the pool by depth and breadth, and what judging costs."] = False
+    dry_run: Annotated[opt.DryRun, "Show the pool by depth and breadth, and the cost of judging."] = False
     output: Annotated[
         opt.File,
-        opt.printed("The new collection.", ("-o", "--output"), kind="path"),
+        opt.printed("Folder for the new collection.", ("-o", "--output"), kind="path"),
     ]
 
 
@@ -94,7 +96,7 @@ class Options(Fusing, Filtering, Asking):
 @click.argument("questions", metavar="QUESTIONS")
 @takes_options
 def _build(questions: str, options: Options) -> None:
-    """Do all steps: nuggets, query variants, fusion, pool, support and filter.
+    """Run all steps: nuggets, query variants, fusion, pool, support and filter.
 
     If it is stopped, run the same command again: it continues, and no reply is paid for twice.
     """
@@ -155,12 +157,12 @@ def _fuse(runs: tuple[str, ...], fusing: Fusing, output: opt.Output | None = Non
 class PoolOptions(opt.Options):
     """The options of `rageval collection pool`."""
 
-    depth: Annotated[opt.Depth, "How many documents of each run are pooled."] = 20
-    questions: Annotated[opt.Questions, "For --dry-run: the questions."] = None
-    nuggets: Annotated[opt.Nuggets, "For --dry-run: the nuggets, if they are written."] = None
-    corpus: Annotated[opt.Corpus, "For --dry-run: the texts, to count tokens."] = None
-    judges: Annotated[opt.Judges, "For --dry-run: whose price."] = ()
-    dry_run: Annotated[opt.DryRun, "Show depths and sources against calls, tokens and dollars."] = False
+    depth: Annotated[opt.Depth, "Documents of each run to pool."] = 20
+    questions: Annotated[opt.Questions, "With --dry-run: the questions."] = None
+    nuggets: Annotated[opt.Nuggets, "With --dry-run: the nuggets, if written."] = None
+    corpus: Annotated[opt.Corpus, "With --dry-run: the texts, to count tokens."] = None
+    judges: Annotated[opt.Judges, "With --dry-run: the model whose price to use."] = ()
+    dry_run: Annotated[opt.DryRun, "Show depths and sources with calls, tokens and dollars."] = False
     output: opt.Output | None = None
 
 
@@ -168,7 +170,7 @@ class PoolOptions(opt.Options):
 @click.argument("runs", nargs=-1, required=True, metavar="[SETTING=]RUN...")
 @takes_options
 def _pool(runs: tuple[str, ...], options: PoolOptions) -> None:
-    """Pool the top of runs: the documents to judge, with the runs and ranks they come from."""
+    """Pool the top documents of runs for judging, with the runs and ranks they come from."""
     from rageval.building.collection import forecast_pool, pool_files
 
     if options.dry_run:
@@ -186,11 +188,11 @@ def _support(
     questions: opt.Questions,
     nuggets: Annotated[opt.Nuggets, "The nuggets."],
     corpus: Annotated[opt.Corpus, "The texts."],
-    judges: Annotated[opt.Judges, "Who judges."],
+    judges: Annotated[opt.Judges, "The judge."],
     asking: Asking,
     output: opt.Output | None = None,
 ) -> None:
-    """Judge which pooled documents support which nuggets: up to 20 documents and all nuggets a call."""
+    """Judge which pooled documents support which nuggets, up to 20 documents and all nuggets per call."""
     from rageval.building.collection import judge_support
 
     lines, failed = judge_support(pooled, questions, nuggets, corpus, judges, settings_of(asking))
@@ -208,7 +210,7 @@ def _filter(
     output: opt.Folder,
     filtering: Filtering,
 ) -> None:
-    """Keep the questions whose nuggets are supported, and say how many were dropped and why."""
+    """Keep the questions whose nuggets are supported; print how many were dropped and why."""
     from rageval.building.collection import filter_questions
 
     rule, threshold = filtering.rule, filtering.threshold
@@ -223,11 +225,12 @@ def _qrels(
     form: Annotated[
         Literal["nuggets", "best", "count"],
         opt.Option(
-            "A row a nugget; or a document's best grade, or for how many nuggets it has --rel or better.",
+            "Write one row for each nugget, or one for each document: its best grade, or how many nuggets"
+            " it has with --rel or better.",
             ("--grade",),
         ),
     ] = "nuggets",
-    rel: Annotated[opt.Rel, "The lowest grade that counts."] = 1,
+    rel: Annotated[opt.Rel, "Lowest grade that counts."] = 1,
     output: opt.Output | None = None,
 ) -> None:
     """Write judgements of documents as qrels, such as those of the rubric answerability (EXAM++)."""
@@ -239,7 +242,8 @@ def _qrels(
         say(f"{found.failed:,} judgements failed and are in no qrels")
     if found.stopped and output is None:
         raise UsageError(
-            f"{judgements}: judging stopped at a claim, which is noted beside the qrels; expected -o FILE"
+            f"{judgements}: judging stopped early at a claim, which needs a note beside the qrels; add -o"
+            " FILE"
         )
     deliver(qrel_lines(found.qrels), output)
     if found.stopped and output is not None:
@@ -254,25 +258,25 @@ def _qrels(
 @takes_options
 def _audit(
     folder: Path | None,
-    sample: Annotated[int, opt.Option("How many questions to look at.", least=1)] = 60,
-    seed: Annotated[opt.Seed, "The same seed draws the same sample."] = 1,
+    sample: Annotated[int, opt.Option("Number of questions to check.", least=1)] = 60,
+    seed: Annotated[opt.Seed, "Random seed; the same seed draws the same sample."] = 1,
     corpus: opt.Corpus = None,
     labelled: Annotated[
-        str | None, opt.Option("A sample that people have labelled.", ("--read",), metavar="FILE")
+        str | None, opt.Option("A labeled sample to read.", ("--read",), metavar="FILE")
     ] = None,
     output: opt.Output | None = None,
 ) -> None:
-    """Write a sample of FOLDER's questions for people to label; or --read it, for FreshStack's Table 5."""
+    """Write a sample of FOLDER's questions to label; --read the labels for FreshStack's Table 5."""
     from rageval.building.audit import figure_lines, sample_lines
 
     if labelled is not None:
         lines, left_open = figure_lines(labelled)
         print_lines(lines)
         if left_open:
-            say(f"{left_open:,} lines are of questions not labelled yet, left out")
+            say(f"{left_open:,} lines belong to questions that are not fully labeled; left out")
         return
     if folder is None or corpus is None:
-        raise UsageError("expected the folder of a collection and --corpus FILE, or --read LABELLED.jsonl")
+        raise UsageError("expected the folder of a collection and --corpus FILE, or --read LABELED.jsonl")
     deliver(sample_lines(folder, corpus, sample, seed), output)
 
 
@@ -289,12 +293,12 @@ def _check(
             shows=False,
         ),
     ] = Path(),
-    depth: Annotated[opt.Depth, "How many documents of each run are in the new pool."] = 20,
+    depth: Annotated[opt.Depth, "Documents of each run in the new pool."] = 20,
     output: Annotated[opt.Output | None, "The new pool."] = None,
 ) -> None:
-    """Show what RUN would leave unjudged at several depths, and what judging it would take.
+    """Show how much of RUN is unjudged at several depths, and the cost of judging it.
 
-    With -o the unjudged documents are written as a pool that `rageval collection support` judges.
+    With -o, write the unjudged documents as a pool for `rageval collection support`.
     """
     from rageval.building.collection import check_runs
 

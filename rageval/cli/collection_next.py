@@ -19,43 +19,44 @@ if TYPE_CHECKING:
 class NextOptions(Claiming):
     """The options of `rageval collection next`."""
 
-    judged: Annotated[Any, opt.Option("The judgements there are.", reads="qrels")]
+    judged: Annotated[Any, opt.Option("The existing judgements.", reads="qrels")]
     measures: Annotated[
         str,
         opt.measured(
-            "By which runs are compared, such as ap or p@10.",
+            "Measure for comparing runs, such as ap or p@10.",
             ("-m", "--measure"),
             metavar="MEASURES",
             completes="measures",
         ),
     ]
-    number: Annotated[int, opt.Option("Of documents.", ("-n", "--number"), least=1)] = 100
-    depth: Annotated[
-        opt.Depth | None, "Only documents above this rank (default: above the measure's cut-off)."
-    ] = None
-    seed: Annotated[opt.Seed, "Of the order of questions, with --until."] = 0
-    store: Annotated[opt.Store | None, "Where the claim of --until is kept (default: the user's cache)."] = (
+    number: Annotated[int, opt.Option("Number of documents to list.", ("-n", "--number"), least=1)] = 100
+    depth: Annotated[opt.Depth | None, "Only documents above this rank (default: the measure's cut-off)."] = (
         None
     )
-    output: Annotated[opt.Output | None, "The documents, as a pool (default: standard output)."] = None
+    seed: Annotated[opt.Seed, "Seed for the order of questions, with --until."] = 0
+    store: Annotated[opt.Store | None, "Where to keep the claim of --until (default: the user's cache)."] = (
+        None
+    )
+    output: Annotated[opt.Output | None, "Write the documents as a pool (default: standard output)."] = None
 
 
 @click.command("next", cls=Command)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...")
 @takes_options
 def collection_next(runs: tuple[str, ...], options: NextOptions) -> None:
-    """Show which unjudged documents can still change which RUN is better, the weightiest first.
+    """Show which unjudged documents can still change which RUN is better, most important first.
 
-    Between what bounds two runs differ, whatever the unjudged documents are, is printed for each pair; where
-    these leave out 0 it is decided, and asks for nothing more. Judge what is listed, add it to the file of
-    the judgements, and ask again, until every pair is decided or nothing that is left matters.
+    Prints bounds on the difference of each pair of runs, for every possible judgement of the unjudged
+    documents. A pair whose bounds exclude 0 is decided. Judge the listed documents, add them to the
+    judgements, and run the command again, until every pair is decided or no remaining document matters.
 
-    A claim (--until) of these questions, or of their kind, is decided from some of them, as by rageval judge:
-    question by question, in an order that is drawn before, looked at only where it was planned to.
+    With --until, a claim about these questions, or questions of this kind, is decided from some of them, as
+    in rageval judge: in an order drawn beforehand, looking only at planned points.
 
-    What is listed is noted beside the judgements, in FILE.adaptive.jsonl. A mean over documents that were
-    chosen so is no estimate: rageval then prints bounds with every number, says pool:adaptive in its
-    signature, and decides between runs by bounds alone. Who copies the judgements copies the note with them.
+    The listed documents are recorded beside the judgements, in FILE.adaptive.jsonl. Documents chosen this way
+    are no random sample, so a mean over them is no estimate: rageval then prints bounds with every number,
+    adds pool:adaptive to the signature, and decides between runs by bounds alone. If you copy the judgements,
+    copy this file too.
 
     \b
     rageval collection next a.trec b.trec --judged qrels.txt -m ap -n 100 -o more.jsonl
@@ -69,7 +70,7 @@ def collection_next(runs: tuple[str, ...], options: NextOptions) -> None:
 
     found = parse_measures(options.measures)
     if len(found) != 1 or not isinstance(found[0], Measure):
-        raise UsageError(f"-m {options.measures}: expected one measure of rageval's, such as ap")
+        raise UsageError(f"-m {options.measures}: expected one rageval measure, such as ap")
     make = _by_bounds if options.until is None else _by_claim
     documents, said = make(found[0], runs, options.judged, options)
     if options.output is not None:
@@ -108,7 +109,7 @@ def _by_claim(measure: Measure, runs: tuple[str, ...], judged: Any, options: Nex
 
     depth = options.depth or measure.k
     if depth is None:
-        raise UsageError(f"-m {measure}: looks at whole rankings; expected --depth, down to which is judged")
+        raise UsageError(f"-m {measure}: uses whole rankings; add --depth, the rank to judge down to")
     claim = options.claim, options.looks, options.alpha, options.seed
     until = until_of(options.until or "", [measure], *claim)
     pools = pools_of(runs, depth)

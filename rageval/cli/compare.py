@@ -34,23 +34,24 @@ _FORMATS = (*FORMATS, "cite")
 class Options(Comparing):
     """The options of `rageval compare`."""
 
-    gold: Annotated[opt.Gold, "People's judgements of a part, by which means and claims are corrected."] = ()
+    gold: Annotated[opt.Gold, "Human labels for a sample; means and claims are corrected with them."] = ()
     sensitivity: Annotated[
         bool,
         opt.claimed(
-            "Also how often two runs would change places with one nugget less, another judge, one vote less."
+            "Also print how often two runs would swap places with one nugget less, another judge, or one"
+            " vote less."
         ),
     ] = False
     by_query: Annotated[
         opt.ByQuery,
-        "Also print the values of every query, those that the run lost most first (as CSV, TSV or JSON lines"
-        " these alone).",
+        "Also print the values of each query, largest losses first (with CSV, TSV or JSON lines: only"
+        " these).",
     ] = False
     sort: opt.Sort | None = None
     style: Annotated[
         str,
         opt.printed(
-            "How the result is written; latex is a table for a paper, cite says how to cite the numbers.",
+            "Output format: latex is a table for a paper, cite says how to cite the numbers.",
             ("--format",),
             choices=_FORMATS,
         ),
@@ -59,7 +60,7 @@ class Options(Comparing):
     show: Annotated[
         Literal["interval", "p"] | None,
         opt.printed(
-            "Of --format latex: what stands beside the means, their intervals or p against the baseline."
+            "With --format latex: what to print beside the means: intervals, or p against the baseline."
         ),
     ] = None
     caption: opt.Caption | None = None
@@ -78,9 +79,10 @@ class Options(Comparing):
 def compare(words: tuple[str, ...], options: Options) -> None:
     """Compare runs, judged answers of several systems, or tables of answers.
 
-    Prints each run's mean with its bootstrap interval, the paired difference to the baseline with interval, p
-    and effect size, wins, ties and losses, the smallest difference these queries could show and how many
-    queries the observed one needs. A run that failed is not called worse, and equal runs are called equal.
+    Prints each run's mean with a bootstrap interval, and the paired difference to the baseline with interval,
+    p, effect size, wins, ties and losses. Also prints the smallest difference these queries could detect, and
+    how many queries the observed one needs. A run whose judgements failed is not called worse, and equal runs
+    are called equal.
 
     \b
     rageval compare v1.csv v2.csv
@@ -118,10 +120,10 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     style = options.style
     if options.by_query and style in ("latex", "cite"):
         others = ", ".join(each for each in FORMATS if each != "latex")
-        raise UsageError(f"--by-query is no part of --format {style}; expected one of {others}")
+        raise UsageError(f"--by-query is not available with --format {style}; use one of {others}")
     if options.by_query and options.gold:
         raise UsageError(
-            "--by-query shows the judge's values of each query, and --gold corrects means; leave one out"
+            "--by-query shows the judge's values of each query, but --gold corrects means; leave one out"
         )
     plot = checked_plot(options.plot, options.size)
     check_ledger(options.ledger)

@@ -31,22 +31,20 @@ def conformance(
         tuple[str, ...],
         opt.Option("Compare with this tool only; may be repeated.", ("--peer",), metavar="TOOL"),
     ] = (),
-    style: Annotated[
-        TableFormat, "How the result is written; CSV, TSV and JSON have every comparison."
-    ] = "table",
+    style: Annotated[TableFormat, "Output format; CSV, TSV and JSON contain every comparison."] = "table",
     output: opt.Output | None = None,
     vectors: Annotated[
-        Literal["runs", "answers"] | None, opt.Option("Print the golden vectors instead.")
+        Literal["runs", "answers"] | None, opt.Option("Print the reference inputs instead.")
     ] = None,
     fuzz: Annotated[
-        float | None, opt.Option("Compare random inputs for so many seconds.", metavar="SECONDS", least=0)
+        float | None, opt.Option("Compare random inputs for this many seconds.", metavar="SECONDS", least=0)
     ] = None,
-    seed: Annotated[opt.Seed, "The same seed draws the same inputs."] = 0,
+    seed: Annotated[opt.Seed, "Random seed; the same seed draws the same inputs."] = 0,
 ) -> None:
-    """Try rageval, and each peer that is installed, on the golden vectors, measure by measure.
+    """Compare rageval with each installed peer on the golden vectors, measure by measure.
 
-    Says where a tool agrees, where it differs on purpose and why, whether --compat makes rageval say the
-    same, and where it fails. Exit code 1 if a difference cannot be explained.
+    Shows where a tool agrees, where it differs on purpose and why, whether --compat gives the same result,
+    and where it fails. Exits 1 if a difference cannot be explained.
 
     \b
     rageval conformance
@@ -73,7 +71,7 @@ def _chosen(names: tuple[str, ...]) -> dict[str, str]:
         if name not in PEERS:
             raise UsageError(f"--peer {name}: expected one of {', '.join(PEERS)}" + suggestion(name, PEERS))
         if name not in found:
-            raise UsageError(f"--peer {name}: is not installed here; found {', '.join(found) or 'none'}")
+            raise UsageError(f"--peer {name}: not installed; found {', '.join(found) or 'none'}")
     return {name: version for name, version in found.items() if not names or name in names}
 
 

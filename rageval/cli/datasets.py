@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rageval.datasets.dataset import Dataset
 
 
-_Accepted: TypeAlias = Annotated[bool, opt.Option("Accept the terms of a data set that has some (CRAG).")]
+_Accepted: TypeAlias = Annotated[bool, opt.Option("Accept the terms of a dataset that has some (CRAG).")]
 _Role: TypeAlias = Literal["questions", "documents", "qrels", "nuggets", "judgements"]
 _TOPICS = ("langchain", "yolo", "laravel", "angular", "godot")  # of FreshStack
 _WHAT = ("docs", "queries", "qrels", "nuggets", "answers", "responses", "judgements")
@@ -30,10 +30,10 @@ _WHAT = ("docs", "queries", "qrels", "nuggets", "answers", "responses", "judgeme
 @click.group(invoke_without_command=True, cls=Group)
 @click.pass_context
 def datasets(ctx: click.Context, /) -> None:
-    """List the data sets, or SHOW, FETCH, IMPORT, EXPORT or CHECK one.
+    """List datasets, or SHOW, FETCH, IMPORT, EXPORT or CHECK one.
 
-    Files are kept in the home of ir_datasets (IR_DATASETS_HOME, or ~/.ir_datasets). HF_ENDPOINT, HF_TOKEN and
-    the usual proxy variables are honoured. Every id of ir_datasets works, too.
+    Files are kept where ir_datasets keeps them (IR_DATASETS_HOME, or ~/.ir_datasets). HF_ENDPOINT, HF_TOKEN
+    and the usual proxy variables are respected. Every ir_datasets id works too.
 
     \b
     rageval datasets fetch freshstack/langchain/oct-2024
@@ -47,7 +47,7 @@ def datasets(ctx: click.Context, /) -> None:
 @datasets.command("show")
 @click.argument("dataset", metavar="ID", shell_complete=completing("ids"))
 def _show(dataset: str) -> None:
-    """Show what ID is: its content, licence, citation, and where its files come from."""
+    """Show the content, license and citation of ID, and where its files come from."""
     from rageval.datasets.catalogue import find, known
     from rageval.datasets.dataset import load
 
@@ -73,13 +73,13 @@ def _fetch(
     dataset: str,
     only: Annotated[
         tuple[_Role, ...],
-        opt.Option("Only the files of this role."),
+        opt.Option("Only the files with this role."),
     ] = (),
-    again: Annotated[bool, opt.Option("Also what is there already.")] = False,
+    again: Annotated[bool, opt.Option("Fetch again what is already there.")] = False,
     accept_license: _Accepted = False,
-    allow_http: Annotated[bool, opt.Option("Allow addresses without encryption.")] = False,
+    allow_http: Annotated[bool, opt.Option("Allow unencrypted addresses.")] = False,
 ) -> None:
-    """Download ID ahead of time. A download that was interrupted continues."""
+    """Download ID. An interrupted download continues."""
     from rageval.datasets import home
     from rageval.datasets.catalogue import found
     from rageval.datasets.download import Transport
@@ -99,11 +99,11 @@ def _import(
     paths: tuple[Path, ...],
     role: Annotated[
         _Role | None,
-        opt.Option("What the files hold, if not told by their names.", ("--as",)),
+        opt.Option("What the files contain, if their names do not show it.", ("--as",)),
     ] = None,
     limits: opt.Limits = (),
 ) -> None:
-    """Take over files that you have: official ones, Hugging Face parquet, JSON lines."""
+    """Import files you have: official ones, Hugging Face parquet, JSON lines."""
     from rageval.datasets.dataset import import_files
 
     taken = import_files(dataset, paths, role=role, limits=limits)
@@ -123,7 +123,7 @@ def _export(
     accept_license: _Accepted = False,
     limits: opt.Limits = (),
 ) -> None:
-    """Print a part of ID as ir_datasets exports it, nuggets as AutoNuggetizer, answers as questions."""
+    """Print one part of ID in the format of ir_datasets; nuggets as AutoNuggetizer, answers as questions."""
     from rageval.datasets.exports import exported
 
     print_lines(exported(_loaded(dataset, accept_license, limits), what, style))
@@ -140,9 +140,9 @@ def _check(
     accept_license: _Accepted = False,
     limits: opt.Limits = (),
 ) -> None:
-    """Count what ID holds, beside what its publishers say. Exit code 1 if they differ.
+    """Compare the size of ID with the numbers its publishers give.
 
-    Where ir_datasets has the same set under an id of its own, topics and judgements are compared.
+    Exits 1 if they differ. If ir_datasets has the same dataset, its topics and judgements are compared too.
     """
     from rageval.datasets.exports import checked, compared
 
@@ -164,7 +164,7 @@ def _check(
 @datasets.command("leaderboard")
 @click.argument("files", metavar="ENTRY...", nargs=-1, required=True)
 def _leaderboard(files: tuple[str, ...]) -> None:
-    """Put entries of FreshStack's leaderboard together: one a topic becomes one with the average."""
+    """Merge FreshStack leaderboard entries for single topics into one with the average."""
     from rageval.cli._output import freshstack_measures
 
     names = [*freshstack_measures()]
@@ -260,10 +260,10 @@ def _listing() -> Iterator[str]:
     yield ""
     for benchmark in benchmarks():
         if benchmark.pattern:
-            yield f"{benchmark.pattern.id}: later ones of this pattern, too."
+            yield f"{benchmark.pattern.id}: later ones of this pattern too."
     for name in plugin_names("datasets"):
-        yield f"{visible(name)}/…: of another package."
-    yield "Every id of ir_datasets works, too (ir_datasets list)."
+        yield f"{visible(name)}/…: from another package."
+    yield "Every ir_datasets id works too (ir_datasets list)."
 
 
 def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
@@ -274,7 +274,7 @@ def _page(benchmark: Benchmark, spec: Spec) -> Iterator[str]:
     yield f"what       {spec.summary}"
     yield f"part of    {benchmark.title}, {benchmark.homepage}"
     yield f"holds      {', '.join(spec.holds)}"
-    yield f"licence    {benchmark.licence}"
+    yield f"license    {benchmark.licence}"
     yield f"size       {_size(spec)}"
     yield f"on disk    {'yes' if is_on_disk(spec.id) else 'no'}, {place_of(spec)}"
     for name in known_there(spec):

@@ -23,7 +23,7 @@ class Options(opt.Options):
     """The options of `rageval demo`."""
 
     overwrite: Annotated[
-        opt.Overwrite, "Write to a folder that holds other files, over those with these names."
+        opt.Overwrite, "Write to a folder that holds other files, replacing those with the same names."
     ] = False
 
 
@@ -33,8 +33,8 @@ class Options(opt.Options):
 def demo(folder: Path, options: Options) -> None:
     """Write example files to DIR (default: rageval-demo), and print commands to try.
 
-    The files: a run and a baseline with judgements by nuggets, and the answers of two versions of a system to
-    28 made-up questions, as tables. No network and no model is used.
+    The files are a run and a baseline with nugget judgements, and the answers of two versions of a system to
+    28 made-up questions, as tables. Uses no network and no model.
 
     \b
     rageval demo

@@ -23,33 +23,37 @@ if TYPE_CHECKING:
 class Options(OfSpans):
     """The options of `rageval diagnose`."""
 
-    rel: Annotated[opt.Rel, "The lowest grade that is support."] = 1
+    rel: Annotated[opt.Rel, "Lowest grade that counts as support."] = 1
     on_missing: opt.OnMissing = "error"
     questions: Annotated[
-        opt.Questions, "What knows the fields for --by, which questions can be answered, and right answers."
+        opt.Questions, "The questions, with fields for --by, right answers, and whether they can be answered."
     ] = None
-    nuggets: Annotated[opt.Nuggets, "The nuggets: their texts, and which of them are vital."] = None
+    nuggets: Annotated[opt.Nuggets, "The nuggets: their texts, and which are vital."] = None
     passages: Annotated[
-        opt.Passages, "Without --qrels: texts of what was retrieved, JSON lines with an id and a text."
+        opt.Passages, "Without --qrels: texts of the retrieved documents, JSON lines with an id and a text."
     ] = None
-    runs: Annotated[str, opt.read("What was retrieved for these answers.", ("--run",), metavar="FILE")]
+    runs: Annotated[str, opt.read("The run retrieved for these answers.", ("--run",), metavar="FILE")]
     qrels: Annotated[
         opt.Qrels,
-        "Which documents support which nuggets, or spans (default: those that hold the words"
-        " of the right answer; needs --questions and --passages).",
+        "Which documents support which nuggets, or spans. Default: documents with the words of the right"
+        " answer; needs --questions and --passages.",
     ] = None
     depth: Annotated[
-        opt.Depth | None, "How many passages an answer was made from (default: all that were retrieved)."
+        opt.Depth | None, "Number of passages each answer was made from (default: all retrieved ones)."
     ] = None
     comments: opt.Comments = "error"
     limits: opt.Limits = ()
-    level: Annotated[opt.Level, "Of the intervals."] = 0.95
+    level: Annotated[opt.Level, "Confidence level of the intervals."] = 0.95
     resamples: opt.Resamples = 4000
-    system: Annotated[str | None, opt.gated("Which of several judged systems.", metavar="RUN_ID")] = None
-    by: Annotated[opt.By | None, "A row for each value of a field, such as domain,question_type."] = None
+    system: Annotated[
+        str | None, opt.gated("Which judged system, if there are several.", metavar="RUN_ID")
+    ] = None
+    by: Annotated[opt.By | None, "Print one row for each value of a field, such as domain,question_type."] = (
+        None
+    )
     style: Annotated[
         TableFormat,
-        "How the result is written; CSV, TSV and JSON lines are the shares alone, or those of --by.",
+        "Output format; CSV, TSV and JSON lines contain only the shares, or those of --by.",
     ] = "table"
     output: opt.Output | None = None
     seed: opt.Seed = 20130
@@ -59,11 +63,12 @@ class Options(OfSpans):
 @click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...", type=FileOrId("answers"))
 @takes_options
 def diagnose(judged: tuple[str, ...], options: Options) -> None:
-    """Say where the nuggets that answers lack were lost: by the retriever, or by the generator.
+    """Show whether the retriever or the generator lost the nuggets that answers lack.
 
-    Prints six shares of the nuggets that add up to 1 (used, lost by the generator, from memory, cut, missed,
-    gap), each with what unjudged passages may change; what a perfect retriever and a perfect generator would
-    add; and the ten questions of which most was lost. Without --qrels the right answer is the one nugget.
+    Prints six shares of the nuggets that add up to 1: used, lost by the generator, from memory, cut, missed,
+    gap. Each comes with its range given unjudged passages. Also prints what a perfect retriever and a perfect
+    generator would add, and the ten questions with the largest losses. Without --qrels, the right answer is
+    the only nugget.
 
     \b
     rageval diagnose judged.jsonl --run run.trec --qrels qrels.nugget --depth 10
@@ -113,7 +118,7 @@ def _read(options: Options, reading: Reading) -> tuple[Any, Qrels | None]:
     for name, value in no_use.items():
         if value is not None:
             other = "without" if qrels is not None else "with"
-            raise UsageError(f"--{name} has a meaning only {other} --qrels")
+            raise UsageError(f"--{name} applies only {other} --qrels")
     if qrels is None:
         inputs = sorted_out((run,), reading)
         if not inputs.runs:
@@ -151,7 +156,7 @@ def _parts(found: Diagnosis, style: str) -> Iterator[Table | str]:
         yield worst
         return
     # What was lost is too long for a column of a terminal.
-    yield "the questions of which most was lost:"
+    yield "the questions with the largest losses:"
     for query, recall, lost in worst.rows:
         yield Prose(f"{query} (recall {recall:.4f}): {lost}")
     yield from ("", Code(found.signature))

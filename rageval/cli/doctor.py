@@ -28,14 +28,14 @@ def doctor(
     files: tuple[str, ...],
     corpus: Annotated[tuple[Any, ...], opt.read("The documents of the collection.", reads="documents")] = (),
     topics: opt.AllTopics = (),
-    at: Annotated[str, opt.Option("Cut-offs to look for ties at.", metavar="K,K")] = "10,20,50",
+    at: Annotated[str, opt.Option("Cut-offs to check for ties.", metavar="K,K")] = "10,20,50",
     comments: opt.Comments = "error",
     limits: Annotated[opt.Limits, "Raise a safety limit."] = (),
 ) -> None:
-    """Report what is suspicious in FILES (runs, qrels, nuggets, answers, judgements, …), alone and together.
+    """Check FILES (runs, qrels, nuggets, answers, judgements, …) for problems, each alone and together.
 
-    Exit codes: 0 no errors (there may be warnings); 1 errors; 2 the kind of a file cannot be told (the
-    others are still checked), or the command is wrong.
+    Exit codes: 0 no errors (there may be warnings); 1 errors; 2 unknown kind of file (the others are still
+    checked) or wrong usage.
 
     \b
     rageval doctor run.trec qrels.nugget --topics topics.tsv --corpus corpus.jsonl
@@ -48,7 +48,7 @@ def doctor(
     named = [*((path, TOPICS) for path in topics), *((path, CORPUS) for path in corpus)]
     every: list[tuple[Any, str | None]] = [*((path, None) for path in _expanded(files)), *named]
     if not every:
-        raise UsageError("no file named; expected runs, qrels, nuggets, answers or judgements")
+        raise UsageError("no file given; expected runs, qrels, nuggets, answers or judgements")
     for path, _ in every:
         if isinstance(path, str) and not os.path.isfile(path):
             raise InputError(f"{path}: no such file")

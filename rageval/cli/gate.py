@@ -71,7 +71,7 @@ class _GateCommand(Command):
             param = options[key]
             place = f"{visible(policy.path)}: {policy.title(name)}: {visible(key)}"
             if str(param.name) in values:
-                raise InputError(f"{place}: stands there by its other name, too; expected one")
+                raise InputError(f"{place}: set twice, under two names; keep one")
             several = value if isinstance(value, list) and param.multiple else [value]
             for each in several:
                 if not isinstance(each, str | int | float | bool) or isinstance(each, bool) != param.is_flag:
@@ -115,90 +115,89 @@ def _words_before_equals(args: list[str]) -> set[str]:
 class Options(Scoring):
     """The options of `rageval gate`."""
 
-    gold: Annotated[
-        opt.Gold, "What people said of some of it: the verdict is corrected by it, and rests on it."
-    ] = ()
-    baseline: Annotated[str | None, opt.claimed("What the candidate is held against.", metavar="FILE")] = None
+    gold: Annotated[opt.Gold, "Human labels for a sample; the verdict is corrected with them."] = ()
+    baseline: Annotated[
+        str | None, opt.claimed("The baseline to compare the candidate with.", metavar="FILE")
+    ] = None
     interval: opt.Interval = "bca"
-    level: Annotated[opt.Level, "Of the bounds, each by itself."] = 0.95
+    level: Annotated[opt.Level, "Confidence level of each one-sided bound."] = 0.95
     ledger: opt.Ledger | None = None
     cluster: opt.Cluster | None = None
     resamples: opt.Resamples = 4000
     fail_under: opt.FailUnder = ()
     save_baseline: Annotated[
         opt.File | None,
-        opt.gated("Gate nothing: keep the candidate as the baseline.", metavar="FILE", kind="output"),
+        opt.gated("Do not gate; save the candidate as the baseline.", metavar="FILE", kind="output"),
     ] = None
     baseline_run: str | None = None  # of a baseline that is a table: what its system is called
     margin: Annotated[
         float | None,
-        opt.gated("How much worse is good enough, in the measure's units.", metavar="M", least=0),
+        opt.gated("Largest loss you accept, in the measure's units.", metavar="M", least=0),
     ] = None
     slice_margin: Annotated[
         float | None, opt.gated("The same for slices (default: twice --margin).", metavar="M", least=0)
     ] = None
     anchor: Annotated[
         str | None,
-        opt.gated("A baseline that stays where it is: hold the candidate against it, too.", metavar="FILE"),
+        opt.gated("A fixed baseline to compare the candidate with, besides --baseline.", metavar="FILE"),
     ] = None
     anchor_margin: Annotated[
-        float | None, opt.gated("The same beside --anchor (default: twice --margin).", metavar="M", least=0)
+        float | None, opt.gated("The margin for --anchor (default: twice --margin).", metavar="M", least=0)
     ] = None
     history: Annotated[
         tuple[str, ...],
         opt.gated(
-            "Earlier baselines, the first one first: also show each version beside the first.", metavar="FILE"
+            "Earlier baselines, oldest first: also compare each version with the first.", metavar="FILE"
         ),
     ] = ()
     block: opt.Block = "worse"
     judge_changed: opt.JudgeChanged = "error"
     inconclusive: Annotated[
-        Literal["fail", "pass"], opt.gated("What ends with 5: fail, or 0 all the same.")
+        Literal["fail", "pass"],
+        opt.gated("Whether an inconclusive verdict fails (exit 5) or passes (exit 0)."),
     ] = "fail"
     first_run: Annotated[
         Literal["error", "pass"],
-        opt.gated("No file at --baseline: refuse (exit 2), or say that nothing was gated."),
+        opt.gated("If --baseline does not exist: refuse (exit 2), or pass without gating."),
     ] = "error"
     system: Annotated[
-        str | None, opt.gated("Which of several judged systems is the candidate.", metavar="RUN_ID")
+        str | None, opt.gated("Which judged system is the candidate, if there are several.", metavar="RUN_ID")
     ] = None
     aa: Annotated[
         int | None,
         opt.gated(
-            "Ask --judge again about N unchanged answers, and say how often it says something else.",
+            "Ask --judge again about N unchanged answers, and report how often the verdict changes.",
             metavar="N",
             least=1,
         ),
     ] = None
     policy: Annotated[
-        str | None, opt.gated("Read this policy, in place of the nearest rageval.toml.", metavar="FILE")
+        str | None, opt.gated("Read this policy instead of the nearest rageval.toml.", metavar="FILE")
     ] = None
-    show_policy: Annotated[bool, opt.gated("Say what counts, and from where, and do nothing.")] = False
+    show_policy: Annotated[bool, opt.gated("Print the settings and where each comes from, and exit.")] = False
     rubric: Annotated[
-        str | None, opt.asked("By which rubric: for --aa, and what pytest recorded.", metavar="NAME|FILE")
+        str | None, opt.asked("The rubric for --aa, and for what pytest recorded.", metavar="NAME|FILE")
     ] = None
     judge: Annotated[
         tuple[str, ...],
         opt.asked(
-            "The judge whose judgements the gate accepts; asked by --aa, and about what pytest recorded.",
+            "The judge that the gate accepts; also asked by --aa and for what pytest recorded.",
             metavar="JUDGE",
         ),
     ] = ()
-    store: Annotated[opt.Store | None, "Where the replies of --aa are kept (default: the user's cache)."] = (
-        None
-    )
+    store: Annotated[opt.Store | None, "Where replies of --aa are stored (default: the user's cache)."] = None
     max_cost: opt.MaxCost | None = None
     max_calls: opt.MaxCalls | None = None
     price: opt.Price = ()
     by: opt.By | None = None
     md: Annotated[
         opt.File | None,
-        opt.printed("Also write a summary in Markdown; of an error, too.", metavar="FILE", kind="output"),
+        opt.printed("Also write a summary in Markdown, even on errors.", metavar="FILE", kind="output"),
     ] = None
     junit: Annotated[
         opt.File | None,
         opt.printed(
-            "Also write a test report, as pytest's; of an error, too.", metavar="FILE", kind="output"
+            "Also write a test report as pytest does, even on errors.", metavar="FILE", kind="output"
         ),
     ] = None
     json: Annotated[
@@ -216,11 +215,11 @@ class Options(Scoring):
 @takes_options
 @click.pass_context
 def gate(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> None:
-    """Hold a candidate against a baseline: ship, block, or inconclusive.
+    """Compare a candidate with a baseline: ship, block, or inconclusive.
 
-    Ship: surely not worse by more than the margin. Block: surely worse, and by more than the margin as far as
-    is seen. Several measures must all ship, and any may block (Holm). Slices can only block. What is not
-    typed may stand in rageval.toml, under [gate].
+    Ship: a loss larger than the margin is ruled out. Block: the loss is significant, and looks larger than
+    the margin. With several measures, all must ship, and any can block (Holm). Slices can only block. Options
+    can also be set in rageval.toml, under [gate].
 
     Exit code: 0 ship, 1 block, 2 usage or input, 3 judgements missing, 4 budget, 5 inconclusive.
 
@@ -278,7 +277,7 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
         baseline = _required(options.baseline, "baseline", "the file that --save-baseline wrote")
         if not os.path.isfile(baseline):
             return _without_baseline(baseline, options)
-        _required(options.margin, "margin", "how much worse is good enough")
+        _required(options.margin, "margin", "the largest loss you accept")
     check_ledger(options.ledger)
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = _judged(inputs, options)
@@ -309,7 +308,7 @@ def _shown_history(options: Options) -> int:
     from rageval.comparison.trend import trend, version_in
 
     if len(options.history) < 2:
-        raise UsageError("--history: expected two baselines or more, or a candidate")
+        raise UsageError("--history: expected two or more baselines, or a candidate")
     found = trend([*map(version_in, options.history)], options.level)
     if options.md:
         _put(options.md, "\n".join(_within([*_of_trend(found)])) + "\n")
@@ -323,17 +322,15 @@ def _shown_history(options: Options) -> int:
 def _required(value: _Value | None, name: str, way: str) -> _Value:
     """Return the value; refuse a command that neither the command line nor the policy tells it."""
     if value is None:
-        raise UsageError(f"expected --{name} ({way}), typed or in rageval.toml")
+        raise UsageError(f"--{name} ({way}) is required; pass it, or set it in rageval.toml")
     return value
 
 
 def _without_baseline(baseline: str, options: Options) -> int:
     name = visible(baseline)
     if options.first_run != "pass":
-        raise InputError(
-            f"{name}: no such file; write it with --save-baseline, or say --first-run pass for once"
-        )
-    message = f"{name}: there is no baseline yet: nothing was gated (--first-run pass)"
+        raise InputError(f"{name}: no such file; write it with --save-baseline, or use --first-run pass once")
+    message = f"{name}: no baseline yet, so nothing was gated (--first-run pass)"
     say(message)
     _write_error(message, options.md, options.json)
     return 0
@@ -350,18 +347,17 @@ def _judged(inputs: Inputs, options: Options) -> Options:
 
     if not options.judge:
         raise UsageError(
-            f"{visible(str(inputs.tables[0]))}: is a table of answers, which a gate has judged by whom you"
-            " name:"
-            ' expected --judge short, or judge = "short" in rageval.toml'
+            f"{visible(str(inputs.tables[0]))}: is a table of answers, and no judge is named; use --judge"
+            ' short, or set judge = "short" in rageval.toml'
         )
     if len(inputs.tables) > 1:
         raise UsageError(
-            f"expected one table, the candidate, found {len(inputs.tables)}; name the other --baseline"
+            f"expected one table, the candidate, found {len(inputs.tables)}; pass the other with --baseline"
         )
     if not options.save_baseline and is_table(str(options.baseline)):
         if os.path.samefile(str(options.baseline), inputs.tables[0]):
             name = visible(str(options.baseline))
-            raise UsageError(f"{name}: is the baseline itself; expected another table, the candidate")
+            raise UsageError(f"{name}: is the baseline itself; pass another table as the candidate")
         inputs.tables.append(File(str(options.baseline), limits_of(inputs.tables[0])))
     settings = Settings(
         store=options.store, max_cost=options.max_cost, max_calls=options.max_calls, price=options.price
@@ -397,7 +393,7 @@ def _candidate(inputs: Inputs, options: Options) -> _Gated:
     # What failed is missing, and the verdict then holds at both ends of its bounds.
     options = options.replaced(on_missing="skip" if inputs.answers else "error")
     if options.system and not inputs.answers:
-        raise UsageError("--system is about judged answers; expected one run")
+        raise UsageError("--system applies to judged answers; leave it out for runs")
     subject = subject_of(inputs, measures, options)
     if isinstance(subject, Runs) and len(subject.runs) != 1:
         raise UsageError(f"expected one run, the candidate, found {len(subject.runs)}")
@@ -408,7 +404,7 @@ def _candidate(inputs: Inputs, options: Options) -> _Gated:
         if judges or inputs.answers:
             _refuse_other_judge(judges, rubrics, options)
         elif is_typed("judge"):
-            raise UsageError("--judge: the judgements of documents do not say whose they are; leave it out")
+            raise UsageError("--judge: judgements of documents do not name their judge; leave it out")
     queries = list(subject.queries)
     slices = slices_of(options.by, queries, options.questions, inputs.telling)
     clusters = None
@@ -488,7 +484,7 @@ def _told(report: GateReport, options: Options) -> int:
     # The remarks stand on standard error already.
     print_lines([str(replace(report, remarks=())), visible(report.signature)])
     if report.verdict == "inconclusive" and options.inconclusive == "pass":
-        say("inconclusive, and passed all the same (--inconclusive pass)")
+        say("inconclusive, but passed (--inconclusive pass)")
         return 0
     return {"ship": 0, "block": FAULTS, "inconclusive": INCONCLUSIVE}[report.verdict]
 
@@ -519,36 +515,36 @@ _FROZEN = "frozen"  # judgements of a file, in place of a model
 def _refuse_unasked(options: Options, inputs: Inputs) -> None:
     """Refuse to ask a judge again that nobody named, or about what was not judged."""
     if not inputs.answers:
-        raise UsageError("--aa is about judged answers; leave it out for runs")
+        raise UsageError("--aa applies to judged answers; leave it out for runs")
     if _FROZEN in map(_named, options.judge):
         raise UsageError(
-            "--aa: judgements of a file are the same each time, so that nothing is measured; expected a"
-            " --judge that is asked, or no --aa"
+            "--aa: a file's judgements never change, so there is nothing to measure; use a --judge that is"
+            " asked, or drop --aa"
         )
     for name, value in {"rubric": options.rubric, "answers": options.answers}.items():
         if not value:
-            raise UsageError(f"--aa asks the judge again: expected --{name}, too")
+            raise UsageError(f"--aa asks the judge again; add --{name}")
 
 
 def _refuse_other_judge(judges: Set[str], rubrics: Set[str], options: Options) -> None:
     """Refuse judgements by anybody else than the judges that are named; --aa needs one that is."""
-    every = ", ".join(sorted(map(visible, judges))) or "nobody that is named"
+    every = ", ".join(sorted(map(visible, judges))) or "no named judge"
     if options.aa and not options.judge:
         from shlex import quote
 
         words = [f"--judge {quote(visible(_without_version(each)))}" for each in sorted(judges)]
         words += [f"--rubric {quote(visible(_without_version(each)))}" for each in sorted(rubrics)]
         raise UsageError(
-            f"--aa asks the judge again, and none is named: expected --judge, too; the answers were judged by"
-            f" {every}: say {' '.join(words)}, with the address if it is a server of your own"
+            f"--aa asks the judge again; add --judge. The answers were judged by {every}: use"
+            f" {' '.join(words)}, with the address for your own server"
         )
     named = set(map(_named, options.judge))
     others = {each for each in judges if not {each, _without_version(each)} & named}
     # A file of judgements speaks for whoever judged it.
     if options.judge and others and _FROZEN not in named:
         raise UsageError(
-            f"--judge {', '.join(map(visible, options.judge))}: the candidate was judged by {every};"
-            " expected judgements by the judge that is named, or another --judge"
+            f"--judge {', '.join(map(visible, options.judge))}: the candidate was judged by {every}; pass"
+            " judgements by the named judge, or change --judge"
         )
 
 
@@ -586,7 +582,7 @@ def _judged_again(side: GateSide, report: GateReport, options: Options) -> list[
     every = (answer for source in options.answers for answer in read_answers(source))
     answers = [answer for answer in every if (answer.run_id, answer.query_id) in asked]
     if not answers:
-        raise UsageError(f"--aa: --answers holds none of {visible(run)}'s answers that were judged")
+        raise UsageError(f"--aa: --answers has none of {visible(run)}'s judged answers")
     rows = [json.loads(line) for line in write_answers(answers, "plain")]
     with warnings.catch_warnings():
         # That not all questions are judged again is meant.
@@ -616,7 +612,7 @@ def _said(name: str, score: Score, now: dict[str, float], picked: Sequence[str],
     if not both:
         return f"A/A: {name}: nothing was judged again"
     flips = sum(abs(one - other) > 1e-12 for one, other in both)
-    share = f"{flips:,} of {len(both):,} unchanged answers are judged otherwise ({flips / len(both):.0%})"
+    share = f"{flips:,} of {len(both):,} unchanged answers got another verdict ({flips / len(both):.0%})"
     said = f"A/A: {name}: {share}"
     noise = math.fsum((one - other) ** 2 for one, other in both) / (2 * len(both))
     if score.spread is not None:  # the mean of so many answers was judged twice
@@ -629,7 +625,7 @@ def _said(name: str, score: Score, now: dict[str, float], picked: Sequence[str],
     if not noise or not spread:
         return said
     lost = min(2 * noise / spread, 1.0) * decision.questions
-    return f"{said}; that costs up to {lost:,.0f} of {decision.questions:,} questions"
+    return f"{said}; this costs up to {lost:,.0f} of {decision.questions:,} questions"
 
 
 # What a gate said, for those who read it elsewhere: a summary of a build or a pull request, a test report.
@@ -654,14 +650,20 @@ def markdown(report: GateReport) -> str:
     if slices:
         blocking = [each for each in slices if each.verdict == "block"]
         inform = sum(each.verdict == "informs" for each in slices)
-        lines += ["", f"{len(slices):,} slices, {len(blocking):,} block, {inform:,} only inform."]
+        lines += ["", f"{len(slices):,} slices: {len(blocking):,} block, {inform:,} only inform."]
         lines += ["", *_table(blocking)] if blocking else []
     sentences = [f"- {_sentence(text)}" for text in report.sentences()]
     lines += ["", *sentences] if sentences else []
     if report.trend is not None:
         lines += ["", *_of_trend(report.trend)]
     if report.fell:
-        lines += ["", "Fell most:", "", "| question | measure | baseline | candidate |", "|---|---|--:|--:|"]
+        lines += [
+            "",
+            "Largest losses:",
+            "",
+            "| question | measure | baseline | candidate |",
+            "|---|---|--:|--:|",
+        ]
         lines += [
             f"| {_cell(each.query_id)} | {_cell(each.measure)} | {each.baseline:.4f} | {each.candidate:.4f} |"
             for each in report.fell
@@ -674,7 +676,7 @@ def markdown(report: GateReport) -> str:
 
 def _of_trend(trend: Trend) -> Iterator[str]:
     """Yield each version beside the first, as a table."""
-    yield f"Versions beside the first, intervals {trend.level:g} over all looks:"
+    yield f"Versions compared with the first, {trend.level:g} intervals over all looks:"
     yield ""
     yield "| measure | version | date | questions | value | difference [low, high] |"
     yield "|---|---|---|--:|--:|--:|"
@@ -726,7 +728,7 @@ def _within(lines: Sequence[str]) -> Iterator[str]:
         room -= len(line) + 1
         if room < 0:
             yield ""
-            yield f"… {len(lines) - at:,} lines more"
+            yield f"… {len(lines) - at:,} more lines"
             return
         yield line
 

@@ -32,8 +32,8 @@ class Options(opt.Options):
     output: Annotated[
         str | None,
         opt.printed(
-            "Folder to write answers.jsonl, questions.jsonl, run.trec, passages.jsonl,"
-            " judged.jsonl and manifest.json to; with --only, a file, or - for standard output.",
+            "Folder to write answers.jsonl, questions.jsonl, run.trec, passages.jsonl, judged.jsonl and"
+            " manifest.json to. With --only: a file, or - for standard output.",
             ("-o", "--output"),
             metavar="DIR",
         ),
@@ -41,38 +41,37 @@ class Options(opt.Options):
     maps: Annotated[
         tuple[str, ...],
         opt.Option(
-            "Where fields stand: question=vars.q,contexts=docs[].text; or NAME, for [logs.NAME]"
-            " in the policy.",
+            "Where fields are: question=vars.q,contexts=docs[].text; or NAME, for [logs.NAME] in the policy.",
             ("--map",),
             metavar="FIELD=PATH,...",
         ),
     ] = ()
     tool: Annotated[
-        str | None, opt.Option("Whose log it is, instead of telling by its content.", metavar="TOOL")
+        str | None, opt.Option("The tool that wrote the log (default: detected).", metavar="TOOL")
     ] = None
     records: Annotated[
-        str | None, opt.Option("The list of records in a log that no reader knows.", metavar="PATH")
+        str | None, opt.Option("Path to the list of records, for logs in an unknown format.", metavar="PATH")
     ] = None
     runs: Annotated[
         tuple[str, ...],
-        opt.read("What to call the run; of several logs, one name each.", ("--run",), metavar="NAME"),
+        opt.read("Name of the run; for several logs, one name each.", ("--run",), metavar="NAME"),
     ] = ()
     only: Annotated[
         Literal["answers", "questions", "run", "judged"] | None,
-        opt.Option("Only this, as one file (default: to standard output)."),
+        opt.Option("Write only this, as one file (default: to standard output)."),
     ] = None
     hop: Annotated[
         Literal["first", "last", "union"] | None,
-        opt.Option("Of several retrievals in a trace, which makes the ranking."),
+        opt.Option("Which retrieval gives the ranking, if a trace has several."),
     ] = None
     split: Annotated[
         tuple[str, ...],
-        opt.Option("What parts passages that are joined in one text: 'contexts=|'.", metavar="FIELD=TEXT"),
+        opt.Option("Separator of passages joined in one text: 'contexts=|'.", metavar="FIELD=TEXT"),
     ] = ()
     overwrite: Annotated[
-        opt.Overwrite, "Write to a folder that holds other files, over those with these names."
+        opt.Overwrite, "Write to a folder that holds other files, replacing those with the same names."
     ] = False
-    dry_run: Annotated[opt.DryRun, "Say what is in the log, and write nothing."] = False
+    dry_run: Annotated[opt.DryRun, "Print what the log contains, and write nothing."] = False
     limits: opt.Limits = ()
 
 
@@ -80,11 +79,12 @@ class Options(opt.Options):
 @click.argument("logs", nargs=-1, required=True, metavar="LOG...")
 @takes_options
 def import_(logs: tuple[str, ...], options: Options) -> None:
-    """Part another tool's log into answers, questions, run and judgements.
+    """Split another tool's log into answers, questions, run and judgements.
 
-    Knows logs of promptfoo, inspect_ai, ragas, deepeval, lm-eval, OpenTelemetry (GenAI), Phoenix, MLflow,
-    langfuse, LangSmith, AutoRAG and open-rag-eval by their content, and any other (JSON, a table as CSV) by
-    --map. What failed there is missing here, never 0. Nothing of a log is run, and no network is used.
+    Detects logs of promptfoo, inspect_ai, ragas, deepeval, lm-eval, OpenTelemetry (GenAI), Phoenix, MLflow,
+    langfuse, LangSmith, AutoRAG and open-rag-eval. Other JSON and
+    CSV need --map. What failed in the
+    log is missing here, never 0. Runs nothing from the log, and uses no network.
 
     \b
     rageval import results.json -o prod
@@ -130,8 +130,8 @@ def import_(logs: tuple[str, ...], options: Options) -> None:
         paths = (os.path.join(options.output or "", name) for name in _TO_JUDGE)
         answers, questions = (shlex.quote(visible(path)) for path in paths)
         click.echo(
-            f"next, for instance: rageval judge crag {answers} --questions {questions} --judge contains"
-            " -o judged.jsonl -m crag_score",
+            f"next, for example: rageval judge crag {answers} --questions {questions} --judge contains -o"
+            " judged.jsonl -m crag_score",
             err=True,
         )
 
@@ -206,12 +206,10 @@ def _write_one(log: Log, kind: str, output: str, logs: tuple[str, ...]) -> None:
     files = {name: lines for name, lines in outputs(log).items() if name.partition(".")[0] == kind}
     if len(files) > 1:
         names = ", ".join(map(visible, log.run))
-        raise UsageError(
-            f"--only {kind}: the log holds several runs ({names}); write them to a folder: -o DIR"
-        )
+        raise UsageError(f"--only {kind}: the log has several runs ({names}); write them to a folder: -o DIR")
     lines = next(iter(files.values()), None)
     if lines is None:
-        raise UsageError(f"--only {kind}: the log holds none")
+        raise UsageError(f"--only {kind}: not in this log")
     if output == _STDOUT:
         print_lines(lines())
         return

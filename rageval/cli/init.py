@@ -35,7 +35,7 @@ _JUDGED = "judged.jsonl"  # where their judgements will be
 class Options(opt.Options):
     """The options of `rageval init`."""
 
-    overwrite: Annotated[opt.Overwrite, "Replace a rageval.toml that is there."] = False
+    overwrite: Annotated[opt.Overwrite, "Replace an existing rageval.toml."] = False
 
 
 class _FilesHere(NamedTuple):
@@ -55,8 +55,8 @@ class _FilesHere(NamedTuple):
 def init(options: Options) -> None:
     """Write a rageval.toml for the files in this folder.
 
-    It holds what rageval gate needs: measures, margin, baseline, and who judges. Files are known by their
-    content. Every line has a comment; change what does not suit you, and keep the file in your repository.
+    It sets what rageval gate needs: measures, margin, baseline and judge. Kinds of files are detected. Every
+    line has a comment. Change what you need, and keep the file in your repository.
 
     \b
     rageval init
@@ -68,9 +68,9 @@ def init(options: Options) -> None:
     from rageval.policy import read_policy
 
     if os.path.lexists(_POLICY) and not options.overwrite:
-        raise UsageError(f"{_POLICY}: is there already; expected another folder, or --overwrite")
+        raise UsageError(f"{_POLICY}: already exists; use another folder, or --overwrite")
     if read_policy(os.path.abspath("pyproject.toml")) is not None:
-        raise UsageError("pyproject.toml: holds [tool.rageval], which is the policy here; change it there")
+        raise UsageError("pyproject.toml: has [tool.rageval], which is the policy here; change it there")
     found = _files()
     settings = _Settings(found)
     write_lines(Path(_POLICY), settings.lines())
@@ -178,28 +178,28 @@ class _Settings:
     def lines(self) -> Iterator[str]:
         """Yield the lines of the policy."""
         yield from (
-            "# The policy of this project: what `rageval gate` and pytest need not be told each time.",
-            "# What is typed wins. `rageval gate --show-policy` prints what counts, and from where.",
+            "# The policy of this project: settings for `rageval gate` and pytest.",
+            "# Command-line options override it. `rageval gate --show-policy` prints the settings in use.",
             "",
             "[gate]",
-            "# What is measured; all of them must hold. `rageval measures` lists them.",
+            "# Measures; each of them must pass. `rageval measures` lists them.",
             _setting("measures", self.measures or ["NAME"], is_set=bool(self.measures)),
             "",
-            "# How much worse than the baseline is good enough, in the measures' units.",
+            "# Largest loss against the baseline that you accept, in the measures' units.",
             _setting("margin", _MARGIN),
             "",
         )
         if self.is_saved:
-            yield "# What a candidate is held against."
+            yield "# The baseline to compare a candidate with."
         else:
-            yield "# What a candidate is held against. It is not there yet; save what you have now:"
+            yield "# The baseline to compare a candidate with. It does not exist yet; save what you have now:"
             yield f"#   {self._saving()}"
         yield _setting("baseline", self.baseline or "NAME", is_set=bool(self.baseline))
         yield from self._lines_of_judge()
         if self.found.questions:
             yield from (
                 "",
-                "# The questions that were asked: with it, one without a judged answer is missing.",
+                "# The questions. With this file, a question without a judged answer counts as missing.",
                 _setting("questions", next(iter(self.found.questions)), is_set=False),
             )
 
@@ -209,18 +209,22 @@ class _Settings:
         from rageval.judges.rubric import rubric_names
 
         if self.rubric in rubric_names():
-            yield from ("", "# By which rubric pytest has answers judged.", _setting("rubric", self.rubric))
+            yield from (
+                "",
+                "# The rubric with which pytest has answers judged.",
+                _setting("rubric", self.rubric),
+            )
         if self.judge in NAMES:
             yield from (
                 "",
-                "# Whose judgements the gate accepts, and who judges what pytest records.",
+                "# The judge that the gate accepts, and that judges what pytest records.",
                 _setting("judge", self.judge),
             )
         elif self.judge and visible(self.judge) == self.judge:
             yield from (
                 "",
-                "# Whose judgements the gate accepts. It also judges what pytest records, and its calls may",
-                "# cost money: take the mark away if that is what you want.",
+                "# The judge that the gate accepts. It also judges what pytest records, and its calls may",
+                "# cost money: uncomment it if you want that.",
                 _setting("judge", self.judge, is_set=False),
             )
 

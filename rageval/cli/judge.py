@@ -34,11 +34,10 @@ if TYPE_CHECKING:
 
 _MOST_APART = 20  # things on which two rubrics differ that are listed
 _WAYS_ON = (
-    "no judge named; there are three ways on: a model (--judge openai:MODEL, anthropic:MODEL, ollama:MODEL,"
-    " or any OpenAI-compatible server: openai:MODEL@http://127.0.0.1:8000/v1), a file of judgements"
-    " (--judge frozen:judged.jsonl), or a judge that needs no model (--judge short, for short answers"
-    " beside gold"
-    " ones; --judge lexical, for nuggets)"
+    "no judge named; use a model (--judge openai:MODEL, anthropic:MODEL, ollama:MODEL, or any"
+    " OpenAI-compatible server: openai:MODEL@http://127.0.0.1:8000/v1), a file of judgements (--judge"
+    " frozen:judged.jsonl), or a judge without a model (--judge short, for short answers with gold ones;"
+    " --judge lexical, for nuggets)"
 )
 
 
@@ -48,88 +47,80 @@ class Options(Claiming, Asking):
     against: Annotated[
         str | None,
         opt.Option(
-            "Judge by this rubric, too, and print how far the two agree, what each cost, and"
-            " where they part.",
+            "Judge by this rubric too, and print how far the two agree, what each cost, and where they"
+            " differ.",
             metavar="RUBRIC",
         ),
     ] = None
     abstentions: Annotated[
         Literal["rageval", "crag"] | None,
         opt.Option(
-            "How an answer that does not know is told: all its sentences say so (default), or it"
-            " has the words that CRAG's script looks for."
+            "When an answer counts as not knowing: if all its sentences say so (default), or if it has the"
+            " words that CRAG's script looks for."
         ),
     ] = None
     measures: Annotated[
-        opt.Measures, "Then score the judgements by this, and print it: crag_score. Needs -o FILE."
+        opt.Measures, "Also score the judgements by this measure: crag_score. Needs -o FILE."
     ] = ()
-    rel: Annotated[opt.Rel, "The lowest grade to judge, with --qrels."] = 2
+    rel: Annotated[opt.Rel, "With --qrels: lowest grade to judge."] = 2
     on_missing: opt.OnMissing = "error"
     compat: Annotated[
         str | None,
-        opt.measured(
-            "Take a reply that cannot be read for the grade that this source gives it.", metavar="NAME"
-        ),
+        opt.measured("Read unreadable replies as the grade that this tool gives them.", metavar="NAME"),
     ] = None
-    questions: Annotated[opt.Questions, "The questions, with gold answers where the rubric needs them."] = (
-        None
-    )
+    questions: Annotated[opt.Questions, "The questions, with gold answers if the rubric needs them."] = None
     nuggets: Annotated[opt.Nuggets, "The nuggets."] = None
     claims: Annotated[
         str | None,
-        opt.read("What answers and gold answers claim, as the rubric claims writes it.", metavar="FILE"),
+        opt.read("The claims of answers and gold answers, as written by the rubric claims.", metavar="FILE"),
     ] = None
-    passages: Annotated[opt.Passages, "Texts of documents: JSON lines with an id and a text."] = None
+    passages: Annotated[opt.Passages, "Document texts: JSON lines with an id and a text."] = None
     runs: opt.RunFiles = ()
-    qrels: Annotated[opt.Qrels, "Of documents, only those that these judgements grade --rel or better."] = (
-        None
-    )
-    depth: Annotated[opt.Depth, "How many documents of each topic are judged."] = 20
-    rubric: Annotated[str | None, opt.asked("The rubric, in place of the first word.", metavar="FILE")] = None
+    qrels: Annotated[opt.Qrels, "Judge only documents that these judgements grade --rel or better."] = None
+    depth: Annotated[opt.Depth, "Documents of each topic to judge."] = 20
+    rubric: Annotated[str | None, opt.asked("The rubric, instead of the first word.", metavar="FILE")] = None
     judges: Annotated[
         tuple[str, ...],
-        opt.asked("Who judges; may be repeated.", ("--judge",), metavar="JUDGE", completes="judges"),
+        opt.asked("The judge; may be repeated.", ("--judge",), metavar="JUDGE", completes="judges"),
     ] = ()
     tiebreak: Annotated[
         str | None,
-        opt.asked("Asked only where two judges differ (--vote majority or median).", metavar="JUDGE"),
+        opt.asked("A judge asked only where two judges differ (--vote majority or median).", metavar="JUDGE"),
     ] = None
     fit: Annotated[
         opt.File | None,
         opt.asked(
-            "Fit `short` anew on these labels by people, of some of the answers; cross-validated, and left"
-            " as it is"
-            " if that is better.",
+            "Refit `short` on these human labels for some of the answers; cross-validated, and kept only if"
+            " better.",
             metavar="LABELS",
             kind="file",
         ),
     ] = None
     then: Annotated[
         str | None,
-        opt.asked("Who decides what the judge is least sure of.", metavar="JUDGE", completes="judges"),
+        opt.asked(
+            "The judge that decides what the first one is least sure of.", metavar="JUDGE", completes="judges"
+        ),
     ] = None
     ask: Annotated[
         float | None,
-        opt.asked("Which share of the answers --then decides.", metavar="SHARE", above=0, most=1),
+        opt.asked("Share of the answers that --then decides.", metavar="SHARE", above=0, most=1),
     ] = None
     keep_error: Annotated[
         float | None,
         opt.asked(
-            "Keep verdicts as far as no more than this share of them is wrong (at 95 %), by --gold; the"
-            " rest goes"
-            " to --then, or is left to people.",
+            "Keep verdicts as long as at most this share of them is wrong (at 95 %), estimated with --gold."
+            " The rest goes to --then, or is left for human labels.",
             metavar="SHARE",
             above=0,
             most=0.5,
         ),
     ] = None
-    gold: Annotated[
-        opt.Gold, "Labels by people of some of the answers, drawn at random, for --keep-error."
-    ] = ()
+    gold: Annotated[opt.Gold, "Human labels for a random sample of the answers, for --keep-error."] = ()
     permutations: Annotated[
         int,
         opt.asked(
-            "In how many different orders a list is shown; in all of them if there are no more.", least=1
+            "Number of different orders in which to show a list; all orders if there are fewer.", least=1
         ),
     ] = 10
     balanced: Annotated[bool, opt.asked("Show lists in the orders of a balanced Latin square.")] = False
@@ -139,26 +130,27 @@ class Options(Claiming, Asking):
     canaries: Annotated[
         int,
         opt.asked(
-            "How many items that try to talk the judge into a verdict are judged first; a judge"
-            " that obeys is refused.",
+            "Number of items that try to influence the judge, to be judged first; a judge that obeys is"
+            " refused.",
             least=0,
         ),
     ] = 6
     dry_run: opt.DryRun = False
     shard: Annotated[
-        str | None, opt.costs("Only the I-th (from 1) of N shares, within 1/N of the limits.", metavar="I/N")
+        str | None,
+        opt.costs("Judge only the I-th (from 1) of N shares, with 1/N of the limits.", metavar="I/N"),
     ] = None
-    output: Annotated[opt.Output | None, "Where judgements go."] = None
+    output: Annotated[opt.Output | None, "File for the judgements."] = None
     disagreements: Annotated[
         opt.File | None,
         opt.printed("Also write the judgements on which judges differ.", metavar="FILE", kind="output"),
     ] = None
-    seed: Annotated[opt.Seed, "The same seed, the same random orders."] = 0
+    seed: Annotated[opt.Seed, "Random seed; the same seed gives the same orders."] = 0
     pilot: Annotated[
         str | None,
         opt.claimed(
-            "Judgements of some systems (of the runs' documents: qrels), from which --dry-run draws questions"
-            " to say how many calls --until would need.",
+            "Judgements of some systems (for documents: qrels). With --dry-run: questions are drawn from"
+            " them to estimate how many calls --until would need.",
             metavar="FILE",
         ),
     ] = None
@@ -175,8 +167,8 @@ class Options(Claiming, Asking):
 def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> None:
     """Judge answers (or documents) by RUBRIC, and write judgements as JSON lines.
 
-    RUBRIC is one of rageval's (see: rageval rubrics), of a plug-in, or a TOML or Python file. What was asked
-    before is in the store and costs nothing; a job that was stopped goes on where it was.
+    RUBRIC is one of rageval's (see: rageval rubrics), one from a plug-in, or a TOML or Python file. Stored
+    replies are reused and cost nothing, so a stopped job can continue.
 
     \b
     rageval judge crag answers.csv --judge openai:MODEL -o judged.jsonl
@@ -197,7 +189,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     from rageval.judges.rubric import rubric_named
 
     if options.rubric is None and not words:
-        raise UsageError("no rubric named; expected one of those that `rageval rubrics` lists, or a file")
+        raise UsageError("no rubric named; use one that `rageval rubrics` lists, or a file")
     rubric, words = (options.rubric, words) if options.rubric is not None else (words[0], words[1:])
     found = rubric_named(rubric)
     answers = _answers(words)
@@ -207,7 +199,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         if not (knows(found) and (options.questions is not None or tables)):
             raise UsageError(_WAYS_ON)
         options = options.replaced(judges=("short",))
-        say("no judge named, so `short` judges, which needs no model")
+        say("no judge named; using `short`, which needs no model")
     if options.examples is not None:
         found = found.with_examples(options.examples)
     if options.compat is not None:
@@ -263,20 +255,18 @@ def _other_rubric(name: str, rubric: Rubric, options: Options) -> Rubric:
     other = rubric_named(name)
     for each in (rubric, other):
         if each.file.unit in (*UNITS, SPLITS, "bank"):
-            raise UsageError(f"--against: {each.name} writes a list, and two of them are no verdicts")
+            raise UsageError(f"--against: {each.name} writes a list, not verdicts, so it cannot be compared")
     if rubric.file.unit != other.file.unit:
         raise UsageError(
-            f"--against: {rubric.name} judges {rubric.file.unit} and {other.name} {other.file.unit};"
-            " expected two rubrics that judge the same things"
+            f"--against: {rubric.name} judges {rubric.file.unit} and {other.name} {other.file.unit}; both"
+            " rubrics must judge the same things"
         )
     if len(options.judges) != 1:
-        raise UsageError(f"--against is about rubrics: expected one --judge, found {len(options.judges)}")
+        raise UsageError(f"--against compares rubrics: expected one --judge, found {len(options.judges)}")
     if options.then is not None or options.keep_error is not None:
-        raise UsageError(
-            "--against is about rubrics: expected one judge of both, without --then and --keep-error"
-        )
+        raise UsageError("--against compares rubrics with one judge; leave out --then and --keep-error")
     if options.measures:
-        raise UsageError("--against prints how two rubrics agree, -m scores; expected one of them")
+        raise UsageError("--against and -m cannot be combined; leave one out")
     if options.compat is not None and other.file.compat == options.compat:
         return other.counting(options.compat)
     return other
@@ -318,9 +308,9 @@ def _check_measures(rubric: Rubric, options: Options) -> None:
 
     measures_of_answers(parse_measures(options.measures))
     if rubric.file.unit in (*UNITS, SPLITS, "bank"):
-        raise UsageError(f"-m: {rubric.name} writes a list, and nothing is judged that could be scored")
+        raise UsageError(f"-m: {rubric.name} writes a list, which cannot be scored")
     if options.output is None or (os.path.exists(options.output) and not os.path.isfile(options.output)):
-        raise UsageError("-m prints scores, and judgements need a place: expected -o FILE, too")
+        raise UsageError("-m prints scores, so judgements need a file; add -o FILE")
 
 
 def _score(ctx: click.Context, answers: Sequence[Any], options: Options) -> None:
@@ -391,7 +381,7 @@ def _lines(
         yield from write_nuggets(written.nuggets, texts)
         return
     if rubric.file.unit == SPLITS:
-        judge = _only(options.judges, "answers are taken apart")
+        judge = _only(options.judges, "answers are split into claims")
         claims, lost = claims_by(judge, rubric, material, settings)
         for query, run, why in lost:
             say(f"no claims of run {visible(run)}, query {visible(query)}: {why}")
@@ -434,15 +424,18 @@ def _judgements(
         rates = [rate for row in said for rate in row.get("canaries", {}).values()]
         best, shown = sum(rate[0] for rate in rates), sum(rate[1] for rate in rates)
         tried = (
-            f"{best:,} of {shown:,} verdicts on attacks were the best there is"
+            f"{best:,} of {shown:,} verdicts on attacks were the best possible"
             if shown
             else "no attack was tried"
         )
         departs = "".join(f"; {departure}" for departure in rubric.file.departures)
-        say(f"{visible(rubric.name)} is unfenced, as its source is; of attacks on it, {tried}{departs}")
+        say(
+            f"{visible(rubric.name)} does not fence answers, like its source;"
+            f" of attacks on it, {tried}{departs}"
+        )
     groups = disagreements(said)
     if groups:
-        say(f"the judges differ on {len(groups):,} of what they judged")
+        say(f"the judges differ on {len(groups):,} judgements")
     if listed is not None:
         deliver((judgement_line(one) for group in groups for one in group), listed)
     return list(vote_of(said, rubric, settings))
@@ -458,11 +451,11 @@ def _wanted(options: Options) -> Until | None:
 
     if options.until is None:
         if options.pilot is not None:
-            raise UsageError("--pilot is for --until and --dry-run: expected them, too")
+            raise UsageError("--pilot applies to --until with --dry-run; add them")
         return None
     for other, value in {"against": options.against, "disagreements": options.disagreements}.items():
         if value is not None:
-            raise UsageError(f"--until ends early, and --{other} wants all: expected one of them")
+            raise UsageError(f"--until ends early, but --{other} needs all judgements; leave one out")
     measures = parse_measures(options.measures)
     return until_of(options.until, measures, options.claim, options.looks, options.alpha, options.seed)
 
@@ -487,7 +480,7 @@ def _lines_until(
     )  # fmt: skip
     failed.update(row["status"] for row in rows if row["status"] not in GRADED)
     yield from map(judgement_line, rows)
-    claims = [ledger.sentence(), *(f"claimed before of the same: {said}" for said in before)]
+    claims = [ledger.sentence(), *(f"an earlier claim on the same data: {said}" for said in before)]
     if options.output is None:
         say(*claims)
     else:
@@ -536,6 +529,6 @@ def _values(until: Until, pilot: str, pools: Pools | None) -> dict[str, list[flo
     ]
     if len(by_query) < 2 or not shared:
         raise InputError(
-            f"--pilot {visible(pilot)}: expected values of two systems or more on the same questions"
+            f"--pilot {visible(pilot)}: expected values of two or more systems on the same questions"
         )
     return {run: [values[query] for query in shared] for run, values in by_query.items()}

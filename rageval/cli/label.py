@@ -10,14 +10,14 @@ from rageval.cli._options import Group
 @click.group(
     cls=Group,
     in_files={
-        "plan": "Draw what people shall label, before anybody labels.",
-        "page": "Make a page on which a person labels what was drawn; one file, no network.",
-        "agree": "Show how far a judge agrees with people, or two leaderboards do.",
-        "correct": "Correct a judge's scores by what people said of some of the same answers.",
+        "plan": "Draw what to label, before anybody labels.",
+        "page": "Make a page for labeling what was drawn: one file, no network.",
+        "agree": "Compare a judge with human labels, or two leaderboards.",
+        "correct": "Correct a judge's scores with human labels of some answers.",
     },
 )
 def label() -> None:
-    """Let people label a part, and hold the judge against them.
+    """Collect human labels for a sample, and compare judges with them.
 
     \b
     rageval label plan judged.jsonl -n 100 --answers answers.jsonl -o ask.jsonl

@@ -34,61 +34,62 @@ def label_agree(
     leaderboards: Annotated[
         tuple[tuple[str, str], ...],
         opt.Option(
-            "In place of judgements, compare how leaderboards rank the same runs: the truth's and that of a"
-            " judge, or of several.",
+            "Instead of judgements, compare how leaderboards rank the same runs: the true one, and one or"
+            " more by judges.",
             metavar="TRUTH JUDGE [JUDGE...]",
         ),
     ] = (),
     forms: Annotated[
         tuple[Literal["trec_eval", "tot", "ir_measures", "jsonl"], ...],
         opt.Option(
-            "The form of a leaderboard, where it cannot be told; twice: of the truth, of the judges.",
+            "Format of a leaderboard, if not detected. Give it twice for two: the truth's, then the judges'.",
             ("--form",),
         ),
     ] = (),
     cutoffs: Annotated[
         str | None,
-        opt.Option("Leaderboards: tau_b also of the K best runs (default: 4,10).", ("--at",), metavar="K,…"),
+        opt.Option(
+            "With --leaderboards: also tau_b of the K best runs (default: 4,10).", ("--at",), metavar="K,…"
+        ),
     ] = None,
     near_misses: Annotated[
         Literal["none", "linear", "quadratic"],
-        opt.Option("How much grades that are near count as agreement: kappa's weights."),
+        opt.Option("How much near grades count as agreement: the weights of kappa."),
     ] = "none",
     max_bias: opt.MaxBias | None = None,
     parting: Annotated[
         int | None,
         opt.Option(
-            "Also show what each of the two did and cost, and the N judgements on which they differ most.",
+            "Also show the replies and costs of both, and the N judgements on which they differ most.",
             metavar="N",
             least=1,
         ),
     ] = None,
     measures: Annotated[
         opt.Measure | None,
-        "Rank systems by this, instead of by mean grades; of leaderboards, this measure only.",
+        "Rank systems by this instead of mean grades; with --leaderboards, use only this measure.",
     ] = None,
     nuggets: Annotated[
-        opt.Nuggets, "The nuggets that were judged, for a measure that needs their importance or weight."
+        opt.Nuggets, "The judged nuggets, for measures that need their importance or weight."
     ] = None,
     answers: Annotated[
-        Any, opt.read("The answers, to see whether the judge leans on their length.", reads="answers")
+        Any, opt.read("The answers, to check whether the judge is biased by length.", reads="answers")
     ] = None,
     nuggets_in_qrels: Annotated[
         opt.NuggetsInQrels | None,
-        "Whether the second column of qrels names nuggets (default: where it looks so).",
+        "Whether the second column of qrels names nuggets (default: if it looks so).",
     ] = None,
     style: Annotated[
-        TableFormat, "How the result is written; CSV, TSV and JSON lines are the coefficients alone."
+        TableFormat, "Output format; CSV, TSV and JSON lines contain only the coefficients."
     ] = "table",
     output: opt.Output | None = None,
 ) -> None:
-    """Show how far a judge agrees with people: JUDGED against GOLD, beyond chance.
+    """Compare a judge with human labels: JUDGED with GOLD, beyond chance.
 
-    Both are judgements: rageval's, qrels, UMBRELA's, the nuggetizer's assignments, or a data set's by its id;
-    the things that both judged are compared. Prints agreement, Cohen's kappa,
-    Gwet's AC and Krippendorff's alpha with 95 % intervals over queries, the confusion of labels, in which
-    direction the judge errs, whether systems are ranked alike, what it leans on besides quality (length,
-    order, its own family of models), how many judgements failed, what they cost.
+    Both are judgements: rageval's, qrels, UMBRELA's, the nuggetizer's assignments, or a dataset id. Items
+    judged by both are compared. Prints agreement, Cohen's kappa, Gwet's AC and Krippendorff's alpha with 95 %
+    intervals over queries, and the confusion of labels. Also prints the direction of the judge's errors,
+    whether systems rank alike, biases (length, order, its own family of models), failures and cost.
 
     \b
     rageval label agree judged.jsonl human.jsonl --near-misses quadratic
@@ -99,12 +100,12 @@ def label_agree(
     rageval label agree --leaderboards truth.txt a.txt b.txt c.txt
     """
     if leaderboards:
-        way_out = "of leaderboards expected --leaderboards TRUTH JUDGE, -m, --form, --at and --format only"
+        way_out = "--leaderboards takes only TRUTH JUDGE, -m, --form, --at and --format"
         # Options of the other kind would be taken and do nothing, which is worse than an error.
         _refuse_others(ctx, _OF_BOARDS | _OF_BOTH, way_out)
         if len(leaderboards) > 1:
             raise UsageError(
-                "--leaderboards: found it twice; name all judges after one truth: --leaderboards TRUTH JUDGE"
+                "--leaderboards: given twice; name all judges after one truth: --leaderboards TRUTH JUDGE"
                 " JUDGE…"
             )
         truth, judge = leaderboards[0]
@@ -114,7 +115,7 @@ def label_agree(
     _refuse_others(
         ctx,
         set(ctx.params) - _OF_BOARDS | {"files"},
-        "is of leaderboards; expected --leaderboards TRUTH JUDGE, too",
+        "applies to leaderboards; add --leaderboards TRUTH JUDGE",
     )
     if len(files) != 2:
         raise UsageError("expected JUDGED and GOLD, two files of judgements (or --leaderboards TRUTH JUDGE)")
@@ -207,12 +208,12 @@ def _boards(files: Sequence[str], forms: tuple[Form, ...]) -> list[tuple[str, li
     from rageval.files.scores import ALL, UntoldForm, read_leaderboard
 
     if len(forms) > 2:
-        raise UsageError("--form: expected it once for all leaderboards, or twice")
+        raise UsageError("--form: give it once for all leaderboards, or twice")
     of_truth, of_judges = (*forms, *forms)[:2] if forms else (None, None)
     twice = next((name for name in files if files.count(name) > 1), None)
     # One judge beside itself, or a truth taken for a judge, is a slip where several are compared.
     if twice is not None and len(files) > 2:
-        raise UsageError(f"{visible(twice)}: is named twice; expected each leaderboard once")
+        raise UsageError(f"{visible(twice)}: is named twice; give each leaderboard once")
     found: dict[int, list[LeaderboardRow]] = {}
     untold: list[int] = []
     topics: set[str] = set()
@@ -247,7 +248,7 @@ def passport_lines(
     sides, differing = list(map(one_judge, both)), parting(*both)
     more = len(differing) - most
     apart = [_side_by_side(sides), "", *parts, "", _apart(differing[:most])]
-    apart += [f"{more:,} more, nearer to one another"] * (more > 0)
+    apart += [f"{more:,} more with smaller differences"] * (more > 0)
     known = {
         "judges": [side._asdict() for side in sides],
         "differing": len(differing),

@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 class Options(opt.Options):
     """The options of `rageval label correct`."""
 
-    gold: Annotated[opt.Gold, "What people said of some of the answers."]
+    gold: Annotated[opt.Gold, "Human labels for some of the answers."]
     gold_chosen: opt.GoldChosen | None = None
     population: opt.Population = "kind"
-    measures: Annotated[opt.Measures, "What to measure."]
+    measures: Annotated[opt.Measures, "Measures to compute."]
     answers: Annotated[opt.Answers, "The answers, for measures that need them."] = ()
     nuggets: opt.Nuggets = None
-    on_missing: Annotated[opt.OnMissing, "The judge's judgements that failed or are not there."] = "error"
-    level: Annotated[opt.Level, "The confidence level of the intervals."] = 0.95
+    on_missing: Annotated[opt.OnMissing, "What to do with failed or missing judgements of the judge."] = (
+        "error"
+    )
+    level: Annotated[opt.Level, "Confidence level of the intervals."] = 0.95
     places: opt.Places = 4
     style: TableFormat = "table"
     output: opt.Output | None = None
@@ -37,12 +39,12 @@ class Options(opt.Options):
 @click.argument("judged", nargs=-1, required=True, metavar="JUDGED.jsonl...")
 @takes_options
 def label_correct(judged: tuple[str, ...], options: Options) -> None:
-    """Correct a judge's scores by what people said of some of the same answers.
+    """Correct a judge's scores with human labels of some of the same answers.
 
-    People need to have judged a random part of the answers, or of their nuggets. Prints the judge's mean,
-    people's mean on their part, and the corrected mean with its interval (regression of people's values on
-    the judge's), how many of the judgements are people's, and how many queries would tell as much without a
-    judge (gain). A useless judge changes nothing; fewer than 20 queries are not enough.
+    The labels must be of a random sample of the answers, or of their nuggets. Prints the judge's mean, the
+    mean of the human labels, and the corrected mean with its interval (regression of human values on the
+    judge's). Also prints how many judgements have human labels, and the gain: how many queries would tell as
+    much without a judge. A useless judge changes nothing; fewer than 20 queries are not enough.
 
     \b
     rageval label correct judged.jsonl --gold human.jsonl -m crag_score,hallucination

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 def label_page(
     plan: str,
     output: opt.Page | None = None,
-    annotator: Annotated[str, opt.Option("Who labels.", metavar="NAME")] = "a",
+    annotator: Annotated[str, opt.Option("Name of the annotator.", metavar="NAME")] = "a",
     serve: Annotated[
         opt.File | None,
         opt.Option(
-            "In place of a page: serve it on this computer, and save each label in this file.",
+            "Instead of writing a page: serve it on this computer, and save each label in this file.",
             metavar="LABELS.jsonl",
             kind="output",
         ),
@@ -34,19 +34,18 @@ def label_page(
     port: Annotated[
         int | None,
         opt.Option(
-            "The port for --serve (default: the one of the last time, at first one that follows"
-            " from the plan; 0: a free one).",
+            "Port for --serve (default: the last one used, at first one derived from the plan; 0: a free"
+            " one).",
             least=0,
             most=65535,
         ),
     ] = None,
 ) -> None:
-    """Make a page on which a person labels what PLAN asks: one file, which loads and sends nothing.
+    """Make a page for labeling what PLAN lists: one file, no network.
 
-    It names no system and no judge. Labels are kept in the browser as they are given, and exported as
-    judgements, which rageval score, label agree and label correct read as they
-    stand. For a second person make another
-    page of the same plan, with a NAME of its own.
+    The page names no system and no judge. Labels are saved in the browser and exported as judgements, which
+    rageval score, label agree and label correct read. For a second person, make another page of the same plan
+    with another NAME.
 
     \b
     rageval label page ask.jsonl -o page.html
@@ -57,7 +56,7 @@ def label_page(
     from rageval.pages.labels import page_to_label
 
     if (output is None) == (serve is None):
-        raise UsageError("expected -o FILE.html, a place for the page, or --serve LABELS.jsonl")
+        raise UsageError("expected -o FILE.html for the page, or --serve LABELS.jsonl")
     found = read_plan(plan)
     if output is not None:
         write_page(page_to_label(found, annotator), output)
@@ -73,7 +72,7 @@ def _serve(plan: LabelPlan, annotator: str, place: opt.File, port: int | None) -
         say(*labels.remarks)
         with LabelServer(labels, port) as server:
             click.echo(server.address)
-            say(f"{len(labels):,} labels are there; Ctrl-C ends")
+            say(f"{len(labels):,} labels so far; Ctrl-C stops")
             try:
                 server.serve_forever()
             except KeyboardInterrupt:

@@ -29,20 +29,21 @@ _DEPTH = 10
 class Options(opt.Options):
     """The options of `rageval label plan`."""
 
-    overwrite: Annotated[opt.Overwrite, "Replace a plan that is there."] = False
+    overwrite: Annotated[opt.Overwrite, "Replace an existing plan."] = False
     number: Annotated[
-        int | None, opt.Option("How many queries to label.", ("-n", "--number"), metavar="N", least=1)
+        int | None, opt.Option("Number of queries to label.", ("-n", "--number"), metavar="N", least=1)
     ] = None
     by: Annotated[
         Literal["doubt"] | None,
         opt.Option(
-            "Draw more of what the judge is unsure of (by its chances, p), and note each one's chance."
+            "Draw more of what the judge is unsure of (by its probabilities, p), and record each query's"
+            " chance."
         ),
     ] = None
     width: Annotated[
         float | None,
         opt.Option(
-            "As many as an interval of ± W by --measure needs, in place of a number; from a --pilot.",
+            "Instead of a number: as many as an interval of ± W by --measure needs, estimated from --pilot.",
             metavar="W",
             above=0,
         ),
@@ -50,40 +51,39 @@ class Options(opt.Options):
     compare: Annotated[
         tuple[str, str] | None,
         opt.Option(
-            "The labels are to compare these two: leave out queries on which they gave the same.",
+            "Plan labels to compare these two systems: leave out queries on which they gave the same answer.",
             metavar="A B",
         ),
     ] = None
-    measures: Annotated[opt.Measure | None, "What the labels are to measure."] = None
+    measures: Annotated[opt.Measure | None, "The measure that the labels are for."] = None
     questions: opt.Questions = None
-    nuggets: Annotated[opt.Nuggets, "The nuggets that were judged."] = None
-    answers: Annotated[opt.Answers, "The answers that were judged: to be read by those who label."] = ()
+    nuggets: Annotated[opt.Nuggets, "The judged nuggets."] = None
+    answers: Annotated[opt.Answers, "The judged answers, shown to annotators."] = ()
     passages: opt.Passages = None
     depth: Annotated[
         opt.Depth | None,
-        "Documents of each run that are labelled (default: those the measure looks at, or 10).",
+        "Documents of each run to label (default: those the measure uses, or 10).",
     ] = None
     level: opt.Level = 0.95
     until: Annotated[
         str | None,
         opt.claimed(
-            "Compare while labels come in, and stop as soon as it is clear.",
+            "Compare while labels come in, and stop as soon as the claim is decided.",
             ("--until-labelled",),
             metavar="'A>B'",
         ),
     ] = None
     pilot: Annotated[
         tuple[str, ...],
-        opt.claimed("30 labels or more, drawn before in the same way.", metavar="LABELS.jsonl"),
+        opt.claimed("30 or more labels, drawn earlier in the same way.", metavar="LABELS.jsonl"),
     ] = ()
     rubric: Annotated[
         str | None,
-        opt.asked(
-            "What people are asked (default: what the judge was).", metavar="NAME", completes="rubrics"
-        ),
+        opt.asked("The rubric for annotators (default: the judge's).", metavar="NAME", completes="rubrics"),
     ] = None
     output: Annotated[
-        opt.File | None, opt.printed("The plan.", ("-o", "--output"), metavar="FILE.jsonl", kind="output")
+        opt.File | None,
+        opt.printed("File for the plan.", ("-o", "--output"), metavar="FILE.jsonl", kind="output"),
     ] = None
     seed: opt.Seed = 0
 
@@ -92,12 +92,12 @@ class Options(opt.Options):
 @click.argument("words", nargs=-1, required=True, metavar="JUDGED.jsonl... | QRELS [RUN...]")
 @takes_options
 def label_plan(words: tuple[str, ...], options: Options) -> None:
-    """Draw what people shall label, and in which order, before anybody labels.
+    """Draw what to label, and in which order, before anybody labels.
 
-    From judged answers, or from judgements of documents and runs. The plan is a file that cannot be changed
-    without being noticed: rageval label page makes a page of it for those who label, and labels count as a
-    random draw only if they are the beginning of its order. With --answers (and whatever else rageval judge
-    took) it holds the texts, too.
+    Takes judged answers, or judgements of documents with runs. Changes to the plan are detected. Make a page
+    of it for annotators with rageval label page. Labels count as a random draw only if they are the beginning
+    of the plan's order. With --answers (and the other files that rageval judge took) the plan includes the
+    texts.
 
     \b
     rageval label plan judged.jsonl -n 100 --answers answers.jsonl --questions crag.jsonl -o ask.jsonl
@@ -112,11 +112,11 @@ def label_plan(words: tuple[str, ...], options: Options) -> None:
 
     output = options.output
     if output is None:
-        raise UsageError("expected -o FILE.jsonl, a place for the plan")
+        raise UsageError("expected -o FILE.jsonl for the plan")
     if output.exists() and not options.overwrite:
         raise UsageError(
-            f"{visible(str(output))}: is there, and a plan must not change once people label; expected"
-            " another place, or --overwrite"
+            f"{visible(str(output))}: already exists, and a plan must not change once labeling starts; use"
+            " another file, or --overwrite"
         )
     found, population = _planned(words, options)
     deliver(plan_lines(found), output)
@@ -131,18 +131,18 @@ def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Popul
 
     inputs = sorted_out(words, Reading())
     if inputs.measures:
-        raise UsageError(f"{', '.join(map(visible, inputs.measures))}: a measure is named with -m")
+        raise UsageError(f"{', '.join(map(visible, inputs.measures))}: name measures with -m")
     until = _claim(options.until, options.compare)
     if options.until and not options.measures:
-        raise UsageError("--until-labelled needs -m MEASURE, by which the claim is decided")
+        raise UsageError("--until-labelled needs -m MEASURE to decide the claim")
     measure = str(parse_measure(options.measures)) if options.measures else None
     compare = options.compare or until
     if (options.number is None) == (options.width is None):
-        raise UsageError("expected -n N, how many queries to label, or --width W with --pilot LABELS.jsonl")
-    if bool(options.pilot) != (options.width is not None) or (options.pilot and not options.measures):
         raise UsageError(
-            "--width W needs --pilot LABELS.jsonl, 30 labels or more, and -m MEASURE; all of them"
+            "expected -n N, the number of queries to label, or --width W with --pilot LABELS.jsonl"
         )
+    if bool(options.pilot) != (options.width is not None) or (options.pilot and not options.measures):
+        raise UsageError("--width W also needs --pilot LABELS.jsonl, with 30 or more labels, and -m MEASURE")
     options = options.replaced(depth=None if inputs.answers else _depth(options))
     population, rubric, material = (_of_answers if inputs.answers else _of_runs)(inputs, compare, options)
     pilot = _pilot(inputs, population, compare, options) if options.pilot else None
@@ -234,11 +234,9 @@ def _depth(options: Options) -> int:
         return int(depth or _DEPTH)
     k = getattr(parse_measure(name), "k", None)
     if k is None:
-        raise UsageError(
-            f"-m {name}: looks at whole rankings, which nobody labels; expected a cut-off: {name}@10"
-        )
+        raise UsageError(f"-m {name}: uses whole rankings, which cannot be labeled; add a cut-off: {name}@10")
     if depth is not None and depth < k:
-        raise UsageError(f"-m {name}: looks at {k} documents of each run; expected --depth {k} or more")
+        raise UsageError(f"-m {name}: uses {k} documents of each run; expected --depth {k} or more")
     return int(depth or k)
 
 
@@ -256,7 +254,7 @@ def _of_answers(inputs: Inputs, compare: tuple[str, str] | None, options: Option
     has_texts = options.answers or options.passages
     material = _material(options, asked if of_documents else ()) if has_texts else None
     if compare and not options.answers:
-        say("without --answers nobody knows where both gave the same; all are asked")
+        say("without --answers it is unknown where both systems gave the same answer; asking for all")
     answers = material.answers if material else ()
     return of_answers(judged, rubric, compare or (), answers), rubric, material
 
@@ -301,15 +299,16 @@ def _said(found: LabelPlan, population: Population) -> Iterable[str]:
     if population.same:
         yield f"{len(population.same):,} queries have the same answers by both, and need no label"
     if population.left_out:
-        yield f"{population.left_out:,} queries lack a system, or a verdict, and are left out"
+        yield f"{population.left_out:,} queries lack a system or a verdict, and are left out"
     if found.width is not None:
-        yield f"so many are needed for ± {found.width:g} by {found.measure}"
+        yield f"this many are needed for ± {found.width:g} by {found.measure}"
         yield (
-            "the pilot's labels are among them: import them into the new page"
+            "the pilot's labels are included: import them into the new page"
             if found.extends
-            else "the pilot's labels do not begin this order (another seed, or no plan), and do not count"
+            else "the pilot's labels are not the beginning of this order (another seed or no plan): they do"
+            " not count"
         )
     if found.until is not None:
-        yield "may be looked at whenever you like: rageval compare --gold says whether to go on"
+        yield "you may check whenever you like: rageval compare --gold says whether to go on"
     if not any(query.contexts for query in found.asked):
-        yield "the plan holds no texts: rageval label page needs it made with the files that were judged"
+        yield "the plan has no texts: for rageval label page, make it with the judged files (--answers …)"

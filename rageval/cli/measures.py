@@ -36,19 +36,19 @@ def _listing() -> str:
     lines += [f"{name:<{width}}{meant}" for name, meant in SHORT.items()]
     for name in plugin_names("measures"):
         is_hidden = known(name) or name in {**ALIASES, **SHORT}
-        said = "(plug-in; cannot be asked for, as rageval has this name)" if is_hidden else "(plug-in)"
+        said = "(plug-in; unavailable, because rageval has this name)" if is_hidden else "(plug-in)"
         lines.append(f"{name:<{width}}{said}")
     lines += ["", "Named sets:"]
     for name, found in OFFICIAL.items():
         names = " ".join(found)
         shown = names if len(names) <= _LONGEST else names[: _LONGEST - 1] + "…"
         lines.append(f"official:{name}  {shown}")
-    lines += ["", "Every other measure of ir_measures works, too, such as Rprec, Bpref or IPrec@0.1."]
-    lines += ["High values are good, of some measures low ones: see the page of a measure."]
+    lines += ["", "Every other measure of ir_measures works too, such as Rprec, Bpref or IPrec@0.1."]
+    lines += ["High values are good, except for a few measures: see each measure's page."]
     lines += [
-        "So do trec_eval's names: P.5,10, ndcg_cut_10, num_ret; -m official and -m all_trec are its sets."
+        "trec_eval's names work too: P.5,10, ndcg_cut_10, num_ret; -m official and -m all_trec are its sets."
     ]
-    lines += ["A cut-off follows @, parameters stand in parentheses: alpha_ndcg(alpha=0.7,rel=2)@20."]
+    lines += ["Put a cut-off after @ and parameters in parentheses: alpha_ndcg(alpha=0.7,rel=2)@20."]
     return "\n".join(lines)
 
 

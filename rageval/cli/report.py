@@ -52,14 +52,12 @@ class _Remembering(Command):
 class Options(Comparing):
     """The options of `rageval report`."""
 
-    nuggets: Annotated[
-        opt.Nuggets, "The nuggets: their texts, which of them are vital, of what weight they are."
-    ] = None
+    nuggets: Annotated[opt.Nuggets, "The nuggets: their texts, which are vital, their weights."] = None
     passages: Annotated[
         opt.Passages, "Texts of what judged answers cite: JSON lines with an id and a text."
     ] = None
     gold: Annotated[
-        opt.Gold, "People's judgements of a part: claims rest on them, and judges are compared with them."
+        opt.Gold, "Human labels for a sample; claims are corrected with them, and judges compared with them."
     ] = ()
     evidence: Annotated[
         tuple[str, ...], opt.read("Judgements of documents, for quotes and reasons.", metavar="FILE")
@@ -68,13 +66,12 @@ class Options(Comparing):
         None
     )
     by: Annotated[opt.By | None, "Slices by fields of the questions: domain,question_type."] = None
-    title: Annotated[str, opt.printed("What the page is called.")] = "Evaluation report"
+    title: Annotated[str, opt.printed("Title of the page.")] = "Evaluation report"
     details: Annotated[
         int | None,
         opt.printed(
-            "For how many queries to keep what was found: of answers the worst first, else those"
-            " on which runs differ most (default: up to 100, as many as fit into a page of 1.5"
-            " MB).",
+            "Number of queries with evidence. For answers: the worst first; else those on which runs differ"
+            " most. Default: up to 100, as many as fit into 1.5 MB.",
             metavar="N",
             least=0,
         ),
@@ -82,14 +79,14 @@ class Options(Comparing):
     texts: Annotated[
         int | str | None,
         opt.printed(
-            "For how many queries to keep answers, passages, prompts and replies in full, the"
-            " worst first (default: 50).",
+            "Number of queries with full answers, passages, prompts and replies, the worst first (default:"
+            " 50).",
             metavar="N|all",
             parses=_NumberOrAll(),
         ),
     ] = None
-    style: Annotated[TableFormat | None, "Of show: the means (table, …), or everything (json)."] = None
-    output: Annotated[opt.Page | None, "The page; of show, what it prints."] = None
+    style: Annotated[TableFormat | None, "With show: the means (table, …), or everything (json)."] = None
+    output: Annotated[opt.Page | None, "The page; with show: the file to write."] = None
 
 
 @click.command(
@@ -99,13 +96,13 @@ class Options(Comparing):
 @takes_options
 @click.pass_context
 def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> None:
-    """Write a page with everything: one file that needs no network.
+    """Write a self-contained HTML report that needs no network.
 
-    Made from runs and judgements, from judged answers, or from what earlier commands printed (score -q,
-    compare, label agree, each with --format json). It begins with the verdict, and shows means with intervals
-    and tests, differences by query, slices, what was found where with the evidence, how far judges agree,
-    cost, failures, and where it all comes from. With --answers the worst answers are lit by what the judge
-    quoted, beside gold, passages, prompt and reply. The other options are those of rageval compare.
+    Takes runs and judgements, judged answers, or JSON from earlier commands (score -q, compare and label
+    agree, each with --format json). The report starts with the verdict. It shows means with intervals and
+    tests, differences by query, slices, evidence, judge agreement, cost, failures and the source of every
+    number. With --answers it highlights the text the judge quoted in the worst answers, beside gold,
+    passages, prompt and reply. The other options are those of rageval compare.
 
     \b
     rageval report v1.csv v2.csv -o report.html
@@ -119,9 +116,9 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
         _show(words[1:], options)
         return
     if options.style:
-        raise UsageError(f"--format is of rageval report {_SHOW}; a page is always HTML, and goes to -o FILE")
+        raise UsageError(f"--format applies to rageval report {_SHOW}; a page is always HTML (-o FILE)")
     if options.output is None:
-        raise UsageError("expected -o FILE.html, a place for the page")
+        raise UsageError("expected -o FILE.html for the page")
     from rageval.cli._output import places_of, write_page
     from rageval.pages.page import page_of_others
 
@@ -169,7 +166,7 @@ def _refuse_texts(options: Options, of_answers: bool) -> None:
     of_answers_alone = {"passages": options.passages, "texts": options.texts, "store": options.store}
     given = [f"--{name}" for name, value in of_answers_alone.items() if value is not None]
     if given and not of_answers:
-        raise UsageError(f"{', '.join(given)}: texts are those of judged answers, which are not here")
+        raise UsageError(f"{', '.join(given)}: applies to texts of judged answers; there are none here")
 
 
 def _of_systems(inputs: Inputs, options: Options) -> Report:
@@ -218,8 +215,8 @@ def _of_earlier(earlier: list[str], inputs: Inputs, options: Options) -> Report:
 
     if inputs.runs or inputs.qrels or inputs.answers or inputs.measures or options.measures:
         raise UsageError(
-            "expected the JSON of earlier commands alone: what they measured stands in it; leave out runs,"
-            " judgements and measures"
+            "cannot combine JSON of earlier commands with runs, judgements or measures; pass the JSON files"
+            " alone"
         )
     _refuse_texts(options, of_answers=False)
     if options.gold or options.evidence or options.by or options.cluster or options.ledger:
@@ -266,7 +263,7 @@ def _roles(inputs: Inputs, earlier: list[str], options: Options) -> Iterator[tup
     yield from (("evidence", source) for source in options.evidence)
     yield from (("nuggets", source) for source in [options.nuggets] if source)
     yield from (("questions", source) for source in [options.questions] if source)
-    yield from (("people's judgements", source) for source in options.gold)
+    yield from (("human labels", source) for source in options.gold)
 
 
 def _show(words: tuple[str, ...], options: Options) -> None:
@@ -275,7 +272,7 @@ def _show(words: tuple[str, ...], options: Options) -> None:
     from rageval.table import NUMBER, Column, Table, lines
 
     if len(words) != 1:
-        raise UsageError(f"expected one page that rageval report wrote, found {len(words)}")
+        raise UsageError(f"expected one page written by rageval report, found {len(words)}")
     found = read_report(words[0])
     places = places_of(options.places)
     cells = {(cell["run"], cell["measure"]): cell["value"] for cell in found["cells"]}

@@ -24,14 +24,13 @@ if TYPE_CHECKING:
 def reproduce(
     name: str | None,
     data: Annotated[str, opt.read("The folder with runs or judgements.", metavar="DIR")] = ".",
-    style: Annotated[TableFormat, "How the table is written."] = "table",
+    style: Annotated[TableFormat, "Output format."] = "table",
     output: opt.Output | None = None,
 ) -> None:
-    """Make a table that a paper published again, with what was published beside what comes out.
+    """Recompute a table from a paper, and show the published values beside it.
 
-    The files are those of a folder: runs, or judgements of answers; what is not there is named, and how to
-    come by it. A system has the name that the paper gives it, in the same letters and digits. Without TABLE
-    the tables are listed.
+    The files come from one folder: runs, or judgements of answers. Missing files are listed, with how to get
+    them. Systems are matched to the paper's names by letters and digits. Without TABLE, lists the tables.
 
     \b
     rageval reproduce
@@ -65,9 +64,9 @@ def _parts(made: Reproduced) -> Iterator[Table | str]:
     if table.about:
         yield Prose(table.about)
     if table.published:
-        yield Prose("In brackets: what was published.")
+        yield Prose("In brackets: published values.")
     yield ""
     yield made.table()
     if made.absent:
         yield ""
-        yield Prose(f"Published, and nothing here: {'; '.join(made.absent)}. {table.get}")
+        yield Prose(f"Published, but not in this folder: {'; '.join(made.absent)}. {table.get}")

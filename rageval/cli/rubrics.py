@@ -48,7 +48,7 @@ class _RubricCommands(Group):
 def rubrics(ctx: click.Context, /) -> None:
     """List the rubrics, print one, or import the prompt of another tool.
 
-    What is printed is the rubric's file: save it, change it, and judge by it.
+    Prints the rubric's file: save it, change it, and judge with it.
 
     \b
     rageval rubrics crag > mine.toml
@@ -61,14 +61,14 @@ def rubrics(ctx: click.Context, /) -> None:
 
         # What a rubric is for stands in the first line of its file.
         rows = [[name, rubric_text(name).partition("\n")[0].removeprefix("# ")] for name in rubric_names()]
-        rows += [[visible(name), "of another package"] for name in plugin_names("rubrics")]
+        rows += [[visible(name), "from another package"] for name in plugin_names("rubrics")]
         print_lines(columns(rows))
 
 
 @rubrics.command("show")
 @click.argument("name", shell_complete=completing("rubrics"))
 def _show(name: str) -> None:
-    """Print a rubric: its labels, where it comes from and departs, its prompt."""
+    """Print a rubric: its labels, its source and differences from it, its prompt."""
     from rageval.judges.rubric import rubric_text
 
     print_lines([rubric_text(name).rstrip("\n")])
@@ -79,33 +79,31 @@ class Options(opt.Options):
 
     source: Annotated[
         _Source,
-        opt.Option("Whose prompt it is.", ("--as",)),
+        opt.Option("The tool that the prompt is from.", ("--as",)),
     ]
-    examples: Annotated[
-        str | None, opt.asked("The examples that its prompt shows, as a text.", metavar="FILE")
-    ] = None
+    examples: Annotated[str | None, opt.asked("The examples in its prompt, as a text.", metavar="FILE")] = (
+        None
+    )
     tokenizer: Annotated[
         str | None,
-        opt.Option("The tokenizer that cuts answers as its script does (tokenizer.json).", metavar="FILE"),
+        opt.Option("The tokenizer with which its script cuts answers (tokenizer.json).", metavar="FILE"),
     ] = None
-    prompt: Annotated[
-        str | None, opt.Option("Which prompt of a FILE that holds several.", metavar="NAME")
-    ] = None
+    prompt: Annotated[str | None, opt.Option("Which prompt, if FILE has several.", metavar="NAME")] = None
     system: Annotated[str | None, opt.gated("The system message that its program sends.", metavar="TEXT")] = (
         None
     )
-    output: Annotated[opt.Output | None, "Default: print."] = None
+    output: Annotated[opt.Output | None, "File to write (default: print)."] = None
 
 
 @rubrics.command("import")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @takes_options
 def _import(files: tuple[str, ...], options: Options) -> None:
-    """Make a rubric of a prompt FILE that another tool keeps in its repository.
+    """Make a rubric from a prompt FILE of another tool's repository.
 
-    It asks as that tool does, and reads replies as it does. It has no fence: whatever is judged by it is
-    marked `unfenced`, with how many attacks on it succeeded. A reply that cannot be read is missing, unless
-    `rageval judge --compat` asks for the grade that its source makes of it.
+    It asks and reads replies as that tool does. It has no fence around answers: its judgements are marked
+    `unfenced`, with the number of successful attacks. An unreadable reply is missing, unless you ask for the
+    tool's own grade with `rageval judge --compat`.
 
     \b
     rageval rubrics import prompts/templates.py local_evaluation.py --as crag-script -o crag-script.toml
@@ -123,7 +121,7 @@ def _import(files: tuple[str, ...], options: Options) -> None:
     try:
         written = text.encode() + b"\n"
     except UnicodeEncodeError as error:
-        raise UsageError(f"{visible(text[error.start :][:20])}: is not UTF-8, as a rubric is") from None
+        raise UsageError(f"{visible(text[error.start :][:20])}: not UTF-8; a rubric must be UTF-8") from None
     with whole_file(options.output) as stream:
         stream.write(written)
     tokenizer = options.tokenizer
@@ -131,4 +129,4 @@ def _import(files: tuple[str, ...], options: Options) -> None:
         options.output.parent
     ):
         name, place = visible(os.path.basename(tokenizer)), visible(str(options.output))
-        say(f"copy {name} into the folder of {place}: a rubric names files there")
+        say(f"copy {name} into the folder of {place}: the rubric names this file")

@@ -45,19 +45,19 @@ class Options(Scoring):
     group_by: Annotated[
         str | None,
         opt.measured(
-            "Mean of the means over groups: a field of the questions, or a file of lines 'query_id group'.",
+            "Average the means of groups: a field of the questions, or a file of lines 'query_id group'.",
             metavar="FIELD|FILE",
         ),
     ] = None
     weights: Annotated[
         str | None,
-        opt.measured("Lines 'group weight': the weighted mean of means over groups.", metavar="FILE"),
+        opt.measured("Weights for a weighted mean over groups: lines 'group weight'.", metavar="FILE"),
     ] = None
-    gold: Annotated[opt.Gold, "People's judgements of a part, which correct the values of --by."] = ()
+    gold: Annotated[opt.Gold, "Human labels for a sample; corrects the values of --by."] = ()
     require: Annotated[
         tuple[str, ...],
         opt.gated(
-            "Exit 1 unless the mean of every run is so: 'hallucination<=0.1', 'coverage@20>=0.9'.",
+            "Exit 1 unless the mean of every run meets this: 'hallucination<=0.1', 'coverage@20>=0.9'.",
             metavar="GATE",
         ),
     ] = ()
@@ -70,7 +70,7 @@ class Options(Scoring):
     style: Annotated[
         str | None,
         opt.printed(
-            "Default: table on a terminal, else trec (with --compat trec_eval: under its names); latex is a"
+            "Default: table on a terminal, else trec (with --compat trec_eval: under its names). latex is a"
             " table for a paper, cite says how to cite the numbers.",
             ("--format",),
             choices=_FORMATS,
@@ -89,13 +89,13 @@ class Options(Scoring):
     jobs: Annotated[
         int,
         opt.done(
-            "Use this many processes: for several runs, or the parts of one of tens of millions of lines.",
+            "Number of processes, for several runs or one run of tens of millions of lines.",
             ("-j", "--jobs"),
             least=1,
         ),
     ] = 1
     dask: Annotated[
-        str | None, opt.done("Let the workers of this Dask cluster read the runs.", metavar="ADDRESS")
+        str | None, opt.done("Read the runs on the workers of this Dask cluster.", metavar="ADDRESS")
     ] = None
 
 
@@ -108,9 +108,9 @@ class Options(Scoring):
 def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> None:
     """Score runs against judgements, or judged answers.
 
-    Files are told apart by content: runs have 6 columns, judgements 4, judged answers are JSON lines. '-' is
-    standard input, and compressed files are read as they are. A word that is no file is a measure or an
-    ir_datasets id.
+    Pass files in any order; formats are detected. Runs have 6 columns, judgements 4, and judged answers are
+    JSON lines. '-' is standard input, and compressed files are read directly. A word that is no file is a
+    measure or an ir_datasets id.
 
     \b
     rageval run.trec qrels.nugget -m alpha_ndcg@10
@@ -128,13 +128,13 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         _output.checked_values(options.values)
     if options.output and options.output.suffix == ".parquet":
         raise UsageError(
-            f"-o {visible(str(options.output))}: Parquet holds the values of queries; expected --values FILE"
+            f"-o {visible(str(options.output))}: Parquet holds values of queries; use --values FILE"
         )
     if style == "cite" and (options.by or options.by_query or options.no_summary):
-        raise UsageError("--format cite is about the means; leave out --by, -q and -n")
+        raise UsageError("--format cite reports the means; leave out --by, -q and -n")
     if options.gold and not options.by:
         raise UsageError(
-            "--gold corrects the values of --by; of all queries: rageval label correct, or compare"
+            "--gold corrects the values of --by; for all queries use rageval label correct, or compare"
         )
     wanted = _gates(options.require, options.fail_under)
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
@@ -228,9 +228,9 @@ def _gates(required: Sequence[str], fail_under: Sequence[str]) -> list[_ScoreGat
         if gate.is_backwards and all(other.is_backwards for other in found if other.measure == gate.measure):
             good, only = ("low", "lower") if gate.keeps == HIGHER else ("high", "upper")
             raise UsageError(
-                f"--require {gate.text!r}: of {gate.measure} {good} values are good, so this would stop the"
-                f" good runs and pass the bad ones; expected {gate.text.translate(_TURNED)!r} (the {only}"
-                " limit counts only where there is one on the other side, too)"
+                f"--require {gate.text!r}: for {gate.measure} {good} values are good, so this would stop the"
+                f" good runs and pass the bad ones; use {gate.text.translate(_TURNED)!r} (a {only} limit"
+                " only counts together with the opposite one)"
             )
     return found
 
@@ -256,11 +256,11 @@ def _said_of_gate(scores: Scores, gate: _ScoreGate, queries: int) -> Iterator[st
     score = scores[gate.measure]
     rests = "" if score.queries == queries else f" (over {score.queries:,} of {queries:,} queries)"
     if math.isnan(score.value):
-        yield f"{gate.measure} has no defined value{rests}, so {gate.text!r} is not passed"
+        yield f"{gate.measure} has no defined value{rests}, so {gate.text!r} is not met"
     elif _counted_as_good(score, queries):
         yield (
             f"{gate.measure} is {_shown_by(score.value, gate)}, but {score.missing:,} of {queries:,} queries"
-            f" are not in the run and count as 0, the best there is, so {gate.text!r} is not passed;"
+            f" are not in the run and count as 0, the best value, so {gate.text!r} is not met;"
             " --intersection leaves them out"
         )
     elif not gate.holds(score.value):
@@ -269,10 +269,10 @@ def _said_of_gate(scores: Scores, gate: _ScoreGate, queries: int) -> Iterator[st
         low, high = score.bounds or (score.value, score.value)
         yield (
             f"{gate.measure} is {_shown_by(score.value, gate)}{rests}, but {score.missing:,} judgements are"
-            f" missing, and it lies between {low:.4f} and {high:.4f}, so {gate.text!r} is not passed"
+            f" missing, so it may be {low:.4f} to {high:.4f}, and {gate.text!r} is not met"
         )
     elif rests:
-        yield f"{gate.measure} is {_shown_by(score.value, gate)}, which passes {gate.text!r}{rests}"
+        yield f"{gate.measure} is {_shown_by(score.value, gate)}, which meets {gate.text!r}{rests}"
 
 
 def _turned(score: Score, gate: _ScoreGate) -> bool:
@@ -315,13 +315,13 @@ def _gate_at_least(text: str) -> _ScoreGate:
     expected = f"--fail-under {text!r}: expected MEASURE=VALUE, as in alpha_ndcg@10=0.5"
     name, equals, value = text.rpartition("=")
     if not equals or name.endswith(("<", ">")) or not name.strip():
-        raise UsageError(expected + ("; other limits are --require's" if equals else ""))
+        raise UsageError(expected + ("; for other limits use --require" if equals else ""))
     limit = _limit_of(value, expected)
     gate = _ScoreGate(f"{name.strip()}>={value.strip()}", parse_measure(name), ">=", limit)
     if gate.is_backwards:
         raise UsageError(
-            f"--fail-under {text!r}: of {gate.measure} low values are good, so this would pass the bad runs;"
-            f" say --require '{name.strip()}<={value.strip()}'"
+            f"--fail-under {text!r}: for {gate.measure} low values are good, so this would pass the bad"
+            f" runs; use --require '{name.strip()}<={value.strip()}'"
         )
     return gate
 

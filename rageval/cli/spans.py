@@ -11,11 +11,11 @@ from rageval.cli._options import Group
     cls=Group,
     in_files={
         "anchor": "Turn judgements of chunks into spans of their sources, once.",
-        "project": "Turn spans into judgements of the chunks there are now.",
+        "project": "Convert span judgements to qrels for the current chunks.",
     },
 )
 def spans() -> None:
-    """Keep judgements of chunks as spans of their sources, which outlive a new chunking.
+    """Store judgements of chunks as spans of their sources, so they still apply after rechunking.
 
     \b
     rageval spans anchor qrels.nugget --chunks old.jsonl --sources docs -o spans.jsonl

@@ -14,23 +14,23 @@ from rageval.cli._output import say
 class Options(opt.Options):
     """The options of `rageval spans anchor`."""
 
-    chunks: Annotated[opt.Chunks, "The chunks that were judged: lines {id, doc_id, start, end} or text."]
+    chunks: Annotated[opt.Chunks, "The judged chunks: lines {id, doc_id, start, end} or text."]
     sources: opt.Sources
     quotes: Annotated[
         str | None,
         opt.Option(
-            "Judgements {query_id, item_id, aspect, evidence}: the words that decided them, or"
-            " start and end.",
+            "Judgements {query_id, item_id, aspect, evidence}: the words that decided them, or start and"
+            " end.",
             metavar="FILE",
         ),
     ] = None
-    nuggets: Annotated[opt.Nuggets, "The nuggets, whose own texts may stand in the chunks."] = None
-    rel: Annotated[opt.Rel, "The lowest grade that is support."] = 1
+    nuggets: Annotated[opt.Nuggets, "The nuggets, whose texts may be in the chunks."] = None
+    rel: Annotated[opt.Rel, "Lowest grade that counts as support."] = 1
     unanchored: Annotated[
         Literal["error", "drop"],
-        opt.Option("Quotes that stand nowhere in their chunks: refuse (exit 3), or leave out."),
+        opt.Option("Quotes that are not in their chunks: refuse (exit 3), or leave out."),
     ] = "error"
-    output: Annotated[opt.Output, "The spans."]
+    output: Annotated[opt.Output, "File for the spans."]
     comments: opt.Comments = "error"
     limits: opt.Limits = ()
 
@@ -41,8 +41,9 @@ class Options(opt.Options):
 def spans_anchor(qrels: str, options: Options) -> None:
     """Turn judgements of chunks into spans of their sources, once.
 
-    What was judged is then a stretch of text, found by the judge's quote, and no chunk: sources may be cut
-    otherwise, and the gold stays. A judgement without a quote keeps its whole chunk as a wide span.
+    Each judgement is attached to a stretch of text, found by the judge's quote, instead of a chunk. You can
+    then rechunk the sources and keep the gold. A judgement without a quote keeps its whole chunk as a wide
+    span.
 
     \b
     rageval spans anchor qrels.nugget --chunks old.jsonl --sources docs --quotes judged.jsonl -o spans.jsonl

@@ -18,7 +18,7 @@ class Options(opt.Options):
     sources: opt.Sources
     overlap: opt.Overlap | None = None
     stale: opt.Stale | None = None
-    output: Annotated[opt.Output, "The judgements: query nugget chunk grade."]
+    output: Annotated[opt.Output, "File for the judgements: query nugget chunk grade."]
     limits: opt.Limits = ()
 
 
@@ -26,9 +26,9 @@ class Options(opt.Options):
 @click.argument("spans", metavar="SPANS")
 @takes_options
 def spans_project(spans: str, options: Options) -> None:
-    """Write what spans come to for these chunks, for tools that take judgements of documents.
+    """Convert span judgements to qrels for these chunks, for tools that take judgements of documents.
 
-    A nugget that no chunk holds stands there with a grade of 0, so that it counts as not found.
+    A nugget in no chunk gets a line with grade 0, so that it counts as not found.
 
     \b
     rageval spans project spans.jsonl --chunks new.jsonl --sources docs -o qrels.nugget
@@ -41,6 +41,6 @@ def spans_project(spans: str, options: Options) -> None:
     given = {name: value for name, value in rules.items() if value is not None}
     found = projected(spans, options.chunks, options.sources, **given)
     if found.spans is not None:
-        found.spans.refuse_open("a file of judgements cannot say so:")
+        found.spans.refuse_open("not possible in a file of judgements:")
         say(*found.spans.remarks())
     deliver(qrel_lines(found), options.output)

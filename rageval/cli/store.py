@@ -24,11 +24,11 @@ _Store: TypeAlias = Annotated[opt.Store | None, "The store (default: the user's 
 
 @click.group(cls=Group)
 def store() -> None:
-    """Look into the store of what models replied, which makes every judgement repeatable.
+    """Inspect the store of model replies, which makes judgements repeatable.
 
     \b
     rageval store stats
-    rageval store export -o replies.jsonl        what somebody else can import
+    rageval store export -o replies.jsonl        a file that others can import
     rageval store merge shard1.sqlite shard2.sqlite -o all.sqlite
     rageval store show 3fa9                      the prompt as it was sent, and the raw reply
     """
@@ -38,9 +38,9 @@ def store() -> None:
 @takes_options
 def _export(
     store: _Store = None,
-    output: Annotated[opt.Output | None, "Default: print."] = None,
+    output: Annotated[opt.Output | None, "File to write (default: print)."] = None,
 ) -> None:
-    """Write every reply as a line of JSON, by key."""
+    """Write every reply as one line of JSON, sorted by key."""
 
     from rageval.judges.store import Store
 
@@ -57,7 +57,7 @@ def _import(
     files: tuple[str, ...],
     store: _Store = None,
 ) -> None:
-    """Take over exported replies; nothing that is in the store is overwritten."""
+    """Import exported replies; existing ones are not overwritten."""
 
     from rageval.files.opening import chunks
     from rageval.judges.store import Store
@@ -73,9 +73,9 @@ def _import(
 @takes_options
 def _merge(
     stores: tuple[str, ...],
-    output: Annotated[str, opt.printed("The store that takes them all.", ("-o", "--output"), metavar="FILE")],
+    output: Annotated[str, opt.printed("The merged store.", ("-o", "--output"), metavar="FILE")],
 ) -> None:
-    """Put the replies of several stores into one; conflicts are listed, nothing is overwritten."""
+    """Merge several stores into one; conflicts are listed, and nothing is overwritten."""
 
     from rageval.judges.store import Store
 
@@ -99,9 +99,9 @@ def _stats(store: _Store = None) -> None:
 @click.argument("key")
 @takes_options
 def _show(key: str, store: _Store = None) -> None:
-    """Show the prompt as it was rendered, and the raw reply.
+    """Show the prompt as it was sent, and the raw reply.
 
-    KEY may be shortened as long as only one key begins with it.
+    KEY can be any prefix that only one key has.
     """
 
     from rageval.judges.store import Store
@@ -111,7 +111,7 @@ def _show(key: str, store: _Store = None) -> None:
     if found is None:
         raise InputError(
             f"{visible(str(_existing(store)))}: no reply, or more than one, whose key begins with"
-            f" {visible(key)}; expected the key of a judgement that was made with this store (--store FILE)"
+            f" {visible(key)}; expected the key of a judgement made with this store (--store FILE)"
         )
     print_lines(_shown(found))
 
@@ -140,15 +140,15 @@ def _existing(store: str | None) -> str:
 
     path = str(store or default_path())
     if not os.path.isfile(path):
-        raise InputError(f"{path}: no such store; expected one that judging has made (--store FILE)")
+        raise InputError(f"{path}: no such store; expected one written by rageval judge (--store FILE)")
     return path
 
 
 def _report(path: str, found: Imported) -> None:
     """Say what became of the replies of a file; conflicts and damage are failures."""
-    click.echo(f"{path}: {found.added:,} added, {found.same:,} there already", err=True)
+    click.echo(f"{path}: {found.added:,} added, {found.same:,} already there", err=True)
     for key in found.conflicts:
-        click.echo(f"{path}: {key} is there with another reply, which was kept", err=True)
+        click.echo(f"{path}: {key} has another reply here, which was kept", err=True)
     for what in found.damaged:
         click.echo(f"{path}: left out: {visible(what)}", err=True)
     if found.torn:

@@ -35,7 +35,7 @@ class Options(Asking):
     track: Annotated[
         str,
         opt.Option(
-            "Whose rules: run (rankings), answers (tables), or one of those of rageval validate.",
+            "The rules: run (rankings), answers (tables), or a track of rageval validate.",
             metavar="TRACK",
             choices=TRACKS,
         ),
@@ -43,49 +43,49 @@ class Options(Asking):
     stage: Annotated[
         str,
         opt.Option(
-            "The last stage to do: each is done once, and again only if what it is made of changed.",
+            "Last stage to run; stages run again only if their inputs changed.",
             choices=_STAGES,
         ),
     ] = _STAGES[-1]
     teams: Annotated[
         opt.File | None,
         opt.Option(
-            "Whose a file is: lines of a file, a tab and the name it is listed under.",
+            "Names for files: lines with a file, a tab and the name to list it under.",
             metavar="FILE",
             kind="file",
         ),
     ] = None
-    strict: Annotated[bool, opt.Option("A file that is not valid ends it all (exit 2).")] = False
+    strict: Annotated[bool, opt.Option("Stop if a file is not valid (exit 2).")] = False
     citation: Annotated[
         opt.File | None,
         opt.Option("A CITATION.cff for the archive.", metavar="FILE", kind="file"),
     ] = None
     measures: Annotated[
         opt.Measures,
-        "What the leaderboard is by (default: the rubric's own); the first one orders the pages.",
+        "Measures of the leaderboard (default: the rubric's own); the first one orders the pages.",
     ] = ()
-    gold: Annotated[opt.Gold, "What people said of some answers, by which the leaderboard is corrected."] = ()
+    gold: Annotated[opt.Gold, "Human labels for some answers; corrects the leaderboard."] = ()
     gold_chosen: opt.GoldChosen | None = None
     on_missing: opt.OnMissing = "error"
     topics: Annotated[
-        opt.Topics, "What was asked, perhaps with right answers: for validation, judges and pages."
+        opt.Topics, "The topics, with right answers if there are any; for validation, judges and pages."
     ] = None
-    nuggets: Annotated[opt.Nuggets, "What a good answer holds."] = None
+    nuggets: Annotated[opt.Nuggets, "The nuggets of a good answer."] = None
     passages: opt.Passages = None
     qrels: opt.Qrels = None
     judgements: Annotated[
         tuple[str, ...],
         opt.read(
-            "Judgements of answers that are there, such as people's.",
+            "Existing judgements of answers, such as human labels.",
             metavar="FILE",
             kind="file",
         ),
     ] = ()
-    depth: Annotated[opt.Depth, "Documents of each run that are pooled."] = 20
+    depth: Annotated[opt.Depth, "Documents of each run to pool."] = 20
     limits: Annotated[
         tuple[str, ...],
         opt.read(
-            "Raise what one file may cost: size, seconds, memory (as in memory=8G).",
+            "Raise the limits for one file: size, seconds, memory (as in memory=8G).",
             ("--limit",),
             metavar="NAME=NUMBER",
         ),
@@ -93,31 +93,31 @@ class Options(Asking):
     rubrics: Annotated[
         tuple[str, ...],
         opt.asked(
-            "What judges are asked (of tables: crag).", ("--rubric",), metavar="RUBRIC", completes="rubrics"
+            "Rubrics for the judges (for tables: crag).", ("--rubric",), metavar="RUBRIC", completes="rubrics"
         ),
     ] = ()
     judges: opt.Judges = ()
     bundle: Annotated[
         Literal["digests", "full"],
-        opt.printed("Whether the archive gives topics, passages and replies away, or their digests."),
+        opt.printed("Whether the archive contains topics, passages and replies, or only their hashes."),
     ] = "digests"
-    title: Annotated[str | None, opt.printed("What pages and archive are called.", metavar="TEXT")] = None
+    title: Annotated[str | None, opt.printed("Title of pages and archive.", metavar="TEXT")] = None
     label: Annotated[
-        int | None, opt.printed("Also a plan of N topics for people, drawn at random.", metavar="N", least=1)
+        int | None, opt.printed("Also draw a plan of N random topics to label.", metavar="N", least=1)
     ] = None
-    output: Annotated[opt.Folder, "Where everything is written."]
-    seed: Annotated[opt.Seed, "Of that draw."] = 0
+    output: Annotated[opt.Folder, "Folder for everything."]
+    seed: Annotated[opt.Seed, "Seed of that draw."] = 0
 
 
 @click.command(cls=Command, first="track output measures topics rubrics judges gold qrels label stage")
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
 @takes_options
 def track(folder: Path, options: Options) -> None:
-    """Run a track: from a FOLDER of runs to a leaderboard, pages and an archive to publish.
+    """Run a track: turn a FOLDER of runs into a leaderboard, pages and an archive.
 
-    Validates every file, pools documents and citations, lets judges judge, scores with intervals of values
-    and of ranks, writes a page a topic and a page a run, and packs what others need. Files that are not valid
-    are listed and left out. Give the same command again to go on, or after something changed.
+    Validates every file, pools documents and citations, runs judges, and scores with intervals of values and
+    ranks. Writes one page for each topic and each run, and an archive for others. Files that are not valid
+    are listed and left out. Run the same command again to continue, or after a change.
 
     \b
     rageval track runs --track rag26 --topics topics.tsv --stage validate -o out
@@ -193,5 +193,5 @@ def _lines(plan: TrackPlan, found: Organised) -> Iterator[str]:
         if first := next((row for row in rows if row.basis), None):
             yield in_words(first.basis, first.corrected_from)
     done = f"done: {', '.join(found.done)}" if found.done else "nothing to do"
-    before = f"; as before: {', '.join(found.kept)}" if found.kept else ""
+    before = f"; unchanged: {', '.join(found.kept)}" if found.kept else ""
     yield f"{done}{before}; in {visible(str(plan.out))}"

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 class Options(opt.Options):
     """The options of `rageval validate`."""
 
-    track: Annotated[str, opt.Option(f"Whose rules: {', '.join(TRACKS)}.", metavar="TRACK", choices=TRACKS)]
+    track: Annotated[str, opt.Option(f"The track: {', '.join(TRACKS)}.", metavar="TRACK", choices=TRACKS)]
     topics: Annotated[opt.Topics, "The topics that must be answered (id<TAB>text, or JSON lines)."] = None
     strict_length: Annotated[
-        bool, opt.Option("Reports longer than their topic allows are errors (default: warnings).")
+        bool, opt.Option("Treat reports over their topic's length limit as errors (default: warnings).")
     ] = False
     out: Annotated[
         opt.File | None,
@@ -35,7 +35,7 @@ class Options(opt.Options):
             "Write a repaired copy to OUT, and validate that.", ("--fix",), metavar="OUT", kind="output"
         ),
     ] = None
-    comments: Annotated[opt.Comments, "Lines of a run that begin with '#'."] = "error"
+    comments: Annotated[opt.Comments, "What to do with lines of a run that begin with '#'."] = "error"
     limits: Annotated[
         opt.Limits, "Raise a safety limit: line, record, id, grade, ratio, unpacked (as in record=128M)."
     ] = ()
@@ -46,7 +46,7 @@ class Options(opt.Options):
 @takes_options
 @click.pass_context
 def validate(ctx: click.Context, /, files: tuple[str, ...], options: Options) -> None:
-    """Check files against the rules of a track, and say line by line what is wrong.
+    """Check files against the rules of a track, and print what is wrong in each line.
 
     Exit codes: 0 no errors (there may be warnings); 1 errors; 2 a file or the command cannot be read.
 
@@ -105,11 +105,11 @@ def _fix(file: str, out: opt.File, track: str) -> None:
 
     if track in (OF_RUNS, OF_TABLES):
         what = "a run" if track == OF_RUNS else "a table of answers"
-        raise UsageError(f"--fix: nothing of {what} can be repaired without inventing something")
+        raise UsageError(f"--fix: nothing of {what} can be repaired without inventing data")
     if str(out) == "-":
-        raise UsageError("--fix -: findings go to standard output, expected a file to write to")
+        raise UsageError("--fix -: standard output is used for findings; give a file")
     if os.path.exists(out) and not os.path.isfile(out):
-        raise UsageError(f"--fix {visible(str(out))}: is read again, expected an ordinary file")
+        raise UsageError(f"--fix {visible(str(out))}: must be an ordinary file, because it is read again")
     changes = write_repaired(file, out, track)
     print_lines(_lines(changes, file))
     for _ in changes:  # the copy is whole only after the last of them

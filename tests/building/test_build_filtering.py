@@ -211,7 +211,7 @@ def test_questions_not_labelled_to_the_end_are_left_out(tmp_path: Path) -> None:
     rows[0]["grade"] = None  # one nugget of the first question
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     outcome = command("collection", "audit", "--read", path)
-    assert "rageval: 9 lines are of questions not labelled yet" in outcome.err
+    assert "rageval: 9 lines belong to questions that are not fully labeled" in outcome.err
     assert "precision           100.0 %" in outcome.out
     assert "n=1\n" in outcome.out
     assert "non relevant         50.0 %" in outcome.out

@@ -122,7 +122,11 @@ def test_the_command_lists_documents_until_pairs_are_decided(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [(("-m", "map_ia@10"), "no bounds are known"), (("-m", "p@2 ap"), "one measure"), ((), "Missing option")],
+    [
+        (("-m", "map_ia@10"), "no bounds are known"),
+        (("-m", "p@2 ap"), "one rageval measure"),
+        ((), "Missing option"),
+    ],
 )
 def test_what_cannot_be_bounded_is_refused(tmp_path: Path, more: tuple[str, ...], said: str) -> None:
     for name in "ab":
@@ -261,7 +265,7 @@ def test_qrels_of_a_job_that_stopped_are_such_too(tmp_path: Path) -> None:
     ledger = {"ledger": {"said": "ndcg@5: good > bad"}}
     (tmp_path / "judged").write_text(f"{json.dumps({**row, **ledger})}\n")
     (tmp_path / "run").write_text("p Q0 a 1 1 x\n")
-    assert "expected -o FILE" in run("collection", "qrels", tmp_path / "judged", code=2).output
+    assert "add -o FILE" in run("collection", "qrels", tmp_path / "judged", code=2).output
     run("collection", "qrels", tmp_path / "judged", "-o", tmp_path / "q")
     done = run(tmp_path / "run", tmp_path / "q", "-m", "ndcg@5", "--format", "json")
     assert "ndcg@5: good > bad" in done.stderr

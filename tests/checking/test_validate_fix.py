@@ -200,8 +200,8 @@ def test_broken_lines_stay_and_are_told(fix: Fixer) -> None:
         ("./file", "is also an input"),
         ("topics", "topics: is also an input"),
         (".", ".: is a folder, expected a file"),
-        ("/dev/null", "/dev/null: is read again, expected an ordinary file"),
-        ("-", "--fix -: findings go to standard output"),
+        ("/dev/null", "/dev/null: must be an ordinary file"),
+        ("-", "--fix -: standard output is used for findings"),
         ("no/such/place", "cannot be written: No such file or directory"),
     ],
 )

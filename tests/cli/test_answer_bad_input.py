@@ -381,7 +381,7 @@ class TestMeasuresAndFiles:
         ],
     )
     def test_options_of_answers_with_runs(self, options: list[str]) -> None:
-        assert_refused(command("run", "qrels", "-m", "recall", *options), "about judged answers")
+        assert_refused(command("run", "qrels", "-m", "recall", *options), "to judged answers")
 
     def test_a_gate(self) -> None:
         assert score(lines(GOOD), "crag_score", "--fail-under", "crag_score=0").code == 0
@@ -531,7 +531,7 @@ class TestSlices:
             outcome = process(
                 "-", "-m", "crag_score", option, "domain", stdin=lines(with_domains("a", "b", "c"))
             )
-            assert_refused(outcome, "nothing says what the 'domain' of a query is; give --questions FILE")
+            assert_refused(outcome, "the 'domain' of the queries is unknown; give --questions FILE")
 
     def test_questions_that_are_none(self) -> None:
         for text, expected in (

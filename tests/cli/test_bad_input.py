@@ -296,7 +296,7 @@ class TestFiles:
         ):
             Path("groups").write_bytes(text)
             assert_refused(score(RUN, QRELS, "--group-by", "groups"), expected)
-        expected = "nothing says what the 'nowhere' of a query is"
+        expected = "the 'nowhere' of the queries is unknown"
         assert_refused(score(RUN, QRELS, "--group-by", "nowhere"), expected)
 
 
@@ -347,7 +347,7 @@ class TestMeasuresAndOptions:
 
     def test_no_measure(self, score: Scorer) -> None:
         score()
-        assert_refused(command("run", "qrels"), "no measure named; say -m ndcg@10")
+        assert_refused(command("run", "qrels"), "no measure named; use -m ndcg@10")
 
     @pytest.mark.parametrize(
         "options",

@@ -312,5 +312,5 @@ def test_a_plug_in_under_a_name_of_ours_is_listed_as_one_that_nobody_can_ask_for
     said = dict(re.findall(r"^(\w+) +(\(plug-in.*)$", listed, re.MULTILINE))
     assert said.pop("mine") == "(plug-in)"
     assert set(said.items()) == {
-        (name, "(plug-in; cannot be asked for, as rageval has this name)") for name in ("ndcg", "accuracy")
+        (name, "(plug-in; unavailable, because rageval has this name)") for name in ("ndcg", "accuracy")
     }

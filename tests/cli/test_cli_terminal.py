@@ -107,7 +107,7 @@ def test_sort_changes_no_number_of_a_comparison() -> None:
 def test_what_is_not_measured_sorts_nothing() -> None:
     done = run(RUN, QRELS, "-m", "recall@10", "--sort", "ap")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr.endswith("--sort ap: is not measured; expected run or one of recall@10\n")
+    assert done.stderr.endswith("--sort ap: is not measured; use run or one of recall@10\n")
 
 
 def test_a_run_is_called_as_one_says() -> None:
@@ -126,7 +126,10 @@ def test_a_run_is_called_as_one_says() -> None:
         (("x=nothing",), "--names x=nothing: expected tag, or NAME=FILE, of the runs"),
         (("nonsense",), "--names nonsense: expected tag, or NAME=FILE, of the runs"),
         ((f"={RUN}",), "expected tag, or NAME=FILE"),
-        ((f"same={RUN}", f"same={BASELINE}"), "two runs would be called 'same'; expected NAME=FILE"),
+        (
+            (f"same={RUN}", f"same={BASELINE}"),
+            "two runs would be called 'same'; give each a name with NAME=FILE",
+        ),
     ],
 )
 def test_names_that_name_nothing_are_refused(names: tuple[str, ...], why: str) -> None:
@@ -140,7 +143,7 @@ def test_judged_answers_have_names_of_their_own(tmp_path: Path) -> None:
     judged.write_text('{"query_id": "q", "run_id": "r", "aspect": "answer", "label": "accurate"}\n')
     done = run(str(judged), "-m", "crag_score", "--names", "tag")
     assert done.exit_code == 2
-    assert "--names is about runs" in done.stderr
+    assert "--names applies to runs" in done.stderr
 
 
 def test_runs_with_one_tag_are_told_to_be_named(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def runs_(tmp_path: Path) -> list[str]:
 @pytest.mark.parametrize("name", ["hallucination", "missing", "crag_share(label=incorrect)"])
 def test_at_least_is_refused_where_low_is_good(judged: str, name: str) -> None:
     done = command(judged, "--fail-under", f"{name}=0.1", code=2)
-    assert f"say --require '{name}<=0.1'" in done.stderr
+    assert f"use --require '{name}<=0.1'" in done.stderr
     assert done.stdout == ""
 
 
@@ -66,7 +66,7 @@ def test_at_most_is_a_gate_of_runs(runs: list[str]) -> None:
     done = command(*runs, "--require", "hole@2<=0.4", code=1)
     assert done.stderr.splitlines()[-1] == "rageval: holey: hole@2 is 0.5000, above 0.4"
     command(*runs, "--require", "hole@2<=0.5", code=0)
-    assert "say --require 'hole@2<=0.4'" in command(*runs, "--fail-under", "hole@2=0.4", code=2).stderr
+    assert "use --require 'hole@2<=0.4'" in command(*runs, "--fail-under", "hole@2=0.4", code=2).stderr
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def vital_in_one_of_four() -> list[dict[str, object]]:
 def test_a_gate_says_on_how_many_queries_a_value_rests(tmp_path: Path) -> None:
     judged = write(tmp_path / "judged.jsonl", vital_in_one_of_four())
     done = command(judged, "--fail-under", "v_strict=0.5", code=0)
-    assert "passes 'v_strict>=0.5' (over 1 of 4 queries)" in done.stderr
+    assert "meets 'v_strict>=0.5' (over 1 of 4 queries)" in done.stderr
     done = command(judged, "--require", "v_strict>1", code=1)
     assert "is 1.0000, not above 1 (over 1 of 4 queries)" in done.stderr
     whose = (
@@ -153,13 +153,13 @@ def test_a_gate_says_on_how_many_queries_a_value_rests(tmp_path: Path) -> None:
 def test_a_gate_on_nothing_fails(tmp_path: Path, gate: list[str]) -> None:
     judged = write(tmp_path / "judged.jsonl", vital_in_one_of_four()[1:])
     done = command(judged, *gate, code=1)
-    assert "has no defined value (over 0 of 3 queries), so 'v_strict>=-1' is not passed" in done.stderr
+    assert "has no defined value (over 0 of 3 queries), so 'v_strict>=-1' is not met" in done.stderr
 
 
 def test_a_gate_on_runs_says_that_queries_were_left_out(runs: list[str], tmp_path: Path) -> None:
     (tmp_path / "half").write_text("".join(f"q{q} Q0 a 1 1 t\n" for q in range(2)))
     done = command(str(tmp_path / "half"), runs[-1], "--intersection", "--require", "recall@2>=0.5", code=0)
-    assert "which passes 'recall@2>=0.5' (over 2 of 4 queries)" in done.stderr
+    assert "which meets 'recall@2>=0.5' (over 2 of 4 queries)" in done.stderr
 
 
 def test_a_gate_is_not_passed_by_queries_that_the_run_lacks(runs: list[str], tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_word_that_is_no_command_is_told_what_to_type(word: str) -> None:
         ("collection nxt a b", "nxt: no such command; did you mean next?"),
         ("store exprt", "exprt: no such command; did you mean export?"),
         ("label xyzzy", "xyzzy: no such command; expected one of plan, page, agree, correct"),
-        ("colection build q", "colection: no such command, no file and no measure; did you mean collection?"),
+        ("colection build q", "colection: not a command, file or measure; did you mean collection?"),
     ],
 )
 def test_after_a_group_the_nearest_command_is_told(words: str, said: str) -> None:

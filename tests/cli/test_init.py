@@ -127,14 +127,14 @@ def test_a_policy_that_is_there_stays() -> None:
     Path("rageval.toml").write_text("mine")
     outcome = command("init")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "rageval.toml: is there already" in outcome.err
+    assert "rageval.toml: already exists" in outcome.err
     assert Path("rageval.toml").read_text() == "mine"
     settled("--overwrite")
     Path("rageval.toml").unlink()
     Path("pyproject.toml").write_text("[tool.rageval.gate]\nmargin = 0.1\n")
     outcome = command("init")
     assert outcome.code == 2
-    assert "pyproject.toml: holds [tool.rageval]" in outcome.err
+    assert "pyproject.toml: has [tool.rageval]" in outcome.err
     assert not Path("rageval.toml").exists()
 
 

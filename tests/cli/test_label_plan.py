@@ -97,7 +97,7 @@ def test_only_what_was_judged_of_all_systems_is_asked(tmp_path: Path, judged: Pa
     assert sorted(found.order) == sorted({f"q{at:02d}" for at in range(40)} - {"q02", "q04"})
     assert {tuple(ask.run_id for ask in query.asks) for query in found.asked} == {SYSTEMS}
     done = run(judged, "-n", 38, "--overwrite", "-o", tmp_path / "ask.jsonl")
-    assert "2 queries lack a system, or a verdict" in done.stderr
+    assert "2 queries lack a system or a verdict" in done.stderr
 
 
 @pytest.mark.slow
@@ -123,10 +123,10 @@ def test_a_comparison_asks_only_where_answers_differ(
     assert not planned(tmp_path, *words).same
     done = run(*words[:2], 30, *words[3:], "--compare", "ours", "theirs", "-o", tmp_path / "b.jsonl", code=2)
     assert (
-        "expected at most 29, the queries that can be labelled (9 more have the same answers)" in done.stderr
+        "expected at most 29, the queries that can be labeled (9 more have the same answers)" in done.stderr
     )
     done = run(judged, "-n", 9, "--compare", "ours", "theirs", "-o", tmp_path / "b.jsonl")
-    assert "without --answers nobody knows where both gave the same" in done.stderr
+    assert "without --answers it is unknown where both systems gave the same answer" in done.stderr
 
 
 def test_a_plan_that_ends_with_a_claim_names_it(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_plan_that_ends_with_a_claim_names_it(tmp_path: Path) -> None:
     for text, more, message in (
         ("b>a", ["-n", 19], "-n 19: expected 20 or more"),
         ("b", ["-n", 80], "expected 'A>B', two systems"),
-        ("b>c", ["-n", 80], "expected two of the systems that are judged: a, b"),
+        ("b>c", ["-n", 80], "expected two of the judged systems: a, b"),
         ("b>a", ["-n", 80, "--compare", "a", "c"], "expected 'a>c', as --compare says"),
     ):
         assert message in run(*words, text, *more, "-o", tmp_path / "new.jsonl", code=2).stderr
@@ -155,7 +155,7 @@ def test_a_plan_that_is_there_is_not_replaced_unless_asked(tmp_path: Path, judge
     place = tmp_path / "ask.jsonl"
     run(judged, "-n", 3, "-o", place)
     before = place.read_bytes()
-    assert "must not change once people label" in run(judged, "-n", 4, "-o", place, code=2).stderr
+    assert "must not change once labeling starts" in run(judged, "-n", 4, "-o", place, code=2).stderr
     assert place.read_bytes() == before
     run(judged, "-n", 4, "--overwrite", "-o", place)
     assert place.read_bytes() != before
@@ -261,7 +261,7 @@ def test_runs_are_compared_where_their_top_ranks_differ(tmp_path: Path) -> None:
         (["crag.judged.jsonl", "-n", "5", "-o", "crag.judged.jsonl"], "is also an input"),
         (
             ["crag.judged.jsonl", "-n", "5", "--compare", "ours", "none", "-o", "ask.jsonl"],
-            "judged: ours, theirs",
+            "judged systems: ours, theirs",
         ),
         (
             ["crag.judged.jsonl", "liverag.judged.jsonl", "-n", "1", "-o", "ask.jsonl"],
@@ -269,16 +269,16 @@ def test_runs_are_compared_where_their_top_ranks_differ(tmp_path: Path) -> None:
         ),
         (
             ["crag.judged.jsonl", "--rubric", "listwise", "-n", "1", "-o", "ask.jsonl"],
-            "is about list, which people",
+            "judges list, which people",
         ),
         (
             ["crag.judged.jsonl", "--rubric", "nuggetize", "-n", "1", "-o", "ask.jsonl"],
-            "is about question, which",
+            "judges question, which",
         ),
-        (["crag.judged.jsonl", "crag_score", "-n", "1", "-o", "ask.jsonl"], "a measure is named with -m"),
+        (["crag.judged.jsonl", "crag_score", "-n", "1", "-o", "ask.jsonl"], "name measures with -m"),
         (
             ["crag.judged.jsonl", "--answers", "rag24.jsonl", "-n", "1", "-o", "ask.jsonl"],
-            "was judged, and there is no text to show of it; expected the files",
+            "was judged, but its text is missing; pass the files",
         ),
         (
             ["crag.judged.jsonl", "--answers", "crag.answers.jsonl", "-n", "1", "-o", "ask.jsonl"],
@@ -363,14 +363,17 @@ def test_labels_of_the_pilot_are_labels_of_the_plan_that_extends_it(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--width", "0.1"], "--width W needs --pilot LABELS.jsonl, 30 labels or more, and -m MEASURE"),
-        (["--width", "0.1", "--pilot", "labels.jsonl"], "--width W needs --pilot LABELS.jsonl"),
-        (["-n", "5", "--pilot", "labels.jsonl", "-m", "crag_score"], "--width W needs --pilot"),
-        (["-n", "5", "--width", "0.1"], "expected -n N, how many queries to label, or --width W"),
+        (
+            ["--width", "0.1"],
+            "--width W also needs --pilot LABELS.jsonl, with 30 or more labels, and -m MEASURE",
+        ),
+        (["--width", "0.1", "--pilot", "labels.jsonl"], "--width W also needs --pilot LABELS.jsonl"),
+        (["-n", "5", "--pilot", "labels.jsonl", "-m", "crag_score"], "--width W also needs --pilot"),
+        (["-n", "5", "--width", "0.1"], "expected -n N, the number of queries to label, or --width W"),
         (["--width", "0", "--pilot", "labels.jsonl", "-m", "crag_score"], "0"),
         (
             ["--width", "0.1", "--pilot", "few.jsonl", "-m", "crag_score"],
-            "--pilot: people judged 10 of it (≥ 20 needed)",
+            "--pilot: human labels for 10 of it (≥ 20 needed)",
         ),
         (
             ["--width", "0.1", "--pilot", "some.jsonl", "-m", "crag_score"],
@@ -439,9 +442,9 @@ def test_as_many_documents_are_labelled_as_the_measure_looks_at(tmp_path: Path) 
     assert planned(tmp_path, *words, "-n", 1, "-m", "alpha_ndcg@5", "--depth", 7).depth == 7
     place = ("-n", 1, "-o", tmp_path / "new.jsonl")
     done = run(*words, *place, "-m", "recall@20", "--depth", 10, code=2)
-    assert "-m recall@20: looks at 20 documents of each run; expected --depth 20 or more" in done.stderr
-    assert "-m map: looks at whole rankings" in run(*words, *place, "-m", "map", code=2).stderr
-    assert "rubric crag: is about answer; of runs" in run(*words, *place, "--rubric", "crag", code=2).stderr
+    assert "-m recall@20: uses 20 documents of each run; expected --depth 20 or more" in done.stderr
+    assert "-m map: uses whole rankings" in run(*words, *place, "-m", "map", code=2).stderr
+    assert "rubric crag: judges answer; with runs" in run(*words, *place, "--rubric", "crag", code=2).stderr
 
 
 def test_the_same_answer_from_other_passages_is_labelled_where_these_are_judged(tmp_path: Path) -> None:
@@ -478,6 +481,4 @@ def test_the_same_answer_from_other_passages_is_labelled_where_these_are_judged(
     rows = [{key: value for key, value in row.items() if key != "grade"} for row in rows]
     judged = lines(tmp_path / "crag.jsonl", [{**row, "rubric": "crag", "label": "perfect"} for row in rows])
     done = run(judged, *words, "-n", 1, "-o", tmp_path / "new.jsonl", code=2)
-    assert (
-        "expected at most 0, the queries that can be labelled (2 more have the same answers)" in done.stderr
-    )
+    assert "expected at most 0, the queries that can be labeled (2 more have the same answers)" in done.stderr

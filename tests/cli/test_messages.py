@@ -64,10 +64,7 @@ def test_what_the_policy_says_wrong_is_its_fault() -> None:
 )
 def test_words_of_other_tools_are_answered_with_ours(word: str, instead: str) -> None:
     for more in ((), ("run", "qrels"), ("score",)):
-        assert (
-            refused(word, *more)
-            == f"rageval: {word}: no such command, no file and no measure; say {instead}\n"
-        )
+        assert refused(word, *more) == f"rageval: {word}: not a command, file or measure; say {instead}\n"
     Path(word).write_text(Path("run").read_text())
     assert command(word, "qrels", "-m", "recall@5").code == 0
 
@@ -79,19 +76,19 @@ def test_the_measure_of_judged_answers_is_their_rubric_s(file: str, measure: str
     done = command(file)
     assert f"no measure named, so {measure}, the rubric's own" in done.err
     assert (done.code, done.out) == (0, command(file, "-m", measure).out)
-    assert "the baseline knows nothing" in refused(
+    assert "the baseline has no values" in refused(
         "gate", file, "--baseline", "base.jsonl", "--margin", "0.1"
     )
 
 
 def test_of_judgements_of_another_tool_a_measure_is_said_that_can_be_typed() -> None:
     for line in (("theirs.jsonl",), ("compare", "theirs.jsonl")):
-        assert "no measure named; say -m 'grade(aspect=tone)' (see: rageval measures)" in refused(*line)
+        assert "no measure named; use -m 'grade(aspect=tone)' (see: rageval measures)" in refused(*line)
     assert command("theirs.jsonl", "-m", "grade(aspect=tone)").code == 0
 
 
 def test_the_measure_of_runs_is_one_of_runs() -> None:
-    assert "say -m ndcg@10, with nuggets -m alpha_ndcg@10" in refused("run", "qrels")
+    assert "use -m ndcg@10, with nuggets -m alpha_ndcg@10" in refused("run", "qrels")
 
 
 @pytest.mark.parametrize("judge", ["contains", "exact", "short"])
@@ -121,9 +118,9 @@ def test_a_figure_that_cannot_be_drawn_is_refused_first(
 def test_judgements_and_runs_are_no_baseline() -> None:
     gate = ("gate", "judged.jsonl", "-m", "crag_score", "--margin", "0.1", "--baseline")
     said = refused(*gate, "support.jsonl")
-    assert "support.jsonl: holds judgements, and no baseline" in said
+    assert "support.jsonl: has judgements, not a baseline" in said
     assert "rageval compare support.jsonl CANDIDATE" in said
-    with pytest.raises(InputError, match=r"support\.jsonl: holds judgements, and no baseline"):
+    with pytest.raises(InputError, match=r"support\.jsonl: has judgements, not a baseline"):
         rageval.gate("judged.jsonl", measures="crag_score", baseline="support.jsonl", margin=0.1)
     assert "rageval gate support.jsonl -m MEASURES --save-baseline FILE" in said
     said = refused("gate", "run", "qrels", "-m", "recall@5", "--margin", "0.1", "--baseline", "run")
@@ -134,7 +131,7 @@ def test_judgements_and_runs_are_no_baseline() -> None:
 def test_a_file_of_a_command_s_name_is_told_from_it(name: str) -> None:
     assert name in COMMANDS
     Path(name).write_text(Path("run").read_text())
-    said = f"rageval: {name}: taken for the command; for the file of this name, type ./{name}\n"
+    said = f"rageval: {name}: read as the command; for the file of this name, type ./{name}\n"
     assert command(name, "qrels", "-m", "recall@5").err.startswith(said)
     assert said not in command(f"./{name}", "qrels", "-m", "recall@5").err
     # Where no file follows there is no doubt.

@@ -49,7 +49,7 @@ def test_a_rubric_of_words_that_are_not_utf_8_is_refused(tmp_path: Path) -> None
     words = ["rubrics", "import", str(tmp_path / "prompt.txt"), "--as", "umbrela", "--system", ODD]
     done = CliRunner().invoke(main, [*words, "-o", str(tmp_path / "made.toml")])
     assert (done.exit_code, (tmp_path / "made.toml").exists()) == (2, False)
-    assert "is not UTF-8, as a rubric is" in done.stderr
+    assert "not UTF-8; a rubric must be UTF-8" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")

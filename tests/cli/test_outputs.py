@@ -387,7 +387,7 @@ def test_pipes_and_devices_are_written_to(which: tuple[str, str]) -> None:
     full.symlink_to("/dev/full")
     if which in READ_AGAIN:
         for path in (pipe, null, full):
-            assert_refused_whole(which, path, "is read again, expected an ordinary file")
+            assert_refused_whole(which, path, "must be an ordinary file, because it is read again")
         return
     read: list[bytes] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
@@ -454,7 +454,7 @@ def test_two_outputs_are_two_files() -> None:
     for other in ("out/x", "./out/x", Path("out/x").absolute()):
         outcome = command(*words, other)
         assert (outcome.code, outcome.err.count("\n")) == (2, 1)
-        assert "is named by two options" in outcome.err
+        assert "two options name this file" in outcome.err
 
 
 def test_a_title_is_no_file() -> None:

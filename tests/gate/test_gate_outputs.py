@@ -75,7 +75,7 @@ def test_what_others_wrote_is_inert_in_markdown(name: str) -> None:
 def test_markdown_fits_where_it_is_put() -> None:
     text = markdown(report(["s" * 300], 2000))
     assert len(text) <= 60_000
-    assert re.search(r"… [\d,]+ lines more", text)
+    assert re.search(r"… [\d,]+ more lines", text)
     assert len(markdown_of_error("\n".join(["x" * 3000] * 100))) <= 60_000
 
 

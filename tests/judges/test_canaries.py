@@ -116,7 +116,7 @@ def test_partly_talked_into_it_is_a_rate_in_the_passport(settings: Settings, tmp
     facts = passport(read(str(path)), read(str(path))).facts
     assert facts["canaries"] == rows[0]["canaries"]
     told = command("label", "agree", str(path), str(path)).out
-    assert "attacks on the judge: 3 of 60 verdicts were the best there is (fence 0 of 10, instruct" in told
+    assert "attacks on the judge: 3 of 60 verdicts were the best possible (fence 0 of 10, instruct" in told
 
 
 def test_a_passport_takes_no_odd_rates(tmp_path: Path) -> None:

@@ -526,13 +526,13 @@ def test_how_often_attacks_succeed_is_said_and_nobody_is_sent_away(server: LlmSe
     words = ("judge", rubric, "--run", "run", "--passages", "passages", "--questions", "questions")
     outcome = command(*words, "--judge", "openai:m", "--quiet", "-o", "judged")
     assert outcome.code == 0
-    assert "umbrela is unfenced, as its source is; of attacks on it, 1 of 6" in outcome.err
+    assert "umbrela does not fence answers, like its source; of attacks on it, 1 of 6" in outcome.err
     assert "its judges read a model's reasoning" in outcome.err
     rows = [json.loads(line) for line in Path("judged").read_text().splitlines()]
     assert rows[0]["canaries"]["instruction"] == [1, 1]
     write_lines(people=[{**row, "judge": "people", "rubric": "relevance"} for row in rows])
     told = command("label", "agree", "judged", "people").out
-    assert "attacks on the judge: 1 of 6 verdicts were the best there is" in told
+    assert "attacks on the judge: 1 of 6 verdicts were the best possible" in told
     assert "unfenced: asked without a fence" in told
 
 
@@ -551,7 +551,7 @@ def test_a_report_says_how_many_attacks_succeeded(server: LlmServer) -> None:
     assert "+unfenced" in command("judged", "-m", "crag_score", "--format", "json").out
     assert command("report", "judged", "-m", "crag_score", "-o", "page.html").code == 0
     page = Path("page.html").read_text()
-    assert "was asked without a fence, as its source asks; of attacks on it, 1 of 6 verdicts" in page
+    assert "was asked without a fence, like its source; of attacks on it, 1 of 6 verdicts" in page
 
 
 def test_an_imported_prompt_is_no_default_and_says_so(server: LlmServer) -> None:

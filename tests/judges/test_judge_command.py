@@ -95,7 +95,7 @@ def test_every_judge_is_asked_and_where_they_differ_is_listed(server: LlmServer)
     )
     judges = ("--judge", "openai:m", "--judge", "openai:strict")
     outcome = command(*CRAG, *judges, "-o", "judged", "--disagreements", "differing")
-    assert (outcome.code, outcome.err) == (0, "rageval: the judges differ on 2 of what they judged\n")
+    assert (outcome.code, outcome.err) == (0, "rageval: the judges differ on 2 judgements\n")
     assert len(judged("differing")) == 4
     assert len(judged()) == 2 * len(ANSWERS)
     vote = ("--vote", "majority", "--tiebreak", "openai:m")
@@ -363,7 +363,7 @@ def test_the_store_is_shown_exported_and_imported(server: LlmServer) -> None:
     Path("changed").write_text(json.dumps(changed) + '\n{"torn')
     outcome = command("store", "import", "changed")
     assert outcome.code == 3
-    assert "is there with another reply, which was kept" in outcome.err
+    assert "has another reply here, which was kept" in outcome.err
     assert "the last line is cut off" in outcome.err
     refused = command("store", "show", "zz", "--store", "other.sqlite")
     assert_refused(refused, "other.sqlite: no reply, or more than one")
@@ -385,7 +385,7 @@ def test_no_key_is_ever_written(server: LlmServer) -> None:
 
 
 def test_what_is_asked_wrongly_is_refused() -> None:
-    assert_refused(command("judge", "crag", "answers"), "there are three ways on")
+    assert_refused(command("judge", "crag", "answers"), "use a model")
     assert_refused(command(*CRAG, "--judge", "opanai:m"), "did you mean openai?")
     assert_refused(command("judge", "crog", "answers", "--judge", "exact"), "did you mean crag?")
     assert_refused(command("judge", "crag", "answers", "--questions", "nuggets", "--judge", "exact"))

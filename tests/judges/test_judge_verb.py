@@ -166,8 +166,8 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("more", "why"),
         [
-            ([], "expected -o FILE, too"),
-            (["-o", "/dev/null"], "expected -o FILE, too"),
+            ([], "add -o FILE"),
+            (["-o", "/dev/null"], "add -o FILE"),
             (["-o", "judged", "-m", "nDCG@3"], "scores runs"),
             (["-o", "judged", "-m", "no_such"], "no_such"),
         ],

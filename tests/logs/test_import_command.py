@@ -83,7 +83,7 @@ def test_a_run_goes_through_a_pipe() -> None:
     assert Path("one.trec").read_text(encoding="utf-8") == printed
     result = run("import", LOGS / "otel/otlp.json", "--only", "judged")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "--only judged: the log holds none" in result.stderr
+    assert "--only judged: not in this log" in result.stderr
 
 
 def test_a_dry_run_writes_nothing_and_says_all() -> None:
@@ -113,7 +113,7 @@ def test_several_logs_are_several_runs() -> None:
     assert {answer.run_id for answer in read_answers("out/answers.jsonl")} == {"old", "new"}
     assert {path.name for path in Path("out").glob("*.trec")} == {"run.old.trec", "run.new.trec"}
     result = run("import", *ragas, "--run", "old", "--run", "new", "--only", "run")
-    assert "--only run: the log holds several runs (old, new)" in result.stderr
+    assert "--only run: the log has several runs (old, new)" in result.stderr
     assert run("import", *ragas, "--run", "a", "--run", "b", "--run", "c", "-o", "out").exit_code == 2
     done("import", ragas[0], ragas[0], "--run", "old", "--run", "new", "-o", "same")
     assert {answer.run_id for answer in read_answers("same/answers.jsonl")} == {"old", "new"}

@@ -189,7 +189,7 @@ def test_the_next_command_is_said_and_is_one(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     path = table(tmp_path / "t.csv")
     said = run("import", path, "--map", guess(path), "-o", "a folder").stderr
-    command = said.partition("next, for instance: rageval ")[2]
+    command = said.partition("next, for example: rageval ")[2]
     assert "crag_score" in run(*shlex.split(command)).stdout
     for words in (["--dry-run"], ["--only", "answers"], ["--map", "grade:x=our_answer", "-o", "judged"]):
         assert "next" not in run("import", path, "--map", guess(path), *words).stderr

@@ -815,7 +815,7 @@ def test_a_plug_in_says_which_way_is_better(runs: list[str], tmp_path: Path) -> 
     latex = cells_of(compared((runs, measures), "latex"), "latex")
     assert [r"\textbf" in cell for cell in latex["good"]] == [True] * 3
     assert [r"\textbf" in cell for cell in latex["bad"]] == [False] * 3
-    assert "say --require 'wasted@5<=2'" in command(*runs, "--fail-under", "wasted@5=2", code=2).stderr
+    assert "use --require 'wasted@5<=2'" in command(*runs, "--fail-under", "wasted@5=2", code=2).stderr
     assert "bad: wasted@5 is 5.0000, above 2" in command(*runs, "--require", "wasted@5<=2", code=1).stderr
     assert "Better: higher; lower with count=wasted" in command("measures", "counted").stdout
     (tmp_path / "scores.json").write_text(command(*runs, "-m", "wasted@5", "--format", "json").stdout)

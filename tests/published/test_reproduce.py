@@ -186,7 +186,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     assert "GPT-4o Closed Book Answer, BM25" in made.absent
     done = asked("freshstack-4", "--data", str(tmp_path))
     assert "rageval: no run of yolo" in done.stderr
-    assert "Published, and nothing here: " in done.stdout
+    assert "Published, but not in this folder: " in done.stdout
 
 
 def test_tables_are_listed() -> None:

@@ -235,7 +235,7 @@ def test_runs_have_no_use_for_them(files: Callable[[str], str]) -> None:
         "rr",
     ]
     for command in ("score", "compare"):
-        refused(run(command, *words, "--nuggets", files("nuggets")), "--nuggets is about judged answers")
+        refused(run(command, *words, "--nuggets", files("nuggets")), "--nuggets applies to judged answers")
 
 
 def test_the_arena_says_where_its_judgements_differ(files: Callable[[str], str], tmp_path: Path) -> None:
