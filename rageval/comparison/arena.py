@@ -166,8 +166,8 @@ def _refuse_odd(grades: JudgementTable, comparisons: Mapping[tuple[int, int, int
     for _, (one, other) in ordered:
         if one.worth + other.worth != 1:
             raise InputError(
-                f"{grades.where(other.row)}: the two sides of a comparison contradict each other;"
-                " expected a win and a loss, or two ties"
+                f"{grades.where(other.row)}: the two sides of a comparison disagree; expected a win and a"
+                " loss, or two ties"
             )
 
 
@@ -223,9 +223,9 @@ def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -
     if len(groups) > 1:
         names = [", ".join(visible(played.systems[i]) for i in group) for group in groups]
         raise UsageError(
-            "no finite strengths: between these groups of systems wins go one way only, or there are none:"
-            f" {' | '.join(names)}; expected each system to win, over some path, against each other"
-            " (win_rate needs no such thing)"
+            "no finite strengths, because these groups of systems did not win and lose against each other:"
+            f" {' | '.join(names)}; each system must win against every other, directly or over others"
+            " (win_rate does not need this)"
         )
     theta = bradley_terry(*played.counts())
     low, high = _interval(played, resamples, level)
@@ -327,11 +327,11 @@ def has_rankings(grades: JudgementTable) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """What one judge makes of places: in lists, in pairs; None where it cannot be told.
+    """How much position affects one judge: in lists and in pairs; None if unknown.
 
-    `corrected` are the systems' points in lists (see `rank_score`), each place given less the lead of the
-    place shown. `rankings` and `games` are what there is, `unknown` those of them whose order nothing says;
-    `orders` are the different orders of a query's answers that rankings were shown in.
+    `corrected` are the systems' points in lists (see `rank_score`), each place without the advantage of the
+    position shown. `rankings` and `games` are how many there are, `unknown` how many of them do not record
+    their order. `orders` are the different orders of a query's answers in which rankings were shown.
     """
 
     judge: str
@@ -358,7 +358,7 @@ class Positions:
 
 
 def said_of(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a person should know of what `Positions.as_dict` holds."""
+    """Yield what a person should know about `Positions.as_dict`."""
     if pairs := found["pairs"]:
         yield (
             f"of {pairs['pairs']:,} pairs shown in both orders {pairs['consistent']:.1%} keep their verdict;"
@@ -371,16 +371,16 @@ def said_of(found: Mapping[str, Any]) -> Iterator[str]:
         if found["orders"] < found["rankings"] - found["unknown"]:
             rankings += f" ({found['orders']:,} different)"
         yield (
-            f"in {rankings} an answer is put {_moved(first)} for being shown first"
-            + ("" if farthest is first else f", {_moved(farthest)} for being shown at {farthest['place']}")
+            f"in {rankings} an answer shown first is ranked {_moved(first)}"
+            + ("" if farthest is first else f", shown at {farthest['place']}, {_moved(farthest)}")
         )
     if found["unknown"]:
         yield (
-            f"{found['unknown']:,} of {found['rankings'] + found['games']:,} rankings and games do not say in"
-            " which order answers were shown (`shown`)"
+            f"{found['unknown']:,} of {found['rankings'] + found['games']:,} rankings and games do not"
+            " record the order in which answers were shown (`shown`)"
         )
     if not pairs and not lists and (found["rankings"] or found["games"]) and not found["unknown"]:
-        yield "whether it matters where an answer was shown cannot be told: each was shown at one place only"
+        yield "the effect of position is unknown: each answer was shown at one position only"
 
 
 def _moved(place: Mapping[str, Any]) -> str:
@@ -407,11 +407,11 @@ def too_much(found: Mapping[str, Any] | None, limit: float) -> str | None:
     pairs = found and found["pairs"]
     moved = [*places, *([pairs["first_wins"] - 0.5] if pairs else [])]
     if not moved:
-        return "nothing says in which order answers were shown"
+        return "the order in which answers were shown is not recorded"
     most = max(map(abs, moved))
     if most <= limit:
         return None
-    return f"where it is shown moves an answer by {most:.2f} places"
+    return f"position moves an answer by {most:.2f} places"
 
 
 class _Showing(NamedTuple):
@@ -427,12 +427,12 @@ class _Showing(NamedTuple):
 
 
 def positions_of(grades: JudgementTable) -> list[Positions]:
-    """Return what each judge of a table makes of places, of those that compared answers."""
+    """Return how much position affects each judge of a table, of those that compared answers."""
     return list(_by_judge(_of_table(grades)))
 
 
 def positions_in(judged: Iterable[Mapping[str, Any]]) -> Positions | None:
-    """Return what the judge of these judgements makes of places; None where it compared no answers.
+    """Return how much position affects the judge of these judgements; None if it compared no answers.
 
     >>> rows = [{"query_id": "q", "run_id": run, "aspect": "-".join(shown), "label": label, "shown": shown}
     ...         for run, shown, label in [("a", ["a", "b"], "win"), ("b", ["a", "b"], "loss"),
@@ -576,26 +576,27 @@ def strengths_by_people(
     level: float = LEVEL,
     population: Literal["kind", "set"] = "kind",
 ) -> tuple[list[_StrengthByPeople], list[str]]:
-    """Return every system's strength, strongest first, and which pairs people compared too seldom.
+    """Return every system's strength, strongest first, and which pairs have too few human labels.
 
     A pair of systems has the judge's outcome of every query on which they met (½ for a win, −½ for a loss,
-    the mean of several games), and people's of some; queries are independent, games of one query are not.
+    the mean of several games), and human outcomes of some. Queries are independent, games of one query are
+    not.
     """
     people = gold.answers
     if people is None:
-        raise InputError(f"{gold.draw.name}: holds judgements of documents; expected comparisons of answers")
+        raise InputError(f"{gold.draw.name}: has judgements of documents; expected comparisons of answers")
     refuse_the_judge(judged, people)
     plan, look = gold.draw.plan, gold.draw.look
     if plan is not None and plan.until is not None and look is not None and not look.is_last:
         raise TooFewLabels(
             f"{gold.draw.name}: the plan may stop before all its labels are there, which rageval compare"
-            f" decides; strengths are of all, and {gold.draw.labelled:,} queries are labelled"
+            f" decides. Strengths need all labels, and {gold.draw.labelled:,} queries are labeled"
         )
     played = games(judged)
     ours, theirs = _by_pair(played, judged), _by_pair(games(people), people)
     if not any(labels.keys() & ours.get(pair, {}).keys() for pair, labels in theirs.items()):
         raise InputError(
-            f"{visible(people.name)}: compares nothing that {visible(judged.name)} does; expected the same"
+            f"{visible(people.name)}: shares no comparison with {visible(judged.name)}; expected the same"
             " query_id and run_id in both"
         )
     found, said = {}, []
@@ -627,7 +628,7 @@ def strengths_by_people(
         raise TooFewLabels("no strengths: " + "; ".join(said))
     rows = _ranked(played, found, used, level)
     if any(row.high - row.low <= SLACK for row in rows):
-        said.append("human labels cover every comparison of this set, so that nothing is uncertain")
+        said.append("human labels cover every comparison of this set, so nothing is uncertain")
     return rows, said
 
 
@@ -656,7 +657,7 @@ def _corrected(
     tests: int,
 ) -> Corrected:
     if draw.compares and draw.compares != set(pair):
-        raise TooFewLabels("the labels were drawn to compare others")
+        raise TooFewLabels("the labels were drawn to compare other systems")
     queries = list(outcomes)
     labelled = {at: labels[query] for at, query in enumerate(queries) if query in labels}
     if chosen := selection(draw, list(outcomes.values()), labelled, tests)[0]:

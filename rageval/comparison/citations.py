@@ -36,7 +36,7 @@ _BY_LABELS = "angelopoulos2023ppi"  # whose estimator corrects a judge by people
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """What a paper should say of numbers.
+    """How a paper should report numbers.
 
     `text` is LaTeX that cites the entries of `bibtex` by their keys; `signatures` hold every rule that the
     numbers depend on. Printed, it is one block of all three.
@@ -50,7 +50,7 @@ class Citation:
         signed = "\n".join(f"% {visible(signature)}" for signature in self.signatures)
         parts = [
             f"% For the text, in LaTeX:\n{self.text}",
-            f"% Signatures, by which others can repeat the numbers:\n{signed}",
+            f"% Signatures, with which others can repeat the numbers:\n{signed}",
             "% For the list of references, in BibTeX:",
             *self.bibtex,
         ]
@@ -60,14 +60,14 @@ class Citation:
 def cite(
     found: Comparison | Scores | Mapping[str, Scores] | Iterable[Scores], datasets: Iterable[str] = ()
 ) -> Citation:
-    r"""Say how to cite numbers: in words, by their signatures, with the papers of what was used.
+    r"""Return how to cite numbers: the text, their signatures, and the papers behind them.
 
     Parameters
     ----------
     found
         A comparison, or the scores of one or of several runs.
     datasets
-        The ids of the data sets that were scored on, which have papers, too.
+        The ids of the datasets that were scored on, whose papers are cited too.
 
     Returns
     -------
@@ -196,8 +196,8 @@ def _said_of_judges(bases: Mapping[str, str]) -> Iterator[str]:
     for basis in dict.fromkeys(filter(is_judge, bases.values())):
         names = [latex_text(name) for name, each in bases.items() if each == basis]
         what = "All values" if len(names) == len(bases) else f"Values by {_listed(names)}"
-        who = f"{latex_text(named(basis))}, a judge that is no person and" if named(basis) else "a judge"
-        yield f"{what} are by {who} whose error is in no interval."
+        who = f"{latex_text(named(basis))}, an automatic judge" if named(basis) else "an automatic judge"
+        yield f"{what} are by {who}; intervals do not include its error."
     words = [latex_text(name) for name, basis in bases.items() if basis == WORDS]
     if words:
         yield f"Values by {_listed(words)} are {NO_WINNER}."

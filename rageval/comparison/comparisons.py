@@ -93,7 +93,7 @@ class _Sensitivity(NamedTuple):
         return self.turned / self.tried if self.tried else 0.0
 
     def __str__(self) -> str:
-        text = f"{self.change}: the order of {self.share:.1%} of the pairs turns round"
+        text = f"{self.change}: {self.share:.1%} of the pairs swap places"
         return text + (f", most often {' and '.join(map(visible, self.worst))}" if self.worst else "")
 
 
@@ -125,7 +125,7 @@ def without_a_nugget(
 ) -> _Sensitivity:
     """Return what happens when any one nugget is not there; `values` are those of each run, by query.
 
-    Every query is scored once for each of its nuggets, without it; one with a single nugget is left alone.
+    Every query is scored once without each of its nuggets; a query with a single nugget is skipped.
     """
     nuggets: dict[str, dict[str, dict[str, int | float]]]
     nuggets = {query: {nugget: {} for nugget in qrels.nuggets(query)} for query in qrels.query_ids}
@@ -183,7 +183,7 @@ def _mean_of_panel(table: Float) -> float:
 
 
 def under_every_completion(found: Comparison, runs: Runs, results: Sequence[Scores]) -> Comparison:
-    """Return the comparison with what holds of each pair whatever the unjudged documents are."""
+    """Return the comparison with what holds for each pair, however the unjudged documents are judged."""
     pairs = []
     evaluator = runs.evaluator
     documents = {scores.run: evaluator.rankings(runs.sources[scores.run]) for scores in results}
@@ -215,7 +215,7 @@ def _certain_verdict(
 
 
 def sensitivity(subject: Subject, results: Sequence[Scores]) -> Iterator[str]:
-    """Yield how often two systems would change places by one nugget less, another judge, one vote less."""
+    """Yield how often two systems would swap places with one nugget less, another judge, or one vote less."""
     if isinstance(subject, Answers):
         yield from _among_judges(results, subject.table)
         return
@@ -224,7 +224,7 @@ def sensitivity(subject: Subject, results: Sequence[Scores]) -> Iterator[str]:
     rules, evaluator = subject.rules, subject.evaluator
     if rules.ties == EXPECTED or rules.judged_only or rules.zero_rel != "zero" or rules.compat:
         raise UsageError(
-            "--sensitivity scores again without a nugget, by the usual rules; leave out --ties expected,"
+            "--sensitivity scores again without a nugget, by the default rules; leave out --ties expected,"
             " --judged-only, --zero-rel and --compat"
         )
     ranked = {scores.run: evaluator.rankings(subject.sources[scores.run]) for scores in results}
@@ -245,7 +245,7 @@ def _among_judges(results: Sequence[Scores], grades: JudgementTable) -> Iterator
             found = by_judge([measure], grades, grades.runs[run], Rules(on_missing="skip"))[0]
             tables.append(np.array([np.array(values, np.float64) for values in found.values.values()]))
         if len(tables[0]) < 2:
-            raise UsageError(f"{measure}: has one judge; --sensitivity asks what others would say")
+            raise UsageError(f"{measure}: has one judge only; --sensitivity needs several")
         for changed in _of_judges(runs, tables):
             yield f"{measure}: {changed}"
         for run, table in zip(runs, tables, strict=True):
@@ -347,7 +347,7 @@ def _with_primary(settings: Settings, results: Sequence[Scores]) -> Settings:
         return settings
     name = str(parse_measure(settings.primary))
     if name not in names:
-        raise UsageError(f"primary {visible(name)!r}: is not measured; expected one of {', '.join(names)}")
+        raise UsageError(f"primary {visible(name)!r}: is not measured; use one of {', '.join(names)}")
     return replace(settings, primary=name)
 
 
@@ -430,20 +430,20 @@ def _check(results: Sequence[Scores], runs: list[str], settings: Settings) -> No
 
 
 def why_not(score: Score) -> str:
-    """Return why nothing that is tested says anything of a value; empty for a plain mean over queries."""
+    """Return why no test applies to a value; empty for a plain mean over queries."""
     aggregate = score.measure.aggregate
     if aggregate == SUM:
-        return "is added up over queries, not averaged"
+        return "is a sum over queries, not a mean"
     # A pooled share divides two sums that both vary: differences of single queries are no differences of it.
     if aggregate == POOL:
-        return "is pooled over queries, and no test of that is known"
+        return "is pooled over queries, and has no test"
     if aggregate != MEAN:
-        return "is what a function makes of the queries' values, and no test of that is known"
+        return "is computed by a function over all queries, and has no test"
     return "is a mean of means over groups" if score.groups is not None else ""
 
 
 def best_runs(results: Sequence[Scores]) -> dict[str, frozenset[str]]:
-    """Return the best runs by each measure, of plain means; none where a comparison would call none so.
+    """Return the best runs by each measure, of plain means; none where a comparison would name none.
 
     >>> import rageval
     >>> runs = {"good": {"q": {"a": 1.0}}, "bad": {"q": {"b": 2.0, "a": 1.0}}}
@@ -473,7 +473,7 @@ def best_runs(results: Sequence[Scores]) -> dict[str, frozenset[str]]:
 
 
 def cell_of(run: str, score: Score, settings: Settings) -> Cell:
-    """Return the mean of a run that is compared with none, with its interval."""
+    """Return the mean of a single run, with its interval."""
     if score.people is not None and not why_not(score):
         return corrected_cell(run, score, settings)
     low = high = math.nan
@@ -511,7 +511,9 @@ def _remarks(found: list[Tested], runs: list[str], settings: Settings) -> Iterat
     for table in found:
         name = str(table.scores[0].measure)
         if way_of(table.scores[0]) == NEITHER and settings.baseline == BEST and not settings.all_pairs:
-            why = "words name no winner" if table.better != NEITHER else "neither high nor low is good"
+            why = (
+                "a text match names no winner" if table.better != NEITHER else "neither high nor low is good"
+            )
             yield (
                 f"{name}: {why}, so no run is the best; the others are compared with"
                 f" {visible(runs[table.base])}"
@@ -519,21 +521,21 @@ def _remarks(found: list[Tested], runs: list[str], settings: Settings) -> Iterat
         # Said, as the means then rest on more queries than the differences.
         partly = int(np.isnan(table.sample.values).any(axis=1).sum())
         if partly:
-            yield f"{name}: {partly:,} queries have no value for some run; they count where both have one"
+            yield f"{name}: {partly:,} queries have no value for some run; pairs use those with both values"
         if len({score.signature for score in table.scores}) > 1:
-            yield f"{name}: the runs were not scored alike; their signatures differ"
+            yield f"{name}: the runs were scored by different rules; their signatures differ"
     first = found[0].sample
     if settings.clusters is not None:
         yield f"{len(first.queries):,} queries in {first.units:,} clusters ({settings.clustered_by})"
     if first.units == 1:
-        yield "1 independent query or cluster: there is no interval, and no test can tell anything"
+        yield "1 independent query or cluster: no interval or test is possible"
     elif first.units < _FEW:
-        yield f"{first.units:,} independent queries or clusters are few; the intervals are rough"
+        yield f"only {first.units:,} independent queries or clusters; the intervals are rough"
     # The word stands for the best run, and a run happens to bear it.
     if settings.baseline == BEST and not settings.all_pairs and BEST in runs:
         yield (
-            f"the others are compared with the best run of each measure, not with the run called {BEST!r}; to"
-            " compare with that one give it another name"
+            f"the others are compared with the best run of each measure, not with the run called {BEST!r};"
+            " rename that run to compare with it"
         )
 
 
@@ -550,7 +552,7 @@ def _limits(
         if few:
             more = f" and {len(few) - 3:,} more" if len(few) > 3 else ""
             names = ", ".join(map(visible, few[:3])) + more
-            yield f"{name}: coarse: fewer than {FEW} values of {names} differ from the commonest one"
+            yield f"{name}: coarse: fewer than {FEW} values of {names} differ from the most common one"
         # The pairs of all measures come in one list.
         of_measure = [pair for pair in pairs if pair.measure == name]
         differ = [(pair.wins + pair.losses, pair.ties) for pair in of_measure]
@@ -584,8 +586,8 @@ def _of_repeats(results: Sequence[Scores], pairs: Sequence[Pair]) -> Iterator[st
             most = f"at most as much as {1 / (1 - share):.1f} times the questions" if share < 0.99 else "most"
             names = f"{visible(pair.run)} against {visible(pair.other)}"
             yield (
-                f"{names}: {pair.measure}: {share:.0%} of the variance is of answers to one question: more of"
-                f" them (repeat) help {most}"
+                f"{names}: {pair.measure}: {share:.0%} of the variance is between answers to one question:"
+                f" more of them (repeat) help {most}"
             )
 
 
@@ -617,7 +619,7 @@ def _skewed(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings)
     if lopsided:
         yield (
             f"{name}: differences are skewed in {len(lopsided):,} of {len(pairs):,} pairs: few large, many"
-            " small; flipped signs take both sides for alike, and claim too often where they are not"
+            " small. Sign flips assume symmetry, and claim too often without it"
         )
 
 
@@ -632,7 +634,7 @@ def compare_runs(
 ) -> Comparison:
     """Score runs and compare them.
 
-    It knows which queries a run lacks, and which runs are the same but for the order of equal scores.
+    It knows which queries a run lacks, and which runs differ only in the order of equal scores.
 
     Parameters
     ----------
@@ -643,7 +645,7 @@ def compare_runs(
     settings
         Which pairs, which test, which intervals.
     gold
-        People's judgements of some of the queries, by which what `qrels` say is corrected.
+        Human labels for some of the queries, with which the values by `qrels` are corrected.
     gold_chosen
         How these queries were chosen: `"uniform"`, a plan (a file of `rageval label plan`), or each query's
         chance, as {query: chance} or a file.

@@ -33,17 +33,17 @@ from rageval.text import visible
 
 
 class CorrectedMeasure(NamedTuple):
-    """A system's mean by one measure: the judge's, people's where they looked, and the corrected one.
+    """A system's mean by one measure: the judge's, the human one on the labeled part, and the corrected one.
 
-    People `checked` some of the `queries`; `labels` of the `of` judgements that the measure rests on are
-    theirs. `slope` is how far people's values follow the judge's, `gain` how many queries that people checked
-    would tell as much without a judge (NaN where they judged parts of answers). `refused` says why there is
-    no corrected mean. `coarse`: so few of people's values differ that the interval has a floor. People judged
-    a part only of `partly` answers, which are `used` if the measure can do with a part; of the judge's
-    judgements `missing` failed or are not there; the judge's mean lies between `least` and `most` with them,
-    and the interval holds whatever they are. `basis` is what `rageval.scoring.basis` writes of those who
-    labelled, `corrected_from` of the judge, and `doubt` why the labels might be no uniform draw; `failed` of
-    the labels were asked for and failed.
+    `checked` of the `queries` have human labels, and so do `labels` of the `of` judgements that the measure
+    uses. `slope` is how closely human values follow the judge's. `gain` is how many labeled queries would
+    tell as much without a judge (NaN where labels cover parts of answers). `refused` says why there is no
+    corrected mean. `coarse`: so few human values differ that the interval has a floor. Labels cover only a
+    part of `partly` answers, which are `used` if the measure works on a part. `missing` of the judge's
+    judgements failed or are not there; with them its mean lies between `least` and `most`, and the interval
+    holds for all of these. `basis` is what `rageval.scoring.basis` writes about the annotators,
+    `corrected_from` about the judge. `doubt` says why the labels might be no uniform draw; `failed` of them
+    failed.
     """
 
     run: str
@@ -84,21 +84,20 @@ def correct(
     population: Population = "kind",
     draw: Draw | None = None,
 ) -> list[CorrectedMeasure]:
-    """Correct every measure of every system that people looked at.
+    """Correct every measure of every system that has human labels.
 
-    The mean is that of queries of this `kind`, or of this very `set`. People need not have judged every
-    query, nor every nugget of an answer; what they did not judge is no evidence. An answer that they judged
-    in part counts by that part, or, by a measure that needs the whole of it, not at all. `draw` says how what
-    people judged was chosen.
+    The mean is that of queries of this `kind`, or of exactly this `set`. Labels need not cover every query,
+    nor every nugget of an answer; unlabeled ones are no evidence. An answer labeled in part counts by that
+    part, or not at all if the measure needs all of it. `draw` says how the labeled sample was chosen.
     """
     refuse_the_judge(judged, gold)
     for table in (judged, gold):
-        table.require_no_repeats("a correction by people's labels")
+        table.require_no_repeats("a correction by human labels")
     if not 0 < level < 1:
         raise UsageError(f"level={level!r}: expected a number between 0 and 1")
     for measure in measures:
         if measure.aggregate != MEAN:
-            raise MeasureError(f"{measure} is no mean over queries, and no other is corrected; leave it out")
+            raise MeasureError(f"{measure} is no mean over queries, so it cannot be corrected; leave it out")
     basis = basis_of_gold(gold.judges.words)
     judged = with_labelled(judged, gold, None if draw is None else draw.plan)
     # What people did not judge, or could not, says nothing: it is no worst and no best.
@@ -120,8 +119,8 @@ def correct(
         counts = [(visible(grades.name), grades.failed()) for grades in (judged, gold)]
         failed = [f"{number:,} judgements of {name} failed" for name, number in counts if number]
         raise InputError(
-            f"{visible(gold.name)}: holds nothing on the answers of {visible(judged.name)}; expected the same"
-            " query_id and run_id in both files"
+            f"{visible(gold.name)}: has no labels for the answers of {visible(judged.name)}; expected the"
+            " same query_id and run_id in both files"
             + (f", that did not fail ({', '.join(failed)})" if failed else "")
         )
     return found
@@ -189,11 +188,15 @@ def _corrected(
     # Such a plan left out queries on which both said the same, so its labels are no sample of all queries.
     if draw.compares:
         names = " and ".join(sorted(map(visible, draw.compares)))
-        return found._replace(refused=f"the labels were drawn to compare {names}, and tell nothing of a mean")
+        return found._replace(
+            refused=f"the labels were drawn to compare {names}, so they cannot correct a mean"
+        )
     if why := why_lost(found.failed, parts.labels if of_parts else len(said)):
         return found._replace(refused=why)
     if of_parts and draw.chances is not None:
-        return found._replace(refused="people judged parts of answers, which no stated chances go with")
+        return found._replace(
+            refused="labels cover parts of answers, which cannot be combined with stated chances"
+        )
     try:
         if of_parts:
             return _from_parts(found, values, parts, level, limits)
@@ -273,7 +276,7 @@ def remarks(found: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterat
     corrected = {each.run for each in found}
     left_out = [run for run in judged.runs.words if run not in corrected]
     if left_out:
-        yield f"people judged nothing of {', '.join(map(visible, left_out))}, which is left out"
+        yield f"no human labels for {', '.join(map(visible, left_out))}: left out"
     for each in found:
         name = f"{visible(each.run)}: {each.measure}"
         if each.missing:
@@ -285,17 +288,17 @@ def remarks(found: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterat
         if each.failed:
             yield f"{name}: {each.failed:,} human labels failed"
         if each.coarse:
-            few = "fewer than 6 of the labelled values differ from the commonest, or the judge's"
+            few = "fewer than 6 of the labeled values differ from the most common one, or the judge's"
             yield f"{name}: coarse: {few}"
         if each.doubt:
             yield f"{name}: {each.doubt}"
         if each.partly and each.used:
             yield (
-                f"{name}: people judged {each.partly:,} answers in part, {each.labels:,} of"
-                f" {each.of:,} judgements in all, which are taken for drawn at random"
+                f"{name}: {each.partly:,} answers have labels for a part only, {each.labels:,} of"
+                f" {each.of:,} judgements in all; this assumes they were drawn at random"
             )
         elif each.partly:
-            yield f"{name}: people judged {each.partly:,} answers in part only, which are left out"
+            yield f"{name}: {each.partly:,} answers have labels for a part only, and are left out"
 
 
 _Key = tuple[str, str, str]  # query, item, aspect
@@ -329,7 +332,7 @@ class _Shared:
         self._both: tuple[JudgementTable, JudgementTable] | None = None
 
     def parts(self, measure: AnyMeasure, run: str) -> _PartJudged:
-        """Return what people judged of this system's answers, of what the measure rests on."""
+        """Return the human labels of this system's answers, of the judgements that the measure uses."""
         if not isinstance(measure, Measure):
             return _PartJudged(0, 0)
         ours = _weighed(measure, self.judged, run, self.rules.filling)

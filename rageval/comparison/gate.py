@@ -69,7 +69,7 @@ ANCHOR: Final = "anchor"  # of `Decision.against`
 
 @dataclass(frozen=True, slots=True)
 class GateSettings:
-    """What may pass.
+    """The rules of a gate.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ class GateSettings:
         return Settings(baseline=baseline, test="t", adjust="none", level=level, **same)
 
     def signed(self, has_slices: bool) -> str:
-        """Return what a stranger needs to repeat the verdict."""
+        """Return everything needed to repeat the verdict."""
         parts = [f"margin:{self.margin:g}", *([f"slices:{self.of_slices:g}"] if has_slices else [])]
         # Everything that could have made the verdict another one; nothing that only changes how it is shown.
         parts += [f"block:{self.block}", f"level:{self.level:g}", "test:t"]
@@ -172,11 +172,11 @@ class GateSide(NamedTuple):
 class Decision:
     """The verdict by one measure, over all questions or those of a slice.
 
-    `difference` is candidate − baseline with its one-sided bounds; `p` is that of no loss, `adjusted` for
-    all measures and slices. So many questions (`needed_of`: or clusters, or labels) as are `needed` would
-    decide it with power 0.8, if the difference stayed what it is. `basis` is what it rests on, as
-    `rageval.scoring.basis` writes it, and `corrected_from` what labels correct. `against` is empty where the
-    candidate is held against the baseline, and `anchor` where it is against that.
+    `difference` is candidate − baseline with its one-sided bounds; `p` is that of no loss, `adjusted` for all
+    measures and slices. `needed` questions (`needed_of`: or clusters, or labels) would decide it with power
+    0.8, if the difference stayed the same. `basis` is what the verdict is based on, as
+    `rageval.scoring.basis` writes it, and `corrected_from` what labels correct. `against` is empty for a
+    comparison with the baseline, and `anchor` for one with the anchor.
     """
 
     measure: str
@@ -226,7 +226,7 @@ class Fallen(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GateReport(Displayed):
-    """What a gate says: the verdict, what it rests on, and what should be known besides."""
+    """The result of a gate: the verdict, what it is based on, and remarks."""
 
     verdict: str
     decisions: Sequence[Decision]
@@ -258,13 +258,13 @@ class GateReport(Displayed):
 
     @property
     def headline(self) -> str:
-        """The verdict in a line: a judge that compares texts, and that nobody checked, stands in it."""
+        """The verdict in a line, with any text-matching judge that has no human labels."""
         said = f"{self.verdict}: {visible(self.candidate)} against {visible(self.baseline)}"
         return ", ".join([said, *self.unchecked])
 
     @property
     def unchecked(self) -> list[str]:
-        """The judges that compare texts, on which the verdict rests, as a headline says it."""
+        """The text-matching judges behind the verdict that have no human labels, for the headline."""
         found = (by_whom(each.basis) for each in self.overall if is_unchecked(each.basis))
         return list(dict.fromkeys(found))
 
@@ -320,10 +320,10 @@ def gate(
 ) -> GateReport:
     """Say whether a candidate may pass.
 
-    `slices` are groups of questions, {field: {question: value}}. An `anchor` is a baseline that stays where
-    it is, beside one that moves with each version: many small losses against that are a large one against
-    this. `InputError` where the sides cannot be held against one another, `MissingJudgements` where too many
-    of the candidate's failed.
+    `slices` are groups of questions, {field: {question: value}}. An `anchor` is a fixed baseline beside one
+    that moves with each version: many small losses against the moving one are a large loss against the
+    anchor. Raises `InputError` where the sides cannot be compared, `MissingJudgements` where too many of the
+    candidate's failed.
     """
     if anchor is None:
         return _held(candidate, baseline, settings, slices)
@@ -401,12 +401,10 @@ def _check_measures(candidate: GateSide, settings: GateSettings) -> None:
         if why := why_not(score):
             raise MeasureError(f"{score.measure} {why}; leave it out")
         if score.measure.better == NEITHER:
-            raise UsageError(f"{score.measure}: neither high nor low is good, so nothing can be gated by it")
+            raise UsageError(f"{score.measure}: neither high nor low is good, so it cannot be gated")
     for name in settings.fail_under:
         if name not in names:
-            raise UsageError(
-                f"--fail-under {visible(name)}: is not gated; expected one of {', '.join(names)}"
-            )
+            raise UsageError(f"--fail-under {visible(name)}: is not gated; use one of {', '.join(names)}")
 
 
 def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSettings) -> None:
@@ -415,7 +413,7 @@ def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSet
     lacking = [name for name in ours.measures if name not in theirs.measures]
     if lacking:
         raise InputError(
-            f"the baseline knows nothing of {', '.join(map(visible, lacking))}; it has"
+            f"the baseline has no values of {', '.join(map(visible, lacking))}; it has"
             f" {', '.join(map(visible, theirs.measures))}: save it again, with all measures"
         )
     for name, signature in ours.measures.items():
@@ -431,14 +429,14 @@ def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSet
         )
     if ours.gold and (not theirs.gold or (ours.judgements and ours.gold != theirs.gold)):
         raise InputError(
-            f"the baseline {'has other' if theirs.gold else 'knows no'} labels of people; save it again with"
+            f"the baseline {'has other' if theirs.gold else 'has no'} human labels; save it again with"
             f" {'the same --gold' if ours.judgements else '--gold, labels of its own answers'}"
         )
     if _has_other_judge(ours, theirs) and settings.judge_changed != ALLOW:
         raise InputError(
-            f"the baseline was judged by {_judged_by(theirs)}, the candidate by {_judged_by(ours)}: a"
-            " difference would be the judge's, too; judge the baseline again and save it, or say"
-            " --judge-changed allow, which claims nothing"
+            f"the baseline was judged by {_judged_by(theirs)}, the candidate by {_judged_by(ours)}, so a"
+            " difference could come from the judge; judge the baseline again and save it, or use"
+            " --judge-changed allow, which makes no claim"
         )
 
 
@@ -467,7 +465,7 @@ def _check_values(ours: GateSide, theirs: GateSide) -> None:
 
 
 def rules_in(signature: str) -> list[str]:
-    """Return a signature without its judge, and the chunks, which gold at spans outlives."""
+    """Return a signature without its judge, and without the chunks: gold in spans does not depend on them."""
     return [part for part in signature.split("|") if not part.startswith(("judge:", "chunks:"))]
 
 
@@ -476,7 +474,7 @@ def _has_other_judge(ours: BaselineHeader, theirs: BaselineHeader) -> bool:
 
 
 def _judged_by(header: BaselineHeader) -> str:
-    judges = ", ".join(map(visible, filter(None, header.judges))) or "nobody that is named"
+    judges = ", ".join(map(visible, filter(None, header.judges))) or "no named judge"
     rubrics = ", ".join(map(visible, filter(None, header.rubrics)))
     return f"{judges} by {rubrics}" if rubrics else judges
 
@@ -487,8 +485,8 @@ def _check_labels(common: _Common) -> None:
     alike = ours.scores.run == theirs.scores.run and not common.is_same(common.queries)
     if ours.header.gold and not ours.header.judgements and alike:
         raise InputError(
-            f"candidate and baseline are both called {visible(ours.scores.run)}, so that labels of people may"
-            " be of the answers of either; expected a run_id of its own for each"
+            f"candidate and baseline are both called {visible(ours.scores.run)}, so human labels may be for"
+            " the answers of either; give each its own run_id"
         )
 
 
@@ -684,7 +682,9 @@ def _decided(
             each._replace(queries=[q for q in each.queries if q not in common.one_only]) for each in parts
         ]
         other = _decisions(common, kept, settings, _as_judged, others)
-        why = f"{len(common.one_only):,} questions are in one of the two only, and on the others it is not so"
+        why = (
+            f"{len(common.one_only):,} questions are in one of the two only, and on the others this is not so"
+        )
         found = [_agreed(*pair, why) for pair in zip(found, other, strict=True)]
     if common.found:
         # Where the baseline has no answer it had nothing to lose.
@@ -850,7 +850,7 @@ def _open(tested: _Tested, settings: GateSettings) -> str:
         return f"{tested.clusters:,} clusters, {least} are needed"
     look = tested.look
     if look is not None and not look.is_last:
-        return f"{look.labelled:,} of {look.of:,} queries of the plan are labelled: a gate waits for all"
+        return f"{look.labelled:,} of {look.of:,} queries of the plan are labeled: a gate needs all"
     return ""
 
 
@@ -864,15 +864,15 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
     if math.isnan(low):
         why = tested.pair.why or "too few independent questions"
     elif verdict == INCONCLUSIVE and high < edge and difference < -margin:
-        why = f"worse by itself (p {p:.2g}), not among all measures and slices ({adjusted:.2g}, Holm)"
+        why = f"worse by itself (p {p:.2g}), but not among all measures and slices ({adjusted:.2g}, Holm)"
     elif verdict == SHIP and high < 0:
-        why = "worse, but surely by less than the margin"
+        why = "significantly worse, but by less than the margin"
     if not math.isnan(low):
         if still := _open(tested, settings):
             verdict, why = INCONCLUSIVE, still
         # What the pair says of its labels, but for the looks, at which another claim is decided.
         of_labels = tested.pair.why.split("; ") if tested.pair.labels is not None else []
-        of_labels = [each for each in of_labels if " of the plan are labelled" not in each]
+        of_labels = [each for each in of_labels if " of the plan are labeled" not in each]
         why = "; ".join(filter(None, (why, "; ".join(of_labels))))
     if not tested.can_block:
         verdict, why = INFORMS, f"under {FEW} questions" if tested.pair.queries < FEW else why
@@ -960,8 +960,8 @@ def _floors(scores: Mapping[str, Score], limits: Mapping[str, float]) -> Iterato
         elif least < limit:
             missing = len(score.between)
             yield (
-                f"{name} is {value:.4f}, and {least:.4f} if the judgements that are missing in {missing:,}"
-                f" questions are the worst, below {limit:g} (--fail-under)"
+                f"{name} is {value:.4f}, and {least:.4f} if the missing judgements in {missing:,} questions"
+                f" are the worst, below {limit:g} (--fail-under)"
             )
 
 
@@ -983,8 +983,8 @@ def _said(common: _Common, found: Sequence[Decision], settings: GateSettings) ->
     """Yield what should be known beside the verdicts."""
     if not settings.margin:
         yield (
-            "--margin 0 lets nothing ship that is not surely better, and an equal system only with luck; say"
-            " how much worse would be good enough"
+            "with --margin 0 only a significantly better system ships, and an equal one only by luck; set"
+            " the largest loss you accept"
         )
     how = "rank the same" if common.candidate.header.judgements else "are judged alike"
     if common.is_same(common.queries):
@@ -1004,16 +1004,16 @@ def _said(common: _Common, found: Sequence[Decision], settings: GateSettings) ->
         if source := of_basis[0].corrected_from:
             yield f"no human labels: {names} {by_whom(basis, source)}"
         else:
-            yield f"judge error not included: {names} {by_whom(basis)} (--gold, human labels, puts it in)"
+            yield f"judge error not included: {names} {by_whom(basis)} (human labels, --gold, add it)"
     words = [name for name, pair in common.scores.items() if pair[0].basis == WORDS]
     if words:
         yield f"{', '.join(words)}: {NO_WINNER}"
     ours, theirs = common.candidate.header.known, common.baseline.header.known
     if ours and theirs and ours != theirs:
-        yield "the file of the questions is another one than the baseline's"
+        yield "the questions file differs from the baseline's"
     header = common.baseline.header
     if header.unjudged and not _look_as_deep(common.candidate.header, header):
-        yield "the baseline has other measures, too, so its share of unjudged documents says nothing here"
+        yield "the baseline has other measures too, so its share of unjudged documents does not apply here"
     for each in found:
         if each.why and each.verdict != INFORMS:
             yield f"{each.measure}, {visible(each.place)}: {each.why}"
@@ -1036,7 +1036,7 @@ def _said_of_questions(common: _Common, found: Sequence[Decision]) -> Iterator[s
             yield f"{len(queries):,} questions {what}: {_some(queries)}"
     if common.missing:
         changes = any(each.why.endswith(_COULD_CHANGE) for each in found)
-        what = "verdicts rest on them" if changes else "verdicts hold whatever they are"
+        what = "verdicts depend on them" if changes else "verdicts hold for any values"
         yield f"judgements are missing in {len(common.missing):,} questions; {what}"
     for name in common.scores:
         undefined = common.undefined(name)
@@ -1050,12 +1050,14 @@ Facts = Mapping[str, Mapping[str, str]]  # question -> field -> value
 
 
 def chosen_system(results: Sequence[Scores], system: str | None) -> Scores:
-    """Return the scores of the system that is gated: the only one, or the one that is named."""
+    """Return the scores of the gated system: the only one, or the named one."""
     names = [scores.run for scores in results]
     wanted = names[0] if system is None and len(names) == 1 else system
     if wanted not in names:
         known = ", ".join(map(visible, names))
-        raise UsageError(f"expected one system, the candidate, found {known}; say --system RUN_ID")
+        raise UsageError(
+            f"expected one system, the candidate, found {known}; choose one with --system RUN_ID"
+        )
     return results[names.index(wanted)]
 
 
@@ -1064,8 +1066,8 @@ def side_of(subject: Subject, scores: Scores, facts: Facts | None = None, known:
     if scores.adaptive:
         what = "; ".join(map(visible, scores.adaptive))
         raise UsageError(
-            f"{ADAPTIVELY}; nothing is gated either: {what}; judge a pool that was fixed before, or see what"
-            " bounds say (rageval compare)"
+            f"{ADAPTIVELY}, and nothing is gated: {what}; judge a fixed pool, or use the bounds of rageval"
+            " compare"
         )
     if scores.stopped:
         claims = "; ".join(map(visible, scores.stopped))
@@ -1137,15 +1139,15 @@ def baseline_in(source: Source) -> Baseline:
         name = visible(name_of(source))
         others = "" if kind.holds == JUDGED_ANSWERS else " QRELS"
         raise InputError(
-            f"{name}: holds {kind.noun}, and no baseline; to compare the two: rageval compare {name}"
-            f" CANDIDATE{others}; to gate by it, save it first: rageval gate {name}{others} -m MEASURES"
+            f"{name}: has {kind.noun}, not a baseline; to compare the two: rageval compare {name}"
+            f" CANDIDATE{others}; to gate with it, save it first: rageval gate {name}{others} -m MEASURES"
             " --save-baseline FILE"
         )
     return read_baseline(source)
 
 
 def baseline_side(baseline: Baseline, candidate: GateSide) -> GateSide:
-    """Return a baseline as the side that a candidate is held against, by the candidate's measures."""
+    """Return a baseline as the side to compare a candidate with, by the candidate's measures."""
     header, lines = baseline
     ids = [line.query_id for line in lines]
     scores = []

@@ -35,7 +35,7 @@ _APART = 0.01  # p below which labels were chosen, over the number of tests
 
 
 class Labelled(NamedTuple):
-    """The judge's values, people's of some by place, and the queries; or `why` nothing can be corrected.
+    """The judge's values, human values of some by place, and the queries; or `why` nothing can be corrected.
 
     `how` is what else `corrected` takes; a claim at a `look` needs more than one that is made once. `chosen`
     is why labels are taken for chosen by what the judge said, which refuses everything, `doubt` why they
@@ -62,7 +62,7 @@ class Labelled(NamedTuple):
 
 
 def people_of(score: Score) -> People:
-    """Return what people said of a score, and be it nothing."""
+    """Return the human values of a score, even if there are none."""
     return score.people if score.people is not None else People({}, Draw())
 
 
@@ -101,7 +101,7 @@ FEWEST_OF_SLICE, _FEWEST_TELL = 10, 15  # labels: for an interval, and for a slo
 def corrected_slice(
     score: Score, settings: Settings | None, queries: Collection[str], whole: Labelled
 ) -> Labelled:
-    """Return a system's mean over some queries, corrected; with few labels as far as all labels tell."""
+    """Return a system's mean over some queries, corrected; with few labels, as far as all labels allow."""
     if whole.chosen:
         return corrected_score(score, settings, queries)._replace(found=None, why=whole.chosen)
     labels = sum(query in queries for query in people_of(score).values)
@@ -119,7 +119,7 @@ def corrected_score(
 ) -> Labelled:
     """Return a system's mean by a measure, corrected; over some of the queries only, if these are named.
 
-    Where judgements of the judge are missing, the interval holds whatever they are.
+    Where judgements of the judge are missing, the interval holds for all their possible values.
     """
     found = _of_score(score, settings, only, fewest, slope)
     lacks = {query for query in score.between if only is None or query in only}
@@ -144,12 +144,12 @@ def _of_score(
     found = Labelled(queries, judged, labels)
     if people.draw.compares:
         names = " and ".join(sorted(map(visible, people.draw.compares)))
-        return found._replace(why=f"the labels were drawn to compare {names}, and tell nothing of a mean")
+        return found._replace(why=f"the labels were drawn to compare {names}, so they cannot correct a mean")
     failed = sum(query in score.by_query and (only is None or query in only) for query in people.failed)
     if why := why_lost(failed, len(labels)):
         return found._replace(why=why)
     if len(labels) < fewest:
-        return found._replace(why=f"people judged {len(labels):,} of it (≥ {fewest} needed)")
+        return found._replace(why=f"human labels for {len(labels):,} of it (≥ {fewest} needed)")
     if only is None:
         found = _drawn(found, people)
     low, high, span = scale_of([*judged, *labels.values()], score.measure.limits)
@@ -173,7 +173,7 @@ def corrected_pair(
 ) -> Labelled:
     """Return the difference of two systems by a measure, corrected, on the queries that neither lacks.
 
-    Where judgements of the judge are missing, the estimate holds whatever they are.
+    Where judgements of the judge are missing, the estimate holds for all their possible values.
     """
     found = _of_pair(one, other, names, settings, lacking)
     lacks = (one.between.keys() | other.between.keys()) - set(lacking)
@@ -212,7 +212,7 @@ def _of_pair(
     # Who labels one system alone may have chosen what: then their values are no difference of systems.
     apart = [q for q in both if q in mine.who and q in yours.who and mine.who[q] != yours.who[q]]
     if apart:
-        two = f"different annotators labelled the two systems in {len(apart):,} of {len(labels):,} queries"
+        two = f"different annotators labeled the two systems in {len(apart):,} of {len(labels):,} queries"
         if len(apart) > MOST_MISSING * len(labels):
             return found._replace(why=f"{two}; let the same annotators label both")
         found = found._replace(doubt=two)
@@ -235,11 +235,11 @@ def _no_labels(draw: Draw, names: Collection[str], score: Score, labels: int) ->
     """Return why labels say nothing of a pair by this measure, or nothing yet."""
     if draw.compares and draw.compares != set(names):
         compared = " and ".join(sorted(map(visible, draw.compares)))
-        return f"the labels were drawn to compare {compared}, and no others"
+        return f"the labels were drawn to compare only {compared}"
     until = draw.plan is not None and draw.plan.until is not None
     if until and draw.plan is not None and str(score.measure) != draw.plan.measure:
-        return f"the plan decides by {draw.plan.measure}, and by nothing else"
-    return f"people judged {labels:,} of both (≥ {FEWEST} needed)" if labels < FEWEST else ""
+        return f"the plan decides only by {draw.plan.measure}"
+    return f"human labels for {labels:,} of both (≥ {FEWEST} needed)" if labels < FEWEST else ""
 
 
 def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labelled:
@@ -278,22 +278,22 @@ def _drawn(found: Labelled, people: People, values: Sequence[float] | None = Non
 def selection(
     draw: Draw, values: Sequence[float], labelled: Collection[int], tests: int = 1
 ) -> tuple[str, str]:
-    """Return why labels are taken for chosen by the judge's values, and why they might be; empty otherwise.
+    """Return why labels seem chosen by the judge's values, and why they might be; empty otherwise.
 
-    Nothing is asked of labels that a plan drew, or whose chances are stated: these are in the estimate. Of
-    others it is asked for so many means and differences, if any. Who says that the draw was uniform may know
-    it.
+    Labels drawn by a plan, or with stated chances, are not tested: the estimate accounts for these. Others
+    are tested for this many means and differences, if any. If the caller says that the draw was uniform, that
+    counts.
     """
     if draw.how not in (UNSAID, UNIFORM) or not len(labelled) or not tests:
         return "", ""
     p = drawn_apart(values, labelled)
-    said = f"the judge's values of labelled queries differ from those of the others (p {p:.1e})"
+    said = f"the judge's values of labeled queries differ from those of the others (p {p:.1e})"
     if draw.how == UNIFORM:
-        return "", f"{said}, which a uniform draw hardly ever gives" if p < DOUBT else ""
+        return "", f"{said}, which is unlikely for a uniform draw" if p < DOUBT else ""
     if not p < _APART / tests:
         return "", ""
-    way = "say how they were chosen (--gold-chosen), or draw them by rageval label plan"
-    return f"{said}, so the labels are no random draw; {way}", ""
+    way = "say how they were chosen (--gold-chosen), or draw them with rageval label plan"
+    return f"{said}, so the labels are not a random draw; {way}", ""
 
 
 FEW = 20  # queries; an interval from fewer says little
@@ -389,9 +389,9 @@ def _without(whole: Blend, one: Blend) -> float:
 class Slice(NamedTuple):
     """A measure's value over the queries of one kind, with its 95 % bootstrap interval.
 
-    It rests on the `queries` where the measure is defined; on the `undefined` ones it is not. `basis` is what
-    `rageval.scoring.basis` writes. With labels it is the corrected value, NaN where these are too few
-    (`why`), `judged` is the judge's, and `corrected_from` what that rests on.
+    The value is over the `queries` where the measure is defined, not over the `undefined` ones. `basis` is
+    what `rageval.scoring.basis` writes. With labels it is the corrected value, NaN where there are too few
+    (`why`); `judged` is the judge's value, and `corrected_from` its basis.
     """
 
     field: str
@@ -409,7 +409,7 @@ class Slice(NamedTuple):
 
     @property
     def is_small(self) -> bool:
-        """Whether it rests on too few queries to say much."""
+        """Whether it has too few queries to be reliable."""
         return self.queries < FEW
 
 

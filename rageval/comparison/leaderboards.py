@@ -52,8 +52,8 @@ _Rank = tuple[int | None, int | None, int | None]  # and between which it lies
 class LeaderboardAgreement(Displayed):
     """How alike a measure of the truth and one of the judge rank the runs that both have.
 
-    `coefficients` have NaN for a value that is not defined, and for the ends of an interval that there is
-    none of; `notes` say why. `topics` is how many topics the intervals rest on, 0 without any.
+    `coefficients` have NaN for undefined values and missing interval ends; `notes` say why. `topics` is how
+    many topics the intervals are over, 0 without any.
     """
 
     truth: str
@@ -133,10 +133,10 @@ def compare_leaderboards(
 
 
 class JudgePair(NamedTuple):
-    """Two judges, and which of them ranks the runs more as the truth does, by `tau_b`.
+    """Two judges, and which of them ranks the runs more like the truth, by `tau_b`.
 
-    `difference` is that of `one` less that of `other`, with a 95 % interval; `p` is adjusted by Holm's
-    method over the pairs. NaN for what is not known, and `nearer` is empty where no difference is shown.
+    `difference` is `one` minus `other`, with a 95 % interval; `p` is adjusted by Holm's method over the
+    pairs. NaN for unknown values; `nearer` is empty where no difference is shown.
     """
 
     one: str
@@ -193,8 +193,8 @@ class JudgesBeside(Displayed):
         number = len(self.pairs)
         tested = (
             "'nearer' names the judge with the higher tau_b where the difference is significant at 0.05"
-            f" (bootstrap over {many}, Holm over {number:,} pair{'s' * (number > 1)}); it is about these"
-            " runs, and the other coefficients are not tested"
+            f" (bootstrap over {many}, Holm over {number:,} pair{'s' * (number > 1)}); this applies to these"
+            " runs only, and the other coefficients are not tested"
         )
         return [tested, *self.notes]
 
@@ -261,7 +261,7 @@ def _beside(
     notes = []
     for name, values in (("the truth", truth), *((visible(each), of) for each, (_, of) in judges.items())):
         if lost := sorted(values.keys() - shared):
-            notes.append(f"in {name}, and not in all others, so left out: {_listed(lost)}")
+            notes.append(f"in {name}, but not in all others, so left out: {_listed(lost)}")
     kept = {run: truth[run] for run in truth if run in shared}
     boards = {name: {run: of[run] for run in kept} for name, (_, of) in judges.items()}
     found = {
@@ -298,9 +298,9 @@ def _beside(
 class Standing(NamedTuple):
     """Where a run stands by a measure: its value and its rank (1: the best), each with its 95 % interval.
 
-    NaN and None stand for what is not known: of a measure that is neither good nor bad there are no ranks.
-    With people's labels all are corrected by them, NaN and None where these are too few (`why`); `judged` is
-    the judge's value then, and `corrected_from` what that rests on.
+    NaN and None stand for unknown values: a measure without a better direction gives no ranks. Human labels
+    correct all values, with NaN and None where there are too few (`why`); `judged` is then the judge's value,
+    and `corrected_from` its basis.
     """
 
     measure: str
@@ -322,11 +322,11 @@ class Standing(NamedTuple):
 
 
 def standings(results: Sequence[Scores]) -> list[Standing]:
-    """Return where runs stand, the best first by each measure.
+    """Return the values and ranks of runs, the best first by each measure.
 
-    Intervals of values and of ranks are bootstrapped over topics, from one resample for all runs; where the
-    scores know people's labels, they are those of the corrected means, and of their differences. Runs of the
-    same value share the better rank.
+    Intervals of values and ranks are bootstrapped over topics, from the same resamples for all runs. With
+    human labels they are those of the corrected means and their differences. Runs with the same value share
+    the better rank.
     """
     return [row for number in range(len(results[0].scores)) for row in _standings(results, number)]
 
@@ -438,7 +438,7 @@ def _pairs(
     lost = [name for name in measures if name not in truth and name not in judge]
     if lost:
         there = ", ".join(visible(name) for name in dict.fromkeys([*truth, *judge]))
-        raise UsageError(f"{visible(lost[0])}: neither leaderboard has it; expected one of {there}")
+        raise UsageError(f"{visible(lost[0])}: is in neither leaderboard; expected one of {there}")
     shared = [(name, name) for name in truth if name in judge]
     every = [(one, other) for one in truth for other in judge]
     if measures:
@@ -455,8 +455,8 @@ def _compared(
     name = f"{what}: {name}" if what else name
     if len(runs) < _FEWEST_RUNS:
         raise InputError(
-            f"{name}: {len(runs)} runs are in both leaderboards, expected {_FEWEST_RUNS} or more: are runs"
-            " called the same in both?"
+            f"{name}: {len(runs)} runs are in both leaderboards, expected {_FEWEST_RUNS} or more; check that"
+            " both use the same run names"
         )
     notes = []
     for which, mine, others in (("truth", truth, judge), ("judge", judge, truth)):
@@ -514,7 +514,7 @@ def _means(values: _Values, runs: Sequence[str], which: str, notes: list[str]) -
     made = [run for run in runs if ALL not in values[run]]
     if made:
         what = "all runs" if len(made) == len(runs) else _listed(made)
-        notes.append(f"the {which} has no row {ALL!r} for {what}: means of topics in its place")
+        notes.append(f"the {which} has no row {ALL!r} for {what}; using means of topics")
     return np.array([values[run].get(ALL, _mean_of_topics(values[run])) for run in runs], np.float64)
 
 
@@ -623,11 +623,11 @@ def _intervals(
     """
     number = len(tables[0])
     notes.append(
-        f"the intervals are about these {number:,} topics, not new ones: they say how much a coefficient"
-        " depends on which of the topics are drawn"
+        f"the intervals are about these {number:,} topics, not new ones: they show how much a coefficient"
+        " depends on the choice of topics"
     )
     if np.array_equal(tables[0], tables[1]):
-        notes.append("both have the same value for every topic and run, so that the intervals have no width")
+        notes.append("both have the same value for every topic and run, so the intervals have no width")
     same = []
     samples = [[table[rows].mean(axis=0) for table in tables] for rows in draws(number, _RESAMPLES, SEED)]
     found = {}
@@ -644,5 +644,5 @@ def _intervals(
                 del found[name]
                 same.append(name)
     if same:
-        notes.append(f"no interval, as all samples of the topics give the same value: {', '.join(same)}")
+        notes.append(f"no interval, because all samples of the topics give the same value: {', '.join(same)}")
     return found

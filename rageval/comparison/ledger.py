@@ -33,7 +33,7 @@ _LONGEST = 500  # characters of a name in the ledger
 
 
 class Made(NamedTuple):
-    """A comparison that was made just now: what a ledger keeps of it, and what the command says of it."""
+    """A comparison that was just made: what a ledger keeps of it, and what the command prints."""
 
     claim: Claim
     run: str
@@ -42,7 +42,7 @@ class Made(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What a ledger says of the comparisons that were made just now.
+    """The comparisons that were just made, with those in the ledger.
 
     `comparisons` were made on the questions, `new` of them by this command; `adjusted` is the p of each.
     """
@@ -53,7 +53,7 @@ class Counted(NamedTuple):
     adjusted: Sequence[float]
 
     def sentence(self, ledger: str | os.PathLike[str]) -> str:
-        """Return what is to be said of it."""
+        """Return the sentence to print."""
         questions = f"on these {self.made[0].claim.number:,} questions"
         if not self.new:
             which = f"counted before, as one of {self.comparisons:,} comparisons {questions}"
@@ -90,7 +90,7 @@ def _pair(made: Made) -> str:
 
 
 def counted(ledger: ClaimLedger, made: Sequence[Made]) -> Counted | None:
-    """Return what a ledger and the comparisons of a command come to; None if nothing was tested."""
+    """Return the count of a command's comparisons in a ledger; None if nothing was tested."""
     if not made:
         return None
     questions = made[0].claim.questions

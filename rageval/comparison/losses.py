@@ -188,9 +188,9 @@ class Answered:
         judges = {str(line.judge) for _, line in lines if line.run_id == self.run}
         if len(judges) > 1:
             raise UsageError(
-                f"{table.name}: {len(judges)} judges said which nuggets answers hold"
-                f" ({', '.join(map(visible, sorted(judges)))}); expected one, or their vote"
-                " (rageval judge --vote majority)"
+                f"{table.name}: {len(judges)} judges said which nuggets answers have"
+                f" ({', '.join(map(visible, sorted(judges)))}); expected one, or their vote (rageval judge"
+                " --vote majority)"
             )
         for row, line in lines:
             query = str(line.query_id)
@@ -224,8 +224,7 @@ def _system(runs: Sequence[str], wanted: str | None) -> str:
     known = list(dict.fromkeys(runs))
     if not known:
         raise InputError(
-            "no judgement says which nuggets an answer holds; expected those of rageval judge"
-            " nugget-assignment"
+            "no judgement says which nuggets an answer has; expected those of rageval judge nugget-assignment"
         )
     if wanted is None and len(known) > 1:
         raise UsageError(
@@ -233,7 +232,7 @@ def _system(runs: Sequence[str], wanted: str | None) -> str:
         )
     if wanted is not None and wanted not in known:
         raise UsageError(
-            f"--system {visible(wanted)}: is not judged; expected one of {', '.join(map(visible, known))}"
+            f"--system {visible(wanted)}: is not judged; use one of {', '.join(map(visible, known))}"
             + suggestion(wanted, known)
         )
     return known[0] if wanted is None else wanted
@@ -264,8 +263,8 @@ def by_right_answers(
     """Return which answers and which passages have the right answer."""
     if questions is None or passages is None:
         raise UsageError(
-            "expected judgements of documents by nuggets (--qrels); or the questions with right answers"
-            " (--questions) and the texts of passages (--passages), by which each right answer is a nugget"
+            "expected judgements of documents by nuggets (--qrels); or questions with right answers"
+            " (--questions) and passage texts (--passages), to use each right answer as a nugget"
         )
     asked = {question.query_id: question for question in read_questions(_file(questions, "questions"))}
     texts = dict(passages_in(_file(passages, "passages")))
@@ -281,14 +280,12 @@ def by_right_answers(
         )
     ]
     if not told:
-        raise InputError(
-            f"{table.name}: none of its questions has a right answer of which words could be found"
-        )
-    remarks = ["each right answer is a nugget: passages have it by their words, answers by their labels"]
+        raise InputError(f"{table.name}: none of its questions has a right answer whose words could be found")
+    remarks = ["each right answer is a nugget: passages are matched by words, answers by their labels"]
     if len(told) < len(known):
         remarks.append(
-            f"{len(known) - len(told):,} of {len(known):,} questions have no right answer, or one such as yes"
-            " that no words in a passage show (left out)"
+            f"{len(known) - len(told):,} of {len(known):,} questions have no right answer, or one such as"
+            " yes that cannot be matched by words (left out)"
         )
     holding: list[Qrel] = []
     for question in told:
@@ -335,7 +332,7 @@ _TOO_FEW = ("too few nuggets", "", "")
 
 
 class Range(NamedTuple):
-    """A number with its interval: with other questions of this kind it would lie there."""
+    """A number with its interval, for other questions of this kind."""
 
     value: float
     low: float
@@ -343,7 +340,7 @@ class Range(NamedTuple):
 
 
 class Bounded(NamedTuple):
-    """A number, and between what values it lies whatever is not known; no interval, as nothing is drawn."""
+    """A number with the range of what is unknown; no interval, as nothing is sampled."""
 
     value: float
     least: float
@@ -373,10 +370,10 @@ class QuestionLosses:
 class Diagnosis:
     """Where the nuggets of a system's answers were lost.
 
-    `shares` are the six, each with the values between which it lies whatever unjudged passages and missing
-    judgements are. `counts` is how many nuggets are of each kind; `what_if` what a perfect retriever and a
-    perfect generator would add to the recall, None where too few nuggets tell. `by` has the shares of slices,
-    `abstention` how often it refused. `texts` are those of nuggets, by query and id.
+    `shares` are the six, each with its range over unjudged passages and missing judgements. `counts` is how
+    many nuggets are of each kind. `what_if` is what a perfect retriever and a perfect generator would add to
+    the recall, None with too few nuggets. `by` has the shares of slices, `abstention` how often the system
+    refused. `texts` are those of nuggets, by query and id.
     """
 
     run: str
@@ -407,7 +404,7 @@ class Diagnosis:
         return sum(self.counts.values())
 
     def worst(self, number: int = _WORST) -> list[QuestionLosses]:
-        """Return the questions of which most was lost, the worst first."""
+        """Return the questions with the largest losses, the worst first."""
         lost = [found for found in self.questions if found.shares and found.lost]
         return sorted(lost, key=lambda found: (found.recall, found.query_id))[:number]
 
@@ -496,7 +493,7 @@ def diagnose(
     resamples: int = 4000,
     seed: int = 0,
 ) -> Diagnosis:
-    """Say where the nuggets that answers lack were lost: by the retriever, or by the generator.
+    """Show whether the retriever or the generator lost the nuggets that answers lack.
 
     Parameters
     ----------
@@ -573,7 +570,7 @@ def diagnose(
     found = [_losses(query, cases, on_missing) for query, cases in of_query.items()]
     whole = [each for each in found if each.shares]
     if not whole:
-        raise InputError(f"{table.name}: no judgement of any nugget is left to say where it was lost")
+        raise InputError(f"{table.name}: no judgement of a nugget is left to diagnose")
     counts = _counts(of_query, on_missing)
     made = judged.spans.signature if judged.spans is not None else {}
     made |= {"pool": "adaptive"} if judged.adaptive else {}
@@ -613,8 +610,8 @@ def _of_another(tag: str, system: str) -> Iterator[str]:
     """Yield that the run may be of another system than the answers, where each says whose it is."""
     if tag and system and tag != system:
         yield (
-            f"the run is tagged {visible(tag)!r}, and the answers are of {visible(system)!r}: check that"
-            f" {visible(system)} answered from this run"
+            f"the run is tagged {visible(tag)!r}, but the answers are from {visible(system)!r}: check that"
+            f" {visible(system)} used this run"
         )
 
 
@@ -649,8 +646,8 @@ def _said_of(
     unjudged = list(filter(None, map(evidence.unjudged, of_query)))
     if unjudged:
         yield (
-            f"{sum(unjudged):,} of the passages of {len(unjudged):,} questions are unjudged,"
-            " and count as supporting nothing; the bounds say what they may change"
+            f"{sum(unjudged):,} of the passages of {len(unjudged):,} questions are unjudged, and count as"
+            " supporting nothing; the bounds show their possible effect"
         )
     lost = Counter(
         fate.status for cases in of_query.values() for fates in cases for fate in fates if fate.status
@@ -660,8 +657,8 @@ def _said_of(
     words = ", ".join(f"{number:,} {status}" for status, number in sorted(lost.items()))
     said = f"{sum(lost.values()):,} judgements of nuggets in answers are missing ({words})"
     if on_missing == "error":
-        raise MissingJudgements(f"{said}; judge them again, or say --on-missing skip, worst or best")
-    ways = {"skip": "left out", "worst": "taken for not in the answer", "best": "taken for in the answer"}
+        raise MissingJudgements(f"{said}; judge them again, or use --on-missing skip, worst or best")
+    ways = {"skip": "left out", "worst": "counted as not in the answer", "best": "counted as in the answer"}
     yield f"{said}; {ways[on_missing]}"
 
 

@@ -30,7 +30,7 @@ Grades = dict[str, dict[str, dict[str, int | float]]]  # query -> nugget -> docu
 
 
 class Apart(NamedTuple):
-    """Between what bounds the mean of a run is above that of another, whatever the unjudged documents are.
+    """Bounds on how much higher one run's mean is than another's, over all judgements of unjudged documents.
 
     `open` are the queries whose bounds are apart: of the others no document can change anything.
     """
@@ -43,7 +43,7 @@ class Apart(NamedTuple):
 
     @property
     def is_decided(self) -> bool:
-        """Whether one of the two is above the other, or none, for certain."""
+        """Whether one of the two is certainly higher, or neither."""
         return self.low > SLACK or self.high < -SLACK or self.high - self.low <= SLACK
 
 
@@ -101,7 +101,7 @@ class PairBounds:
 
 
 class Moved(NamedTuple):
-    """How far a document moves the differences of pairs: at most, and whatever the others are."""
+    """How far a document moves the differences of pairs: at most, and for any judgement of the others."""
 
     most: float
     least: float
@@ -228,8 +228,8 @@ def open_documents(
 ) -> dict[str, list[str]]:
     """Return by query the documents to judge next, until all differences of these runs are known.
 
-    Those that move the difference of two runs whatever the others are; where there is none, the one that may
-    move it most. A query where all differences are known is not there.
+    These are the documents that move the difference of two runs for any judgement of the others; without
+    such, the one that may move it most. Queries whose differences are all known are left out.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ from rageval.text import visible
 # that rests on queries a run never answered, or on judgements that are missing, is not one of quality.
 
 _NO_VALUE = "it failed, or the measure is defined nowhere"
-_HOPELESS = "no judged query has anything that is relevant"
+_HOPELESS = "no judged query has anything relevant"
 _NOTHING = "it failed, or found nothing that counts"
 
 
@@ -99,7 +99,7 @@ def ruling(adjusted: float, direction: int, difference: float, level: float) -> 
     if not adjusted <= 1 - level:
         return Ruling(UNDECIDED)
     if direction * difference <= 0:
-        return Ruling(UNDECIDED, "the test and the mean difference do not point the same way")
+        return Ruling(UNDECIDED, "the test and the mean difference point in different directions")
     return Ruling(HIGHER if direction > 0 else LOWER)
 
 
@@ -108,8 +108,8 @@ def without_difference(
 ) -> Ruling | None:
     """Return the verdict on runs that are the same, or the same but for the order of equal scores.
 
-    On `alone` queries only one of the two has a value: then they are not the same, whatever the others say.
-    Nor are equal values a likeness where there is a `doubt` of them.
+    If only one of the two has a value on `alone` queries, they are not the same. With a `doubt` about equal
+    values they are not the same either.
     """
     if likeness == IDENTICAL:
         return Ruling(IDENTICAL, "the runs rank the same documents in the same order")
@@ -128,9 +128,9 @@ def without_difference(
 
 
 def set_apart(one: Scores, other: Scores) -> dict[str, str]:
-    """Return why two runs cannot be compared whatever their values are, by measure."""
+    """Return why two runs cannot be compared at all, by measure."""
     if one.made_by and other.made_by and one.made_by.differs(other.made_by):
-        why = "they were scored by different judgements; score both by the same"
+        why = "they were scored with different judgements; score both with the same"
         return {str(score.measure): why for score in one.scores}
     found = {}
     for mine, theirs in zip(one.scores, other.scores, strict=True):
@@ -149,8 +149,8 @@ def _unknown(scores: Scores, score: Score) -> str:
     if not score.missing or score.lost or scores.absent is not None:
         return ""
     return (
-        f"which {score.missing:,} queries or judgements {visible(scores.run)} lacks is not known here;"
-        " compare the files"
+        f"it is unknown which {score.missing:,} queries or judgements {visible(scores.run)} lacks; compare"
+        " the files"
     )
 
 
@@ -160,9 +160,9 @@ def refused(why: str) -> Ruling:
 
 
 def doubt_of_losses(one: Score, other: Score, verdict: str) -> str:
-    """Return why missing judgements forbid the verdict; empty if it holds whatever they are.
+    """Return why missing judgements forbid the verdict; empty if it holds for all their values.
 
-    That two are identical never does: equal values may be what stands for them.
+    The verdict `identical` never holds then: equal values may be placeholders.
     """
     missing = sum(one.lost.values()) + sum(other.lost.values())
     if not missing:
@@ -171,13 +171,13 @@ def doubt_of_losses(one: Score, other: Score, verdict: str) -> str:
     if verdict == IDENTICAL:
         return f"{missing:,} judgements are missing, which could make a difference"
     certain = low > other_high if verdict == HIGHER else high < other_low
-    return "" if certain else f"{missing:,} judgements are missing, which could turn it round"
+    return "" if certain else f"{missing:,} judgements are missing, which could reverse it"
 
 
 def doubt_of_best(best: Score, other: Score, names: tuple[str, str]) -> str:
-    """Return why one value may not be called better than another; nothing is tested for that."""
+    """Return why one value may not be called better than another; this is not tested."""
     if best.signature != other.signature:
-        return "they were not scored alike"
+        return "they were scored by different rules"
     verdict = LOWER if best.measure.better == LOW_IS_GOOD else HIGHER
     return said_of_unlike(best, unlike(best, other, names)) or doubt_of_losses(best, other, verdict)
 
@@ -212,7 +212,7 @@ def said_of_unlike(score: Score, queries: Collection[str]) -> str:
 
 
 ALONE = "the interval is of this pair alone"
-SKEWED = "differences are skewed: few are large, many small; flipped signs decide, and the interval holds 0"
+SKEWED = "differences are skewed: few are large, many small; sign flips decide, and the interval includes 0"
 
 
 class Tested(NamedTuple):
@@ -260,7 +260,7 @@ class Tested(NamedTuple):
         return self._replace(pairs=pairs, direction=direction, **kept)
 
     def unresolved(self, level: float) -> NDArray[np.bool_]:
-        """Return the pairs that no difference, however large, could show with so many queries or draws."""
+        """Return the pairs that no difference could decide, however large, with these queries or draws."""
         # Written with ~ so that NaN, which is not below any level, counts as not shown.
         return self.at_floor & ~(self.adjusted <= 1 - level)
 
@@ -345,9 +345,9 @@ def way_of(score: Score) -> str:
 def best_among(better: str, values: Sample, able: Sequence[int]) -> tuple[frozenset[int], int]:
     """Return the best of the runs that are able to be it, and the run that the others are compared with.
 
-    Runs that share the best value are all best; if that is every run, or no way is better, none is, and the
-    first stands where the best one would. Nor is any the best by a mean that rests on other queries than
-    those of the rest, unless it is so on the queries that all have, too, and these are half of them or more.
+    Runs that share the best value are all best. If that is every run, or no direction is better, none is
+    best, and the first takes its place. A mean over other queries than the rest is best only if it is also
+    best on the queries that all have, and these are half of them or more.
     """
     # Only of runs that have a value for half as many queries as the one with the most, or more.
     counts = (~np.isnan(values.values)).sum(axis=0)
@@ -395,7 +395,7 @@ class KnownOfRuns:
     _apart: dict[frozenset[str], Mapping[str, str]] = field(default_factory=dict)
 
     def forbids(self, names: tuple[str, str], measure: str) -> str:
-        """Return why nothing may be claimed of two runs, whatever their values are; empty where it may."""
+        """Return why no claim is possible about two runs, for any values; empty where one is."""
         why = next((self.failed[name] for name in names if name in self.failed), "")
         if why or not all(name in self.results for name in names):
             return why
@@ -499,7 +499,7 @@ def _ruling(table: Tested, at: int, runs: list[str], settings: Settings, known: 
         return refused("there is no query on which both are defined")
     scores = table.scores[first], table.scores[second]
     if scores[0].signature != scores[1].signature:
-        return refused("they were not scored alike: their signatures differ; score both by the same rules")
+        return refused("they were scored by different rules: their signatures differ; score both by the same")
     apart = unlike(*scores, names)
     by_others = said_of_unlike(scores[0], apart)
     doubt = by_others or doubt_of_losses(*scores, IDENTICAL)
@@ -536,7 +536,7 @@ def _beside(verdict: str, table: Tested, at: int, ends: tuple[float, float], set
         )
     if verdict in (UNDECIDED, REFUSED, IDENTICAL, TIES_ONLY) or not holds_none:
         return ""
-    return "the test decides, but the interval holds 0: it asks another question, and is the wider one here"
+    return "the test decides, but the interval includes 0: it answers another question, and is wider here"
 
 
 def _of_resolution(table: Tested, at: int, differ: int, settings: Settings) -> str:
@@ -552,15 +552,15 @@ def _of_resolution(table: Tested, at: int, differ: int, settings: Settings) -> s
         differ, what = int((np.abs(gaps) > SLACK).sum()), "clusters"
     # One sign to flip gives p = 1, always.
     if differ == 1:
-        return f"only one of the {what} differs, of which no test can tell anything; more {what} can tell"
+        return f"only one of the {what} differs, so no test can decide; more {what} can"
     if draws:
         floor = f"1/{draws + 1:,}" if p * (draws + 1) > 1 - 1e-9 else f"{p:.2g}, a bound"
-        why = f"p stands at its floor of {floor}: none of {draws:,} draws reached the difference"
+        why = f"p is at its floor of {floor}: none of {draws:,} draws reached the difference"
     else:
         why = f"p cannot be below {p:.2g} where no more than {differ:,} {what} differ"
     if settings.adjust == "holm" and table.family > 1:
         why += f"; Holm over {table.family:,} pairs makes it {table.adjusted[at]:.2g}"
-    return why + ("; more --draws can tell" if draws else f"; more {what} can tell")
+    return why + ("; more --draws can help" if draws else f"; more {what} can help")
 
 
 def _holds_without(table: Tested, at: int, missing: set[str], settings: Settings) -> bool:
@@ -579,7 +579,7 @@ _ESTIMATOR = "reg"
 
 
 def is_corrected(table: Tested) -> bool:
-    """Return whether people's labels of what the measure rests on are at hand."""
+    """Return whether there are human labels of what the measure uses."""
     return any(score.people is not None for score in table.scores)
 
 
@@ -595,7 +595,7 @@ def best_of(table: Tested, cells: Sequence[Cell], able: Sequence[bool]) -> Teste
 
 
 def corrected_cell(run: str, score: Score, settings: Settings) -> Cell:
-    """Return a run's corrected mean; NaN, beside the judge's, where people's labels are too few."""
+    """Return a run's corrected mean; NaN, beside the judge's, where there are too few human labels."""
     labelled = corrected_score(score, settings)
     found = labelled.found
     value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
@@ -620,7 +620,7 @@ def corrected_cell(run: str, score: Score, settings: Settings) -> Cell:
 
 
 def corrected_pairs(table: Tested, runs: list[str], settings: Settings, known: KnownOfRuns) -> list[Pair]:
-    """Return every pair that is shown, tested by what people's labels make of the judge's difference."""
+    """Return every pair that is shown, tested by the judge's difference corrected by human labels."""
 
     def difference(first: int, second: int) -> Labelled:
         names = runs[first], runs[second]
@@ -721,7 +721,7 @@ def _ruled(
         return Ruling(TIES_ONLY, "the runs differ only in the order of documents that one of them ties")
     scores = table.scores[pair[0]], table.scores[pair[1]]
     if scores[0].signature != scores[1].signature:
-        return refused("they were not scored alike: their signatures differ; score both by the same rules")
+        return refused("they were scored by different rules: their signatures differ; score both by the same")
     by_others = said_of_unlike(scores[0], unlike(*scores, names))
     if by_others or difference.found is None:
         return refused(by_others or difference.why)
@@ -734,12 +734,12 @@ def _ruled(
     found = ruling(p, (value > 0) - (value < 0), value, level)
     # As of a judge alone: what some values of missing judgements show and others do not is not claimed.
     if found.verdict == UNDECIDED and difference.least_p <= 1 - level:
-        return refused(f"judgements are missing in {difference.lacks:,} queries, which could turn it round")
+        return refused(f"judgements are missing in {difference.lacks:,} queries, which could reverse it")
     coarse = difference.found.coarse
     said = [f"coarse: {coarse:,} of {len(difference.people):,} labels differ"] if coarse is not None else []
     if look is not None:
         # Whether to label on: p is held against the bound of a look that may be taken at any time.
-        begun = f"{look.labelled:,} of {look.of:,} queries of the plan are labelled (p < {1 - level:.2g})"
+        begun = f"{look.labelled:,} of {look.of:,} queries of the plan are labeled (p < {1 - level:.2g})"
         if found.verdict != UNDECIDED:
             said.append(f"{begun}: stop, it is clear")
         else:
@@ -749,7 +749,7 @@ def _ruled(
 
 
 def said_of_gold(tables: Sequence[Tested], cells: Sequence[Cell], pairs: Sequence[Pair]) -> Iterator[str]:
-    """Say where labels are few, where they seem to be no random draw, and whether to label on."""
+    """Say where labels are few or seem not random, and whether to go on labeling."""
     looked = {str(t.measure) for table in tables for t in table.scores if t.people and t.people.draw.look}
     for pair in pairs:
         if pair.measure in looked and pair.why:
@@ -762,11 +762,11 @@ def said_of_gold(tables: Sequence[Tested], cells: Sequence[Cell], pairs: Sequenc
         if any(cell.low == cell.high for cell in cells if cell.measure == name) or any(
             pair.low == pair.high for pair in pairs if pair.measure == name
         ):
-            yield f"{name}: human labels cover every query of this set: where they do, nothing is uncertain"
+            yield f"{name}: human labels cover every query of this set, so nothing is uncertain"
 
 
 def gold_signature(tables: Sequence[Tested], pairs: Sequence[Pair]) -> str:
-    """Return what labels the claims rest on: `gold:SHA8|labels:n|chosen:uniform|estimator:reg`."""
+    """Return the labels that claims are based on: `gold:SHA8|labels:n|chosen:uniform|estimator:reg`."""
     draws = [score.people.draw for table in tables for score in table.scores if score.people is not None]
     if not draws:
         return ""

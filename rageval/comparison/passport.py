@@ -62,7 +62,7 @@ _FAMILIES = {
 def length_leaning(
     errors: Mapping[tuple[str, str], float], lengths: Mapping[tuple[str, str], float]
 ) -> float:
-    """Return Kendall's τ_b of how much too well answers were judged and how long they are, or NaN."""
+    """Return Kendall's τ_b between answer length and how much too well answers were judged, or NaN."""
     known = [key for key in errors if key in lengths]
     columns = (np.array([column[key] for key in known], np.float64) for column in (errors, lengths))
     return tau_b(*columns)
@@ -78,7 +78,7 @@ def _families_of(name: str) -> set[str]:
 
 
 def kin(judges: Iterable[str], systems: Iterable[str]) -> list[str]:
-    """Return systems that bear the name of a judge's family: a judge tends to prefer its own kind."""
+    """Return systems whose names contain a judge's family: a judge tends to prefer its own family."""
     own = set().union(*map(_families_of, judges))
     return [system for system in systems if _families_of(system) & own]
 
@@ -162,7 +162,7 @@ class Passport(Displayed):
         columns = [Column("coefficient"), Column("value", NUMBER, 3), Column("interval", INTERVAL, 3)]
         rows = [[each.name, each.value, (each.low, each.high)] for each in self.coefficients]
         counted = sum(map(sum, self.confusion))
-        title = f"how far a judge agrees with gold on {counted:,.0f} judgements"
+        title = f"agreement of a judge with gold on {counted:,.0f} judgements"
         return Table(columns, rows, title=title)
 
     def tables(self) -> list[Table]:
@@ -191,7 +191,7 @@ class Passport(Displayed):
         return found
 
     def sentences(self) -> list[str]:
-        """Return what was compared, in which direction the judge errs, and what it leans on."""
+        """Return what was compared, the direction of the judge's errors, and its biases."""
         return list(_sentences(self.facts))
 
     def _records(self) -> list[dict[str, Any]]:
@@ -247,7 +247,7 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
             f" {kappa} [{low}, {high}] on {pair['compared']:,} judgements"
         )
     if facts["length_tau"] is not None:
-        yield f"how much too good it finds an answer, and its length: tau_b {facts['length_tau']:.3f}"
+        yield f"correlation of answer length with scores that are too high: tau_b {facts['length_tau']:.3f}"
     if facts["positions"]:
         yield from said_of(facts["positions"])
     if facts["kin"]:
@@ -260,35 +260,35 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
             (facts["agreement_least"], facts["agreement_most"]),
         )
         yield (
-            f"{facts['missing']:,} of the {total:,} labels have no judgement of the judge: agreement lies"
-            f" between {ends[0]:.3f} and {ends[1]:.3f}, whatever these are"
+            f"{facts['missing']:,} of the {total:,} labels have no judgement by the judge: agreement lies"
+            f" between {ends[0]:.3f} and {ends[1]:.3f}"
         )
     if facts["only_judged"] or facts["only_gold"]:
         first, second = facts["only_judged"], facts["only_gold"]
         yield f"not compared: {first:,} only in the first file, {second:,} only in the second"
     for judge in facts["unfenced"]:
-        yield f"{visible(judge)}: asked without a fence, as its source asks: what it judges can speak to it"
+        yield f"{visible(judge)}: asked without a fence, like its source: answers can try to influence it"
     if facts["canaries"]:
         best, shown = map(sum, zip(*facts["canaries"].values(), strict=True))
         each = ", ".join(f"{visible(name)} {of[0]} of {of[1]}" for name, of in facts["canaries"].items())
-        yield f"attacks on the judge: {best:,} of {shown:,} verdicts were the best there is ({each})"
+        yield f"attacks on the judge: {best:,} of {shown:,} verdicts were the best possible ({each})"
     if facts["tokens"]:
         money = f", {facts['cost']:,.4f} USD" if facts["cost"] is not None else ""
-        yield f"{facts['tokens']:,} tokens were spent{money}"
+        yield f"{facts['tokens']:,} tokens were used{money}"
 
 
 def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
     """Return the judgements of a file, by what they are about; a second judge's are refused.
 
-    They may be rageval's, qrels, UMBRELA's, the nuggetizer's assignments or a data set's; `nuggets_in_qrels`
-    says whether the second column of qrels names a nugget (None: where it looks so).
+    They may be rageval's, qrels, UMBRELA's, the nuggetizer's assignments or a dataset's; `nuggets_in_qrels`
+    says whether the second column of qrels names a nugget (None: if it looks so).
     """
     found: dict[Place, Mapping[str, Any]] = {}
     for where, key, judgement in _checked(source, nuggets_in_qrels):
         # Two judges under one name would be averaged away; whose the disagreement is could not be seen.
         if key in found:
             raise InputError(
-                f"{where}: judged before by {found[key].get('judge', '')!r}; expected one judge a file"
+                f"{where}: already judged by {found[key].get('judge', '')!r}; expected one judge a file"
                 + _of_repeats(judgement)
             )
         found[key] = judgement
@@ -296,14 +296,14 @@ def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
 
 
 def read_people(source: Source, nuggets_in_qrels: bool | None = None) -> dict[str, Judged]:
-    """Return the judgements of a file by whose they are; who judges the same twice is refused."""
+    """Return the judgements of a file by annotator; a repeated judgement by the same annotator is refused."""
     found: dict[str, dict[Place, Mapping[str, Any]]] = {}
     for where, key, judgement in _checked(source, nuggets_in_qrels):
         # People may stand in one file, told apart by the field; without it they are one.
         own = found.setdefault(str(judgement.get("judge", "")), {})
         if key in own:
             judge = visible(str(judgement.get("judge", "")))
-            raise InputError(f"{where}: was judged before by {judge!r}{_of_repeats(judgement)}")
+            raise InputError(f"{where}: already judged by {judge!r}{_of_repeats(judgement)}")
         own[key] = judgement
     return dict(found)
 
@@ -314,7 +314,7 @@ def _of_repeats(judgement: Mapping[str, Any]) -> str:
 
 
 def together(people: Mapping[str, Judged]) -> Judged:
-    """Return what most of several people say of each thing; where no more than half do, nothing is said."""
+    """Return the majority of several annotators for each item; without a majority, none."""
     if len(people) == 1:
         # One person needs no vote, and keeps grades that no vote could give.
         return next(iter(people.values()))
@@ -323,7 +323,7 @@ def together(people: Mapping[str, Judged]) -> Judged:
 
 
 def between(people: Mapping[str, Judged], kind: str = "none") -> list[dict[str, Any]]:
-    """Return how far each two people agree who judged the same: kappa, its interval, how many."""
+    """Return the agreement of each two annotators who judged the same: kappa, its interval, how many."""
     found = []
     for (one, mine), (other, theirs) in combinations(people.items(), 2):
         # What failed for either is no disagreement.
@@ -368,11 +368,11 @@ def passport(
     nuggets: Any = None,
     people: Sequence[Mapping[str, Any]] = (),
 ) -> Passport:
-    """Return how far the judge agrees with gold on what both judged.
+    """Return the agreement of the judge with gold on what both judged.
 
-    Systems are ranked by `measure`, for which `nuggets` know importance and weights, or by their mean grade;
-    `lengths` are those of the answers, by query and system, for seeing whether the judge leans on them;
-    `people` is how far those who made gold agree with one another, see `between`.
+    Systems are ranked by `measure`, for which `nuggets` give importance and weights, or by their mean grade.
+    `lengths` are those of the answers, by query and system, to check for length bias. `people` is the
+    agreement between the annotators of gold, see `between`.
     """
     shared = [(key, mine, gold[key]) for key, mine in judged.items() if key in gold]
     compared = [each for each in shared if _is_graded(each[1]) and _is_graded(each[2])]
@@ -380,8 +380,8 @@ def passport(
         none = [sum(not _is_graded(each) for each in source.values()) for source in (judged, gold)]
         why = f", of which {none[0]:,} and {none[1]:,} failed" if any(none) else ""
         raise InputError(
-            f"nothing was judged in both files ({len(judged):,} and {len(gold):,} judgements{why});"
-            " expected the same query_id, run_id, item_id and aspect"
+            f"no judgement is in both files ({len(judged):,} and {len(gold):,} judgements{why}); expected"
+            " the same query_id, run_id, item_id and aspect"
         )
     both, *sides = map(list, zip(*compared, strict=True))
     one, other = (np.array(list(map(_grade_of, side))) for side in sides)
@@ -646,7 +646,7 @@ class OneJudge(NamedTuple):
 
 
 class Parting(NamedTuple):
-    """What two judges do not agree on: their verdicts, how far these are apart, and their reasons."""
+    """What two judges disagree on: their verdicts, how far these are apart, and their reasons."""
 
     query: str
     run: str
@@ -684,7 +684,7 @@ def one_judge(judged: Judged) -> OneJudge:
 
 
 def parting(one: Judged, other: Judged) -> list[Parting]:
-    """Return what both judged and graded differently, the farthest apart first."""
+    """Return what both judged but graded differently, the largest difference first."""
     partings = []
     for about, mine in one.items():
         theirs = other.get(about)

@@ -36,10 +36,10 @@ Asks = Mapping[str, Sequence[Ask]]  # by query
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """Everything that may be asked: of which systems, by query.
+    """Everything that can be asked: of which systems, by query.
 
-    On the `same` queries the systems gave the same; `left_out` queries lack a system, or a verdict. `doubts`
-    is how unsure the judge is of a query's answers, the mean of p(1 − p), where it says its chances.
+    On the `same` queries the systems gave the same answer; `left_out` queries lack a system or a verdict.
+    `doubts` is how unsure the judge is of a query's answers, the mean of p(1 − p), if it gives probabilities.
     """
 
     systems: tuple[str, ...]
@@ -72,15 +72,13 @@ class Aim:
         if self.number < 1:
             raise UsageError(f"-n {self.number}: expected 1 query or more")
         if self.by_doubt and (self.until is not None or self.width is not None):
-            raise UsageError(
-                "--by doubt: what labels by doubt are worth in looks, or for a width, is not known"
-            )
+            raise UsageError("--by doubt: looks and widths are not supported for labels drawn by doubt")
         if self.until is not None and self.number < FEWEST:
-            raise UsageError(f"-n {self.number}: expected {FEWEST} or more, as fewer labels decide nothing")
+            raise UsageError(f"-n {self.number}: expected {FEWEST} or more; fewer labels decide nothing")
 
 
 def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
-    """Return the rubric that people are asked by: the judge's, unless another is named."""
+    """Return the rubric for annotators: the judge's, unless another is named."""
     if named is not None:
         return _askable(rubric_named(named))
     found = sorted(judged.rubrics())
@@ -92,8 +90,7 @@ def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
     if len(set(known)) != 1 or known[0] not in rubric_names():
         shown = ", ".join(visible(name) or "none" for name in found)
         raise UsageError(
-            f"{visible(judged.name)}: is judged by {shown}; expected --rubric NAME, what people are to be"
-            " asked"
+            f"{visible(judged.name)}: is judged by {shown}; add --rubric NAME, the rubric for annotators"
         )
     return _askable(rubric_named(known[0]))
 
@@ -101,8 +98,8 @@ def rubric_to_ask(judged: JudgementTable, named: str | None = None) -> Rubric:
 def _askable(rubric: Rubric) -> Rubric:
     if rubric.file.unit not in _UNITS or not (rubric.file.labels or rubric.file.ranges):
         raise UsageError(
-            f"rubric {rubric.name}: is about {rubric.file.unit}, which people cannot label; expected one"
-            f" about {', '.join(_UNITS)}"
+            f"rubric {rubric.name}: judges {rubric.file.unit}, which people cannot label; use one for"
+            f" {', '.join(_UNITS)}"
         )
     return rubric
 
@@ -152,7 +149,7 @@ def _systems(judged: JudgementTable, compare: Sequence[str]) -> tuple[str, ...]:
     strange = [run for run in compare if run not in known]
     if strange or (compare and compare[0] == compare[-1]):
         raise UsageError(
-            f"--compare {' '.join(map(visible, compare))}: expected two of the systems that are judged:"
+            f"--compare {' '.join(map(visible, compare))}: expected two of the judged systems:"
             f" {', '.join(map(visible, known))}"
         )
     return tuple(compare) or known
@@ -164,9 +161,7 @@ def _rubric_rows(judged: JudgementTable, rubric: Rubric) -> str | None:
     names = {rubric.name, rubric.judged_as} & found
     if len(found) > 1 and len(names) != 1:
         shown = ", ".join(visible(name) or "none" for name in sorted(found))
-        raise UsageError(
-            f"{visible(judged.name)}: has judgements by {shown}; expected --rubric, one of these"
-        )
+        raise UsageError(f"{visible(judged.name)}: has judgements by {shown}; choose one with --rubric")
     return names.pop() if len(found) > 1 else None
 
 
@@ -186,9 +181,9 @@ def _same_answers(
 def of_runs(
     qrels: Qrels, runs: Sequence[Run], rubric: Rubric, compare: Sequence[str] = (), depth: int = 10
 ) -> Population:
-    """Return the documents that any run has in its top ranks, or all judged ones if there is no run."""
+    """Return the documents in the top ranks of any run, or all judged ones if there is no run."""
     if rubric.file.unit not in ("documents", "passage"):
-        raise UsageError(f"rubric {rubric.name}: is about {rubric.file.unit}; of runs people label documents")
+        raise UsageError(f"rubric {rubric.name}: judges {rubric.file.unit}; with runs, documents are labeled")
     names = [run.name for run in runs]
     if compare and (sorted({*compare} & {*names}) != sorted(compare) or compare[0] == compare[-1]):
         raise UsageError(
@@ -217,9 +212,9 @@ def labels_for(
     same: Collection[str] = (),
     level: float = 0.95,
 ) -> int:
-    """Return how many queries to label for an interval of ± `width`, from people's labels of a pilot.
+    """Return how many queries to label for an interval of ± `width`, from human labels of a pilot.
 
-    The `scores` have people's values beside the judge's: those of two systems that are compared, or of all.
+    The `scores` have human values beside the judge's, for two compared systems, or for all.
     """
     if compare is not None:
         one, other = scores
@@ -237,8 +232,8 @@ def labels_for(
         number = labels_needed(each.judged, labels, width, same=alike, **how)
         if number is None:
             raise UsageError(
-                f"impossible: N is too small: {len(each.judged):,} queries can never give ± {width:g};"
-                " expected a larger --width, or more queries"
+                f"impossible: N is too small: {len(each.judged):,} queries can never give ± {width:g}; use a"
+                " larger --width, or more queries"
             )
         needed.append(number)
     # With several systems the one that needs most decides, as all are labelled on the same queries.
@@ -246,12 +241,12 @@ def labels_for(
 
 
 def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | None = None) -> LabelPlan:
-    """Draw queries, and return the plan of what people shall label; with `material` it has the texts, too."""
+    """Draw queries, and return the plan of what to label; with `material` it includes the texts."""
     there = population.differing
     if aim.number > len(there):
         same = f" ({len(population.same):,} more have the same answers)" if population.same else ""
         raise UsageError(
-            f"-n {aim.number}: expected at most {len(there):,}, the queries that can be labelled{same}"
+            f"-n {aim.number}: expected at most {len(there):,}, the queries that can be labeled{same}"
         )
     # All are drawn, and the first taken: a longer plan with the same seed begins with the shorter one.
     rng = random.Random(f"{FORMAT}/{aim.seed}")
@@ -296,7 +291,7 @@ def _sizes(population: Population) -> dict[str, float]:
     That is Neyman's allocation: where a verdict may be off by more, a label tells more.
     """
     if not population.doubts:
-        raise UsageError("--by doubt: no judgement says how sure its judge is (p); the judge `short` says it")
+        raise UsageError("--by doubt: the judgements have no probabilities (p); the judge `short` gives them")
     doubts = ((query, population.doubts[query]) for query in population.differing)
     return {query: round(math.sqrt(max(doubt, _LEAST_DOUBT)), 6) for query, doubt in doubts}
 
@@ -354,8 +349,8 @@ def _text_of(query: str, ask: Ask, texts: Mapping[_Place, _Text]) -> _Text:
     if found is None:
         raise InputError(
             f"query {visible(query)}, run {visible(ask.run_id)}, item {visible(ask.item_id)[:80]}, aspect"
-            f" {visible(ask.aspect)[:80]} was judged, and there is no text to show of it; expected the files"
-            " it was judged from (--answers, --nuggets, --questions, --passages)"
+            f" {visible(ask.aspect)[:80]} was judged, but its text is missing; pass the files it was judged"
+            " from (--answers, --nuggets, --questions, --passages)"
         )
     return found
 

@@ -166,7 +166,7 @@ class _Sheet:
         self.font = min(_FONT, 72 * _ROW * scale / 1.15)
         if self.font < _SMALLEST:
             named = (
-                f"{self.width:g}x{self.height:g}: so many runs and panels need {usual:.1f} inches of height"
+                f"{self.width:g}x{self.height:g}: this many runs and panels need {usual:.1f} inches of height"
             )
             if scale < _FLATTEST:
                 raise UsageError(f"size {named}; expected a higher figure, or only a width (column, page)")
@@ -202,7 +202,7 @@ class _Sheet:
         return max(8, int(self.panel / (_LETTER * _FONT)))
 
     def name(self, text: str) -> str:
-        """Return the name of a run, with as many letters as there is room for."""
+        """Return the name of a run, with as many letters as fit."""
         return _text(shortened(visible(text), self.letters))
 
 
@@ -297,7 +297,7 @@ def _differences(
 
 @_by_our_rules
 def figure_of_passport(found: Passport) -> Figure:
-    """Draw the coefficients with their intervals, and what the judge said against what people said."""
+    """Draw the coefficients with their intervals, and the judge's labels against human labels."""
     figure, (above, below) = _stacked(2)
     _intervals(
         above,

@@ -55,22 +55,21 @@ class Settings:
     interval
         `bca` or `percentile`, of measures with more than two values.
     level
-        Of the intervals; an adjusted p is held against 1 − level.
+        Confidence level of the intervals; an adjusted p is compared with 1 − level.
     power
-        Of the detectable difference.
+        Power for the detectable difference.
     draws
-        Of the randomisation, at least so many.
+        Minimum number of sign flips.
     resamples
-        Of the bootstrap.
+        Number of bootstrap resamples.
     seed
-        Of both.
+        Seed of both.
     clusters
         `{query: cluster}`, where queries are not independent.
     clustered_by
-        What to call that in the signature.
+        Its name in the signature.
     population
-        Whether what is corrected by people's labels is claimed of queries of this `kind`, or of this very
-        `set`.
+        Whether claims corrected by human labels are about queries of this `kind`, or exactly this `set`.
     """
 
     baseline: str = BEST
@@ -105,8 +104,7 @@ class Settings:
         # Both draw; a formula has no draws to take the largest of.
         if self.adjust == "max_t" and self.test != "randomisation":
             raise UsageError(
-                f"adjust={self.adjust!r} is a randomisation test;"
-                f" leave out test={self.test!r}, or choose holm"
+                f"adjust={self.adjust!r} flips signs; leave out test={self.test!r}, or choose holm"
             )
         if self.family == "measures" and (self.adjust != "holm" or self.primary is not None):
             other = "primary" if self.primary is not None else f"adjust={self.adjust!r}"
@@ -116,11 +114,11 @@ class Settings:
 
     @property
     def signature(self) -> str:
-        """Everything a stranger needs to repeat the comparison."""
+        """Everything needed to repeat the comparison."""
         return self.signed()
 
     def signed(self, gold: str = "") -> str:
-        """Return the signature; of a comparison by people's labels, with what these are."""
+        """Return the signature; with human labels, what these are."""
         parts: dict[str, str] = {"test": "t" if gold else self.test}
         if parts["test"] == "randomisation" or self.adjust == "max_t":
             parts["draws"] = str(self.draws)
@@ -155,9 +153,8 @@ _CLAIMS = (*_DIRECTIONS, IDENTICAL)
 class Cell:
     """A run's mean by one measure, with its interval; `basis` is what `rageval.scoring.basis` writes.
 
-    With labels the mean is the corrected one, or NaN (`why`), `judged` the judge's, and `corrected_from` what
-    that rests on; `labels` are how many queries were labelled, and `gain` how many would tell as much without
-    a judge.
+    With labels the mean is the corrected one, or NaN (`why`), `judged` the judge's, and `corrected_from` its
+    basis; `labels` are how many queries were labeled, and `gain` how many would tell as much without a judge.
     """
 
     run: str
@@ -181,20 +178,22 @@ class Cell:
 class Pair:
     """A run against another by one measure.
 
-    `difference` is run − other, on the `queries` where both are defined; `p` the test's, `adjusted` for all
-    comparisons by this measure; `effect` in standard deviations of the differences; `wins`, `ties` and
-    `losses` count queries, won where the value is the better one (the higher one, if neither way is better);
-    `detectable` is the smallest difference so many queries show (NaN where too few of them differ for the
-    test to show any), and a difference like the observed one needs between `needed_least` and `needed_most`
-    of them (clusters, where there are any): what the ends of its interval need, and None where there is no
-    end to it. `verdict` says what may be claimed: `higher` or `lower`, of a measure that is
-    good when low `worse` or `better` instead; `why` what else should be known. `every_completion` is the
-    verdict over all ways to judge the unjudged documents. `better_run` is the run that may be called better.
-    `basis` is what all that rests on, as `rageval.scoring.basis` writes it, and where that is a judge the
-    verdict names it. With labels, all of it is of the corrected difference, but `judged`, the judge's, which
-    rests on `corrected_from`, and `people`, the labels' own: `labels` queries, which are worth `gain` without
-    a judge, and are won, tied or lost. `test` is how the pair was tested, and `family` for which pairs and
-    measures p is adjusted; they are empty where it was not tested.
+    `difference` is run − other, on the `queries` where both are defined. `p` is the test's, `adjusted` for
+    all comparisons by this measure; `effect` is in standard deviations of the differences. `wins`, `ties` and
+    `losses` count queries, won where the value is better (higher, if neither direction is better).
+    `detectable` is the smallest difference that this many queries can show (NaN where too few of them
+    differ). A difference like the observed one needs between `needed_least` and `needed_most` queries (or
+    clusters), which are what the ends of its interval need; None where there is no limit.
+
+    `verdict` is the claim: `higher` or `lower`, or for a measure that is good when low `worse` or `better`;
+    `why` adds what else to know. `every_completion` is the verdict over all ways to judge the unjudged
+    documents. `better_run` is the run that may be called better. `basis` is the basis of all this, as
+    `rageval.scoring.basis` writes it; if that is a judge, the verdict names it.
+
+    With labels, all of it is about the corrected difference. `judged` is then the judge's difference, with
+    its basis `corrected_from`, and `people` that of the labels: `labels` queries, worth `gain` labels without
+    a judge, and won, tied or lost. `test` is how the pair was tested, and `family` over which pairs and
+    measures p is adjusted; both are empty where it was not tested.
     """
 
     run: str
@@ -237,13 +236,13 @@ class Pair:
 
     @property
     def is_significant(self) -> bool:
-        """Whether more than chance is behind the difference."""
+        """Whether the difference is significant."""
         # A verdict says whose word it is, which does not make it more or less significant.
         return self.ruling in _DIRECTIONS
 
     @property
     def ruling(self) -> str:
-        """The verdict without what it rests on: `higher`, `undecided`, `refused`."""
+        """The verdict without its basis: `higher`, `undecided`, `refused`."""
         return ruling_of(self.verdict)
 
 
@@ -298,12 +297,12 @@ class Comparison(Displayed):
 
     @property
     def bases(self) -> dict[str, str]:
-        """What the claims by each measure rest on, as `rageval.scoring.basis` writes it."""
+        """The basis of the claims by each measure, as `rageval.scoring.basis` writes it."""
         return {cell.measure: cell.basis for cell in self.cells}
 
     @property
     def claimed_by(self) -> dict[str, tuple[str, str]]:
-        """What the claims by each measure rest on, and what that is corrected from, if it is."""
+        """The basis of the claims by each measure, and what it is corrected from, if it is."""
         return {cell.measure: (cell.basis, cell.corrected_from) for cell in self.cells}
 
     @property
@@ -358,7 +357,7 @@ class Comparison(Displayed):
         return [values_of(self, places), pairs_of(self, places)]
 
     def sentences(self) -> list[str]:
-        """Return what was tested and what came out, and what all rests on."""
+        """Return what was tested, the results, and their basis."""
         from rageval.comparison.tables import said_of_claims
 
         return said_of_claims(self)
@@ -401,8 +400,8 @@ def _pairs_by_measure(found: Comparison) -> dict[str, list[Pair]]:
 def worded(verdict: str, better: str, basis: str = "", corrected_from: str = "") -> str:
     """Return the verdict on a difference as a claim: of a measure that is good when low, `higher` is `worse`.
 
-    A claim says what it rests on, unless that is human labels; that nothing was decided is none. Words alone
-    make no claim of which is higher.
+    A claim names its basis, unless that is human labels. No claim is made where nothing was decided, or where
+    texts are only matched.
 
     >>> worded("higher", "lower"), worded("higher", "higher"), worded("undecided", "lower")
     ('worse', 'higher', 'undecided')
@@ -421,7 +420,7 @@ def worded(verdict: str, better: str, basis: str = "", corrected_from: str = "")
 
 
 def ruling_of(verdict: str) -> str:
-    """Return a verdict without what it rests on.
+    """Return a verdict without its basis.
 
     >>> ruling_of("higher by m, corrected from n"), ruling_of("ties only")
     ('higher', 'ties only')

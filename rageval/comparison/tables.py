@@ -89,7 +89,7 @@ def _beaten(found: Comparison) -> dict[tuple[str, str], list[str]]:
 
 
 def rests_on(cell: Cell, found: Comparison) -> str:
-    """On how many queries a mean rests, where that is not all of them, or not what the others rest on."""
+    """Return how many queries a mean is over, if not all, or not the same as the others."""
     beside = found.once("queries", _queries)[cell.measure]
     # Said only where it differs: the usual n stands once beneath the table.
     return f" (n={cell.queries:,})" if cell.undefined or beside != {cell.queries} else ""
@@ -113,7 +113,7 @@ def untested(found: Comparison) -> str:
 
 
 def family_of(settings: Settings, runs: int, measures: int) -> str:
-    """Say for which comparisons p is adjusted.
+    """Say which comparisons p is adjusted over.
 
     >>> from rageval.comparison.results import Settings
     >>> family_of(Settings(), 3, 2), family_of(Settings(baseline="a"), 3, 1), family_of(Settings(), 2, 1)
@@ -131,7 +131,7 @@ def family_of(settings: Settings, runs: int, measures: int) -> str:
 
 
 def adjusted_over(found: Comparison) -> str:
-    """Say how p is adjusted, and for which comparisons."""
+    """Say how p is adjusted, and over which comparisons."""
     how = ADJUSTMENTS[found.settings.adjust]
     family = next((pair.family for pair in found.pairs if pair.family), "")
     if found.settings.adjust == "none":
@@ -154,7 +154,7 @@ def compared(found: Comparison, measures: Collection[str] = ()) -> str:
 
 
 def by_basis(found: Comparison) -> dict[tuple[str, str], list[str]]:
-    """Return the measures by what their claims rest on, without those of words alone, which make none."""
+    """Return the measures by the basis of their claims, without text matches, which make none."""
     groups: dict[tuple[str, str], list[str]] = {}
     for measure, basis in found.claimed_by.items():
         if basis[0] != WORDS:
@@ -200,13 +200,13 @@ def sentences(
 
 
 def said_beneath(found: Comparison) -> list[str]:
-    """Return what is said beneath the tables: why pairs have no verdict, and what the marks mean."""
+    """Return the notes under the tables: why pairs have no verdict, and what the marks mean."""
     why = [f"{pair.run} and {pair.other}, {pair.measure}: {pair.why}" for pair in found.pairs if pair.why]
     return [*why, *legend(found)]
 
 
 def legend(found: Comparison) -> Iterator[str]:
-    """Say what the marks mean, what the numbers rest on, and of which measures high values are not good."""
+    """Return what the marks mean, the basis of the numbers, and measures where high values are not good."""
     settings = found.settings
     if said := untested(found):
         yield said
@@ -230,22 +230,22 @@ def legend(found: Comparison) -> Iterator[str]:
 
 
 def gold_legend(found: Comparison, basis: str, source: str, measures: Collection[str]) -> str:
-    """Say what numbers are that labels correct."""
+    """Describe numbers that labels correct."""
     settings = found.settings
-    what = "queries of this kind" if settings.population == "kind" else "this very set of queries"
+    what = "queries of this kind" if settings.population == "kind" else "exactly this set of queries"
     by = "human labels" if basis == PEOPLE else f"labels of {named(basis)}"
     whose = _whose(basis, source)
     which = compared(found)
     return (
-        f"{', '.join(measures)}: corrected by {by}, for {what}: 'judge' is the judge's difference, 'gain' how"
-        f" many labels would tell as much without a judge; '> a' means significantly better than a{whose}"
-        f" (Student's t, {adjusted_over(found)}, {1 - settings.level:.3g}){f'; {which}' if which else ''};"
-        f" intervals {settings.level:.4g}"
+        f"{', '.join(measures)}: corrected by {by}, for {what}: 'judge' is the judge's difference, 'gain'"
+        " how many labels would tell as much without a judge; '> a' means significantly better than"
+        f" a{whose} (Student's t, {adjusted_over(found)},"
+        f" {1 - settings.level:.3g}){f'; {which}' if which else ''}; intervals {settings.level:.4g}"
     )
 
 
 def said_of_claims(found: Comparison) -> list[str]:
-    """Say how pairs were tested, over which p is adjusted, what came out, and what all rests on."""
+    """Say how pairs were tested, how p is adjusted, the results, and their basis."""
     settings = found.settings
     if said := untested(found):
         return [said, *said_of_bases(found.bases)]
@@ -275,7 +275,7 @@ def latex_of(
         raise UsageError(f"show={show!r:.80}: expected one of {', '.join(SHOWN)}")
     if show == "p" and found.settings.all_pairs:
         raise UsageError(
-            "the p of all pairs have no place in a table of runs; leave out all_pairs, or take csv or json"
+            "show='p' cannot be combined with all_pairs; leave out all_pairs, or use csv or json"
         )
     label = label_of("tab:comparison", label, caption)
     notes = list(_said_of_bases(found))
@@ -481,7 +481,7 @@ def _said_of_bases(found: Comparison) -> Iterator[str]:
         if source:
             labels = [cell.labels or 0 for cell in found.cells if cell.measure in measures]
             of = f"{f'{min(labels):,} to ' * (min(labels) < max(labels))}{max(labels):,} queries"
-            what = "queries of this kind" if settings.population == "kind" else "this very set of queries"
+            what = "queries of this kind" if settings.population == "kind" else "exactly this set of queries"
             by = "human labels" if basis == PEOPLE else f"labels of {_plain(named(basis))}"
             yield f"Corrected by {by} of {of}, for {what}: {names}."
     if not untested(found):

@@ -126,7 +126,7 @@ class Trend(Displayed):
 
 
 def level_of_look(number: int, level: float = LEVEL) -> float:
-    """Return the level of the interval at a look: all looks together miss in 1 − level of cases at most.
+    """Return the level of the interval at a look; all looks together miss at most 1 − level of the time.
 
     >>> [round(level_of_look(look), 4) for look in (1, 2, 10)]
     [0.975, 0.9917, 0.9995]

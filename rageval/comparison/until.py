@@ -143,7 +143,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """What is to be decided, of this very set of questions or of their kind, and how often it is looked at.
+    """The claim to decide, about exactly these questions or their kind, and how often to look.
 
     Parameters
     ----------
@@ -172,15 +172,13 @@ class Until:
         """Refuse a measure of which nothing could be claimed."""
         name = str(self.measure)
         if self.measure.aggregate != MEAN:
-            raise UsageError(
-                f"{name} is no plain mean over questions, and no rule for stopping is known for it"
-            )
+            raise UsageError(f"{name} is no plain mean over questions, so no stopping rule is known for it")
         if self.measure.better == NEITHER and ">" in self.words:
             raise UsageError(
-                f"{name}: neither high nor low is good, so none is better; say 'A within 0.02 of B'"
+                f"{name}: neither high nor low is good, so none is better; use 'A within 0.02 of B'"
             )
         if not math.isfinite(self.span):
-            raise UsageError(f"{name} has no greatest value, and no rule for stopping is known for it")
+            raise UsageError(f"{name} has no greatest value, so no stopping rule is known for it")
 
     @property
     def of_several(self) -> bool:
@@ -194,7 +192,7 @@ class Until:
         return high - low
 
     def of(self, systems: Sequence[str]) -> tuple[tuple[str, ...], float | None]:
-        """Return the systems that are meant, of these, and the margin if there is one."""
+        """Return the named systems, and the margin if there is one."""
         if self.of_several:
             if len(systems) < 2:
                 raise UsageError(f"until=best: expected two or more systems, found {len(systems)}")
@@ -218,7 +216,7 @@ class Until:
             if name not in systems:
                 known = ", ".join(map(visible, systems[:10]))
                 hint = suggestion(name, systems) or f"; expected one of {known}"
-                raise UsageError(f"until: there is no system {visible(name)!r}{hint}")
+                raise UsageError(f"until: no system {visible(name)!r}{hint}")
         if one.strip() == other.strip():
             raise UsageError(f"until={self.words!r}: expected two systems")
         return tuple(sorted((one.strip(), other.strip())))  # either may be better, whoever is named first
@@ -234,9 +232,7 @@ def until_of(
 ) -> Until:
     """Return what is to be decided, by one measure; `looks` is a number, `anytime`, or None: as is usual."""
     if len(measures) != 1 or not isinstance(measures[0], Measure):
-        raise UsageError(
-            f"until: decides by one measure of rageval's: expected -m MEASURE, found {len(measures)}"
-        )
+        raise UsageError(f"until: needs one rageval measure (-m MEASURE), found {len(measures)}")
     if looks not in (None, "anytime") and not (looks.isdecimal() and 1 <= int(looks) <= _MOST_LOOKS):
         raise UsageError(f"looks={looks}: expected a number from 1 to {_MOST_LOOKS}, or 'anytime'")
     every = words.strip() == BEST or claim == "set"
@@ -251,8 +247,9 @@ def until_of(
 class ClaimPlan:
     """Everything that is fixed before the first question is judged; a claim with other parts is another.
 
-    `order` is the digest of the questions' ids, whose hashes with the `seed` are the order of judging;
-    `material` that of what is judged of each system. Without `judges` somebody judges documents by and by.
+    `order` is the digest of the questions' ids, whose hashes with the `seed` give the order of judging;
+    `material` is the digest of what is judged of each system. Without `judges`, documents are judged
+    elsewhere.
     """
 
     systems: tuple[str, ...]
@@ -277,7 +274,7 @@ class ClaimPlan:
 
     @property
     def topic(self) -> str:
-        """What is asked, however it is decided: claims that share it are printed together."""
+        """The question, however it is decided: claims that share it are printed together."""
         return _digest([sorted(self.systems), self.measure, self.order, self.rubric, self.judges])
 
     def rule(self) -> Rule:
@@ -292,10 +289,10 @@ class ClaimPlan:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """A claim for which judging was to stop: what was fixed before, and what came of it.
+    """A claim for which judging may stop early: what was fixed before, and the result.
 
-    `judged` questions were; `valueless` of these gave some system no value. `stop` is what was decided, and
-    `left` the systems that may still be the best, where that was asked.
+    `judged` questions were judged; `valueless` of these gave some system no value. `stop` is what was
+    decided, and `left` the systems that may still be the best, for `best`.
     """
 
     plan: ClaimPlan
@@ -396,25 +393,24 @@ def judged_until(
     settings = settings or Settings()
     if settings.is_cascade:
         raise UsageError(
-            "until: ends early, and what a judge is least sure of is known of all; leave one of them out"
+            "until: ends early, but the least sure verdicts are known only after all; leave one of them out"
         )
     if pools is not None and len(judges) > 1 and settings.vote == "mean":
         raise UsageError(
-            f"until: runs are compared by one grade a document, and {len(judges)} judges give as many;"
-            " expected vote=median or majority"
+            f"until: runs are compared by one grade per document, and {len(judges)} judges give as many; use"
+            " vote=median or majority"
         )
     if settings.shard is not None:
         # What shares have to have in common.
         if settings.store is None and not os.environ.get("RAGEVAL_STORE"):
             raise UsageError(
-                f"shard={settings.shard}: shares of a job that stops look at one another's replies; expected"
-                " a store that all of them use (--store FILE, or RAGEVAL_STORE)"
+                f"shard={settings.shard}: shares of a job that stops early read one another's replies; use"
+                " one store for all (--store FILE, or RAGEVAL_STORE)"
             )
         store_name = visible(settings.store or os.environ["RAGEVAL_STORE"])
         say(
             f"share {settings.shard} asks its part of each block, and what no other share has asked for by"
-            f" then; all of them need this store ({store_name}): shares in stores of their own pay for"
-            " everything each"
+            f" then; all need this store ({store_name}): shares with separate stores each pay for everything"
         )
     job = _Job(until, rubric, material, pools)
     plan = job.plan(judges)
@@ -547,7 +543,7 @@ def decide(
     ask: Callable[[_Part], Iterable[dict[str, Any]] | None],
     say: Say,
 ) -> tuple[Ledger, list[dict[str, Any]]]:
-    """Ask block by block, and look what is decided; end where it is, or where nobody answers (None)."""
+    """Ask block by block, and check what is decided; stop when it is, or when no judge answers (None)."""
     systems = list(plan.systems)
     values = {system: list[float]() for system in systems}
     rows: list[dict[str, Any]] = []
@@ -728,7 +724,7 @@ def _progress(ledger: Ledger, values: Mapping[str, Sequence[float]]) -> str:
     if ledger.is_decided:
         return f"{said}: decided, {saved:,} calls saved"
     if ledger.judged == plan.questions:
-        return f"{said}: undecided, and none is left"
+        return f"{said}: undecided, and no questions are left"
     if plan.of_several:
         near = f"{len(ledger.left)} of {len(plan.systems)} may be the best"
     elif plan.looks is not None:
@@ -760,17 +756,17 @@ class NextOfClaim:
     before: list[str]
 
     def lines(self, listed: int) -> Iterator[str]:
-        """Yield in words how far it is, where so many of the documents are listed."""
+        """Yield the progress in words, where this many of the documents are listed."""
         yield self.ledger.sentence()
-        yield from (f"claimed before of the same: {said}" for said in self.before)
+        yield from (f"an earlier claim on the same data: {said}" for said in self.before)
         if self.documents:
             open_, more = len(self.documents), sum(map(len, self.documents.values()))
             yield (
-                f"{more:,} documents of {open_:,} questions come before the next look; {listed:,} of them are"
-                " listed"
+                f"{more:,} documents of {open_:,} questions come before the next look; {listed:,} of them"
+                " are listed"
             )
         else:
-            yield "no more has to be judged"
+            yield "nothing more has to be judged"
 
 
 class _Judged:

@@ -119,7 +119,7 @@ def _levels_of(one: Float, other: Float) -> Float:
 
 
 def table_of(one: Float, other: Float) -> tuple[Float, Float]:
-    """Return the grades that there are, the lowest first, and how many items have each pair of them."""
+    """Return the grades, the lowest first, and how many items have each pair of them."""
     levels = _levels_of(one, other)
     counts = np.zeros((len(levels), len(levels)))
     # Unlike counts[...] += 1, add.at counts a pair that comes several times as often as it comes.
@@ -208,14 +208,15 @@ class _Components(NamedTuple):
     what: str = "votes"
 
     def standard_error(self, more_queries: int = 0, more_judges: int = 0) -> float:
-        """Return the standard error of the mean, with so many more of either."""
+        """Return the standard error of the mean with more queries or judges."""
         queries, judges = self.queries + more_queries, self.judges + more_judges
         return math.sqrt(self.query / queries + self.judge / judges + self.rest / (queries * judges))
 
     def advice(self) -> str:
         """Return what helps more, in a sentence, with what is known of each standard error at 95 %.
 
-        How judges differ is known from as many judges as there are, and of fewer than four nothing is said.
+        The variance between judges is estimated from the judges present; with fewer than four nothing is
+        reported.
 
         >>> _Components(query=0.09, judge=0.0, rest=0.01, queries=50, judges=3).advice()
         '3 judges say too little of how judges differ to tell what more votes would help; 4 are needed'
@@ -227,8 +228,8 @@ class _Components(NamedTuple):
         """
         if self.judges < _FEWEST_JUDGES and not self.repeated:
             return (
-                f"{self.judges:,} judges say too little of how judges differ to tell what more votes would"
-                f" help; {_FEWEST_JUDGES} are needed"
+                f"{self.judges:,} judges are too few to tell what more votes would help; at least"
+                f" {_FEWEST_JUDGES} are needed"
             )
         ways = [(0, 0), (_MORE_QUERIES, 0), (0, _MORE_JUDGES)]
         now, queries, votes = (
@@ -311,7 +312,7 @@ def components(values: Float, repeated: bool = False) -> _Components:
 
 
 def advice_on_repeats(values: Sequence[Sequence[float]]) -> str:
-    """Return whether more questions help more, or more answers to each; a row a question, an answer a column.
+    """Return whether more questions or more answers help more; rows are questions, columns answers.
 
     >>> print(*advice_on_repeats([[1.0, 0.0], [0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]).split(", "), sep="\\n")
     standard error 0.2394 (0.1356 to 0.8925) now

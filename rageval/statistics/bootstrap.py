@@ -51,9 +51,9 @@ def intervals(
     seed: int = 0,
     scale: _Ranges | None = None,
 ) -> _Intervals:
-    """Return intervals of each column's mean, units drawn with replacement; mended where few values differ.
+    """Return bootstrap intervals of each column's mean; widened where few values differ.
 
-    `scale` is where the values lie, if that is not as they show.
+    `scale` is the range of the values, if they do not show it.
 
     >>> low, high = intervals(Sample(("a", "b", "c"), np.array([[0.0], [0.0], [0.0]]), np.arange(3)))
     >>> float(low[0]), round(float(high[0]), 2)
@@ -258,7 +258,7 @@ def _differing(columns: Sample) -> Int:
 
 
 def few_differ(differ: Int | int, units: Int | int) -> NDArray[np.bool_]:
-    """Return where so few units differ from the commonest value that they do not show how far values spread.
+    """Return where so few units differ from the most common value that the spread of the values is unknown.
 
     Fewer than 6, and fewer than half: 3 of 5 ordinary values are not few.
 
@@ -269,7 +269,7 @@ def few_differ(differ: Int | int, units: Int | int) -> NDArray[np.bool_]:
 
 
 def is_coarse(columns: Sample) -> NDArray[np.bool_]:
-    """Return where most units have one and the same value, and few have another."""
+    """Return where most units share one value, and few have another."""
     return few_differ(_differing(columns), columns.counts())
 
 
@@ -299,7 +299,7 @@ def _mended(columns: Sample, low: Float, high: Float, level: float, scale: _Rang
 
 
 def half_with_floor(columns: Sample, level: float, span: Float | float = 1.0) -> Float:
-    """Return half the width that an interval of each column's mean has at least, where few values differ."""
+    """Return the minimum half-width of an interval of each column's mean, where few values differ."""
     from scipy.special import stdtrit
 
     units = np.maximum(columns.counts(), 2)
@@ -314,7 +314,7 @@ def half_with_floor(columns: Sample, level: float, span: Float | float = 1.0) ->
 
 
 def least_half(column: Sample, level: float) -> float:
-    """Return half the width that an interval of one column's mean has at least; 0 where enough differ."""
+    """Return the minimum half-width of an interval of one column's mean; 0 where enough differ."""
     # Of fewer units than have to differ half may differ and half not: too few to show how far values spread.
     if column.units >= FEW and not is_coarse(column)[0]:
         return 0.0
@@ -327,7 +327,7 @@ def _least_error(units: float, level: float, span: float = 1.0) -> float:
 
 
 def wilson(count: int, number: int, level: float) -> tuple[float, float]:
-    """Return the interval of a share, which holds its own where the share is near 0 or 1 (Wilson, 1927).
+    """Return Wilson's interval of a share (1927), which also holds near 0 and 1.
 
     >>> low, high = wilson(10, 10, 0.95)
     >>> round(low, 4), high  # n / (n + z²)

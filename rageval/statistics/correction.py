@@ -53,13 +53,13 @@ _LEVERAGE = 0.95  # a label that alone decides the slope counts as if it did not
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corrected:
-    """A mean (of scores, or of differences) as the judge has it, and as corrected by people's labels.
+    """A mean of scores or differences, by the judge and corrected by human labels.
 
-    `judge` is the judge's mean of all `queries`, `people` the mean of the `labels`, `value` the corrected one
-    with `low`, `high`, its standard `error`, and `p` against 0 by Student's t with `freedom`. `gain` is how
-    many labels would tell as much without a judge; `slope` is b, how far people's values follow the judge's.
-    `coarse` is how many labels differ if that is fewer than 6, else None. `influence` is each query's part in
-    the error, or each cluster's, named in `units`.
+    `judge` is the judge's mean of all `queries`, `people` the mean of the `labels`, and `value` the corrected
+    one with `low`, `high` and its standard `error`. `p` is against 0 by Student's t with `freedom`. `gain` is
+    how many labels would tell as much without a judge; `slope` is b, how closely human values follow the
+    judge's. `coarse` is how many labels differ if that is fewer than 6, else None. `influence` is each
+    query's part in the error, or each cluster's, named in `units`.
     """
 
     judge: float
@@ -95,17 +95,17 @@ def corrected(
     slope: float | None = None,
     floored: bool = False,
 ) -> Corrected:
-    """Return the mean over queries as people would have it, from the judge's values and some labels.
+    """Return the corrected mean over queries, from the judge's values and some human labels.
 
-    `judged` is the judge's value of every query (the difference of two systems', if `paired`), `labelled`
-    people's value of some, by its place in `judged`. `span` is how far one query may be off: of differences
-    half the largest (1 on scales 0 … 1 and −1 … 1), of means the width of the scale; 0 leaves the floor out.
-    `chosen` gives every query's chance to be labelled; without it the labels are a uniform draw. `clusters`
-    names every query's cluster. `same` are places where two systems gave the same answer, which needs no
-    label. Value and interval stay `within` the scale. TooFewLabels if there are fewer than `fewest`, or if
-    they lie in fewer than 10 clusters. A `slope` that more labels told than there are here is taken as it is.
-    `floored` adds the floor also where enough labels differ, as for labels that are looked at before all are
-    there: the first few of skewed values say little of those that were not seen.
+    `judged` is the judge's value of every query (the difference of two systems', if `paired`). `labelled` has
+    human values of some, by their place in `judged`. `span` is the largest possible error of one query: half
+    the largest difference (1 on scales 0 … 1 and −1 … 1), or the width of the scale for means; 0 leaves the
+    floor out. `chosen` gives every query's chance to be labeled; without it the labels are a uniform draw.
+    `clusters` names every query's cluster. `same` are places where two systems gave the same answer, which
+    needs no label. Value and interval stay `within` the scale. Raises TooFewLabels with fewer than `fewest`
+    labels, or with labels in fewer than 10 clusters. A `slope` estimated from more labels is used as given.
+    `floored` adds the floor even if enough labels differ, for labels examined before all are there: the first
+    few of skewed values say little about the rest.
 
     >>> judged = [0.0, 0.5, 1.0, 0.5] * 25
     >>> found = corrected(judged, {at: judged[at] - 0.25 for at in range(0, 100, 3)}, paired=False)
@@ -169,7 +169,7 @@ class _World(NamedTuple):
 
     @property
     def held(self) -> int:
-        """How many labels there are; of clusters, how many hold one."""
+        """The number of labels; with clusters, of clusters that have one."""
         return len(self.places) if self.unit is None else len(np.unique(self.unit[self.places]))
 
     @property
@@ -202,7 +202,7 @@ def _world(
     if not (span >= 0 and math.isfinite(span)):
         raise UsageError(f"span={span!r}: expected a number, 0 or more")
     if len(by_place) < len(labelled):
-        raise UsageError("a place is labelled twice; expected one value of people's for each query")
+        raise UsageError("a place is labeled twice; expected one human value for each query")
     if any(not 0 <= place < len(values) for place in (*by_place, *same)):
         raise UsageError(f"expected places from 0 to {len(values) - 1}, one for each value of the judge's")
     together = settled(np.concatenate((values, np.array(list(by_place.values()), np.float64))))
@@ -215,18 +215,18 @@ def _world(
     places = np.array(sorted(place for place in by_place if rest[place]), np.int64)
     people = np.array([by_place[place] for place in places.tolist()], np.float64)
     if not (np.isfinite(values).all() and np.isfinite(people).all()):
-        raise UsageError("a value is not a number; expected the queries that are defined only")
+        raise UsageError("a value is not a number; pass only queries that are defined")
     if len(places) < max(fewest, 3):
         raise TooFewLabels(
-            f"people judged {len(places):,} of {int(rest.sum()):,} ({max(fewest, 3)} are needed)"
+            f"human labels for {len(places):,} of {int(rest.sum()):,} ({max(fewest, 3)} are needed)"
         )
     chance = np.full(len(places), len(places) / rest.sum())
     if chosen is not None:
         if len(chosen) != len(values):
-            raise UsageError(f"{len(chosen):,} chances of {len(values):,} queries; expected one for each")
+            raise UsageError(f"{len(chosen):,} chances for {len(values):,} queries; expected one for each")
         chance = np.asarray(chosen, np.float64)[places]
         if not ((chance > 0) & (chance <= 1)).all():
-            raise UsageError("a labelled query has no chance between 0 and 1 to be labelled")
+            raise UsageError("a labeled query needs a chance to be labeled between 0 and 1")
     # Horvitz and Thompson: a query that was less likely to be labelled stands for more like it.
     weight = np.ones(len(places)) if chosen is None else 1 / chance
     # Kish: unequal weights tell as much as this many equal ones.
@@ -239,7 +239,7 @@ def _world(
         unit, names = _numbered(clusters, len(values))
         held = len(np.unique(unit[places]))
         if held < FEWEST_CLUSTERS:
-            raise TooFewLabels(f"people judged in {held:,} clusters ({FEWEST_CLUSTERS} are needed)")
+            raise TooFewLabels(f"human labels in {held:,} clusters ({FEWEST_CLUSTERS} are needed)")
         # Labels of one cluster may all say the same thing.
         count = min(count, float(held))
     return _World(values, rest, places, people, weight, 1 - chance, unit, names, count, population == "set")
@@ -247,7 +247,7 @@ def _world(
 
 def _numbered(clusters: Sequence[Hashable], number: int) -> tuple[Int, tuple[Hashable, ...]]:
     if len(clusters) != number:
-        raise UsageError(f"{len(clusters):,} clusters of {number:,} queries; expected one for each")
+        raise UsageError(f"{len(clusters):,} clusters for {number:,} queries; expected one for each")
     numbers: dict[Hashable, int] = {}
     unit = np.array([numbers.setdefault(name, len(numbers)) for name in clusters], np.int64)
     return unit, tuple(numbers)
@@ -402,7 +402,7 @@ def at_once(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> list[tuple[float, float]]:
-    """Return intervals of corrected means that hold all at once: theirs of this `level`, widened.
+    """Return intervals of corrected means that all hold at once, widened to this `level`.
 
     By as much as the `level` quantile of the largest |Σ s·ψ|/‖ψ‖ of all (see `max_t`) is farther out than a
     single one, in Student's terms.
@@ -457,7 +457,7 @@ def _aligned(means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | N
 
 
 def drawn_apart(judged: Sequence[float] | Float, labelled: Collection[int]) -> float:
-    """Return p of the judge's values being alike in labelled and other queries (Student's t).
+    """Return p of the judge's values being alike in labeled and other queries (Student's t).
 
     Where labels were drawn at random, p is below .01 once in a hundred times.
 
@@ -504,7 +504,7 @@ class _Estimate(NamedTuple):
 def peoples_interval(
     people: Float, level: float = LEVEL, limits: Limits | None = None
 ) -> tuple[float, float]:
-    """Return the interval of people's mean: Student's, or Wilson's where there are two values.
+    """Return the interval of the mean of human labels: Student's, or Wilson's where there are two values.
 
     >>> low, high = peoples_interval(np.array([0.0] * 30))
     >>> low, round(high, 4)
@@ -527,10 +527,10 @@ def corrected_from_parts(
     level: float = LEVEL,
     limits: Limits | None = None,
 ) -> tuple[_Estimate, _Estimate]:
-    """Return people's mean and the corrected one, where people judged a `share` of each answer.
+    """Return the human mean and the corrected one, where a `share` of each answer has labels.
 
-    There are so many `labels` in all. On that share `people` have people's values, and `there` the judge's.
-    TooFewLabels if people looked at fewer than 20 answers.
+    `labels` is their number in all. On that share `people` has human values, and `there` the judge's. Raises
+    TooFewLabels with labels in fewer than 20 answers.
 
     >>> whole = {str(at): at % 3 / 2 for at in range(60)}
     >>> there = {str(at): at % 3 / 2 for at in range(30)}
@@ -541,7 +541,7 @@ def corrected_from_parts(
     """
     checked = sorted(query for query in share if query in judge)
     if len(checked) < FEWEST:
-        raise TooFewLabels(f"people judged {len(checked):,} of {len(judge):,} ({FEWEST} are needed)")
+        raise TooFewLabels(f"human labels for {len(checked):,} of {len(judge):,} ({FEWEST} are needed)")
     whole = np.array([judge[query] for query in [*checked, *sorted(judge.keys() - set(checked))]])
     part = np.zeros((3, len(whole)))
     part[:, : len(checked)] = [[values[query] for query in checked] for values in (share, people, there)]

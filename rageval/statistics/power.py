@@ -55,7 +55,7 @@ def _power_of(shift: float, units: float, level: float = LEVEL) -> float:
 
 
 def detectable(error: float, units: int, level: float = LEVEL, power: float = POWER) -> float:
-    """Return the smallest true difference that so many units show with this power.
+    """Return the smallest true difference that this many units can detect with this power.
 
     `error` is the standard error of the observed mean difference.
 
@@ -80,7 +80,7 @@ def _smallest_shift(units: int, level: float, power: float) -> float:
 
 
 def fewest(level: float = LEVEL) -> int:
-    """Return how many differences of one sign are the first that a test of signs can tell from chance.
+    """Return the smallest number of differences with one sign that a sign test can tell from chance.
 
     >>> fewest(0.95), fewest(0.99)
     (6, 8)
@@ -97,10 +97,10 @@ def needed_between(
     power: float = POWER,
     differ: int | None = None,
 ) -> tuple[int | None, int | None]:
-    """Return the least and the most units that a difference needs whose interval is `low` … `high`.
+    """Return the least and the most units needed for a difference with the interval `low` … `high`.
 
-    The most is None where the interval holds 0; both are None where nothing is known. By a test of signs, of
-    the units `differ` do: then so many are needed that enough of them can.
+    The most is None where the interval includes 0; both are None where nothing is known. With a sign test
+    only the units that `differ` count, so enough units for these are needed.
 
     >>> needed_between(0.02, 0.08, error=0.015, units=50)
     (16, 223)
@@ -162,10 +162,10 @@ def labels_needed(
     span: float = 1.0,
     same: Collection[int] = (),
 ) -> int | None:
-    """Return how many labels an interval of ± `width` needs, those of the pilot among them.
+    """Return how many labels an interval of ± `width` needs, including those of the pilot.
 
-    None if it is impossible: so many queries are not there. The arguments are those of `corrected`;
-    TooFewLabels if the pilot has fewer than 30.
+    None if there are not enough queries. The arguments are those of `corrected`; raises TooFewLabels if the
+    pilot has fewer than 30.
 
     >>> judged = [0.0, 1.0] * 500
     >>> pilot = {at: judged[at] - (at % 5 < 2) / 2 for at in range(0, 1000, 20)}

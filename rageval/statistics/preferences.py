@@ -62,10 +62,10 @@ def bradley_terry(wins: Float, ties: Float) -> Float:
 
 
 def strengths_beside_lead(systems: int, first: Int, second: Int, outcome: Float) -> Float | None:
-    """Return the strengths beside an advantage δ of whoever is shown first (Davidson and Beaver, 1977).
+    """Return the strengths besides an advantage δ of the system shown first (Davidson and Beaver, 1977).
 
-    System i, shown before j, wins with odds e^(θ_i + δ) to e^θ_j. None where no finite δ is likeliest: then
-    the place decides, and nothing is known of the systems.
+    System i, shown before j, wins with odds e^(θ_i + δ) to e^θ_j. None where no finite δ is most likely: then
+    only position decides, and nothing is known about the systems.
     """
     # All ordered pairs: i was shown before j.
     i, j = np.divmod(np.arange(systems * systems), systems)
@@ -186,8 +186,8 @@ def corrected_strengths(
     reached = len(_components(met)[0])
     if reached < systems:
         raise TooFewLabels(
-            f"people's labels join {reached:,} of {systems:,} systems; expected pairs with labels enough on a"
-            " path from each system to each other"
+            f"human labels connect {reached:,} of {systems:,} systems; each system needs a path of labeled"
+            " pairs to every other"
         )
     means = list(pairs.values())
     design = np.zeros((len(means), systems))
@@ -255,7 +255,7 @@ class _PlaceShown(NamedTuple):
 
 
 class ListBias(NamedTuple):
-    """The leads of all places, and the place given to each answer with that of its place taken off."""
+    """The advantage of each position, and the place of each answer with that advantage removed."""
 
     places: tuple[_PlaceShown, ...]
     corrected: Float
@@ -263,7 +263,7 @@ class ListBias(NamedTuple):
 
 
 class PairBias(NamedTuple):
-    """Pairs shown in both orders: which share kept its verdict, which share of games the first one won."""
+    """Pairs shown in both orders: the share that kept its verdict, and the share won by the first."""
 
     pairs: int
     consistent: float
@@ -276,11 +276,11 @@ class PairBias(NamedTuple):
 def bias_in_lists(
     query: Int, answer: Int, shown: Int, given: Float, level: float = LEVEL, resamples: int = RESAMPLES
 ) -> ListBias | None:
-    """Return the leads of the places shown; None where they cannot be told from the answers shown there.
+    """Return the advantage of each position; None where the answers shown there cannot tell.
 
-    A row is an answer in one ranking; `answer` numbers what is compared with itself at other places.
+    A row is an answer in one ranking; `answer` identifies the same answer at different positions.
 
-    A judge that gives back what it is shown, whatever it is, moves the first of three one place up:
+    A judge that returns the order it was shown moves the first of three one place up:
 
     >>> shown = np.array([1, 2, 3, 2, 3, 1, 3, 1, 2])
     >>> found = bias_in_lists(np.zeros(9, int), np.tile(np.arange(3), 3), shown, shown.astype(float))

@@ -68,13 +68,13 @@ class Nearer(NamedTuple):
 
 
 def nearer(truth: Float, one: Float, other: Float, resamples: int = 1000, seed: int = SEED) -> Nearer:
-    """Test whether one estimate ranks systems more as the truth does than another, by τ_b of the means.
+    """Test whether one estimate ranks systems more like the truth than another, by τ_b of the means.
 
-    All three are tables of the same topics (rows) and systems. Topics are drawn for all three at once, and
-    the difference of the two coefficients is held against its bootstrapped standard error by Student's t with
-    one degree of freedom less than there are topics. Exchanging the two estimates topic by topic, as
-    a permutation test does, would ask whether they are alike in everything: two judges that err in other
-    ways and rank equally well are told apart by it in up to 38 % of the cases.
+    All three are tables of the same topics (rows) and systems. Topics are drawn for all three at once. The
+    difference of the two coefficients is compared with its bootstrapped standard error by Student's t, with
+    one degree of freedom less than there are topics. A permutation test, which exchanges the two estimates
+    topic by topic, would test whether they are alike in everything: it finds a difference in up to 38 % of
+    cases between judges that make other errors but rank equally well.
 
     >>> truth = np.random.default_rng(1).random((40, 6)) + np.arange(6) / 6
     >>> noise = np.random.default_rng(2).normal(size=(40, 6))
@@ -104,8 +104,8 @@ def nearer(truth: Float, one: Float, other: Float, resamples: int = 1000, seed: 
 def tau_ap(truth: Float, estimate: Float) -> float:
     """Return τ_AP (Yilmaz et al., SIGIR 2008): τ in which errors near the top of the estimate cost more.
 
-    Systems that the estimate does not part are passed over at once, so that their order changes nothing.
-    NaN if the estimate, or the truth, is constant.
+    Systems tied in the estimate are skipped together, so that their order changes nothing. NaN if the
+    estimate, or the truth, is constant.
 
     >>> tau_ap(np.array([3.0, 2.0, 1.0]), np.array([3.0, 2.0, 1.0]))
     1.0
@@ -174,11 +174,11 @@ def rbo(one: Sequence[str], other: Sequence[str], p: float = RBO_P) -> float:
 
 
 def rank_intervals(columns: Sample, resamples: int = RESAMPLES, seed: int = SEED) -> tuple[Int, Int]:
-    """Return between what ranks each column lies, by its mean: the highest has rank 1.
+    """Return the interval of ranks of each column, by its mean: the highest has rank 1.
 
     One resample of topics serves all columns. For each column the differences from all others are bounded at
-    once, so that its rank lies within its interval in 95 % of cases, however near others are.
-    Every pair is looked at in every draw: of more than about 180 columns fewer draws are taken, 500 at least.
+    once, so that its rank is within its interval in 95 % of cases, however close the others are. Every draw
+    compares every pair: with more than about 180 columns there are fewer draws, at least 500.
 
     >>> values = np.array([[0.9, 0.1, 0.1], [0.8, 0.2, 0.1], [0.9, 0.1, 0.2], [0.8, 0.2, 0.2]] * 3)
     >>> low, high = rank_intervals(Sample(tuple("abcdefghijkl"), values, np.arange(12)))
@@ -213,7 +213,7 @@ def corrected_rank_intervals(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> tuple[list[int], list[int]]:
-    """Return between what ranks each of so many columns lies, by corrected differences, first less second.
+    """Return the interval of ranks of each column, by corrected differences, first less second.
 
     As of `rank_intervals`, a column's differences are bounded at once. A pair without a difference is neither
     better nor worse than the other. With a `sign` of -1 the lowest mean has rank 1.

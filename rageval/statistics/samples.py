@@ -19,9 +19,9 @@ AT_ONCE = 2**21  # numbers in memory
 
 
 def settled(values: Float) -> Float:
-    """Return values of which those that differ by rounding only are the same, and what is as near to 0 is 0.
+    """Return values in which differences by rounding only are removed, and values near 0 are 0.
 
-    Whatever ranks, signs or counts values does it on settled ones.
+    Everything that ranks, signs or counts values uses settled ones.
 
     >>> settled(np.array([0.1 + 0.2, 0.3, 0.5, 1e-17])).tolist()
     [0.3, 0.3, 0.5, 0.0]
@@ -30,7 +30,7 @@ def settled(values: Float) -> Float:
 
 
 def settled_columns(values: Float) -> Float:
-    """Return the same of each column by itself: what is near in one says nothing of another.
+    """Return the same for each column by itself.
 
     >>> settled_columns(np.array([[0.1 + 0.2, 1e-9], [0.3, 1e6]])).tolist()
     [[0.3, 0.0], [0.3, 1000000.0]]

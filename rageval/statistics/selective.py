@@ -21,7 +21,7 @@ _SPARED = 2  # wrong labels that the first step is to stand
 
 
 class Kept(NamedTuple):
-    """What may be kept: verdicts of a `doubt` up to this, their share, and the labels that say so."""
+    """What may be kept: verdicts with a `doubt` up to this, their share, and the labels behind it."""
 
     doubt: float
     share: float
@@ -32,7 +32,7 @@ class Kept(NamedTuple):
 def keep(
     doubts: Sequence[float], wrong: Mapping[int, bool], error: float, level: float = LEVEL
 ) -> Kept | None:
-    """Return how much may be kept, None if nothing; `wrong` has what labels say, by place in `doubts`.
+    """Return how much may be kept, None if nothing; `wrong` has the labels' result, by place in `doubts`.
 
     TooFewLabels where not even labels that all agree could show it.
 
@@ -44,9 +44,8 @@ def keep(
     needed = labels_needed(error, level)
     if len(wrong) < needed:
         raise TooFewLabels(
-            f"{len(wrong):,} labels cannot show that no more than {error:.3g} of verdicts are wrong, and"
-            " be all of them"
-            f" right; expected {needed:,} or more, drawn at random"
+            f"{len(wrong):,} labels cannot show that at most {error:.3g} of verdicts are wrong, even if all"
+            f" are right; expected {needed:,} or more, drawn at random"
         )
     ordered = sorted(doubts)
     steps = [ordered[max(0, len(ordered) * step // _STEPS - 1)] for step in range(1, _STEPS + 1)]
@@ -70,7 +69,7 @@ def keep(
 
 
 def labels_needed(error: float, level: float = LEVEL, wrong: int = 0) -> int:
-    """Return the least number of labels with so many wrong that shows a share of wrong ones up to `error`.
+    """Return the least number of labels, with this many wrong, that shows an error rate up to `error`.
 
     >>> labels_needed(0.05), labels_needed(0.05, wrong=2)
     (59, 124)

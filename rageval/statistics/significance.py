@@ -273,10 +273,10 @@ def skewness(differences: Float) -> float:
 
 
 def is_skewed(differences: Float, many: int | None = _MANY) -> bool:
-    """Return whether a few large differences stand against many small ones.
+    """Return whether a few large differences oppose many small ones.
 
-    Flipped signs take both sides for alike, and Student's t takes too few large ones for none. Differences of
-    0 say nothing of the shape. From `many` units on the mean is near to normal all the same (None: never).
+    Sign flips assume symmetry, and Student's t underestimates rare large values. Differences of 0 do not
+    affect the shape. From `many` units on the mean is near to normal anyway (None: never).
     """
     is_short = many is None or len(differences) < many
     return is_short and abs(skewness(differences[differences != 0])) > _SKEWED

@@ -47,10 +47,10 @@ _FLOOR = floor_of(LEVEL)  # of the variance of a mean, times n²
 
 
 def bound_at(seen: int, of: int, level: float = LEVEL) -> float:
-    """Return the p below which a difference is found after so many of all, looked at whenever one likes.
+    """Return the p below which a difference is found after this many questions, with any number of looks.
 
-    O'Brien and Fleming's bound without looks that are fixed: 2Φ(−c√(of/seen)), c = Φ⁻¹(1 − (1 − level)/4),
-    which a sum crosses at any time in 1 − level of cases where there is no difference.
+    O'Brien and Fleming's bound without fixed looks: 2Φ(−c√(of/seen)), c = Φ⁻¹(1 − (1 − level)/4). A sum
+    without a difference crosses it at some time in 1 − level of cases.
 
     >>> [round(bound_at(seen, 200), 6) for seen in (50, 100, 200)]
     [7e-06, 0.001525, 0.025]
@@ -76,11 +76,11 @@ def _bounds(rule: Rule, sizes: Sequence[int], level: float) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What would be claimed, of what, and when it is looked at; all of it fixed before the first question.
+    """The claim, its scope, and when to look; all fixed before the first question.
 
-    `claim` is of this *set* of `total` questions or of their *kind*; `looks` how often it is looked at (None:
-    after every question); `span` the largest difference that is possible; `within` a margin, for the claim
-    that two systems do not differ by more.
+    `claim` is about this *set* of `total` questions or their *kind*; `looks` is the number of looks (None:
+    after every question); `span` the largest possible difference; `within` a margin, for the claim that two
+    systems do not differ by more.
     """
 
     total: int
@@ -93,7 +93,7 @@ class Rule:
     def __post_init__(self) -> None:
         """Refuse what would be no rule."""
         if self.claim == "set" and self.looks is not None:
-            raise UsageError("a claim of this very set is looked at after every question: leave out looks")
+            raise UsageError("a claim about exactly this set is tested after every question: leave out looks")
         if not 0 < self.alpha < 1:
             raise UsageError(f"alpha={self.alpha!r}: expected a number between 0 and 1")
         if self.within is not None and not 0 < self.within < self.span:
@@ -106,7 +106,7 @@ class Rule:
 class Stop:
     """What was decided after `questions` of them: `evidence` (an e-value, or a p) met its `bound`.
 
-    `certain` says that what is left cannot undo it.
+    `certain` says that the remaining questions cannot change it.
     """
 
     word: Word
@@ -193,7 +193,7 @@ def replayed(differences: Float, rule: Rule) -> tuple[NDArray[np.int8], Int]:
     """
     total = differences.shape[1]
     if rule.within is not None or total != rule.total:
-        raise UsageError("replays are of a claim without a margin, and of all questions each")
+        raise UsageError("replays need a claim without a margin, and all questions")
     ends: Int
     if rule.looks is None:
         ends = np.arange(1, total + 1)
@@ -216,7 +216,7 @@ def replayed(differences: Float, rule: Rule) -> tuple[NDArray[np.int8], Int]:
 
 
 def nearest(differences: Sequence[float] | Float, rule: Rule) -> float:
-    """Return the e-value so far of what is nearest to being claimed, of a pair: how near a decision is."""
+    """Return the e-value so far of the claim of a pair that is closest to a decision."""
     values = np.asarray(differences, np.float64)
     total = rule.total if rule.claim == "set" else None
     shift = rule.within or 0.0
@@ -230,8 +230,8 @@ def nearest(differences: Sequence[float] | Float, rule: Rule) -> float:
 def p_at_looks(differences: Float, sizes: Sequence[int]) -> Float:
     """Return the one-sided p of Student's t that the mean is above 0, after so many questions (last axis).
 
-    Values that were seen are no proof of those that were not: the variance of the mean of n has 2.34/n² more,
-    always, with which the interval of n equal values has the width of the rule of three.
+    Observed values say nothing certain about the rest: the variance of the mean of n always has 2.34/n²
+    added, which gives n equal values the interval of the rule of three.
     """
     from scipy.special import stdtr
 
@@ -270,7 +270,7 @@ def _above(values: Float, rule: Rule, alpha: float, word: Word, margin: float = 
 def _possible(differences: Float, rule: Rule) -> Float:
     """Return differences none of which is larger than was said to be possible: no rule holds for others."""
     if np.abs(differences[~np.isnan(differences)]).max(initial=0.0) > rule.span * (1 + 1e-12):
-        raise UsageError(f"a difference is beyond {rule.span:g}, the most that was said to be possible")
+        raise UsageError(f"a difference is beyond {rule.span:g}, the stated maximum")
     return differences
 
 
@@ -322,7 +322,7 @@ def best_of(values: Sequence[Sequence[float]] | Float, rule: Rule) -> Race:
     Race(left=(0,), dropped=((1, 5),))
     """
     if rule.looks is not None or rule.within is not None:
-        raise UsageError("the best of several is looked at after every question: leave out looks and margins")
+        raise UsageError("'best' is tested after every question: leave out looks and margins")
     scores = np.asarray(values, np.float64)[:, : rule.total]
     left, dropped = list(range(len(scores))), list[tuple[int, int]]()
     total = rule.total if rule.claim == "set" else None

@@ -225,7 +225,7 @@ class TestWhatCannotBeSaid:
         judged = rows([("a", "b", "win")])
         for row, label in zip(judged, labels, strict=True):
             row["label"] = label
-        with pytest.raises(InputError, match="judgements:2: the two sides of a comparison contradict"):
+        with pytest.raises(InputError, match="judgements:2: the two sides of a comparison disagree"):
             games(read_judgements(judged))
 
     def test_one_side_or_three(self) -> None:
@@ -352,7 +352,7 @@ def said(times: int = 1) -> str:
     ]
     total = f"{50 * times:,}"
     lines.append(
-        f"{total} of {total} rankings and games do not say in which order answers were shown (`shown`)"
+        f"{total} of {total} rankings and games do not record the order in which answers were shown (`shown`)"
     )
     return "".join(f"rageval: {line}\n" for line in lines)
 
@@ -446,7 +446,7 @@ class TestCommand:
         outcome = command("arena", "judged")
         assert_refused(outcome, "no finite strengths", "a | b\\x1b")
         write([*MIXED, {**MIXED[0], "query_id": "x"}, {**MIXED[1], "query_id": "x", "label": "win"}])
-        assert_refused(command("arena", "judged"), "judged:102: the two sides of a comparison contradict")
+        assert_refused(command("arena", "judged"), "judged:102: the two sides of a comparison disagree")
 
     @pytest.mark.parametrize(
         "text", ["", "{}", "[]", "a b c d", "q Q0 d 1 1 t", '{"query_id": "q"}', "\x00", "{"]

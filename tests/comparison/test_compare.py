@@ -274,10 +274,10 @@ def test_hostile_names_are_shown_and_never_obeyed(tmp_path: Path) -> None:
         ([*FILES, "-m", "rr", "--draws", "3"], "expected a whole number from 100"),
         ([*FILES, "-m", "rr", "--seed", "-1"], "expected a whole number from 0"),
         ([*FILES, "-m", "rr", "--all-pairs", "--baseline", "run.trec"], "has no baseline"),
-        ([*FILES, "-m", "rr", "--test", "t", "--adjust", "max_t"], "is a randomisation test"),
-        ([*FILES, "-m", "NumRet"], "added up over queries"),
-        ([*FILES, "-m", "rr", "--sensitivity", "--ties", "expected"], "by the usual rules"),
-        ([*FILES, "-m", "rr", "--cluster", "domain"], "nothing says what the 'domain' of a query is"),
+        ([*FILES, "-m", "rr", "--test", "t", "--adjust", "max_t"], "flips signs"),
+        ([*FILES, "-m", "NumRet"], "is a sum over queries"),
+        ([*FILES, "-m", "rr", "--sensitivity", "--ties", "expected"], "by the default rules"),
+        ([*FILES, "-m", "rr", "--cluster", "domain"], "the 'domain' of the queries is unknown"),
     ],
 )
 def test_mistakes_are_explained(words: list[str], message: str) -> None:

@@ -101,7 +101,7 @@ def test_a_value_is_turned_so_that_more_is_better_and_none_where_it_may_change(
     ("judged", "is_decided", "said"),
     [
         (4, True, "4 of 10 questions judged, 40 calls: decided, 60 calls saved"),
-        (10, False, "10 of 10 questions judged, 40 calls: undecided, and none is left"),
+        (10, False, "10 of 10 questions judged, 40 calls: undecided, and no questions are left"),
         (4, False, "4 of 10 questions judged, 40 calls, at best 60 saved; look 2 of 5"),
     ],
 )
@@ -198,7 +198,7 @@ def test_topics_are_drawn_and_not_runs() -> None:
     tables = [level + np.arange(4.0), 3 - level + 2 * np.arange(4.0)]
     notes: list[str] = []
     assert leaderboards._intervals(tables, {"tau_b": tau_b}, {"tau_b": 1.0}, notes) == {}
-    assert notes[-1] == "no interval, as all samples of the topics give the same value: tau_b"
+    assert notes[-1] == "no interval, because all samples of the topics give the same value: tau_b"
 
 
 def test_labels_that_failed_are_told_where_some_did() -> None:

@@ -63,7 +63,7 @@ def test_labels_that_were_picked_are_remarked(tmp_path: Path) -> None:
     ):
         paths = files(tmp_path, every, gold)
         done = command(paths[0], "--gold", paths[1], "-m", "crag_score", "--format", "json", *more)
-        assert ("are no random draw" in done.stderr) is is_said
+        assert ("are not a random draw" in done.stderr) is is_said
 
 
 def test_an_anti_correlated_judge_helps_as_much_as_one_who_agrees(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_the_command_prints_what_the_functions_find(tmp_path: Path) -> None:
     done = command(*words, "--format", "json")
     found = json.loads(done.stdout)["results"]
     assert [(each["run"], each["population"]) for each in found] == [("a", "kind"), ("a", "kind")]
-    assert "people judged nothing of b, which is left out" in done.stderr
+    assert "no human labels for b: left out" in done.stderr
     measures = measures_of_answers("crag_score,hallucination")
     ours = correct(measures, read_judgements(judged), read_judgements(gold), Rules())
     assert [each.value for each in ours] == [each["value"] for each in found]
@@ -160,12 +160,12 @@ def test_mistakes_are_explained(tmp_path: Path, words: list[str], message: str) 
 def test_files_that_have_nothing_in_common_are_refused_and_few_labels_correct_nothing(tmp_path: Path) -> None:
     judged, gold = files(tmp_path, rows("a", LABELS), rows("z", LABELS))
     assert (
-        "holds nothing on the answers" in command(judged, "--gold", gold, "-m", "crag_score", code=2).stderr
+        "has no labels for the answers" in command(judged, "--gold", gold, "-m", "crag_score", code=2).stderr
     )
     two = rows("a", LABELS, judge="x") + rows("a", LABELS, judge="y")
     judged, gold = files(tmp_path, two, rows("a", LABELS))
     done = command(judged, "--gold", gold, "-m", "crag_score", "--format", "csv")
-    assert "a: crag_score: not corrected: people judged 4 of 4 (20 are needed)" in done.stderr
+    assert "a: crag_score: not corrected: human labels for 4 of 4 (20 are needed)" in done.stderr
     (row,) = csv.DictReader(io.StringIO(done.stdout))
     assert (row["people"], row["corrected"], row["low"], row["gain"]) == ("0.1250", "", "", "")
 
@@ -267,7 +267,10 @@ class TestPartlyJudged:
         assert (int(every["labels"]), int(every["of"])) == (len(gold), len(judged))
         assert (int(strict["labels"]), int(strict["of"])) == (vital[0], vital[1])
         assert int(every["checked"]) == len({row["query_id"] for row in gold})
-        assert f"answers in part, {len(gold):,} of {len(judged):,} judgements in all" in done.stderr
+        assert (
+            f"answers have labels for a part only, {len(gold):,} of {len(judged):,} judgements in all"
+            in done.stderr
+        )
         (record, _) = json.loads(
             command(paths[0], "--gold", paths[1], "-m", "a v", "--format", "json").stdout
         )["results"]
@@ -294,7 +297,7 @@ class TestPartlyJudged:
             measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), Rules()
         )
         assert math.isnan(found.value)
-        assert found.refused == "people judged 19 of 19 (20 are needed)"
+        assert found.refused == "human labels for 19 of 19 (20 are needed)"
 
     def test_a_measure_that_needs_the_whole_answer_leaves_parts_out(self, tmp_path: Path) -> None:
         judged = [
@@ -310,4 +313,4 @@ class TestPartlyJudged:
         done = command(paths[0], "--gold", paths[1], *words)
         (found,) = json.loads(done.stdout)["results"]
         assert (found["checked"], found["labels"], found["of"]) == (15, 105, 120)
-        assert "people judged 15 answers in part only, which are left out" in done.stderr
+        assert "15 answers have labels for a part only, and are left out" in done.stderr

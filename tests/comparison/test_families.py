@@ -67,7 +67,7 @@ def test_what_does_not_go_together_is_refused(runs: tuple[object, object]) -> No
     for wrong in ({"family": "measures", "adjust": "none"}, {"family": "measures", "primary": "rr"}):
         with pytest.raises(UsageError, match="family='measures' is Holm over all measures"):
             Settings(**wrong)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="is not measured; expected one of rr, p@3, recall@3"):
+    with pytest.raises(UsageError, match="is not measured; use one of rr, p@3, recall@3"):
         compared(runs, primary="ndcg")
 
 

@@ -310,15 +310,15 @@ def test_a_pair_that_people_did_not_label_is_never_decided_by_the_judge(tmp_path
         scores = rageval.evaluate_answers("crag_score", said, gold=labelled)
         pair = rageval.compare(scores).pairs[0]
         assert pair.verdict == "refused"
-        assert pair.why == f"people judged {number:,} of both (≥ 20 needed)"
+        assert pair.why == f"human labels for {number:,} of both (≥ 20 needed)"
         assert math.isnan(pair.difference)
         assert math.isnan(pair.p)
         assert pair.better_run is None
     one_only = [each for each in first(people, drawn(60)) if each["run_id"] == "ours"]
     found = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=one_only))
-    assert found.pairs[0].why == "people judged 0 of both (≥ 20 needed)"
+    assert found.pairs[0].why == "human labels for 0 of both (≥ 20 needed)"
     assert math.isnan(found.cell("theirs", "crag_score").value)
-    assert "no corrected mean: people judged 0 of it" in " ".join(found.remarks)
+    assert "no corrected mean: human labels for 0 of it" in " ".join(found.remarks)
 
 
 def test_the_judge_itself_is_no_gold(tmp_path: Path) -> None:
@@ -402,20 +402,18 @@ def test_labels_that_are_no_random_draw_are_warned_of(tmp_path: Path) -> None:
         "-m",
         "crag_score",
     ]
-    assert "so the labels are no random draw" in command("compare", *words).stderr
+    assert "so the labels are not a random draw" in command("compare", *words).stderr
     (pair,) = json.loads(command("compare", *words, "--format", "json").stdout)["pairs"]
     assert pair["ruling"] == "refused"
     # Who says that the draw was uniform may know it; it stays a doubt.
     done = command("compare", *words, "--gold-chosen", "uniform", "--format", "json")
-    assert "which a uniform draw hardly ever gives" in done.stderr
+    assert "which is unlikely for a uniform draw" in done.stderr
     assert json.loads(done.stdout)["pairs"][0]["ruling"] != "refused"
 
 
 def test_options_about_labels_need_labels(files: list[str]) -> None:
     for words in (["--gold-chosen", "uniform"], ["--population", "set"]):
-        assert (
-            "expected --gold FILE" in command("compare", files[0], "-m", "crag_score", *words, code=2).stderr
-        )
+        assert "add --gold FILE" in command("compare", files[0], "-m", "crag_score", *words, code=2).stderr
     done = command("compare", *files, "-m", "crag_score", "--gold-chosen", "nosuch", code=2)
     assert "nosuch: no such file; expected uniform, a plan" in done.stderr
 
@@ -486,7 +484,7 @@ def test_another_list_of_nuggets_is_no_label() -> None:
     said, people = of_nuggets(rng, "m"), of_nuggets(rng, "person:a", names="abcx")
     with pytest.warns(UserWarning, match="40 queries were labeled only in part, or by another list"):
         scores = rageval.evaluate_answers("nugget_recall", said, gold=people)
-    assert rageval.compare(scores).pairs[0].why == "people judged 0 of both (≥ 20 needed)"
+    assert rageval.compare(scores).pairs[0].why == "human labels for 0 of both (≥ 20 needed)"
 
 
 # --- several people
@@ -657,14 +655,14 @@ def test_pairs_that_people_did_not_compare_are_left_out_or_refused(tmp_path: Pat
     some = {pair: chance for pair, chance in TRUE.items() if "c" not in pair}
     few = battles("person:a", QUERIES[:10], TRUE, 2)
     done = command("arena", said, "--gold", write(tmp_path / "few", few), code=2)
-    assert "people judged 10 of 120 (20 are needed)" in done.stderr
+    assert "human labels for 10 of 120 (20 are needed)" in done.stderr
     island = write(tmp_path / "island", battles("person:a", QUERIES[:60], some, 2))
-    assert "join 2 of 3 systems" in command("arena", said, "--gold", island, code=2).stderr
+    assert "connect 2 of 3 systems" in command("arena", said, "--gold", island, code=2).stderr
     path = {pair: chance for pair, chance in TRUE.items() if pair != ("b", "c")}
     done = command(
         "arena", said, "--gold", write(tmp_path / "path", battles("person:a", QUERIES[:60], path, 2))
     )
-    assert "b and c: left out: people judged 0 of 120" in done.stderr
+    assert "b and c: left out: human labels for 0 of 120" in done.stderr
     assert "leave out --matrix" in command("arena", said, "--gold", island, "--matrix", code=2).stderr
 
 
@@ -759,7 +757,7 @@ def test_labels_of_a_plan_count_as_a_draw_from_where_answers_differ(tmp_path: Pa
     assert pair["difference"] == pytest.approx(differing.difference * 80 / 120, abs=1e-12)
     assert [cell["value"] for cell in found["values"]] == [None, None]
     done = command("label", "correct", path, "--gold", gold, "--gold-chosen", plan, "-m", "crag_score")
-    assert "the labels were drawn to compare ours and theirs, and tell nothing of a mean" in done.stderr
+    assert "the labels were drawn to compare ours and theirs, so they cannot correct a mean" in done.stderr
 
 
 def test_labels_outside_a_plan_are_refused(tmp_path: Path) -> None:
@@ -833,7 +831,7 @@ def test_the_page_shows_people_beside_the_judge_worst_first(tmp_path: Path) -> N
     )
     assert evil not in html
     assert "by openai:model" not in body[: body.index('<section id="provenance"')]
-    assert "Corrected by human labels: crag_score. These labels alone decide what is claimed." in body
+    assert "Corrected by human labels: crag_score. Only the corrected values decide claims." in body
     found = json.loads(command("report", "show", page, "--format", "json").stdout)
     heads = [(pair["judge"], pair["other"]) for pair in found["judging"]]
     assert heads == [
@@ -926,7 +924,7 @@ def test_the_passport_holds_kappa_between_people(tmp_path: Path) -> None:
     command("label", "agree", tmp_path / "j", write(tmp_path / "one", people[::2]))
     twice = write(tmp_path / "twice", [*people, people[0]])
     assert (
-        "twice:81: was judged before by 'person:ann'"
+        "twice:81: already judged by 'person:ann'"
         in command("label", "agree", tmp_path / "j", twice, code=2).stderr
     )
 
@@ -961,11 +959,11 @@ def test_what_was_refused_can_be_drawn_and_reported_later(tmp_path: Path) -> Non
     found = compared(*words)
     (tmp_path / "c.json").write_text(json.dumps(found))
     command("report", tmp_path / "c.json", "-o", tmp_path / "page.html")
-    assert "people judged 5 of both" in (tmp_path / "page.html").read_text()
+    assert "human labels for 5 of both" in (tmp_path / "page.html").read_text()
     sliced_json = command("score", *words, "-m", "crag_score", "--by", "domain", "--format", "json").stdout
     (tmp_path / "s.json").write_text(sliced_json)
     command("report", tmp_path / "s.json", "-o", tmp_path / "page.html")
-    assert "labels, judge alone" in (tmp_path / "page.html").read_text()
+    assert "labels, judge only" in (tmp_path / "page.html").read_text()
     pytest.importorskip("matplotlib")
     command("compare", *words, "-m", "crag_score", "--plot", tmp_path / "figure.svg")
 

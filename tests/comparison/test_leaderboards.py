@@ -136,7 +136,7 @@ def test_runs_of_one_only_are_said_and_measures_paired_by_name() -> None:
     found = compare_leaderboards([*board(values), *extra], [*board(values, means=False), *board(values, "n")])
     assert [(each.truth, each.judge) for each in found] == [("m", "m"), ("n", "n")]
     assert "only in the truth, and left out: lonely" in found[0].notes
-    assert "the judge has no row 'all' for all runs: means of topics in its place" in found[0].notes
+    assert "the judge has no row 'all' for all runs; using means of topics" in found[0].notes
     with pytest.raises(InputError, match="2 runs are in both leaderboards, expected 3 or more"):
         compare_leaderboards(board(values[:, :2]), board(values))
 
@@ -179,12 +179,12 @@ def test_the_command_says_which_form_it_cannot_tell_and_what_does_not_belong(tmp
     for words, said in [
         (
             ("--leaderboards", TRUTH, JUDGE, "--near-misses", "linear"),
-            "--near-misses: of leaderboards expected",
+            "--near-misses: --leaderboards takes only",
         ),
         (("--leaderboards", TRUTH, JUDGE, TRUTH), "is named twice"),
-        ((TRUTH, JUDGE, "--form", "tot"), "--form: is of leaderboards"),
+        ((TRUTH, JUDGE, "--form", "tot"), "--form: applies to leaderboards"),
         ((TRUTH,), "expected JUDGED and GOLD"),
-        (("--leaderboards", TRUTH, JUDGE, "-m", "map"), "map: neither leaderboard has it; expected one of"),
+        (("--leaderboards", TRUTH, JUDGE, "-m", "map"), "map: is in neither leaderboard; expected one of"),
         (("--leaderboards", TRUTH, JUDGE, "--at", "2"), "--at '2': expected whole numbers from 3"),
         (("--leaderboards", TRUTH, "nowhere"), "nowhere"),
     ]:
@@ -256,7 +256,7 @@ class TestSeveralJudges:
         short = [row for row in other if row.run_id != "r7"]
         (found,) = compare_judges(truth, {"one": one, "short": short})
         assert found.runs == found.judges["one"].runs == 7
-        assert "in one, and not in all others, so left out: r7" in found.notes
+        assert "in one, but not in all others, so left out: r7" in found.notes
 
     def test_without_topics_there_is_no_test_and_a_note(self, files: list[str]) -> None:
         truth, one, other, _ = (read_leaderboard(path) for path in files)
@@ -271,7 +271,7 @@ class TestSeveralJudges:
 
     def test_the_option_twice_and_a_file_twice_are_refused(self, files: list[str]) -> None:
         pair = ["--leaderboards", *files[:2]]
-        assert_refused(command("label", "agree", *pair, *pair), "found it twice", "TRUTH JUDGE JUDGE")
+        assert_refused(command("label", "agree", *pair, *pair), "given twice", "TRUTH JUDGE JUDGE")
         assert_refused(command("label", "agree", *pair, files[1]), "is named twice")
 
 

@@ -83,7 +83,7 @@ def test_each_look_holds_p_against_its_own_bound(
     p = corrected(zeros, dict(enumerate(gaps)), paired=True, span=1.0, floored=floored).p
     assert (found["labels"], found["p"]) == (number, pytest.approx(p))
     assert found["verdict"] == ("higher" if p < bound else "undecided")
-    assert f"{number} of 80 queries of the plan are labelled (p < {bound:.2g})" in found["why"]
+    assert f"{number} of 80 queries of the plan are labeled (p < {bound:.2g})" in found["why"]
 
 
 def test_the_bound_is_that_of_a_sum_that_is_always_looked_at() -> None:
@@ -113,7 +113,7 @@ def test_what_would_be_clear_without_looks_is_not_yet(tmp_path: Path, judged: Pa
     assert bound_at(40, LABELS) < found["p"] < 0.05
     assert found["verdict"] == "undecided"
     assert found["why"].endswith("go on")
-    assert "ours against theirs: crag_score: 40 of 80 queries of the plan are labelled" in found["said"]
+    assert "ours against theirs: crag_score: 40 of 80 queries of the plan are labeled" in found["said"]
     labels = tmp_path / "labels.jsonl"
     labels.write_text(labels.read_text().replace(plan.sha, ""))
     once = ("compare", judged, "-m", "crag_score", "--gold", labels, "--gold-chosen", "uniform")
@@ -136,7 +136,7 @@ def test_before_there_are_enough_nothing_is_said(
 ) -> None:
     found = compared(judged, labelled(tmp_path, plan, number, lost=1, less=less))
     assert found["verdict"] == "refused"
-    assert f"people judged {counted} of both (≥ 20 needed)" in found["why"]
+    assert f"human labels for {counted} of both (≥ 20 needed)" in found["why"]
 
 
 def test_a_prefix_of_any_plan_has_its_own_bound(tmp_path: Path, judged: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_prefix_of_any_plan_has_its_own_bound(tmp_path: Path, judged: Path) ->
     plan = read_plan(str(tmp_path / "ask.jsonl"))
     found = compared(judged, labelled(tmp_path, plan, 40))
     assert (found["verdict"], found["p"] < 0.05) == ("undecided", True)
-    assert "40 of 80 queries of the plan are labelled" in found["why"]
+    assert "40 of 80 queries of the plan are labeled" in found["why"]
 
 
 def test_a_plan_decides_by_the_measure_it_names_and_no_other(
@@ -156,7 +156,7 @@ def test_a_plan_decides_by_the_measure_it_names_and_no_other(
     verdicts = {pair["measure"]: (pair["verdict"], pair["why"]) for pair in json.loads(done.stdout)["pairs"]}
     assert verdicts["crag_score"][0] == "higher" or verdicts["crag_score"][0] == "lower"
     (other,) = (found for name, found in verdicts.items() if name != "crag_score")
-    assert other == ("refused", "the plan decides by crag_score, and by nothing else")
+    assert other == ("refused", "the plan decides only by crag_score")
 
 
 def test_labels_that_cannot_be_told_count_as_labelled(tmp_path: Path, judged: Path, plan: LabelPlan) -> None:
@@ -166,7 +166,7 @@ def test_labels_that_cannot_be_told_count_as_labelled(tmp_path: Path, judged: Pa
     lines(labels, found)
     pair = compared(judged, labels)
     assert pair["labels"] == 59
-    assert "60 of 80 queries of the plan are labelled" in pair["why"]
+    assert "60 of 80 queries of the plan are labeled" in pair["why"]
 
 
 def test_the_arena_waits_for_all_labels(tmp_path: Path) -> None:

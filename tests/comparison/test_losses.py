@@ -329,7 +329,7 @@ def test_the_command_prints_the_same(tmp_path: Path) -> None:
         assert CliRunner().invoke(main, ["report", *given]).exit_code == 2
     (tmp_path / "spans").write_text('{"query_id": "0", "nugget_id": "0"}')
     done = command(tmp_path, "--qrels", str(tmp_path / "spans"))
-    assert (done.exit_code, "expected --chunks FILE and --sources DIR" in done.stderr) == (2, True)
+    assert (done.exit_code, "add --chunks FILE and --sources DIR" in done.stderr) == (2, True)
 
 
 class TestRightAnswers:
@@ -426,8 +426,7 @@ def test_a_run_with_another_tag_than_the_answers_is_said(tmp_path: Path) -> None
         remarks = diagnose(judged, file, qrels, depth=1).remarks
         said = [remark for remark in remarks if "tagged" in remark]
         assert said == [
-            "the run is tagged 'theirs', and the answers are of 'ours': check that ours answered"
-            " from this run"
+            "the run is tagged 'theirs', but the answers are from 'ours': check that ours used this run"
         ] * (tag == "theirs")
     # In memory a run says nothing.
     assert not any("tagged" in remark for remark in diagnose(judged, run, qrels, depth=1).remarks)

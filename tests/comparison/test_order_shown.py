@@ -178,7 +178,7 @@ class TestBias:
     def test_several_judges_are_told_apart(self) -> None:
         rows = [*ranked(5), *({**row, "judge": "fair"} for row in ranked(0))]
         biased, fair = (each.as_dict() for each in positions_of(read_judgements(rows)))
-        assert too_much(biased, 1.0) == "where it is shown moves an answer by 3.28 places"
+        assert too_much(biased, 1.0) == "position moves an answer by 3.28 places"
         assert too_much(fair, 1.0) is None
 
     def test_a_pair_is_a_list_of_two(self) -> None:
@@ -191,7 +191,7 @@ class TestBias:
         assert found is not None
         assert found.pairs is not None
         assert (found.pairs.first_wins, found.pairs.consistent) == (1.0, 0.0)
-        assert too_much(found.as_dict(), 0.49) == "where it is shown moves an answer by 0.50 places"
+        assert too_much(found.as_dict(), 0.49) == "position moves an answer by 0.50 places"
         assert too_much(found.as_dict(), 0.5) is None
 
 
@@ -243,7 +243,7 @@ class TestCommand:
         path = written(ranked(5), tmp_path / "five")
         said = command("arena", path, "--max-bias", "1", "--format", "csv")
         assert said.code == 1
-        assert "120 rankings an answer is put 3.28 places ahead [" in said.err
+        assert "120 rankings an answer shown first is ranked 3.28 places ahead [" in said.err
         assert "moves an answer by 3.28 places, so --max-bias 1 is not met" in said.err
         table = list(csv.DictReader(io.StringIO(said.out)))
         assert list(table[0])[:4] == ["system", "rank_score", "queries", "order_corrected"]
@@ -256,8 +256,8 @@ class TestCommand:
     def test_nobody_passes_whose_orders_are_not_known(self, tmp_path: Path) -> None:
         said = command("arena", written(without_order(ranked(0)), tmp_path / "old"), "--max-bias", "9")
         assert said.code == 1
-        assert "120 of 120 rankings and games do not say in which order answers were shown" in said.err
-        assert "nothing says in which order answers were shown, so --max-bias 9 is not met" in said.err
+        assert "120 of 120 rankings and games do not record the order in which answers were shown" in said.err
+        assert "the order in which answers were shown is not recorded, so --max-bias 9 is not met" in said.err
         assert "corrected" not in said.out
 
     def test_the_passport_has_a_row_a_place(self, tmp_path: Path) -> None:
@@ -265,7 +265,7 @@ class TestCommand:
         said = command("label", "agree", *paths, "--max-bias", "1")
         assert said.code == 1
         assert " 1 120 " in " ".join(said.out.split())
-        assert "is put 3.28 places ahead" in said.out
+        assert "is ranked 3.28 places ahead" in said.out
         found = json.loads(command("label", "agree", *paths, "--format", "json").out)
         assert len(found["positions"]["lists"]) == SYSTEMS
         assert found["positions"]["lists"][0]["lead"] > 3
@@ -298,7 +298,7 @@ class TestCommand:
         page = str(tmp_path / "page.html")
         path = written(ranked(5), tmp_path / "five")
         assert command("report", path, "-m", "rank_score", "-o", page).code == 0
-        assert "what it is worth to an answer where it was shown" in Path(page).read_text(encoding="utf-8")
+        assert "how much the position of an answer affects its rank" in Path(page).read_text(encoding="utf-8")
         found = json.loads(command("report", "show", page, "--format", "json").out)
         assert found["positions"][0]["lists"][0]["lead"] > 3
         assert any("places ahead" in remark for remark in found["remarks"])

@@ -126,12 +126,12 @@ def test_sizes_are_checked(size: str, tmp_path: Path) -> None:
 
 def test_mistakes_are_explained(tmp_path: Path) -> None:
     words = ("compare", *FILES, "-m", "rr", "--plot")
-    assert "--size is about figures" in command(*FILES, "-m", "rr", "--size", "page", code=2).stderr
+    assert "--size applies to figures" in command(*FILES, "-m", "rr", "--size", "page", code=2).stderr
     assert "ends in .png, .svg, .pdf" in command(*words, str(tmp_path / "a.gif"), code=2).stderr
     assert "ends in .png, .svg, .pdf" in command(*FILES, "-m", "rr", "--plot", "a", code=2).stderr
     pytest.importorskip("matplotlib")
     with pytest.warns(
-        UserWarning, match=r"7x1.5: so many runs and panels need 3.8 inches .* 3.0 points high"
+        UserWarning, match=r"7x1.5: this many runs and panels need 3.8 inches .* 3.0 points high"
     ):
         many().plot((7, 1.5))
     with pytest.raises(rageval.RagevalError, match="expected a higher figure, or only a width"):

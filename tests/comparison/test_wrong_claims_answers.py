@@ -132,7 +132,7 @@ JUDGES = [
             {"j": ONE_JUDGE_EACH},
             f"{COMPARED} --on-missing {way}",
             0,
-            ["refused", "24 judgements are missing, which could turn it round"],
+            ["refused", "24 judgements are missing, which could reverse it"],
             [",lower", ",higher", "produced nothing"],
         )
         for way in ("skip", "worst", "best")
@@ -249,7 +249,7 @@ MISSING = [
         {"j": SAME_BY_FILLING},
         f"{COMPARED} --on-missing worst",
         0,
-        ["refused", "which could turn it round"],
+        ["refused", "which could reverse it"],
         [",lower"],
     ),
     Attempt(
@@ -530,7 +530,7 @@ ARENA = [
         {"j": [line("q", run, "win", aspect="x", rubric="pairwise") for run in "ab"]},
         "arena j",
         2,
-        ["contradict each other"],
+        ["sides of a comparison disagree"],
     ),
     Attempt("against itself", {"j": battle("a", "a", ["tie"], ["q"])}, "arena j", 2, ["was judged before"]),
     Attempt(
@@ -744,7 +744,7 @@ AGREE = [
         {"j": mixed("ours"), "g": people(mixed("theirs"))},
         "label agree j g",
         2,
-        ["nothing was judged in both"],
+        ["no judgement is in both"],
     ),
     Attempt(
         "nothing in common since all failed",
@@ -793,14 +793,14 @@ CORRECT = [
         {"j": mixed("ours", queries=MANY), "g": GOLD[:1]},
         "label correct j --gold g -m crag_score",
         0,
-        ["crag_score,kind,0.1600,1.0000,,,,,,25,1,1,25,,", "people judged 1 of 25 (20 are needed)"],
+        ["crag_score,kind,0.1600,1.0000,,,,,,25,1,1,25,,", "human labels for 1 of 25 (20 are needed)"],
     ),
     Attempt(
         "gold of other systems",
         {"j": mixed("ours"), "g": people(mixed("theirs"))},
         "label correct j --gold g -m crag_score",
         2,
-        ["holds nothing on"],
+        ["has no labels for"],
     ),
     Attempt(
         "a judge who failed, taken for the worst",
@@ -828,7 +828,7 @@ CORRECT = [
         {"j": each("ours", "perfect", MANY), "g": people(each("ours", "incorrect", MANY[:12]))},
         "label correct j --gold g -m hallucination",
         0,
-        [",kind,0.0000,1.0000,0.7575,1.0000,,,,25,12,", "people judged 12 of 25 (20 are needed)"],
+        [",kind,0.0000,1.0000,0.7575,1.0000,,,,25,12,", "human labels for 12 of 25 (20 are needed)"],
     ),
     Attempt(
         "a length",

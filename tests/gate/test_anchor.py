@@ -140,10 +140,10 @@ HELD = ("v3.run", "qrels", "--baseline", "v1.json", "--margin", ".1")
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--history", "v1.json"), "two baselines or more"),
+        (("--history", "v1.json"), "two or more baselines"),
         ((*HELD, "-m", "rr", "--anchor", "qrels"), "baseline"),
         ((*HELD, "-m", "rr", "--anchor-margin", "1"), "--anchor"),
-        ((*HELD, "-m", "p@1", "--history", "v1.json"), "knows nothing"),
+        ((*HELD, "-m", "p@1", "--history", "v1.json"), "has no values"),
     ],
 )
 def test_what_cannot_be_held_against_it_is_an_error(files: Path, words: tuple[str, ...], why: str) -> None:

@@ -44,8 +44,8 @@ def test_the_three_verdicts_by_their_bounds() -> None:
 def test_worse_by_less_than_the_margin_ships_and_is_said() -> None:
     found = told([v - 0.01 + 0.001 * (at % 3) for at, v in enumerate(HALF)], HALF)
     assert found.verdict == "ship"
-    assert found.overall[0].why == "worse, but surely by less than the margin"
-    assert any("surely by less than the margin" in remark for remark in found.remarks)
+    assert found.overall[0].why == "significantly worse, but by less than the margin"
+    assert any("but by less than the margin" in remark for remark in found.remarks)
 
 
 def test_what_is_seen_beyond_the_margin_blocks_and_beyond_margin_asks_for_more() -> None:
@@ -222,7 +222,7 @@ def test_a_floor_holds_whatever_is_missing() -> None:
     flat = [0.5] * 100
     assert told(flat, flat, fail_under={"coverage": 0.5}).verdict == "ship"
     found = told(flat[:-1], flat, margin=0.1, fail_under={"coverage": 0.5})
-    assert (found.verdict, "0.4950 if the judgements" in found.floors[0]) == ("block", True)
+    assert (found.verdict, "0.4950 if the missing judgements" in found.floors[0]) == ("block", True)
 
 
 def test_a_loss_on_questions_without_an_answer_is_no_claim() -> None:
@@ -258,19 +258,19 @@ def test_what_failed_altogether_is_an_error_and_no_loss() -> None:
         ({"judges": ["openai:b"]}, {"judges": ["openai:a"]}, "judged by openai:a, the candidate by openai:b"),
         ({"rubrics": ["crag"]}, {"rubrics": ["mine"]}, "--judge-changed allow"),
         ({"judgements": "aa"}, {"judgements": "bb"}, "with other judgements"),
-        ({"gold": "aa"}, {}, "knows no labels of people"),
-        ({"gold": "aa", "judgements": "x"}, {"gold": "bb", "judgements": "x"}, "has other labels of people"),
+        ({"gold": "aa"}, {}, "has no human labels"),
+        ({"gold": "aa", "judgements": "x"}, {"gold": "bb", "judgements": "x"}, "has other human labels"),
         (
             {"gold": "aa"},
             {"gold": "bb"},
-            "are both called system, so that labels of people may be of the answers",
+            "are both called system, so human labels may be for the answers",
         ),
         (
             {"measures": {"coverage": "coverage|rel:2"}},
             {},
             "scored by other rules: coverage|v:1; the candidate by",
         ),
-        ({}, {"measures": {}}, "the baseline knows nothing of coverage"),
+        ({}, {"measures": {}}, "the baseline has no values of coverage"),
     ],
 )
 def test_what_was_made_otherwise_is_refused(ours: dict, theirs: dict, said: str) -> None:  # type: ignore[type-arg]
@@ -298,7 +298,7 @@ def test_unseen_questions_and_holes_that_differ_forbid_a_claim() -> None:
     other = side({"coverage": base, "recall": base}, unjudged=0.2)  # perhaps of a deeper top
     found = told(side(now, unjudged=0.6), other)
     assert found.verdict == "ship"
-    assert any("share of unjudged documents says nothing" in remark for remark in found.remarks)
+    assert any("share of unjudged documents does not apply" in remark for remark in found.remarks)
     ends = {"bounds": {"coverage": (0.49, 0.51)}}
     assert told(side(now, unjudged=0.4, **ends), side(base, unjudged=0.2, **ends)).verdict == "ship"
 
@@ -311,7 +311,10 @@ def test_a_floor_blocks_whatever_the_baseline_has() -> None:
 
 
 def test_a_margin_of_nothing_is_warned_of() -> None:
-    assert any("--margin 0 lets nothing ship" in remark for remark in told(HALF, HALF, margin=0).remarks)
+    assert any(
+        "with --margin 0 only a significantly better system ships" in remark
+        for remark in told(HALF, HALF, margin=0).remarks
+    )
 
 
 @pytest.mark.parametrize("wrong", [{"margin": -0.1}, {"margin": math.nan}, {"level": 0.4}, {"block": "no"}])

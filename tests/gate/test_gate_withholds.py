@@ -101,7 +101,7 @@ def test_a_pending_look_decides_nothing(tmp_path: Path) -> None:
 
     first, why, said = verdict(20)
     assert first == "inconclusive"
-    assert "20 of 80 queries of the plan are labelled: a gate waits for all" in why
+    assert "20 of 80 queries of the plan are labeled: a gate needs all" in why
     assert why in said
     last, why, said = verdict(80)
     assert last == "ship"
@@ -123,7 +123,7 @@ def test_a_doubt_about_the_draw_is_said(tmp_path: Path) -> None:
     how = ("-m", "crag_score", "--gold", tmp_path / "gold", "--gold-chosen", "uniform")
     _gate(tmp_path / "base", *how, "--save-baseline", tmp_path / "saved")
     done = _gate(tmp_path / "now", *how, "--baseline", tmp_path / "saved", "--margin", "0.05")
-    assert "the judge's values of labelled queries differ from those of the others" in done.stderr
+    assert "the judge's values of labeled queries differ from those of the others" in done.stderr
 
 
 def test_clusters_are_read_and_checked_as_by_the_command(tmp_path: Path) -> None:

@@ -681,7 +681,7 @@ def test_of_compare_labels_by_more_people_for_one_system_are_refused(tmp_path: P
     rows, gold = of_two(mistaken, "m", 120), of_two(truth, "person:x", 60)
     for found in with_gold(tmp_path, rows, [*gold, *more]).values():
         assert found["pairs"][0]["ruling"] == "refused"
-        assert "different annotators labelled the two systems in 30 of 60" in found["pairs"][0]["why"]
+        assert "different annotators labeled the two systems in 30 of 60" in found["pairs"][0]["why"]
     both = [*gold, *of_two(truth, "person:y", 60)]
     assert with_gold(tmp_path, rows, both)["compare"]["pairs"][0]["ruling"] == "undecided"
 

@@ -185,7 +185,7 @@ def test_tables_beside_other_things_are_refused(tmp_path: Path) -> None:
     judged.write_text(run("judge", "crag", table, "--quiet").stdout)
     done = run("compare", table, judged)
     assert done.exit_code == 2
-    assert "a table of answers, which is judged first" in done.stderr
+    assert "a table of answers, which must be judged first" in done.stderr
     done = run("gate", table, "--baseline", judged, "--margin", "0.1")
     assert done.exit_code == 2
     assert "--judge short" in done.stderr

@@ -121,7 +121,7 @@ def test_compare_says_more_questions_or_more_answers(tmp_path: Path) -> None:
     words = ["compare", str(file), "-m", "crag_score,pass^2", "--draws", "100", "--resamples", "100"]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0
-    assert "of the variance is of answers to one question: more of them (repeat) help" in done.stderr
+    assert "of the variance is between answers to one question: more of them (repeat) help" in done.stderr
     assert "more answers each" in done.stderr
     assert "pass_all@2" in done.stdout
 

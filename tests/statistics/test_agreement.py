@@ -182,11 +182,11 @@ def test_files_that_cannot_be_compared(tmp_path: Path) -> None:
     other = judgements(tmp_path, "other", {("2", "a"): "perfect"}, "m")
     outcome = CliRunner().invoke(main, ["label", "agree", one, other])
     assert outcome.exit_code == 2
-    assert "nothing was judged in both files (1 and 1 judgements)" in outcome.stderr
+    assert "no judgement is in both files (1 and 1 judgements)" in outcome.stderr
     Path(one).write_text('{"query_id": "1", "run_id": "a", "label": "x"}\n' * 2)
     outcome = CliRunner().invoke(main, ["label", "agree", one, other])
     assert outcome.exit_code == 2
-    assert "one:2: judged before by" in outcome.stderr
+    assert "one:2: already judged by" in outcome.stderr
 
 
 def shown(*words: str) -> str:
@@ -239,7 +239,7 @@ def test_a_judge_who_likes_long_answers(tmp_path: Path) -> None:
     (tmp_path / "answers").write_text("\n".join(map(json.dumps, answers)))
     files = judgements(tmp_path, "judged", said, "m"), judgements(tmp_path, "gold", gold, "people")
     expected = tau_b(np.array([-0.5] * 3 + [0.5] * 3), np.arange(6.0))
-    assert f"and its length: tau_b {expected:.3f}" in shown(*files, "--answers", str(tmp_path / "answers"))
+    assert f"that are too high: tau_b {expected:.3f}" in shown(*files, "--answers", str(tmp_path / "answers"))
     assert "its length" not in shown(*files)
 
 
@@ -288,8 +288,6 @@ def test_what_was_spent(tmp_path: Path) -> None:
     usage = {"input": 1_000_000, "output": 100_000}
     for name, also in (("judged", {"usage": usage}), ("gold", {})):
         (tmp_path / name).write_text(json.dumps(row | also))
-    assert "1,100,000 tokens were spent, 0.2100 USD" in shown(
-        str(tmp_path / "judged"), str(tmp_path / "gold")
-    )
+    assert "1,100,000 tokens were used, 0.2100 USD" in shown(str(tmp_path / "judged"), str(tmp_path / "gold"))
     (tmp_path / "judged").write_text(json.dumps(row | {"usage": usage, "judge": "openai:unheard-of"}))
-    assert "1,100,000 tokens were spent\n" in shown(str(tmp_path / "judged"), str(tmp_path / "gold"))
+    assert "1,100,000 tokens were used\n" in shown(str(tmp_path / "judged"), str(tmp_path / "gold"))

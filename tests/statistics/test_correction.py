@@ -259,7 +259,7 @@ class TestSame:
         assert found.error == pytest.approx(whole.error, rel=0.02)
 
     def test_labels_of_the_same_answers_are_of_no_use(self) -> None:
-        with pytest.raises(TooFewLabels, match=r"judged 10 of 80 \(20 are needed\)"):
+        with pytest.raises(TooFewLabels, match=r"labels for 10 of 80 \(20 are needed\)"):
             corrected([0.0] * 200, dict.fromkeys(range(70, 120), 0.0), paired=True, same=range(80, 200))
 
 
@@ -304,13 +304,13 @@ def test_whether_labels_were_drawn_at_random_shows() -> None:
 @pytest.mark.parametrize(
     ("people", "options", "error", "message"),
     [
-        (range(19), {}, TooFewLabels, r"people judged 19 of 100 \(20 are needed\)"),
+        (range(19), {}, TooFewLabels, r"human labels for 19 of 100 \(20 are needed\)"),
         (range(30), {"population": "world"}, UsageError, "expected 'kind' or 'set'"),
         (range(30), {"level": 95}, UsageError, "between 0 and 1"),
         (range(30), {"span": math.nan}, UsageError, "0 or more"),
-        (range(30), {"chosen": [0.0] * 100}, UsageError, "no chance between 0 and 1"),
-        (range(30), {"chosen": [0.1] * 99}, UsageError, "99 chances of 100 queries"),
-        (range(30), {"clusters": [1]}, UsageError, "1 clusters of 100 queries"),
+        (range(30), {"chosen": [0.0] * 100}, UsageError, "between 0 and 1"),
+        (range(30), {"chosen": [0.1] * 99}, UsageError, "99 chances for 100 queries"),
+        (range(30), {"clusters": [1]}, UsageError, "1 clusters for 100 queries"),
         (range(90, 120), {}, UsageError, "places from 0 to 99"),
         (range(30), {"chosen": [1e-9, *[1.0] * 99]}, TooFewLabels, "count as 1.0 drawn alike"),
     ],
@@ -339,7 +339,7 @@ def test_where_parts_of_answers_never_differ_the_rule_of_three_counts_labels() -
 
 
 def test_a_query_that_is_labelled_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="labelled twice"):
+    with pytest.raises(UsageError, match="labeled twice"):
         corrected([0.0] * 40, [*((at, 1.0) for at in range(30)), (3, 0.0)], paired=True)
 
 

@@ -287,8 +287,7 @@ class TestWhatPIs:
         wide = compared(columns, draws=100, level=0.9995, adjust=adjust)["run001"]
         assert wide.verdict == "undecided"
         assert wide.why == (
-            f"p stands at its floor of {floor}: none of 100 draws reached the difference;"
-            " more --draws can tell"
+            f"p is at its floor of {floor}: none of 100 draws reached the difference; more --draws can help"
         )
         assert compared(columns, draws=100_000, level=0.9995, adjust=adjust)["run001"].verdict == "higher"
 

@@ -206,5 +206,5 @@ def test_a_replay_ends_where_stopping_does(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", [Rule(30), Rule(20, within=0.1)])
 def test_what_is_no_replay_of_the_rule_is_refused(rule: Rule) -> None:
-    with pytest.raises(UsageError, match="replays are of a claim without a margin"):
+    with pytest.raises(UsageError, match="replays need a claim without a margin"):
         replayed(np.zeros((3, 20)), rule)
