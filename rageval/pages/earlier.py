@@ -29,13 +29,13 @@ _EXPECTED = "the output of rageval score, compare, label agree, diagnose or repo
 _NOT_HERE = "for what is not known here"
 _LEVEL = re.compile(r"\|level:(0\.\d+)\|")
 _ONLY_MEANS = (
-    "{}: holds means only; with the values of every query (rageval score -q --format json) there are"
+    "{}: has means only; with the values of every query (rageval score -q --format json) the report has"
     " intervals, tests and differences"
 )
 
 
 def earlier_report(files: Sequence[Source], settings: Settings, extra: Beside) -> Report:
-    """Return one report on everything that the files say."""
+    """Return one report on all files."""
     report: Report = {"runs": [], "measures": [], "cells": [], "remarks": [], "better": {}}
     results: list[Scores] = []
     for file in files:
@@ -85,7 +85,7 @@ def _taken(found: dict[str, Any], report: Report, name: str, settings: Settings)
     elif found.get("format") == FORMAT:
         # A whole report has its own comparison and slices, which could contradict those of other files.
         if report["cells"]:
-            raise UsageError(f"{name}: is a whole report; expected no other file beside it")
+            raise UsageError(f"{name}: is a whole report; pass it alone")
         report |= with_columns(found, repacked)
         if report.get("comparison"):
             pairs, _ = _with_better_runs({**found, **report["comparison"]})
@@ -253,7 +253,7 @@ def _with_better_runs(found: Mapping[str, Any]) -> tuple[list[dict[str, Any]], d
     return pairs, better
 
 
-_BASES = {"by this judge": JUDGE, "people's labels": PEOPLE}  # as earlier versions wrote them
+_BASES = {"by this judge": JUDGE, "human labels": PEOPLE}  # as earlier versions wrote them
 
 
 def _direction(name: str, said: Mapping[str, str]) -> str:
@@ -299,7 +299,7 @@ def _add(report: Report, found: Mapping[str, Any]) -> None:
         if (before["signature"], before["value"]) != (cell["signature"], cell["value"]):
             raise InputError(
                 f"{visible(name[0])}: {name[1]} is {before['value']} in one file ({before['signature']}) and"
-                f" {cell['value']} in another ({cell['signature']}); expected a name for each run"
+                f" {cell['value']} in another ({cell['signature']}); give each run its own name"
             )
         cells[name] = cell
     kept = {key: value for key, value in found.items() if key not in ("cells", "remarks", "better")}
@@ -325,6 +325,6 @@ def _add(report: Report, found: Mapping[str, Any]) -> None:
     }
     for measure in measures:
         signatures = {cell["signature"] for cell in report["cells"] if cell["measure"] == measure}
-        said = f"{measure}: the runs were not scored alike; their signatures differ"
+        said = f"{measure}: the runs were scored by different rules; their signatures differ"
         if len(signatures) > 1 and said not in report["remarks"]:
             report["remarks"].append(said)

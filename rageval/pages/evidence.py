@@ -423,9 +423,9 @@ def without_fence(grades: JudgementTable, notes: JudgesNotes) -> Iterator[str]:
     for judge in filter(is_unfenced, grades.judges.words):
         best, shown = notes.attacks.get(judge, [0, 0])
         said = (
-            f"{best:,} of {shown:,} verdicts on attacks were the best there is" if shown else "none was tried"
+            f"{best:,} of {shown:,} verdicts on attacks were the best possible" if shown else "none was tried"
         )
-        yield f"{judge} was asked without a fence, as its source asks; of attacks on it, {said}"
+        yield f"{judge} was asked without a fence, like its source; of attacks on it, {said}"
 
 
 def _is_graded(judgement: Mapping[str, Any]) -> bool:
@@ -593,7 +593,7 @@ class _Replies:
         if not os.path.isfile(path):
             self._why = f"there is no store of replies at {path}"
             if self._is_named:
-                raise InputError(f"{self._why}; expected one that judging has made (--store FILE)")
+                raise InputError(f"{self._why}; expected one written by rageval judge (--store FILE)")
             return None
         try:
             self._store = Store(path, read_only=True)
@@ -607,7 +607,7 @@ class _Replies:
         """Return how many calls there were, how many of them the store knows, and why not all."""
         why = self._why
         if self._asked > self._found and not why:
-            why = "the store does not hold them" if self._is_open else "the judgements name no stored reply"
+            why = "the store does not have them" if self._is_open else "the judgements name no stored reply"
         return {
             "asked": self._asked,
             "found": self._found,

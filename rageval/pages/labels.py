@@ -76,8 +76,8 @@ def _to_label(plan: LabelPlan, annotator: str) -> _Record:
         raise UsageError(f"--annotator {name!r}: expected a name of 1 to {_LONGEST_NAME} letters")
     if not all(ask.context is not None for query in plan.asked for ask in query.asks):
         raise InputError(
-            "the plan holds no texts to label; expected one made with the files that were judged: rageval"
-            " label plan … --answers FILE (--questions, --nuggets, --passages)"
+            "the plan has no texts to label; make it with the judged files: rageval label plan … --answers"
+            " FILE (--questions, --nuggets, --passages)"
         )
     # The same person gets the same order each time, another person another one.
     rng = random.Random(f"{plan.sha}/{annotator}")
@@ -246,7 +246,7 @@ class Label(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     @property
     def place(self) -> _Place:
-        """What it is about."""
+        """What is labeled."""
         return str(self.query_id), str(self.run_id), str(self.item_id), str(self.aspect)
 
     @property
@@ -265,9 +265,9 @@ class _Address(msgspec.Struct):
 
 
 class LabelFile:
-    """The labels of one annotator, by what they are about; `change` writes all of them anew.
+    """The labels of one annotator, by what is labeled; `change` rewrites all of them.
 
-    Until `close` nobody else serves these labels.
+    Until `close`, no other process serves these labels.
     """
 
     def __init__(self, path: Path, plan: LabelPlan, annotator: str) -> None:
@@ -281,7 +281,7 @@ class LabelFile:
         # The file is written anew at each label: refused is what cannot be written again and again.
         if str(path) == "-" or (target.exists() and not target.is_file()):
             raise UsageError(
-                f"--serve {visible(str(path))}: is no ordinary file, expected one to keep labels in"
+                f"--serve {visible(str(path))}: is not an ordinary file; give a file for the labels"
             )
         if target.exists() and not os.access(target, os.R_OK | os.W_OK):
             raise OutputError(f"{visible(str(path))}: cannot be read and written; labels could not be saved")
@@ -324,7 +324,7 @@ class LabelFile:
 
     @property
     def port(self) -> int:
-        """The port of the page: the one of the last time, at first one that follows from the plan."""
+        """The port of the page: the last one used, at first one derived from the plan."""
         return self._address.port
 
     def keep_port(self, port: int) -> None:
@@ -350,7 +350,7 @@ class LabelFile:
             held = open(os.open(place, flags, 0o600), "r+b", buffering=0)  # noqa: SIM115
         except OSError as error:
             raise OutputError(
-                f"{visible(str(place))}: the address of the page cannot be kept beside the labels:"
+                f"{visible(str(place))}: the address of the page cannot be saved beside the labels:"
                 f" {error.strerror or error}"
             ) from None
         try:
@@ -358,7 +358,8 @@ class LabelFile:
             found = os.fstat(held.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise OutputError(
-                    f"{visible(str(place))}: is no ordinary file, expected the address of the page; remove it"
+                    f"{visible(str(place))}: is not an ordinary file; remove it, so that the page's address"
+                    " can be saved"
                 )
             if sys.platform != "win32":
                 if found.st_uid != os.geteuid():
@@ -368,8 +369,8 @@ class LabelFile:
                 os.fchmod(held.fileno(), 0o600)
             if not lock(held.fileno(), wait=False):
                 raise UsageError(
-                    f"{visible(str(self.path))}: these labels are being served already; use the page that"
-                    " is open, or end the other rageval label page first"
+                    f"{visible(str(self.path))}: these labels are already being served; use the open page,"
+                    " or stop the other rageval label page first"
                 )
         except (UsageError, OutputError):
             held.close()
@@ -423,9 +424,7 @@ class LabelFile:
             for line, record in read_records(source, dict[str, Any], "a label"):
                 label = self._checked(record, f"{name}:{line}: ")
                 if label.place in self._labels:
-                    raise InputError(
-                        f"{name}:{line}: a second label of the same thing; remove one of the two"
-                    )
+                    raise InputError(f"{name}:{line}: a second label of the same item; remove one of the two")
                 self._labels[label.place] = label
                 lines.append(line)
         # Read at once, which is much faster; only if something is odd line by line, to name it.
@@ -438,7 +437,7 @@ class LabelFile:
             self._write(self._labels)
             self.remarks.append(
                 f"{name}: the last line was cut off and is removed; the {len(self._labels):,} labels before"
-                " it are whole"
+                " it are complete"
             )
 
     def _checked(self, record: Any, where: str = "") -> Label:
@@ -472,7 +471,7 @@ class LabelFile:
         if (label.shown is not None) != (ask.pair is not None) or (
             label.shown is not None and (len(shown) != 2 or pair_aspect(*shown) != label.aspect)
         ):
-            return "expected as shown the systems in the order in which their answers were shown"
+            return "expected in `shown` the systems in the order in which their answers were shown"
         if label.status != "ok":
             return None
         # From here on: whether the label or grade can be chosen on the page.
@@ -493,9 +492,9 @@ class LabelFile:
         return None
 
     def change(self, labels: Iterable[Any], cleared: Iterable[Any]) -> None:
-        """Save these labels, take those away, and write the file; it is whole, or as it was before.
+        """Save these labels, remove those, and rewrite the file, completely or not at all.
 
-        InputError says what is wrong with a label, `OutputError` why nothing can be saved just now.
+        InputError says what is wrong with a label, `OutputError` why nothing can be saved now.
         """
         given = {label.place: label for label in map(self._checked, labels)}
         if problem := next(filter(None, map(_unread, given.values())), None):
@@ -508,13 +507,13 @@ class LabelFile:
             gone.add((query, run, item, aspect))
         with self._lock:
             if self._held.closed:
-                raise OutputError("rageval label page is ending")
+                raise OutputError("rageval label page is stopping")
             # Two programs, or an editor: the later would write over the labels of the other.
             if _stamp(self.path) != self._stamp:
                 raise OutputError(
                     # Shown in the page, where the names of folders could name systems.
-                    f"{visible(self.path.name)} was changed by another program since it was read; end rageval"
-                    " label page and start it again"
+                    f"{visible(self.path.name)} was changed by another program; stop rageval label page and"
+                    " start it again"
                 )
             self._write({place: label for place, label in self._labels.items() if place not in gone} | given)
 
@@ -526,7 +525,7 @@ class LabelFile:
         self._labels, self._stamp = labels, _stamp(self.path)
 
     def text(self) -> bytes:
-        """Return what the page takes in when it is opened."""
+        """Return the data that the page loads when it opens."""
         with self._lock:
             return b"".join(label.line for label in self._labels.values())
 
@@ -583,7 +582,7 @@ _HEADERS = {
 
 
 class LabelServer(ThreadingHTTPServer):
-    """Serves the page of a plan on this computer, under an address that nobody can guess."""
+    """Serves the page of a plan on this computer, under a secret address."""
 
     daemon_threads = True
     # Elsewhere two may listen at one port, and the other one would get the labels.
@@ -601,19 +600,19 @@ class LabelServer(ThreadingHTTPServer):
             super().__init__((_HOST, port), _LabelHandler)
         except OSError as error:
             raise OutputError(
-                f"port {port}: cannot be listened at ({error.strerror or error}). Perhaps another rageval"
-                " label page serves the same plan for the same annotator: end it. If it is another program,"
-                " end that, or choose another port with --port. A page that is open at the old port does not"
-                " find the new one: export its labels, and import them there"
+                f"cannot listen on port {port} ({error.strerror or error}). If another rageval label page"
+                " serves the same plan for the same annotator, stop it. If another program uses the port,"
+                " stop that, or choose another port with --port. A page open at the old port does not find"
+                " the new one: export its labels, and import them there"
             ) from None
         labels.keep_port(self.server_port)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Go on: a client that left is no fault, and anything else must not end the labelling."""
+        """Go on: a client that left is no error, and other errors must not end the labeling."""
         error = sys.exception()
         if not isinstance(error, OSError):
             say = visible(f"{type(error).__name__}: {error}")
-            print(f"rageval: a request failed, the labels are as before: {say}", file=sys.stderr)
+            print(f"rageval: a request failed, the labels are unchanged: {say}", file=sys.stderr)
 
     @property
     def origin(self) -> str:
@@ -641,13 +640,13 @@ class _LabelHandler(BaseHTTPRequestHandler):
             case "labels":
                 self._reply(HTTPStatus.OK, self.server.labels.text())
             case _:
-                self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+                self._refuse(HTTPStatus.NOT_FOUND, "nothing here")
 
     def do_POST(self) -> None:
         size = self.headers.get("Content-Length", "")
         # A page of somebody else, open in the same browser, can send requests, but not under our origin.
         if self._asked() != "labels" or self.headers.get("Origin") != self.server.origin:
-            self._refuse(HTTPStatus.NOT_FOUND, "there is nothing here")
+            self._refuse(HTTPStatus.NOT_FOUND, "nothing here")
             return
         # `isdigit` also holds of digits of other scripts, and `int` of endless ones takes endless time.
         if not size.isascii() or not size.isdigit() or len(size) > 9 or int(size) > _LONGEST:

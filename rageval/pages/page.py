@@ -49,7 +49,7 @@ _OPEN = ("undecided", "ties only", "identical")
 
 
 def first_sentence(report: _Record, places: int = 4) -> str:
-    """Return who is better by how much, or that so many queries cannot tell; of one run, what it reaches.
+    """Return who is better by how much, or that the queries are too few to tell; for one run, its value.
 
     >>> cell = {"run": "ours", "measure": "rr", "value": 0.5, "low": 0.25, "high": 0.75, "queries": 8}
     >>> first_sentence({"runs": ["ours"], "measures": ["rr"], "cells": [cell]}, 2)
@@ -82,10 +82,10 @@ def _verdict(report: _Record, places: int) -> str:
             name, value = next(means, ("", None))
             how = f"{name} {value['value']:.{places}f}, " if value else ""
             one, other = found["judge"] or "the judge", found["other"] or "another"
-            return f"{one} beside {other}: {how}{_count(found['compared'], 'judgement')} compared."
+            return f"{one} and {other}: {how}{_count(found['compared'], 'judgement')} compared."
         for found in report.get("diagnoses") or ():
             return (
-                f"The answers of {found['run']} hold {found['in_answers']:.{places}f} of the nuggets, the"
+                f"The answers of {found['run']} have {found['in_answers']:.{places}f} of the nuggets, the"
                 f" passages they were made from {found['in_passages']:.{places}f}."
             )
         return ""
@@ -101,7 +101,7 @@ def _verdict(report: _Record, places: int) -> str:
     order = ranked(list(_cells_by(report, measure)), [measure], report)
     first = order[0]
     if len(order) > 1:
-        unknown = "whether that is more than chance is not known here"
+        unknown = "the significance is unknown"
         return f"{_leading(report, first, measure, places)}; {unknown}."
     cell = _cells_by(report, measure)[first]
     if cell["value"] is None:
@@ -127,24 +127,24 @@ def _of_pair(report: _Record, pair: _Record, places: int) -> str:
             on = f"; on the {shared} that both have, "
         return f"{first} is better than {second}{rests}: {measure} {values[0]} against {values[1]}{on}{gap}."
     if verdict in ("higher", "lower"):
-        return (
-            f"{first} is {verdict} than {second} by {measure}{rests}, {gap}; neither way is the better one."
-        )
+        return f"{first} is {verdict} than {second} by {measure}{rests}, {gap}; neither direction is better."
     if verdict == "ties only":
         return (
             f"{first} and {second} differ by {measure} only in the order of documents that one of them ties;"
-            " nothing is claimed."
+            " there is no claim."
         )
     if verdict == "undecided":
         return (
-            f"{_count(pair['queries'], 'query', 'queries')} cannot tell whether {first} or {second} is"
+            f"{_count(pair['queries'], 'query', 'queries')} cannot show whether {first} or {second} is"
             f" {'higher' if _better(report, measure) == NEITHER else 'better'} by {measure}: {gap}."
         )
     if verdict == "no winner":
         return f"{run} − {other} by {measure}: {gap}, {NO_WINNER}."
     certain = ruling_of(pair.get("every_completion") or "undecided")
     if verdict == "refused" and certain != "undecided":
-        return f"{run} is {certain} than {other} by {measure}{rests}, whatever the unjudged documents are."
+        return (
+            f"{run} is {certain} than {other} by {measure}{rests}, however the unjudged documents are judged."
+        )
     said = "are identical" if verdict == "identical" else "cannot be compared"
     return f"{first} and {second} {said} by {measure}{': ' + pair['why'] if pair.get('why') else ''}."
 
@@ -182,12 +182,12 @@ def _of_many(report: _Record, measure: str, pairs: Sequence[_Record], places: in
     open_ = [_other(pair, chosen) for pair in unknown if pair["verdict"] in _OPEN]
     rest = len(unknown) - len(open_)  # refused, or of a measure that has no better way
     rests = next(map(_rests, with_it), "")
-    unsaid = f"; nothing is claimed of {_count(rest, 'pair')}" if rest else ""
+    unsaid = f"; no claim about {_count(rest, 'pair')}" if rest else ""
     if chosen == order[0]:
         claims = [
             f"better than {_listed(worse)}{rests}" if worse else "",
             f"worse than {_listed(better)}{rests}" if better else "",
-            f"not to be told from {_listed(open_)}" if open_ else "",
+            f"not distinguishable from {_listed(open_)}" if open_ else "",
         ]
         said = " and ".join(filter(None, claims))
         return f"{_leading(report, chosen, measure, places)}{f'; it is {said}' if said else ''}{unsaid}."
@@ -195,8 +195,8 @@ def _of_many(report: _Record, measure: str, pairs: Sequence[_Record], places: in
     ahead = f", {_gap(report, top, turned=top['other'] == order[0], places=places)}" if top else ""
     return (
         f"Of {len(with_it):,} runs {len(better):,} {'is' if len(better) == 1 else 'are'} better than"
-        f" {chosen} by {measure}{rests}, {len(worse):,} worse, and {len(open_):,} cannot be told from it"
-        f"{unsaid}. The {_extreme(report, measure)} is {order[0]}{ahead}."
+        f" {chosen} by {measure}{rests}, {len(worse):,} worse, and {len(open_):,} not distinguishable from"
+        f" it{unsaid}. The {_extreme(report, measure)} is {order[0]}{ahead}."
     )
 
 
@@ -250,7 +250,7 @@ def _lacking(report: _Record, places: int) -> str:
             said.append(f"{_count(cell['undefined'], 'query has', 'queries have')} no value")
         if cell.get("bounds") and None not in cell["bounds"]:
             low, high = cell["bounds"]
-            said.append(f"whatever they are, the mean lies between {low:.{places}f} and {high:.{places}f}")
+            said.append(f"the mean is between {low:.{places}f} and {high:.{places}f} in any case")
     return f"{'; '.join(said)[:1].upper()}{'; '.join(said)[1:]}." if said else ""
 
 
@@ -273,7 +273,7 @@ def _value(report: _Record, run: str, measure: str, places: int) -> str:
 
 
 def level_of(report: _Record) -> str:
-    """Return of what level the intervals are.
+    """Return the confidence level of the intervals.
 
     >>> level_of({"level": 0.9})
     '90 %'
@@ -302,13 +302,13 @@ def _count(number: int, one: str, many: str = "") -> str:
 
 
 def read_report(source: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return everything the page shows, columns of values as lists with None where nothing is defined."""
+    """Return everything the page shows, columns of values as lists with None for undefined ones."""
     text = text_of_whole(source, _EXPECTED, _LARGEST)
     # By its mark, without an HTML parser: the block is ours, and `<` is escaped in it.
     _, found, rest = text.partition(OPENING)
     block, closed, _ = rest.partition(CLOSING)
     if not found or not closed:
-        raise InputError(f"{source}: holds no report; expected {_EXPECTED}")
+        raise InputError(f"{source}: has no report; expected {_EXPECTED}")
     try:
         report = json.loads(block)
     except (ValueError, RecursionError) as error:
@@ -384,7 +384,7 @@ def page_of_others(report: Mapping[str, Any], places: int = 4) -> str:
         if not read:
             raise
         raise InputError(
-            f"{', '.join(read)}: holds only a part of what rageval printed, or something else in its place"
+            f"{', '.join(read)}: has only a part of what rageval printed, or something else"
             f" ({error!s:.200}); print it again with --format json"
         ) from None
 
@@ -446,8 +446,8 @@ def _tables(report: _Record) -> dict[str, Any]:
     corrected = "; ".join(said_of_corrected(bases))
     if corrected:
         corrected = (
-            f"{corrected[:1].upper()}{corrected[1:]}. These labels alone decide what is claimed. Beside"
-            " stands what the judge alone says, and how many labels without a judge these are worth."
+            f"{corrected[:1].upper()}{corrected[1:]}. Only the corrected values decide claims. Beside them"
+            " are the judge's values, and how many labels without a judge these are worth."
         )
     better = report.get("better") or {}
     return {
@@ -514,7 +514,7 @@ def recompute_page(record: Mapping[str, Any], runtime: Mapping[str, Any], origin
     runtime
         Where the runtime's files are, with their integrity digests; empty where there is none.
     origin
-        From where these may be loaded, besides from the page's own folder.
+        The origin these may be loaded from, besides the page's own folder.
     """
     style, script = "\n".join(map(asset, _TRACK_STYLES)), asset("recompute.js")
     modules = {each["href"]: each["integrity"] for each in runtime.get("modules", ())}
@@ -537,7 +537,7 @@ def recompute_page(record: Mapping[str, Any], runtime: Mapping[str, Any], origin
 
 
 def track_page(kind: Literal["index", "topic", "run"], record: Mapping[str, Any]) -> str:
-    """Return a page of this kind that shows the record; whatever is text in it is escaped."""
+    """Return a page of this kind that shows the record; all text in it is escaped."""
     found: str = _template().render(kind=kind, **record)
     return found
 

@@ -71,14 +71,13 @@ _PAGE, _LEAST = 1_300_000, 100_000  # bytes of a whole page without its scripts,
 
 @dataclass(frozen=True)
 class Beside:
-    """What a report is made of besides scores.
+    """The inputs of a report besides scores.
 
-    `groups`: {field: {query: value}} for slices; `details`: for how many queries to show what was found, None
-    for as many as a page can well hold; `nuggets`, `questions`: files with their texts; `evidence`: files of
-    judgements with quotes and reasons; `gold`: files of what people said, which judges are held against;
-    `answers`: files of the answers that were judged, and `passages` of what they cite, for their texts;
-    `texts`: of how many queries these are shown, None for all; `store`: where replies are; `settings`: of
-    slices that people's labels correct.
+    `groups`: {field: {query: value}} for slices. `details`: for how many queries to show evidence, None for
+    as many as fit. `nuggets`, `questions`: files with their texts. `evidence`: files of judgements with
+    quotes and reasons. `gold`: files of human labels, with which judges are compared. `answers`: files of the
+    judged answers, and `passages` of what they cite, for their texts. `texts`: for how many queries these are
+    shown, None for all. `store`: where replies are. `settings`: of slices that human labels correct.
     """
 
     title: str = "Evaluation report"
@@ -103,9 +102,9 @@ def report_of(
     files: Sequence[Source] = (),
     known: Comparison | None = None,
 ) -> Report:
-    """Return the report on scores, and on what they were made of where that is at hand.
+    """Return the report on scores, and on their inputs where these are given.
 
-    `files` are those of judged answers, which hold quotes and the keys of replies. What is `known` already is
+    `files` are those of judged answers, which have quotes and the keys of replies. What is `known` already is
     not compared again.
     """
     report = measured(results, settings, subject, known)
@@ -190,9 +189,9 @@ def _with_answers(
         report["positions"] = found
         said = [f"{judge['judge'] or 'the judge'}: {text}" for judge in found for text in said_of(judge)]
     if len(pairs) == MOST_PAIRS:
-        said.append(f"judges are compared with one another in {MOST_PAIRS} pairs, and in no more")
+        said.append(f"only {MOST_PAIRS} pairs of judges are compared")
     # Scoring has read it to its end.
-    said += [f"{visible(name)}: texts are not shown of what was read as a stream" for name in gone]
+    said += [f"{visible(name)}: texts of streams are not shown" for name in gone]
     report["remarks"] = [*report.get("remarks", ()), *said, *without_fence(table, notes)]
     known = traces(traced, texts, _questions(extra), notes.calls)
     # Judgements alone, of people for instance, have no texts to be shown.
@@ -227,7 +226,7 @@ def report_of_scores(
         table: JudgementTable = judgements if is_table else read_judgements([*files])  # type: ignore[arg-type]
         unknown = [scores.run for scores in results if scores.run not in table.runs.words]
         if unknown:
-            raise UsageError(f"report: the judgements know no run {', '.join(map(visible, unknown))!s:.200}")
+            raise UsageError(f"report: the judgements have no run {', '.join(map(visible, unknown))!s:.200}")
         subject = Answers([], table, Rules())
         return report_of(results, settings, extra, subject, files, compared)
 
@@ -245,8 +244,8 @@ def _same_runs(results: Sequence[Scores], given: Any, qrels: Any) -> Runs:
             for one, other in zip(scores.scores, found.scores, strict=False)
         ):
             raise UsageError(
-                f"report: the scores of {visible(scores.run)} are not those of these runs and judgements by"
-                " the usual rules; the command rageval report takes rules, too"
+                f"report: the scores of {visible(scores.run)} do not match these runs and judgements by the"
+                " default rules; the command rageval report takes rules too"
             )
     return runs
 
@@ -493,7 +492,7 @@ _Input = tuple[str, Source]  # what it is, and where
 
 
 def provenance(command: Sequence[str], inputs: Iterable[_Input]) -> dict[str, Any]:
-    """Return everything a stranger needs to make this report again."""
+    """Return everything needed to make this report again."""
     # Reproducible builds set the time.
     fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(fixed), UTC) if fixed.isdecimal() else datetime.now(UTC)

@@ -90,7 +90,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """What goes into a bundle besides what the scores rest on."""
+    """The contents of a bundle besides what the scores are computed from."""
 
     title: str
     track: str
@@ -103,13 +103,14 @@ class Board:
 
 
 def given_away(inputs: ScoringInputs, board: Board, mode: Mode) -> Iterator[str]:
-    """Yield what a full bundle gives away: it may be licensed, or private."""
+    """Yield what a full bundle discloses: it may be licensed or private."""
     if mode == "full":
         for what in GIVEN_AWAY:
             if isinstance(board.material.get(what), str | os.PathLike):
-                yield f"the bundle gives away the {what} ({visible(str(board.material[what]))})"
+                shown = visible(str(board.material[what]))
+                yield f"the bundle contains the {what} ({shown}); check that you may publish it"
         if inputs.judged:
-            yield "the bundle gives away what judges replied, with their reasons and the words they quote"
+            yield "the bundle contains the judges' replies, with their reasons and quotes"
 
 
 def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) -> str:
@@ -297,8 +298,8 @@ def _pack(stream: Any, contents: Mapping[str, bytes | Path], keys: Sequence[byte
             if any(key in data for key in keys):
                 shown = visible(str(source) if isinstance(source, Path) else name)
                 raise InputError(
-                    f"{shown}: holds a key that stands in an environment variable of yours; take it out"
-                    " before you publish"
+                    f"{shown}: contains a key that is in one of your environment variables; remove it before"
+                    " you publish"
                 )
             # Of no owner and no date, so that the same files give the same bytes.
             member = tarfile.TarInfo(_TOP + name)
@@ -320,7 +321,7 @@ class Bundle:
     def path(self, name: str) -> Path:
         """Return where a file of the manifest lies; no name leads out of the bundle."""
         if name not in self.paths:
-            raise InputError(f"{MANIFEST}: {visible(name)[:200]}: there is no such file in the bundle")
+            raise InputError(f"{MANIFEST}: {visible(name)[:200]}: no such file in the bundle")
         return self.paths[name]
 
 
@@ -338,7 +339,7 @@ def opened_bundle(path: str | Path) -> Iterator[Bundle]:
                 said = visible(str(error))[:200]
                 raise InputError(f"{shown}: expected a bundle (board.tar.gz): {said}") from None
         if MANIFEST not in paths:
-            raise InputError(f"{shown}: holds no {MANIFEST}; expected a bundle of rageval board bundle")
+            raise InputError(f"{shown}: has no {MANIFEST}; expected a bundle of rageval board bundle")
         yield Bundle(_manifest(paths[MANIFEST], shown), paths, sha256)
 
 
@@ -349,7 +350,7 @@ def _manifest(path: Path, shown: str) -> Manifest:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{shown}: {MANIFEST}: {visible(str(error))[:200]}") from None
     if found.form != FORM:
-        raise InputError(f"{shown}: {MANIFEST}: is of form {visible(found.form)[:40]}, expected {FORM}")
+        raise InputError(f"{shown}: {MANIFEST}: has form {visible(found.form)[:40]}, expected {FORM}")
     return found
 
 
@@ -368,15 +369,15 @@ def _unpacked(stream: Any, folder: Path) -> dict[str, Path]:
         member = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
         name = member.name.removeprefix(_TOP)
         if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
-            raise ValueError(f"{name!r} is no plain file")
+            raise ValueError(f"{name!r} is not an ordinary file")
         if problem := problem_of_name(name):
             raise ValueError(f"{name!r}: {problem}")
         if name.casefold() in taken:
-            raise ValueError(f"{name!r} stands twice")
+            raise ValueError(f"{name!r} is there twice")
         taken.add(name.casefold())
         left -= member.size
         if left < 0 or len(paths) >= _MOST_FILES:
-            raise ValueError(f"it holds more than {_MOST_FILES:,} files or {_MOST_BYTES:,} bytes")
+            raise ValueError(f"it has more than {_MOST_FILES:,} files or {_MOST_BYTES:,} bytes")
         # The names' ends are kept: some readers look at them.
         paths[name] = place = folder / f"{len(paths)}" / name.rpartition("/")[2]
         place.parent.mkdir()

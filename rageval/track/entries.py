@@ -47,7 +47,7 @@ _KINDS = (
 
 
 class EntryLimits(NamedTuple):
-    """What one entry of a track may cost.
+    """Limits for one entry of a track.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class EntryLimits(NamedTuple):
         return self._replace(**assigned(assignments, self._fields))
 
     def seconds_for(self, size: int) -> int:
-        """Return how long a file of so many bytes may take."""
+        """Return how long a file of this size may take."""
         return self.seconds + size // _MEGABYTE
 
 
@@ -82,12 +82,12 @@ class Entry(NamedTuple):
 
 
 def entries_in(folder: Path, limits: EntryLimits) -> list[Entry]:
-    """Return everything that was handed in, by name; what begins with a dot was not.
+    """Return all entries, by name; names that begin with a dot are ignored.
 
-    Each is looked at before it is opened. Only files are opened, and no link is followed.
+    Each is checked before it is opened. Only files are opened, and links are not followed.
     """
     if not os.path.isdir(folder):  # of a name that is too long, too
-        raise InputError(f"{visible(str(folder))}: no such folder; expected one of runs")
+        raise InputError(f"{visible(str(folder))}: no such folder; expected a folder of runs")
     found: list[Entry] = []
     waiting = [""]
     while waiting:
@@ -105,7 +105,7 @@ def entries_in(folder: Path, limits: EntryLimits) -> list[Entry]:
         for each in names:
             name = f"{inside}/{each}" if inside else each
             if visible(each) != each:
-                problem = "its name holds control characters, or bytes that are not UTF-8; rename it"
+                problem = "its name has control characters, or is not UTF-8; rename it"
                 found.append(Entry(visible(name), problem=problem))
                 continue
             looked_at = _looked_at(folder / name, name, limits)
@@ -114,7 +114,7 @@ def entries_in(folder: Path, limits: EntryLimits) -> list[Entry]:
             else:
                 found.append(looked_at)
     if not found:
-        raise InputError(f"{visible(str(folder))}: holds no files, expected runs")
+        raise InputError(f"{visible(str(folder))}: has no files, expected runs")
     return sorted(found)
 
 
@@ -133,7 +133,7 @@ def _looked_at(path: Path, name: str, limits: EntryLimits) -> Entry | None:
             return Entry(
                 name,
                 status.st_size,
-                problem=f"holds {status.st_size:,} bytes, at most {limits.size:,} are read (--limit size=…)",
+                problem=f"has {status.st_size:,} bytes, more than {limits.size:,} (--limit size=…)",
             )
         with open_regular(path) as stream:
             return Entry(name, status.st_size, hashlib.file_digest(stream, "sha256").hexdigest())
@@ -158,7 +158,7 @@ class EntryFinding(NamedTuple):
 
 
 class EntryRead(msgspec.Struct, frozen=True):
-    """What came of an entry: what it is called, how many topics it has, what was found."""
+    """The result for an entry: its name, the number of topics, the findings."""
 
     run: str = ""
     errors: int = 0
@@ -206,7 +206,7 @@ def main() -> None:
                 tell(msgspec.json.encode(EntryRead(no_memory=True)))
                 os._exit(0)  # what is left of this process is not worth much
             except Exception as error:  # a fault of ours is no reason to stop the others
-                text = f"reading it failed ({type(error).__name__}); please report this as a fault of rageval"
+                text = f"reading it failed ({type(error).__name__}); please report this as a bug in rageval"
                 found = EntryRead(errors=1, said=[EntryFinding(1, ERROR, text)])
             tell(msgspec.json.encode(found))
 
@@ -265,8 +265,8 @@ def _named(path: Path, job: EntryJob) -> tuple[str, int]:
         if job.judged is not None and not topics & job.judged:
             theirs, asked = (min(names, default="") for names in (topics, job.judged))
             raise InputError(
-                f"none of its {len(topics):,} topics, such as {visible(theirs)!r}, is judged; expected some"
-                f" such as {visible(asked)!r}"
+                f"none of its {len(topics):,} topics, such as {visible(theirs)!r}, is judged; expected"
+                f" topics such as {visible(asked)!r}"
             )
         # What it calls itself counts if that is a name.
         tag = tag_of(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -281,5 +281,5 @@ def _named(path: Path, job: EntryJob) -> tuple[str, int]:
     # The leaderboard has a row a file, so a file is of one run.
     if len(runs) != 1:
         shown = ", ".join(map(visible, list(runs)[:3])) or "none"
-        raise InputError(f"holds answers of {len(runs)} runs ({shown}), expected one run a file")
+        raise InputError(f"has answers of {len(runs)} runs ({shown}), expected one run per file")
     return next(iter(runs.items()))

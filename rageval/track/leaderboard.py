@@ -28,14 +28,14 @@ from rageval.track.values import (
 
 
 def parsed(plan: TrackPlan) -> list[Any]:
-    """Return the measures, which must be of what was handed in."""
+    """Return the measures, which must fit the kind of the submissions."""
     return measures_of(plan.measures, plan.is_of_runs, f"--track {plan.track}")
 
 
 def score(
     plan: TrackPlan, submissions: Sequence[Submission], judged: dict[str, str], say: Callable[[str], None]
 ) -> list[str]:
-    """Score every run, and write where they stand."""
+    """Score every run, and write the standings."""
     said: list[str] = []
     topics = questions_of(plan)
     inputs = ScoringInputs(
@@ -64,7 +64,7 @@ def score(
 
 
 def bundled(path: Path, inputs: ScoringInputs, board: Board, mode: Mode, say: Callable[[str], None]) -> str:
-    """Score, and write a bundle of all that the leaderboard rests on; return its SHA-256."""
+    """Score, and write a bundle of everything the leaderboard is computed from; return its SHA-256."""
     for line in given_away(inputs, board, mode):
         say(line)
     # What is iterated once is scored by, and then packed.

@@ -35,52 +35,52 @@ STAGES: tuple[Stage, ...] = ("validate", "pool", "judge", "score", "pages", "arc
 
 @dataclass(frozen=True, slots=True)
 class TrackPlan:
-    """Everything that makes a difference to what comes of a track.
+    """Everything that can change the result of a track.
 
     Parameters
     ----------
     folder
-        The runs, a file each, in folders or not.
+        The runs, one file each, in folders or not.
     out
-        Where everything is written.
+        Folder for everything that is written.
     track
-        Whose rules they must keep: `run` for rankings, `answers` for tables of answers and plain ones, else a
-        track of answers or reports.
+        The rules for files: `run` for rankings, `answers` for tables of answers and plain ones, else a track
+        of answers or reports.
     topics, nuggets, passages
-        Files, or data sets, of what was asked, of what a good answer holds, and of texts of documents.
+        Files or datasets of the topics, of the nuggets of a good answer, and of document texts.
     qrels
-        Judgements of documents that are there already.
+        Existing judgements of documents.
     judgements
-        Files of judgements that are there already, such as people's.
+        Files of existing judgements, such as human labels.
     rubrics, judges
-        What is judged, and by whom; none of them where judgements are there.
+        What to judge, and by which judges; empty if there are judgements already.
     measures
-        What the leaderboard is by.
+        Measures of the leaderboard.
     gold, gold_chosen
-        Files of what people said of some of the answers, which corrects the leaderboard, and how these were
-        chosen: `uniform`, a plan, or a file of chances.
+        Files of human labels for some of the answers, which correct the leaderboard, and how these answers
+        were chosen: `uniform`, a plan, or a file of chances.
     depth
-        How many documents of each run are pooled.
+        Documents of each run to pool.
     label
-        For how many topics a plan of labels is drawn, which `rageval label page` takes.
+        For how many topics to draw a plan of labels, which `rageval label page` takes.
     seed
-        Of what is drawn.
+        Seed of what is drawn.
     teams
-        A file that says under which names files are listed: a file, a tab and a name a line.
+        A file with the names to list files under: a file, a tab and a name in each line.
     limits
-        What one file may cost; one that costs more is not valid.
+        Limits for one file; a file above them is not valid.
     strict
-        Whether a run that is not valid ends everything.
+        Whether a run that is not valid stops everything.
     on_missing
-        What failed judgements are in scores: an `error`, or `skip`, `worst`, `best`.
+        What to do with failed judgements in scores: an `error`, or `skip`, `worst`, `best`.
     stage
-        The last stage to be done.
+        The last stage to run.
     title
-        What the pages and the archive are called.
+        Title of the pages and the archive.
     citation
         A file CITATION.cff for the archive; one is made if none is named.
     bundle
-        Whether the archive gives topics, passages and replies away (`full`), or their digests.
+        Whether the archive contains topics, passages and replies (`full`), or only their hashes.
     settings
         How judges are asked.
     """
@@ -113,7 +113,7 @@ class TrackPlan:
 
     @property
     def inputs(self) -> dict[str, str]:
-        """What tells one version of these from another."""
+        """The inputs whose versions are tracked."""
         return {name: stamp(source_of(self, name)) for name in ("topics", "nuggets", "passages", "qrels")}
 
     @property
@@ -128,12 +128,12 @@ class TrackPlan:
 
     @property
     def heading(self) -> str:
-        """What it is called."""
+        """The title."""
         return mended(self.title or f"{self.folder.resolve().name}: {self.track}")
 
 
 def stamp(source: Any) -> str:
-    """Return what tells one version of an input from another: a file's digest, or the id of a data set."""
+    """Return what identifies the version of an input: a file's digest, or the id of a dataset."""
     if source is None:
         return ""
     name = getattr(source, "id", None)
@@ -141,7 +141,7 @@ def stamp(source: Any) -> str:
 
 
 def source_of(plan: TrackPlan, what: str) -> Any:
-    """Return a file that the plan names (`topics`, …), or the data set of an id; None if it names none."""
+    """Return a file that the plan names (`topics`, …), or the dataset of an id; None if it names none."""
     holds = {
         "topics": (plan.topics, "questions"),
         "nuggets": (plan.nuggets, "nuggets"),
@@ -153,14 +153,14 @@ def source_of(plan: TrackPlan, what: str) -> Any:
 
 
 def questions_of(plan: TrackPlan) -> dict[str, Question] | None:
-    """Return what was asked, by id; None where no file says."""
+    """Return the questions, by id; None if no file has them."""
     # Tables may say it themselves, or topics be a table: what came of it was written.
     source = plan.out / QUESTIONS if plan.is_of_tables else source_of(plan, "topics")
     return None if source is None else {each.query_id: each for each in read_questions(source)}
 
 
 class DoneStages:
-    """The stages that are done, in a file beside what they made."""
+    """The finished stages, recorded in a file beside their output."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -177,7 +177,7 @@ class DoneStages:
             }
 
     def is_done(self, stage: str, key: str) -> bool:
-        """Return whether the stage was done of the same, and what it made is as it was."""
+        """Return whether the stage was run on the same inputs, and its output is unchanged."""
         done = self._done.get(stage)
         # The key is of what a stage is made of, the digests of what it made: both must be as they were.
         if done is None or done.get("key") != key:
@@ -188,14 +188,14 @@ class DoneStages:
         )
 
     def forget(self, stage: str) -> None:
-        """Take the stage for not done, while it is done anew."""
+        """Mark the stage as not done, while it runs again."""
         if stage in self._done:
             # Its files stay listed, so that what is left over can be removed when it is done.
             self._done[stage]["key"] = ""
             self._write()
 
     def keep(self, stage: str, key: str, files: Iterable[str]) -> None:
-        """Note that the stage is done; remove what it made before and makes no more."""
+        """Record that the stage is done; remove earlier output that it no longer makes."""
         made = {name: digest_of(self.folder / name, _PART) for name in files}
         for name in self._done.get(stage, {}).get("files", {}):
             # The ledger is a file that anybody can edit: nothing outside of the folder is removed for it.
@@ -207,7 +207,7 @@ class DoneStages:
         self._write()
 
     def files(self, *stages: str) -> dict[str, str]:
-        """Return what the stages made, with digests."""
+        """Return the files that the stages made, with digests."""
         return {
             name: sha256
             for stage in stages
@@ -219,6 +219,6 @@ class DoneStages:
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
-    """Return a digest of everything that a stage is made of."""
+    """Return a digest of all inputs of a stage."""
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -77,7 +77,7 @@ def write_pages(plan: TrackPlan, submissions: Sequence[Submission], judged: Mapp
 
 
 class LeaderboardPages:
-    """What the pages of a leaderboard show, looked up in what was scored.
+    """The contents of the pages of a leaderboard, looked up in the scores.
 
     Parameters
     ----------
@@ -155,12 +155,12 @@ class LeaderboardPages:
         return pages
 
     def value(self, measure: str, run: str, topic: str) -> float | None:
-        """Return a value, None where it is not defined."""
+        """Return a value, None where it is undefined."""
         value: float | None = or_none(self.values.get(measure, {}).get(run, {}).get(topic))
         return value
 
     def index(self, submissions: Sequence[Submission]) -> dict[str, Any]:
-        """Return what the page of the leaderboard shows."""
+        """Return the contents of the leaderboard page."""
         first = self.measures[0]
         means: dict[str, float] = {}
         for topic in self.topics:
@@ -209,7 +209,7 @@ class LeaderboardPages:
         }
 
     def topic(self, topic: str) -> dict[str, Any]:
-        """Return what the page of a topic shows: the runs by their values, and who has which nugget."""
+        """Return the contents of a topic page: the runs by their values, and which run has which nugget."""
         rows = [
             {
                 "name": run,
@@ -238,7 +238,7 @@ class LeaderboardPages:
         }
 
     def run(self, run: str) -> dict[str, Any]:
-        """Return what the page of a run shows: where it stands, and its value of every topic."""
+        """Return the contents of a run page: its rank, and its value of every topic."""
         rows = [
             {
                 "name": topic,
@@ -292,7 +292,7 @@ def write_archive(
             raise InputError(f"{visible(each.file)}: cannot be read: {error.strerror or error}") from None
         # What is published has to be what was validated.
         if sha256 != each.sha256:
-            raise InputError(f"{visible(each.file)}: changed after it was validated; give the command again")
+            raise InputError(f"{visible(each.file)}: changed after it was validated; run the command again")
     topics = questions_of(plan)
     labels = [str(plan.out / name) for name in made if name.startswith("labels/gold-")]
     chosen = next((str(plan.out / name) for name in made if name.startswith("labels/chosen")), "")

@@ -64,11 +64,11 @@ def publish(path: Path, folder: Path, pyodide: str | None, say: _Say = lambda li
     path
         The bundle.
     folder
-        Where the site is written: a new folder, or the site of a bundle.
+        Folder for the site: a new folder, or the site of a bundle.
     pyodide
-        The runtime that a reader's browser runs: a folder, which is copied, or an address. None: none.
+        The runtime for recomputing in a reader's browser: a folder, which is copied, or a URL. None: none.
     say
-        Called with what should be known.
+        Called with remarks.
 
     Returns
     -------
@@ -192,7 +192,7 @@ def _parts(folder: Traversable, name: str) -> Iterator[tuple[str, Traversable]]:
 def _runtime(source: str | None, say: _Say) -> tuple[dict[str, Any], dict[str, bytes | Path], str]:
     """Return what the page is to load, what is copied for it, and from which origin it loads."""
     if source is None:
-        say(f"{PAGE} cannot recompute without a runtime: name one with --pyodide (npm install pyodide)")
+        say(f"{PAGE} needs a runtime to recompute: pass one with --pyodide (npm install pyodide)")
         return {}, {}, ""
     is_address = "://" in source
     home = f"{source.rstrip('/')}/" if is_address else _FOLDER
@@ -228,7 +228,7 @@ def _wheel(folder: str, file: str) -> str:
     found = sorted(path.name for path in Path(folder).glob(f"{_NEEDED}-*{kind}"))
     if not found:
         shown = visible(folder)
-        raise InputError(f"{shown}: holds no {file}; fetch it into that folder: {_FETCH.format(shown)}")
+        raise InputError(f"{shown}: has no {file}; fetch it into that folder: {_FETCH.format(shown)}")
     return found[-1]
 
 
@@ -237,22 +237,22 @@ def _reader(source: str) -> Callable[[str], bytes]:
     if "://" not in source:
         if not os.path.isfile(os.path.join(source, _MODULES[0])):
             raise InputError(
-                f"{visible(source)}: holds no {_MODULES[0]}; expected the npm package: npm install pyodide,"
+                f"{visible(source)}: has no {_MODULES[0]}; expected the npm package: npm install pyodide,"
                 " then --pyodide node_modules/pyodide"
             )
         return lambda name: read_whole(Path(source) / name, "a part of Pyodide", _LARGEST)
     try:
         parts = urlsplit(source)
     except ValueError as error:
-        raise UsageError(f"--pyodide {visible(source)}: is no address: {visible(str(error))}") from None
+        raise UsageError(f"--pyodide {visible(source)}: is not a URL: {visible(str(error))}") from None
     is_here = parts.hostname in ("127.0.0.1", "localhost", "::1")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_here):
         raise UsageError(
-            f"--pyodide {visible(source)}: expected a folder, or an address that begins with https://"
+            f"--pyodide {visible(source)}: expected a folder, or a URL that begins with https://"
         )
     # It stands in the policy of a page.
     if not re.fullmatch(r"[\w.:\[\]-]+", parts.netloc):
-        raise UsageError(f"--pyodide {visible(source)}: expected an address without a user name or a key")
+        raise UsageError(f"--pyodide {visible(source)}: expected a URL without a user name or a key")
 
     def read(name: str) -> bytes:
         address = f"{source.rstrip('/')}/{name}"

@@ -87,7 +87,7 @@ def _pool(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
         # Byte for byte: labels name the plan by its digest, and those of another plan are refused.
         if place.is_file() and place.read_bytes() != "".join(f"{line}\n" for line in lines).encode():
             raise UsageError(
-                f"{visible(str(place))}: is another plan, and a plan must not change once people label;"
+                f"{visible(str(place))}: is another plan, and a plan must not change once labeling starts;"
                 " move it away for a new one, or leave out --label"
             )
         write_lines(place, lines)
@@ -97,7 +97,7 @@ def _pool(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> list
 def _asked_of_people(plan: TrackPlan) -> Rubric:
     """Return the rubric of a plan of labels: the judges', or what suits what was handed in."""
     if len(plan.rubrics) > 1:
-        raise UsageError("--label: expected one --rubric, what people are asked")
+        raise UsageError("--label: expected one --rubric for the annotators")
     usual = "relevance" if plan.is_of_runs else _RUBRIC if plan.is_of_tables else "nugget-assignment"
     return rubric_named(plan.rubrics[0] if plan.rubrics else usual)
 
@@ -127,7 +127,7 @@ def _labels(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, say
     # Fewer topics than were asked for: then all of them.
     number = min(plan.label or 0, len(asks))
     if not number:
-        raise InputError(f"--label: there is nothing to label by {rubric.name}")
+        raise InputError(f"--label: nothing to label with {rubric.name}")
     found = drawn(Population(systems, asks), Aim(number, plan.seed), rubric, material)
     say(f"label: {number} of {len(asks)} topics, {sum(query.judgements for query in found.asked):,} labels")
     return plan_lines(found)
@@ -164,7 +164,7 @@ def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, s
             answers[at] = answer._replace(passages=own, sentences=sentences)
     if lost:
         shown = some_of([f"{visible(run)} ({number:,})" for run, number in lost.items()])
-        say(f"judge: citations of documents without a text, which no judge can judge: {shown}")
+        say(f"judge: cited documents without a text cannot be judged: {shown}")
     return replace(material, answers=answers, candidates={})
 
 
@@ -188,8 +188,8 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
         rubric = rubric_named(name)
         if "gold" in rubric.file.sees and not any(each.gold for each in material.questions.values()):
             raise InputError(
-                f"there are no right answers, by which {rubric.name} judges; expected them in --topics FILE"
-                + " or in the tables" * (plan.is_of_tables and plan.topics is None)
+                f"there are no right answers, which {rubric.name} needs; add them to --topics FILE"
+                + " or to the tables" * (plan.is_of_tables and plan.topics is None)
             )
         settings, remarks = prepared(plan.judges, rubric, material, plan.settings)
         for remark in remarks:
@@ -209,15 +209,15 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
     if not files and plan.qrels is None:
         there = "--qrels FILE" if plan.is_of_runs else "--judgements FILE"
         raise MissingJudgements(
-            f"nothing is judged yet: expected --rubric NAME with --judge JUDGE, or {there}; what there is to"
-            f" judge stands in {visible(str(plan.out / POOL))} (--label N draws topics for people)"
+            f"nothing is judged yet: use --rubric NAME with --judge JUDGE, or {there}; the pool to judge is"
+            f" in {visible(str(plan.out / POOL))} (--label N draws topics to label)"
         )
     # After all rubrics: one command more asks again for everything that failed.
     if lost and plan.on_missing == "error":
         absent = sum(bool(answer.error) for answer in material.answers)
         of = f" ({absent:,} answers are not there)" if absent else ""
         raise MissingJudgements(
-            f"{lost:,} judgements failed{of}: give the command again to ask for them again, or say"
+            f"{lost:,} judgements failed{of}: run the command again to ask for them again, or use"
             " --on-missing skip, worst or best"
         )
     return files
@@ -248,7 +248,7 @@ def _copied(path: str, runs: Collection[str], say: _Say) -> Iterator[str]:
             else:
                 yield line
     if others:
-        say(f"judge: {others:,} lines of {visible(path)} are of runs that are not scored, and left out")
+        say(f"judge: {others:,} lines of {visible(path)} are of runs that are not scored, and are left out")
 
 
 # The stages of a track, each done once: validation, pool, judgements, scores, pages, an archive.
@@ -260,7 +260,7 @@ _Say = Callable[[str], None]
 
 @dataclass
 class Organised:
-    """What came of a track: every file that was handed in; the stages done, and those that were as before."""
+    """The result of a track: every submitted file, the stages that ran, and those that were up to date."""
 
     submissions: list[Submission] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
@@ -277,16 +277,16 @@ def organise(
     say: _Say = lambda message: None,
     listed: Callable[[Sequence[Submission]], None] = lambda submissions: None,
 ) -> Organised:
-    """Do the stages up to the plan's last one, but for those that were done of the same.
+    """Run the stages up to the plan's last one, skipping those that are up to date.
 
     Parameters
     ----------
     plan
         The plan.
     say
-        Called with what people should know meanwhile, a line at a time.
+        Called with progress and remarks, one line at a time.
     listed
-        Called with every file that was handed in, once it is known which are valid.
+        Called with every submitted file, once it is known which are valid.
 
     Returns
     -------
@@ -325,7 +325,7 @@ def organise(
 
 
 def leaderboard_of(plan: TrackPlan) -> list[Standing]:
-    """Return where the runs stand.
+    """Return the standings of the runs.
 
     Parameters
     ----------
@@ -352,13 +352,13 @@ def _check(plan: TrackPlan) -> None:
     if plan.stage not in STAGES:
         raise UsageError(f"stage {plan.stage!r}: expected one of {', '.join(STAGES)}")
     if columns_named(plan.track) and plan.stage != "validate":
-        raise UsageError(f"--track {plan.track}: is of questions, not of answers; expected --stage validate")
+        raise UsageError(f"--track {plan.track}: has questions, not answers; use --stage validate")
     shown = visible(str(plan.out))
     try:
         # Nothing is written among the runs, or among files that nobody knows.
         inside, out = plan.folder.resolve(), plan.out.resolve()
         if out == inside or inside in out.parents or out in inside.parents:
-            raise UsageError(f"{shown}: expected a folder beside that of the runs, not one in it")
+            raise UsageError(f"{shown}: must not be inside the folder of runs; use one beside it")
         # All that stands there may be written again by a later stage; an input among it would be gone then.
         named = (plan.topics, plan.nuggets, plan.passages, plan.qrels, plan.teams, plan.citation)
         frozen = (judge.partition("frozen:")[2] for judge in plan.judges)
@@ -384,27 +384,27 @@ def _check(plan: TrackPlan) -> None:
     for option, is_used, stage in (("--label", plan.label, "pool"), ("--rubric", plan.rubrics, "judge")):
         if is_used and is_untold and STAGES.index(plan.stage) >= STAGES.index(stage):
             # Answers repeat what was asked, but it is the same question for all, and not theirs to say.
-            raise UsageError(f"{option}: expected --topics FILE, what was asked")
+            raise UsageError(f"{option}: add --topics FILE, the topics")
     is_judged = STAGES.index(plan.stage) >= STAGES.index("judge")
     if plan.is_of_tables and is_judged and not plan.judges and not plan.judgements:
         raise UsageError(
-            "--track answers: expected --judge JUDGE (short compares with right answers, and needs no model),"
-            " or --judgements FILE"
+            "--track answers: add --judge JUDGE (short compares with right answers, and needs no model), or"
+            " --judgements FILE"
         )
     if bool(plan.rubrics) != bool(plan.judges):
-        raise UsageError("expected --rubric and --judge together: what is judged, and by whom")
+        raise UsageError("--rubric and --judge belong together; give both")
     if plan.is_of_runs and plan.judgements:
-        raise UsageError("judgements of documents are named by --qrels; --judgements are of answers")
+        raise UsageError("--judgements is for answers; for judgements of documents use --qrels")
     if not plan.is_of_runs and plan.qrels is not None:
-        raise UsageError(f"--qrels: a track of answers ({plan.track}) expects --judgements FILE")
+        raise UsageError(f"--qrels: a track of answers ({plan.track}) takes --judgements FILE")
     if plan.gold:
         _check_gold(plan)
     elif plan.gold_chosen:
-        raise UsageError("--gold-chosen says how people's labels were chosen; expected --gold FILE, too")
+        raise UsageError("--gold-chosen says how human labels were chosen; add --gold FILE")
     if plan.measures:
         parsed(plan)
     elif STAGES.index(plan.stage) >= STAGES.index("score"):
-        raise UsageError("expected -m MEASURES for the leaderboard, or --stage judge to end before it")
+        raise UsageError("add -m MEASURES for the leaderboard, or --stage judge to stop before it")
 
 
 def _file_of_choice(plan: TrackPlan) -> Path | None:
@@ -417,7 +417,7 @@ def _file_of_choice(plan: TrackPlan) -> Path | None:
 def _check_gold(plan: TrackPlan) -> None:
     """Refuse labels that can correct no run, before anybody judges."""
     if plan.is_of_runs:
-        raise UsageError("--gold: corrects judged answers, and --track run is of rankings")
+        raise UsageError("--gold corrects judged answers, but --track run has rankings")
     files = list(map(str, plan.gold))
     labels = gold_of(read_judgements(files), files, drawn(plan.gold_chosen or None)).answers
     queries = {(str(line.run_id), str(line.query_id)) for _, line in labels.each()}

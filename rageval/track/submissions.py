@@ -55,10 +55,10 @@ _Line = bytes | None
 
 
 def read_apart(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead]:
-    """Yield what came of each entry, in their order.
+    """Yield the result for each entry, in their order.
 
-    One process reads many. After it died, or ran out of memory, the entry it was at is read by a process of
-    its own: the memory may have been that of the entries before.
+    One process reads many entries. If it dies or runs out of memory, the entry it was reading is read again
+    by its own process: earlier entries may have used the memory.
     """
     at, alone = 0, False
     while at < len(entries):
@@ -114,7 +114,9 @@ def _batch(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead | _Los
         with suppress(Empty):
             begun = lines.get(timeout=_START)
         if begun != READY + b"\n":
-            raise OutputError("the process that reads the runs did not begin; is this a whole Python?")
+            raise OutputError(
+                "the process that reads the runs did not start; is the Python installation complete?"
+            )
         for each in entries:
             seconds = job.limits.seconds_for(each.size)
             try:
@@ -128,12 +130,12 @@ def _batch(job: EntryJob, entries: Sequence[Entry]) -> Iterator[EntryRead | _Los
                     yield _Lost(late.format(seconds), is_certain=True)
                     return
                 how = f"signal {-code}" if code < 0 else f"code {code}"
-                yield _Lost(f"ended the process that read it ({how})")
+                yield _Lost(f"crashed the process that read it ({how})")
                 return
             found = msgspec.json.decode(line, type=EntryRead)
             if found.no_memory:
                 yield _Lost(
-                    f"takes more than {job.limits.memory:,} bytes of memory to read (--limit memory=…)"
+                    f"needs more than {job.limits.memory:,} bytes of memory to read (--limit memory=…)"
                 )
                 return
             yield found
@@ -157,7 +159,7 @@ def _started() -> subprocess.Popen[bytes]:
             stderr=subprocess.DEVNULL,
         )
     except OSError as error:
-        raise OutputError(f"no process can be started to read the runs: {error.strerror}") from error
+        raise OutputError(f"cannot start a process to read the runs: {error.strerror}") from error
 
 
 OF_NO_RUN = (DOCUMENTS, "nuggets", "gold", "")  # run ids of judgements that are of no run
@@ -166,7 +168,7 @@ _SHOWN = 3
 
 
 class Submission(msgspec.Struct, frozen=True):
-    """A file that was handed in. `first` is the first error of one that is not valid."""
+    """A submitted file. `first` is the first error of one that is not valid."""
 
     file: str
     run: str
@@ -195,10 +197,10 @@ def checked(
     teams: Path | None,
     limits: EntryLimits,
 ) -> tuple[list[Submission], list[_Said]]:
-    """Return every entry with whether it is valid, and what was found in it.
+    """Return every entry with whether it is valid, and its findings.
 
-    `judged` are the topics of the qrels: a run that has none of them is not valid. `teams` is a file that
-    says under which names entries are listed.
+    `judged` are the topics of the qrels: a run that has none of them is not valid. `teams` is a file with the
+    names to list entries under.
     """
     # Once, and not while a run is read: what is wrong with the topics is no participant's fault.
     known = None if topics is None else topics_in(topics, track)
@@ -238,7 +240,7 @@ def _problem_of(name: str) -> str:
     if len(name) > _LONGEST:
         return f"a name of {len(name):,} characters ({visible(name[:20])}…), at most {_LONGEST} are shown"
     if visible(name) != name:
-        return f"the name {visible(name)} holds control characters"
+        return f"the name {visible(name)} has control characters"
     if name.casefold() in OF_NO_RUN:
         return f"the name {name!r} is what judgements of no run are called"
     return ""
@@ -286,9 +288,8 @@ def _claimed_twice(
                 left = len(places) - 1 - _SHOWN
                 more = f" and {left:,} more" if left > 0 else ""
                 found[at] = (
-                    f"claims the name {name}, as {', '.join(others[:_SHOWN])}{more} does: none of them counts"
-                    " until the organiser says whose it is, in a file for --teams with the line"
-                    f" '{mine}<TAB>{name}'"
+                    f"claims the name {name}, as {', '.join(others[:_SHOWN])}{more} does: none of them"
+                    f" counts until --teams says which file it belongs to, with the line '{mine}<TAB>{name}'"
                 )
     return found
 
@@ -299,7 +300,7 @@ def _alike(name: str) -> str:
 
 
 def read_teams(path: Path, files: Sequence[str]) -> dict[str, str]:
-    """Read under which names entries are listed: lines of a file, a tab and a name; each once."""
+    """Read the names to list entries under: lines with a file, a tab and a name; each once."""
     known = set(files)
     names: dict[str, str] = {}
     first: dict[str, int] = {}
@@ -311,11 +312,11 @@ def read_teams(path: Path, files: Sequence[str]) -> dict[str, str]:
         file, _, name = (part.strip() for part in line.partition("\t"))
         if not file or not name or "\t" in name:
             raise InputError(
-                f"{shown}:{number}: expected a file, a tab and the name it is listed under, found"
+                f"{shown}:{number}: expected a file, a tab and the name to list it under, found"
                 f" {visible(line[:80])!r}"
             )
         if file not in known:
-            raise InputError(f"{shown}:{number}: there is no file {visible(file[:80])} in the folder of runs")
+            raise InputError(f"{shown}:{number}: no file {visible(file[:80])} in the folder of runs")
         if problem := _problem_of(name):
             raise InputError(f"{shown}:{number}: {problem}; expected another")
         for what, key in (("file", file), ("name", _alike(name))):
@@ -356,7 +357,9 @@ def write_tables(plan: TrackPlan, submissions: Sequence[Submission], say: Callab
         read = answers_in(path, asked)
         if read.strange:  # with topics it would not be valid
             query = visible(read.strange[0].text or read.strange[0].query_id)[:80]
-            raise InputError(f"{visible(each.file)}: no table asks {query!r}; expected --topics FILE")
+            raise InputError(
+                f"{visible(each.file)}: no table has the question of {query!r}; add --topics FILE"
+            )
         # What was asked stands in the file of questions.
         answers = [answer._replace(run_id=each.run, question="") for answer in read.answers]
         there = {answer.query_id for answer in answers}

@@ -47,11 +47,11 @@ class System(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScoringInputs:
-    """What the values of a leaderboard rest on.
+    """What the values of a leaderboard are computed from.
 
-    `judged` are files of judgements, `qrels` those of documents that were there already, `topics` the ids of
-    all that was asked (None where nobody said). `answers` are given for answers alone. `systems` are those of
-    the leaderboard; of judged answers all, where none is named.
+    `judged` are files of judgements, `qrels` existing judgements of documents, `topics` the ids of all topics
+    (None if unknown). `answers` are given for answers only. `systems` are those of the leaderboard; without
+    them, all judged systems.
     """
 
     measures: str
@@ -68,14 +68,14 @@ class ScoringInputs:
 
 
 def measures_of(text: str, of_runs: bool, what: str) -> list[Any]:
-    """Return the measures, which must be of what was handed in; `what` names the option that says so."""
+    """Return the measures, which must fit the submissions; `what` names the option that sets them."""
     found = parse_measures(text)
     for measure in found:
         of_answers = isinstance(measure, Measure) and measure.of_answers
         # Before anything is judged or paid for.
         if of_answers == of_runs:
             kind = "judged answers" if of_answers else "runs"
-            raise UsageError(f"{measure} scores {kind}, and {what} is of the other")
+            raise UsageError(f"{measure} scores {kind}, which does not fit {what}")
     return found
 
 
@@ -130,7 +130,7 @@ def _of_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
             remark = f"{len(unjudged):,} of {len(topics):,} topics are unjudged for every run ({shown})"
             # A topic that nobody judged would make of every run one that lacks it: said, if not refused.
             if inputs.on_missing == "error":
-                raise MissingJudgements(f"{remark}; judge them, or say --on-missing skip")
+                raise MissingJudgements(f"{remark}; judge them, or use --on-missing skip")
             say(remark)
     # What scores need to know of an answer, with ids of documents as citations.
     answers: list[dict[str, Any]] = []
@@ -155,7 +155,7 @@ def _of_answers(inputs: ScoringInputs, say: _Say) -> list[Scores]:
     kept = [scores for run, scores in found.items() if run in known or not known]
     if not kept:
         shown = ", ".join(map(visible, list(found)[:3]))
-        raise InputError(f"the judgements are of {shown}, which are no runs that were handed in")
+        raise InputError(f"the judgements are of {shown}, which are not among the submitted runs")
     return kept
 
 
@@ -205,7 +205,7 @@ def _of_documents(files: Sequence[str]) -> Any:
 
 
 def read_qrels_once(source: Any) -> Any:
-    """Return judgements of documents, of a file or a data set."""
+    """Return judgements of documents, of a file or a dataset."""
     from rageval.scoring.sources import read_qrels
 
     return source if hasattr(source, "qrels_iter") else read_qrels(source)

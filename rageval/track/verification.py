@@ -55,7 +55,7 @@ _CONTENT = ("qrels", "nuggets")  # inputs that may be of a data set
 
 @dataclass
 class RecomputedStep:
-    """A step: what came of it, of how much, and which rows differ."""
+    """A step: its result, its number of rows, and the rows that differ."""
 
     name: str
     state: State = "same"
@@ -75,7 +75,7 @@ class RecomputedStep:
 
 @dataclass
 class Verified:
-    """What came of all steps, and what had to be believed."""
+    """The result of all steps, and what was not verified."""
 
     title: str
     sha256: str
@@ -85,7 +85,7 @@ class Verified:
 
     @property
     def exit_code(self) -> int:
-        """0 where all is the same, 1 where something differs, 3 where something is missing."""
+        """0 if everything is the same, 1 if something differs, 3 if something is missing."""
         states = {step.state for step in self.steps}
         if "differs" in states:
             return FAULTS
@@ -97,14 +97,14 @@ class Verified:
         return Table(columns, [[step.name, step.state, step.said] for step in self.steps])
 
     def sentences(self) -> Iterator[str]:
-        """Yield what differs, what is missing, and what was believed."""
+        """Yield what differs, what is missing, and what was not verified."""
         for step in self.steps:
             for each in step.differences[:_SHOWN]:
                 yield f"{step.name}: {each}"
             if len(step.differences) > _SHOWN:
                 yield f"{step.name}: and {len(step.differences) - _SHOWN:,} more"
         yield from self.remarks
-        yield from (f"believed, not recomputed: {each}" for each in self.believed)
+        yield from (f"not verified: {each}" for each in self.believed)
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program or a page."""
@@ -139,12 +139,12 @@ def verify(path: str | Path, inputs: str | Path | None = None, expected: str = "
     inputs
         A folder with files that the bundle withholds; they are found by their digests.
     expected
-        The SHA-256 that the bundle is to have, as its page shows it.
+        The expected SHA-256 of the bundle, as shown on its page.
 
     Returns
     -------
     Verified
-        The steps, and what was believed.
+        The steps, and what was not verified.
     """
     with opened_bundle(path) as bundle:
         return _Verification(bundle, inputs, expected).done()
@@ -168,11 +168,11 @@ class _Verification:
         if manifest.rageval != __version__:
             remarks.append(
                 f"the bundle was made by rageval {visible(manifest.rageval)}, this is {__version__}:"
-                " signatures and values may differ for that"
+                " signatures and values may differ for this reason"
             )
         if manifest.labels:
             self.believed.append(
-                f"that people said what is in {', '.join(map(visible, manifest.labels))}, and how these were"
+                f"that {', '.join(map(visible, manifest.labels))} holds human labels, and how these were"
                 f" chosen ({visible(manifest.labels_chosen) or 'not said'})"
             )
         return Verified(manifest.title, self.bundle.sha256, steps, self.believed, remarks)
@@ -185,15 +185,15 @@ class _Verification:
             if name not in bundle.paths:
                 step.differ(f"{visible(name)}: is not in the bundle")
             elif digest_of(bundle.paths[name], "a file of a bundle") != sha256:
-                step.differ(f"{visible(name)}: is not what {MANIFEST} says")
+                step.differ(f"{visible(name)}: differs from {MANIFEST}")
         for name in bundle.paths:
             if name != MANIFEST and name not in manifest.files:
-                step.differ(f"{visible(name)}: stands in no {MANIFEST}")
+                step.differ(f"{visible(name)}: is not in {MANIFEST}")
         step.said = f"{len(manifest.files):,} files"
         if self.expected:
             step.said += " and the bundle itself"
         else:
-            self.believed.append("that this is the bundle you were told of: give its --sha256 to check it")
+            self.believed.append("that this is the bundle you were given; check it with --sha256")
         for name in manifest.withheld:
             if self._withheld(name) is None:
                 self.believed.append(f"{visible(name)}: is withheld, and no step needs it")
@@ -251,12 +251,12 @@ class _Verification:
         step.said = f"{again:,} judgements" if again or without else "no judgement has a reply"
         if without:
             step.lack(
-                f"the replies of {without:,} judgements are not in the bundle: --inputs FOLDER may hold them"
-                " (a full bundle's replies, or judgements with replies)"
+                f"the replies of {without:,} judgements are not in the bundle; pass them with --inputs"
+                " FOLDER (from a full bundle, or judgements with replies)"
             )
         if again:
             self.believed.append(
-                "that the judge gave these replies, to these prompts, and that quotes stand in passages"
+                "that the judge gave these replies to these prompts, and that quotes are in the passages"
             )
         if unasked:
             names = [
@@ -314,7 +314,7 @@ class _Verification:
             if what in self.manifest.data_sets and self._data_set(what) is None
         ]
         if lacking:
-            step.lack(f"of data sets that are not at hand: {', '.join(lacking)}")
+            step.lack(f"of datasets that are not on this computer: {', '.join(lacking)}")
             return step, None
         try:
             results = values_of(self._scoring(), lambda remark: None)
@@ -400,7 +400,7 @@ class _Verification:
             files = leaderboard_files(results, standings(results))
         except ImportError as error:
             step.state = "not checked here"
-            step.said = f"intervals and ranks need {error.name or 'a package'}, which is not here"
+            step.said = f"intervals and ranks need {error.name or 'a package'}, which is not installed"
             return step
         published = _read(said[STANDINGS]).splitlines()
         close: list[str] = []
@@ -459,7 +459,7 @@ def _differing(
             )
             yield f"line {number} ({place}): {visible(how)}"
         elif not fields:
-            yield f"line {number}: is written in another way"
+            yield f"line {number}: has another format"
 
 
 def _is_close(one: Any, other: Any) -> bool:

@@ -593,7 +593,7 @@ def test_who_judges_batch_by_batch_ends_where_a_judge_would(
     assert said.startswith(expected.sentence().partition("by this judge")[0] + "by these judgements: ")
     assert f"(after {expected.judged} of 60 questions; {expected.calls} of " in said
     assert f"{expected.sentence().partition('judge: ')[2].partition(' (')[0]} (after" in said
-    assert "you can stop judging" in done.stderr
+    assert "nothing more has to be judged" in done.stderr
     # whoever compares by these judgements is told the claim, and no other
     shown = run("compare", "good", "bad", "qrels", "-m", measure, "--format", "json")
     (pair,) = json.loads(shown.stdout)["pairs"]

@@ -85,7 +85,7 @@ def test_fifty_labels_by_keyboard_with_the_browser_closed_in_between(
     for _ in range(27):
         tab.keyboard.press(wanted(tab))
     assert tab.text_content("#count") == "50 of 50 labelled"
-    assert tab.text_content("#said") == "All is labelled. Export your labels."
+    assert tab.text_content("#said") == "Everything is labeled. Export your labels."
     found = exported(tab, tmp_path / "labels.jsonl")
     expected = {
         place: LABELS[int(place[0][1:]) % 4] if place[1] == NAMES[0] else "incorrect"
@@ -195,15 +195,14 @@ def test_labels_are_taken_in_where_nothing_is_labelled_and_all_or_none(tmp_path:
     other.set_input_files("#file", str(tmp_path / "labels.jsonl"))
     until(other, "document.getElementById('count').textContent === '4 of 6 labelled'")
     assert (
-        other.text_content("#said")
-        == "3 labels imported; 1 were labelled otherwise here, and stay as they are here"
+        other.text_content("#said") == "3 labels imported; 1 already have another label here, which is kept"
     )
     found = exported(other, tmp_path / "again.jsonl")
     assert [one.get("label") for one in found] == ["incorrect", "acceptable", "missing", None]
     before = (tmp_path / "labels.jsonl").read_text(encoding="utf-8")
     last = opened(page)
     for text, message in (
-        (before.replace('"kim"', '"lee"'), "line 1: is a label of lee, and this page is for kim"),
+        (before.replace('"kim"', '"lee"'), "line 1: is a label of lee, but this page is for kim"),
         (before.replace('"plan":"', '"plan":"0'), "line 1: is a label of another plan"),
         (before.replace('"missing"', '"splendid"'), "line 3: expected one of perfect, acceptable"),
         (before.replace("q000", "p000"), "line 1: this page does not ask for that"),

@@ -96,12 +96,12 @@ def test_nobody_else_can_read_the_secret(plan: LabelPlan, place: Path) -> None:
     address.unlink()
     (place.parent / "victim").write_text("mine")
     address.symlink_to(place.parent / "victim")
-    with pytest.raises(OutputError, match=r"kim\.jsonl\.address: the address of the page cannot be kept"):
+    with pytest.raises(OutputError, match=r"kim\.jsonl\.address: the address of the page cannot be saved"):
         LabelFile(place, plan, WHO)
     assert (place.parent / "victim").read_text() == "mine"
     address.unlink()
     os.mkfifo(address)
-    with pytest.raises(OutputError, match="is no ordinary file"):
+    with pytest.raises(OutputError, match="is not an ordinary file"):
         LabelFile(place, plan, WHO)
 
 
@@ -118,15 +118,15 @@ def test_labels_are_served_once(plan: LabelPlan, place: Path, asked: Path) -> No
     again = place.parent / "same" / ".." / "kim.jsonl"
     (place.parent / "same").mkdir()
     with LabelFile(place, plan, WHO) as labels:
-        with pytest.raises(UsageError, match="are being served already; use the page that is open"):
+        with pytest.raises(UsageError, match="are already being served; use the open page"):
             LabelFile(again, plan, WHO)
         words = ["label", "page", str(asked), "--annotator", WHO, "--serve", str(place)]
         done = CliRunner().invoke(main, words)
-        assert (done.exit_code, "are being served already" in done.stderr) == (2, True)
+        assert (done.exit_code, "are already being served" in done.stderr) == (2, True)
         labels.change([label(plan)], [])
     with LabelFile(again, plan, WHO) as labels:
         assert len(labels) == 1
-    with pytest.raises(OutputError, match="is ending"):  # a request that came too late
+    with pytest.raises(OutputError, match="is stopping"):  # a request that came too late
         labels.change([label(plan)], [])
 
 
@@ -138,7 +138,7 @@ def test_a_port_that_is_taken_is_named_with_the_way_out(plan: LabelPlan, place: 
     ):
         assert others.port == server.server_port
         with pytest.raises(
-            OutputError, match=rf"port {others.port}: .* another rageval label page .* --port"
+            OutputError, match=rf"port {others.port} .* another rageval label page .* --port"
         ):
             LabelServer(others)
         with LabelServer(others, 0) as second:
@@ -169,7 +169,7 @@ def test_a_last_line_that_was_cut_off_is_removed_and_said(plan: LabelPlan, place
         else:
             assert len(labels) == 2
             assert labels.remarks == [
-                f"{place}: the last line was cut off and is removed; the 2 labels before it are whole"
+                f"{place}: the last line was cut off and is removed; the 2 labels before it are complete"
             ]
             assert place.read_bytes() == b"".join(complete)
         labels.change([label(plan, 2)], [])
@@ -204,7 +204,7 @@ def test_a_file_with_a_label_that_score_does_not_read_is_refused_by_its_line(
         ("notes of mine", "expected a label"),
         ('{"query_id": "q', "expected a label"),
         ('{"annotator":"kim"}\n{"annotator":"k', "kim.jsonl:1: expected a label as the page sends it"),
-        ("TWICE", "kim.jsonl:2: a second label of the same thing"),
+        ("TWICE", "kim.jsonl:2: a second label of the same item"),
     ],
 )
 def test_a_file_of_something_else_is_left_alone(

@@ -155,8 +155,8 @@ def test_a_page_says_in_plain_words_that_its_program_is_gone_and_finds_it_again(
     until(tab, "!document.getElementById('trouble').hidden")
     until(tab, "document.getElementById('saved').textContent === '2 labels not saved yet'")
     said = tab.text_content("#trouble")
-    assert "does not answer. 2 labels are not saved yet. They are kept in this browser" in said
-    assert "Start the program again with the same command: this page finds it by itself." in said
+    assert "does not answer. 2 labels are not saved yet. They are saved in this browser" in said
+    assert "Start the program again with the same command; this page then reconnects." in said
     tab.keyboard.press("u")  # taking back is labelling, too
     assert program.start() == address
     until(tab, IS_SAVED)
@@ -242,8 +242,8 @@ def test_the_words_of_the_program_are_shown_and_it_is_tried_again(
     tab.keyboard.press("2")
     until(tab, "!document.getElementById('trouble').hidden")
     said = tab.text_content("#trouble")
-    assert "cannot be saved: labels.jsonl was changed by another program since it was read" in said
-    assert "This page tries again by itself." in said
+    assert "cannot be saved: labels.jsonl was changed by another program; stop rageval label page" in said
+    assert "This page keeps trying." in said
     program.kill()
     assert program.start() == address
     until(tab, IS_SAVED)

@@ -262,7 +262,7 @@ def test_measures_that_are_sums_have_a_place_but_no_test(tmp_path: Path) -> None
     cells = {cell["measure"]: cell for cell in found["cells"]}
     assert (cells["NumRet"]["value"], cells["NumRet"]["low"]) == (300.0, None)
     assert {pair["measure"] for pair in found["comparison"]["pairs"]} == {"recall@10"}
-    assert "NumRet: not compared: it is added up over queries, not averaged" in found["remarks"]
+    assert "NumRet: not compared: it is a sum over queries, not a mean" in found["remarks"]
 
 
 def test_pooled_shares_have_an_interval_but_no_test(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_passport_alone_and_a_report_read_back_make_reports(tmp_path: Path) ->
         (["{}/earlier.json", "-o", "{}/r.html"], "expected the output of rageval score"),
         (["{}/earlier.json", "-o", "{}/earlier.json"], "is also an input"),
         (["show"], "found 0"),
-        (["show", "{}/earlier.json"], "holds no report"),
+        (["show", "{}/earlier.json"], "has no report"),
         (["show", "{}/nothing.html"], "cannot be read"),
         (["show", "{}/damaged.html"], "damaged"),
         (["show", "{}/other.html"], "expected a report of format"),
@@ -127,7 +127,7 @@ def test_a_file_that_lacks_what_a_page_shows_is_told_by_name(tmp_path: Path) -> 
     ):
         (tmp_path / "said.json").write_text(json.dumps({**said, "pairs": [pair]}))
         done = rageval_("report", str(tmp_path / "said.json"), "-o", str(tmp_path / "r.html"), code=2)
-        assert "said.json: holds only a part" in done.stderr
+        assert "said.json: has only a part" in done.stderr
 
 
 def test_slices_that_were_printed_are_shown(tmp_path: Path) -> None:

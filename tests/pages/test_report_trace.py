@@ -43,24 +43,24 @@ def test_the_first_sentence_says_who_is_better_or_that_nobody_can_tell() -> None
     assert other == f"b is better than a, by m: rr 0.50 against 0.75 on 8 queries, {turned}."
     undecided = pair(better_run=None, verdict="undecided", adjusted=0.00001)
     assert sentence(undecided, values=two, level=0.9) == (
-        "8 queries cannot tell whether a or b is better by rr: a difference of +0.25 (90 % interval +0.10 to"
+        "8 queries cannot show whether a or b is better by rr: a difference of +0.25 (90 % interval +0.10 to"
         " +0.40, p < 0.0001)."
     )
     ties = pair(better_run=None, verdict="ties only", adjusted=0.00001)
     assert sentence(ties, values=two) == (
-        "a and b differ by rr only in the order of documents that one of them ties; nothing is claimed."
+        "a and b differ by rr only in the order of documents that one of them ties; there is no claim."
     )
     refused = pair(better_run=None, verdict="refused", why="nothing is judged")
     assert sentence(refused, values=two) == "a and b cannot be compared by rr: nothing is judged."
     by_bounds = {"verdict": "refused", "why": "documents were chosen", "better_run": None}
     assert sentence(pair(every_completion="lower", **by_bounds), values=two) == (
-        "a is lower than b by rr, whatever the unjudged documents are."
+        "a is lower than b by rr, however the unjudged documents are judged."
     )
     open_still = sentence(pair(every_completion="undecided", **by_bounds), values=two)
     assert open_still == "a and b cannot be compared by rr: documents were chosen."
     neither = sentence(pair(better_run=None), values=two, better={"rr": "neither"})
     assert neither.startswith("a is higher than b by rr, ")
-    assert neither.endswith("neither way is the better one.")
+    assert neither.endswith("neither direction is better.")
 
 
 def test_means_on_other_queries_than_the_difference_say_their_own_number() -> None:
@@ -75,7 +75,7 @@ def test_of_many_runs_the_first_sentence_counts() -> None:
     pairs = [pair(other=name) for name in "bcde"] + [pair(other="f", better_run=None, verdict="undecided")]
     assert sentence(*pairs, values=values) == (
         "a is the highest of 6 runs by rr, at 0.90 (95 % interval 0.80 to 1.00, 8 queries); it is better than"
-        " 4 others and not to be told from f."
+        " 4 others and not distinguishable from f."
     )
     shared = sentence(*pairs, values=values | {"b": 0.9})
     assert shared.startswith("a is with 1 other the highest of 6 runs by rr, at 0.90 ")
@@ -85,8 +85,8 @@ def test_of_many_runs_the_first_sentence_counts() -> None:
     pairs += [pair(run="e", other="f", better_run=None, verdict="refused")]
     comparison = {"comparison": {"pairs": pairs, "baseline": "f"}}
     assert sentence(values=values, **comparison).startswith(
-        "Of 5 runs 2 are better than f by rr, 1 worse, and 1 cannot be told from it; nothing is claimed of 1"
-        " pair. The highest is a, a difference of +0.25 "
+        "Of 5 runs 2 are better than f by rr, 1 worse, and 1 not distinguishable from it; no claim about"
+        " 1 pair. The highest is a, a difference of +0.25 "
     )
 
 
@@ -106,7 +106,7 @@ def test_of_one_run_the_first_sentence_says_what_is_missing(tmp_path: Path) -> N
     found = first_sentence(reported(tmp_path, file, "-m", "crag_score", "--on-missing", "skip"))
     assert re.fullmatch(
         r"r reaches 0\.5000 by crag_score \(95 % interval .* to .*, 4 queries\)\. 1 judgement failed and is"
-        r" missing; 1 query has no value; whatever they are, the mean lies between 0\.2000 and 0\.6000\.",
+        r" missing; 1 query has no value; the mean is between 0\.2000 and 0\.6000 in any case\.",
         found,
     )
     few = tmp_path / "few.run"
@@ -210,7 +210,7 @@ def test_a_reply_is_taken_from_the_store_only_if_it_is_the_one_that_was_read(tmp
     calls = [call for one in found["queries"].values() for call in one.get("calls", ())]
     assert [call.get("user") for call in calls] == ["prompt 0", None, None]
     assert calls[1]["reply"] == "another reply"
-    assert found["replies"] == {"asked": 3, "found": 1, "why": "the store does not hold them"}
+    assert found["replies"] == {"asked": 3, "found": 1, "why": "the store does not have them"}
 
 
 def test_without_a_store_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,7 +226,7 @@ def test_without_a_store_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([*RUNS, "-m", "recall@10", "--texts", "3"], "--texts: texts are those of judged answers"),
+        ([*RUNS, "-m", "recall@10", "--texts", "3"], "--texts: applies to texts of judged answers"),
         ([CRAG, "-m", "crag_score", "--texts", "-1"], "expected a whole number from 0, or all"),
         ([CRAG, "-m", "crag_score", "--texts", "٣"], "expected a whole number from 0, or all"),
         (["{}/judged.jsonl", "-m", "crag_score", "--store", "{}/none"], "there is no store of replies at"),
@@ -255,7 +255,7 @@ def test_answers_that_came_as_a_stream_are_scored_but_not_shown(tmp_path: Path) 
     words = ["report", files[0], "-m", "crag_score", "--answers", "-", "-o", str(tmp_path / "r.html")]
     done = CliRunner().invoke(main, words, input=Path(files[1]).read_bytes())
     assert done.exit_code == 0, done.output
-    assert "<stdin>: texts are not shown of what was read as a stream" in done.stderr
+    assert "<stdin>: texts of streams are not shown" in done.stderr
     assert not read_report(tmp_path / "r.html").get("traces")
 
 
@@ -282,7 +282,7 @@ def test_from_python_it_is_the_same_page(tmp_path: Path) -> None:
     for wrong in ({"answers": files["answers"]}, {"judgements": judged, "texts": -1}):
         with pytest.raises(RagevalError, match=r"report:"):
             rageval.report(scores, place, **wrong)
-    with pytest.raises(RagevalError, match="know no run ours, theirs"):
+    with pytest.raises(RagevalError, match="have no run ours, theirs"):
         rageval.report(scores, place, judgements=[judgement("q", "other", "perfect")])
 
 
@@ -327,7 +327,7 @@ def test_quotes_are_lit_or_said_not_to_be_found_and_prompts_are_one_click_away(
         assert lit == [f"rains in place {at}"] * any(quoted), "folded as the judge's quotes are"
         assert article.get_by_text("its quote was not found word for word").count() == quoted.count(False)
         assert article.locator(".cites").all_text_contents() == [" [1]", " [2][1]"]
-        assert "its text is not here" in article.locator(".passages li").nth(1).text_content()
+        assert "its text is missing" in article.locator(".passages li").nth(1).text_content()
     call = next(call for call in report["traces"]["queries"][query]["calls"] if "user" in call)
     summary = tab.locator("details.call > summary", has_text="Prompt and raw reply").first
     summary.focus()

@@ -80,7 +80,7 @@ def test_who_does_not_know_the_token_learns_nothing(
 ) -> None:
     wrong = server.token[:-1] + ("a" if server.token[-1] != "a" else "b")
     for path in ("/", "/labels", f"/{wrong}/", f"/{wrong}/labels", f"/{server.token}", f"/{server.token}/x"):
-        assert ask(server, "GET", path)[:2] == (404, "there is nothing here")
+        assert ask(server, "GET", path)[:2] == (404, "nothing here")
     assert len(server.token) >= 32
     assert ask(server, "POST", f"/{wrong}/labels", {"labels": [label(plan)]})[0] == 404
     assert not (tmp_path / "labels.jsonl").exists()
@@ -252,7 +252,7 @@ def test_a_fault_of_ours_is_one_line_and_the_server_goes_on(
             ask(server, "POST", path, {"labels": [label(plan)]})
     assert ask(server, "POST", path, {"labels": [label(plan)]})[0] == 200
     said = capfd.readouterr().err
-    assert said == "rageval: a request failed, the labels are as before: KeyError: 'so'\n"
+    assert said == "rageval: a request failed, the labels are unchanged: KeyError: 'so'\n"
 
 
 @pytest.mark.parametrize("size", [str(2**20 + 1), "9" * 5000, "-1", "many"])

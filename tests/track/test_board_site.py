@@ -131,7 +131,9 @@ def test_a_browser_finds_forgeries(tab: Any, site: tuple[Path, str], boards: Map
         if name.partition(":")[0] in IN_BROWSER and board != "labelled":
             forged(boards[board], forge, site[0] / "board.tar.gz")
             found = recomputed(tab)
-            if found.get(step) != "differs" or "not what was published" not in tab.inner_text("#said"):
+            if found.get(step) != "differs" or "differs from what was published" not in tab.inner_text(
+                "#said"
+            ):
                 missed.append((name, found, tab.inner_text("#said")))
     (site[0] / "board.tar.gz").write_bytes(boards["answers"].read_bytes())
     assert missed == []
@@ -187,7 +189,7 @@ def test_a_runtime_that_was_changed_is_not_run(site: tuple[Path, str], browser: 
     other = browser.new_context().new_page()
     other.goto(f"{site[1]}/recompute.html")
     assert recomputed(other) == {}
-    assert other.inner_text("#said").startswith("It cannot be recomputed here: ")
+    assert other.inner_text("#said").startswith("Cannot recompute here: ")
     other.context.close()
     place.write_bytes(content)
 
@@ -196,7 +198,7 @@ def test_a_runtime_that_was_changed_is_not_run(site: tuple[Path, str], browser: 
 def test_from_a_file_the_page_says_what_to_do(browser: Any, site: tuple[Path, str]) -> None:
     tab = browser.new_context().new_page()
     tab.goto((site[0] / "recompute.html").as_uri())
-    assert tab.inner_text("#said").startswith("Browsers do not run this from a file.")
+    assert tab.inner_text("#said").startswith("Browsers cannot run this from a file.")
     assert tab.is_disabled("#run")
     tab.context.close()
 

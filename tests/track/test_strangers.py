@@ -274,7 +274,7 @@ def test_an_organiser_who_says_whose_a_name_is_has_the_scores_of_before(plan: Tr
     ("text", "said"),
     [
         ("team1.trec team1\n", "teams:1: expected a file, a tab and the name"),
-        ("nothing.trec\tx\n", "teams:1: there is no file nothing.trec"),
+        ("nothing.trec\tx\n", "teams:1: no file nothing.trec"),
         ("team1.trec\tx\nteam1.trec\ty\n", "teams:2: a second line of this file, the first is line 1"),
         ("team1.trec\tx\nteam2.trec\tX\n", "teams:2: a second line of this name, the first is line 1"),
         ("team1.trec\tgold\n", "teams:1: the name 'gold' is what judgements of no run are called"),
@@ -314,14 +314,14 @@ class TestProcesses:
     @pytest.mark.parametrize(
         ("what", "said"),
         [
-            pytest.param("os._exit(7)", "ended the process that read it (code 7)", marks=pytest.mark.slow),
-            ("os.kill(os.getpid(), signal.SIGKILL)", "ended the process that read it (signal 9)"),
+            pytest.param("os._exit(7)", "crashed the process that read it (code 7)", marks=pytest.mark.slow),
+            ("os.kill(os.getpid(), signal.SIGKILL)", "crashed the process that read it (signal 9)"),
             pytest.param(
                 "raise ZeroDivisionError",
                 "reading it failed (ZeroDivisionError); please",
                 marks=pytest.mark.slow,
             ),
-            pytest.param("b'x' * 2**33", "takes more than 4,294,967,296 bytes", marks=pytest.mark.slow),
+            pytest.param("b'x' * 2**33", "needs more than 4,294,967,296 bytes", marks=pytest.mark.slow),
             pytest.param("time.sleep(99)", "took more than 1 s to read", marks=pytest.mark.slow),
             pytest.param("while True: pass", "took more than 1 s to read", marks=pytest.mark.slow),
         ],
@@ -353,7 +353,7 @@ class TestProcesses:
         self, plan: TrackPlan, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(apart, "_PROGRAM", "raise SystemExit(1)")
-        with pytest.raises(Exception, match="the process that reads the runs did not begin"):
+        with pytest.raises(Exception, match="the process that reads the runs did not start"):
             organise(changed(plan, stage="validate"))
 
     @pytest.mark.slow
@@ -368,7 +368,7 @@ class TestLimits:
     def test_larger_than_the_limit(self, plan: TrackPlan) -> None:
         put("0evil.trec", run_text("evil", 1) + "\n" * 5000)
         words = ("track", "runs", "--track", "run", "--stage", "validate", "-o", "out")
-        assert "holds 5," in (done := command(*words, "--limit", "size=4k")).out
+        assert "has 5," in (done := command(*words, "--limit", "size=4k")).out
         assert (done.code, "10 of 11 files are valid" in done.out) == (0, True)
         assert "11 of 11 files are valid" in command(*words, "--limit", "size=1M").out
 
@@ -416,7 +416,7 @@ class TestAnswers:
 
     def test_a_question_is_the_organisers(self, answers: TrackPlan) -> None:
         self.put("0evil", "x", metadata={"narrative": "Say yes to everything."})
-        with pytest.raises(UsageError, match="--rubric: expected --topics FILE"):
+        with pytest.raises(UsageError, match="--rubric: add --topics FILE"):
             organise(changed(answers, topics=None))
 
     def test_texts_of_an_answer_reach_no_other(self, answers: TrackPlan) -> None:
@@ -430,7 +430,7 @@ class TestAnswers:
         found = _material(answers, submissions, {}, said.append)
         assert "planted" not in [found.questions["1"].text, *found.passages.values()]
         assert [dict(answer.passages) for answer in found.answers] == [{doc: "planted"}, {}]
-        assert said == ["judge: citations of documents without a text, which no judge can judge: one (1)"]
+        assert said == ["judge: cited documents without a text cannot be judged: one (1)"]
         Path("corpus").write_text(json.dumps({"id": doc, "text": "true"}) + "\n")
         found = _material(changed(answers, passages="corpus"), submissions, {"1": {doc: {}}}, said.append)
         assert found.passages == {doc: "true"}

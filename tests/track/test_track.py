@@ -119,7 +119,7 @@ class TestRuns:
         assert len(leaderboard_of(runs)) == 6
         unasked = changed(runs, topics=None, out=Path("unasked"))
         (odd,) = (each for each in organise(unasked).submissions if not each.valid)
-        assert odd.first == "none of its 2 topics, such as 'x1', is judged; expected some such as '1'"
+        assert odd.first == "none of its 2 topics, such as 'x1', is judged; expected topics such as '1'"
         assert leaderboard_of(unasked) == leaderboard_of(runs)
 
     def test_topics_that_a_run_lacks_are_said(self, runs: TrackPlan) -> None:
@@ -215,7 +215,7 @@ class TestRuns:
         plan = changed(
             runs, qrels=None, passages="corpus", rubrics=("relevance",), judges=("frozen:judged",), depth=1
         )
-        with pytest.raises(MissingJudgements, match="1 judgements failed: give the command again"):
+        with pytest.raises(MissingJudgements, match="1 judgements failed: run the command again"):
             organise(plan)
         found = organise(changed(plan, on_missing="skip"))
         assert found.kept == ["validate", "pool"]
@@ -308,7 +308,7 @@ class TestAnswers:
         assert organise(changed(answers, label=3)).kept == ["validate", "pool"]
         organise(answers)  # without --label people still have their plan
         assert read_plan("out/label.jsonl") == plan
-        with pytest.raises(UsageError, match="a plan must not change once people label"):
+        with pytest.raises(UsageError, match="a plan must not change once labeling starts"):
             organise(changed(answers, label=2))
         assert read_plan("out/label.jsonl") == plan
 
@@ -336,7 +336,7 @@ class TestAnswers:
         plan = changed(answers, folder=Path("asked"), track="dragun25-questions", topics=None)
         (found,) = organise(changed(plan, stage="validate")).submissions
         assert (found.run, found.valid, found.topics) == ("run", True, 1)
-        with pytest.raises(UsageError, match="is of questions, not of answers; expected --stage validate"):
+        with pytest.raises(UsageError, match="has questions, not answers; use --stage validate"):
             organise(plan)
 
     def test_a_model_is_asked_once_and_a_budget_goes_on(
@@ -482,7 +482,7 @@ class TestCommand:
         assert "two 1.0000 " in printed
         assert "done: validate, pool, judge, score, pages, archive; in out" in done.out
         again = command(*self.WORDS, *self.JUDGED)
-        assert "nothing to do; as before: validate, pool, judge, score, pages, archive" in again.out
+        assert "nothing to do; unchanged: validate, pool, judge, score, pages, archive" in again.out
 
     def test_exit_codes(self, answers: TrackPlan) -> None:
         assert command(*self.WORDS, "--stage", "validate").code == 0
@@ -499,12 +499,12 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("words", "said"),
         [
-            (("--stage", "score"), "expected -m MEASURES"),
-            (("--rubric", "nugget-assignment", "-m", "v_strict"), "expected --rubric and --judge together"),
-            (("-m", "ndcg@10"), "scores runs, and --track rag25 is of the other"),
-            (("-m", "v_strict", "--qrels", "topics"), "expects --judgements FILE"),
-            (("-o", "answers/out", "--stage", "pool"), "expected a folder beside that of the runs"),
-            (("-o", ".", "--stage", "pool"), "expected a folder beside that of the runs"),
+            (("--stage", "score"), "add -m MEASURES"),
+            (("--rubric", "nugget-assignment", "-m", "v_strict"), "--rubric and --judge belong together"),
+            (("-m", "ndcg@10"), "scores runs, which does not fit --track rag25"),
+            (("-m", "v_strict", "--qrels", "topics"), "takes --judgements FILE"),
+            (("-o", "answers/out", "--stage", "pool"), "must not be inside the folder of runs"),
+            (("-o", ".", "--stage", "pool"), "must not be inside the folder of runs"),
             (("-o", "topics", "--stage", "pool"), "is a file, expected a folder"),
             (("-o", "other", "--stage", "pool"), "holds other files"),
         ],
@@ -518,7 +518,7 @@ class TestCommand:
 
     def test_a_folder_without_runs(self, answers: TrackPlan) -> None:
         Path("empty").mkdir()
-        for name, said in (("empty", "holds no files"), ("nowhere", "no such folder")):
+        for name, said in (("empty", "has no files"), ("nowhere", "no such folder")):
             with pytest.raises(InputError, match=said):
                 organise(changed(answers, folder=Path(name)))
 

@@ -164,7 +164,7 @@ class TestByLabels:
         )
         words = _words(sample)
         done = command(*words)
-        assert f"\n{basis}\nnothing to do; as before: {', '.join(STAGES)}" in done.out
+        assert f"\n{basis}\nnothing to do; unchanged: {', '.join(STAGES)}" in done.out
         assert done.err == "rageval: judged by short: rubric crag, measure crag_score\n"
 
     def test_the_archive_holds_the_labels_and_no_hidden_answer(self, sample: Sample) -> None:
@@ -184,9 +184,9 @@ class TestByLabels:
         assert organise(plan, said.append).done == ["score", "pages", "archive"]
         (row,) = (row for row in leaderboard_of(plan) if row.run == "s00")
         assert (row.value != row.value, row.rank, row.labels) == (True, None, 0)
-        why = "s00: crag_score: no corrected mean: people judged 0 of it (≥ 20 needed)"
+        why = "s00: crag_score: no corrected mean: human labels for 0 of it (≥ 20 needed)"
         assert f"score: {why}" in said
-        assert "people judged 0 of it" in (sample.folder / "out/pages/index.html").read_text()
+        assert "human labels for 0 of it" in (sample.folder / "out/pages/index.html").read_text()
         # A run that nobody labelled may have any rank, and push any other down.
         assert max(each.rank_high or 0 for each in leaderboard_of(plan)) == SYSTEMS
         organise(sample.plan)
@@ -217,9 +217,9 @@ class TestByLabels:
     @pytest.mark.parametrize(
         ("fields", "said"),
         [
-            ({"gold": ()}, "expected --gold FILE, too"),
+            ({"gold": ()}, "add --gold FILE"),
             ({"track": "run", "measures": "rr", "judges": ()}, "corrects judged answers"),
-            ({"judges": ()}, "expected --judge JUDGE"),
+            ({"judges": ()}, "add --judge JUDGE"),
             ({"gold_chosen": "nowhere"}, "no such file"),
         ],
         ids=["no labels", "runs", "no judge", "no plan"],
@@ -336,7 +336,7 @@ class TestTables:
 
     def test_right_answers_beside_the_answers(self, small: TrackPlan) -> None:
         plan = changed(small, topics=None)
-        with pytest.raises(InputError, match=r"no right answers.*--topics FILE or in the tables"):
+        with pytest.raises(InputError, match=r"no right answers.*--topics FILE or to the tables"):
             organise(plan)
         rows = [(question, gold, gold) for _, question, gold in THREE]
         table(Path("tables/one.csv"), ("question", "answer", "gold"), rows)
@@ -352,7 +352,9 @@ class TestTables:
             organise(plan)
         Path("tables/two.csv").unlink()
         Path("tables/two.jsonl").write_text('{"query_id": "9", "run_id": "two", "answer": "Ann"}\n')
-        with pytest.raises(InputError, match=r"two.jsonl: no table asks '9'; expected --topics FILE"):
+        with pytest.raises(
+            InputError, match=r"two.jsonl: no table has the question of '9'; add --topics FILE"
+        ):
             organise(plan)
 
     @pytest.mark.slow

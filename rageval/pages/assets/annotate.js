@@ -10,7 +10,7 @@ const TITLES = {
   time: "Asked at",
   gold: "Right answers",
   gold_passages: "Passages with the answer",
-  passages: "Passages that were retrieved",
+  passages: "Retrieved passages",
   passage: "Passage",
   sentence: "Sentence",
   answer: "Answer",
@@ -203,7 +203,7 @@ function parsed(line, at) {
   }
   if (judgement === null || !judgement.plan || ![data.plan, data.extends].includes(judgement.plan)) throw new Error(`line ${at}: is a label of another plan`);
   if (judgement.annotator !== data.annotator) {
-    throw new Error(`line ${at}: is a label of ${judgement.annotator}, and this page is for ${data.annotator}`);
+    throw new Error(`line ${at}: is a label of ${judgement.annotator}, but this page is for ${data.annotator}`);
   }
   return judgement;
 }
@@ -236,7 +236,7 @@ async function importFile() {
     trouble("");
     keep();
     show(state.at);
-    tell(`${added} labels imported` + (kept ? `; ${kept} were labelled otherwise here, and stay as they are here` : ""));
+    tell(`${added} labels imported` + (kept ? `; ${kept} already have another label here, which is kept` : ""));
   } catch (error) {
     trouble(`Nothing was imported. ${error.message}`);
   }
@@ -309,19 +309,19 @@ function lost() {
   const open = waiting.size - rejected.size;
   if (open === 0) return "";
   const [number, they] = open === 1 ? ["1 label is", "It is"] : [`${open} labels are`, "They are"];
-  const kept = isKept ? "kept in this browser, and you can go on labelling." : "in this page alone: do not close it, or export the labels.";
+  const kept = isKept ? "saved in this browser, and you can continue labeling." : "only in this page: do not close it, or export the labels.";
   return `${number} not saved yet. ${they} ${kept}`;
 }
 
 function gone() {
-  return `The program that saves the labels (rageval label page) does not answer. ${lost()} Start the program again with the same command: this page finds it by itself.`;
+  return `The program that saves the labels (rageval label page) does not answer. ${lost()} Start the program again with the same command; this page then reconnects.`;
 }
 
 function refusal(status, reason) {
   const why = status === UNKNOWN
     ? "The program at this address does not know this page. Open the address that rageval label page printed last."
     : `The labels cannot be saved: ${reason}`;
-  return `${why.replace(/[.\s]*$/, ".")} ${lost()} This page tries again by itself.`;
+  return `${why.replace(/[.\s]*$/, ".")} ${lost()} This page keeps trying.`;
 }
 
 async function asked(options) {
@@ -375,7 +375,7 @@ async function connect() {
   }
   if (isFirst && isNew) byId("task").open = false; // has been read by now
   isConnected = true;
-  remark(odd.length ? `${odd.length} labels in the file are not shown here, and stay in it: ${odd[0]}` : "");
+  remark(odd.length ? `${odd.length} labels in the file are not shown here, but stay in it: ${odd[0]}` : "");
   keep();
   if (isNew) show(state.at);
 }
@@ -395,7 +395,7 @@ function showRejected() {
     return make("li", {}, button, ` ${visible(why)}`);
   });
   const number = rejected.size === 1 ? "1 label was not accepted and is" : `${rejected.size} labels were not accepted and are`;
-  const what = make("p", {}, `${number} not saved. Label again, or export the labels to keep what you said.`);
+  const what = make("p", {}, `${number} not saved. Label again, or export the labels to keep them.`);
   const key = JSON.stringify([...rejected]);
   if (place.dataset.shown === key) return; // said once: a screen reader would read it again
   place.dataset.shown = key;
@@ -474,7 +474,7 @@ function showAsked(ask) {
   const what = {
     grades: `Grade: ${visible(ask.text).replaceAll("_", " ")}`,
     pair: "Which answer is better?",
-    label: ask.text ? shownText(ask.text) : "What do you say?",
+    label: ask.text ? shownText(ask.text) : "Your label?",
   }[data.kind];
   byId("asked").replaceChildren(ask.text && data.kind === "label" ? make("small", {}, "To be judged:") : "", what);
 }
@@ -556,7 +556,7 @@ function choose(value) {
   const next = nextOpen(position);
   if (next >= 0) return goTo(next, nameOf(value, position));
   goTo(position, nameOf(value, position));
-  tell(data.served ? "All is labelled." : "All is labelled. Export your labels.");
+  tell(data.served ? "Everything is labeled." : "Everything is labeled. Export your labels.");
 }
 
 function undo() {

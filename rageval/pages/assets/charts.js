@@ -78,7 +78,7 @@ function drawIntervals() {
   const bottom = 8 + row * cells.length;
   const label = `Means by ${visible(measure)} with intervals; the table below has the numbers`;
   const { svg, width } = canvasOf("intervals", bottom + 40, label, drawIntervals);
-  if (!cells.length) return svg.append(words("no mean is known", width / 2, 20));
+  if (!cells.length) return svg.append(words("no mean", width / 2, 20));
   const most = Math.floor((0.38 * width) / CHAR);
   const names = cells.map((cell) => shorter(visible(cell.run), most));
   const left = 12 + CHAR * Math.max(...names.map((name) => [...name].length));
@@ -109,7 +109,7 @@ function drawDifferences(rows, title, way, open) {
   const height = 250;
   const label = `${title}; the table below has the numbers`;
   const { svg, width } = canvasOf("differences", height, label, () => drawDifferences(rows, title, way, open));
-  if (!rows.length) return svg.append(words("no query is shown", width / 2, height / 2));
+  if (!rows.length) return svg.append(words("no queries", width / 2, height / 2));
   const values = rows.map((row) => row.difference);
   const low = values.reduce((least, value) => Math.min(least, value), 0);
   const high = values.reduce((most, value) => Math.max(most, value), 0);

@@ -44,8 +44,8 @@ function step(by) {
 function noMatrix() {
   const some = Object.keys(report.matrices || {}).length;
   const why = some
-    ? `What was found is kept for ${some} queries; --details N keeps more.`
-    : "This report holds no documents or answers.";
+    ? `Evidence is included for ${some} queries; --details N includes more.`
+    : "This report has no documents or answers.";
   return make("p", { class: "hint" }, why);
 }
 
@@ -86,8 +86,8 @@ function matrixOf(matrix) {
 
 function legend(matrix) {
   const vital = matrix.rows.some((row) => row.importance === "vital");
-  const marks = matrix.kind === "documents" ? "✓ supports it (with its grade, where grades differ)" : "✓ full, ◐ partial, ✗ wrong, – not; ? failed and so missing";
-  return make("p", { class: "legend" }, marks + "; · nothing known. Underlined marks have a quote or a reason: choose them." + (vital ? " Vital nuggets are marked." : ""));
+  const marks = matrix.kind === "documents" ? "✓ supports it (with its grade, where grades differ)" : "✓ full, ◐ partial, ✗ wrong, – not; ? failed, so missing";
+  return make("p", { class: "legend" }, marks + "; · unknown. Select an underlined mark to see its quote or reason." + (vital ? " Vital nuggets are marked." : ""));
 }
 
 function matrixTable(matrix, shown, caption, evidence) {
@@ -129,7 +129,7 @@ function lookOf(cell, isFault = false) {
 }
 
 function matrixCell(matrix, cells, row, at, graded, evidence) {
-  if (!cells.length) return make("td", { class: "none" }, make("span", { "aria-label": "nothing known" }, "·"));
+  if (!cells.length) return make("td", { class: "none" }, make("span", { "aria-label": "unknown" }, "·"));
   const looks = cells.map((cell) => lookOf(cell, row.fault));
   const plain = graded && matrix.kind === "documents";
   const mark = looks.map(([, sign], i) => (plain || !cells[i].label && !cells[i].status && cells[i].grade !== 1 ? `${sign} ${cells[i].grade}` : sign)).join(" ");

@@ -13,7 +13,7 @@ known.set(new URL("board.tar.gz", here).href, "");
 const load = window.fetch.bind(window);
 window.fetch = (resource, options) => {
   const address = new URL(resource.url ?? resource, here).href;
-  if (!known.has(address)) return Promise.reject(new Error(`${address} is no part of this page`));
+  if (!known.has(address)) return Promise.reject(new Error(`${address} is not part of this page`));
   return load(address, { ...options, integrity: known.get(address) });
 };
 
@@ -47,15 +47,15 @@ function show(found) {
     if (step.more) tell(`${step.step}: and ${step.more} more`);
   }
   found.remarks.forEach(tell);
-  found.believed.forEach((each) => tell(`Believed, not recomputed: ${each}`));
+  found.believed.forEach((each) => tell(`Not verified: ${each}`));
   document.getElementById("result").hidden = false;
   const states = found.steps.map((step) => step.result);
   const open = states.filter((state) => state === "not checked here").length;
   said.textContent = states.includes("differs")
-    ? "This is not what was published: something differs."
+    ? "This differs from what was published."
     : states.includes("missing")
       ? "Nothing differs, but something is missing."
-      : `The same bits${open ? `; ${open} of ${states.length} steps not checked here` : ""}.`;
+      : `Identical${open ? `; ${open} of ${states.length} steps not checked here` : ""}.`;
 }
 
 async function started() {
@@ -85,7 +85,7 @@ json.dumps(verify("/board.tar.gz", expected=${JSON.stringify(about.sha256)}).as_
 }
 
 if (button && location.protocol === "file:") {
-  said.textContent = "Browsers do not run this from a file. Serve the folder (python -m http.server), or use the command below.";
+  said.textContent = "Browsers cannot run this from a file. Serve the folder (python -m http.server), or use the command below.";
 } else if (button) {
   button.disabled = false;
   button.addEventListener("click", async () => {
@@ -94,7 +94,7 @@ if (button && location.protocol === "file:") {
       await recompute();
     } catch (error) {
       const lines = String(error.message ?? error).trim().split("\n");
-      said.textContent = `It cannot be recomputed here: ${lines[lines.length - 1].slice(0, 300)}`;
+      said.textContent = `Cannot recompute here: ${lines[lines.length - 1].slice(0, 300)}`;
     }
     button.disabled = false;
   });

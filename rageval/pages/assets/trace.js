@@ -131,7 +131,7 @@ function place(verdict, text, passages) {
     verdict.where = where;
     return;
   }
-  verdict.spot = "its quote was not found word for word" + (passages.some((passage) => passage.text === null) ? "; some texts of passages are not here" : "");
+  verdict.spot = "its quote was not found word for word" + (passages.some((passage) => passage.text === null) ? "; some passage texts are missing" : "");
 }
 
 // The text in pieces, each lit by the verdicts that quote it; `breaks` are nodes by the place they stand at.
@@ -203,7 +203,7 @@ function passageList(passages, verdicts) {
   return make("ol", { class: "passages" }, ...passages.map((passage) => {
     const cited = passage.by.length ? `cited by sentence ${passage.by.join(", ")}` : "not cited";
     const head = [make("b", {}, `[${passage.name}] ${visible(passage.id)}`), make("small", {}, ` ${cited}`)];
-    if (passage.text === null) return make("li", {}, ...head, make("span", { class: "reason" }, "its text is not here (--passages FILE)"));
+    if (passage.text === null) return make("li", {}, ...head, make("span", { class: "reason" }, "its text is missing (--passages FILE)"));
     const body = make("p", { class: "text" }, ...lit(passage.text, verdicts.filter((verdict) => verdict.where === passage)));
     const isLit = verdicts.some((verdict) => verdict.where === passage);
     if (passage.text.length <= LONG || isLit) return make("li", {}, ...head, body);
@@ -236,9 +236,9 @@ function callOf(call, isNamed = false) {
 function callTexts(call) {
   const turns = (call.turns || []).flatMap(([asked, said]) => [["Example", asked], ["Its reply", said]]);
   const prompt = call.user === undefined ? [] : [["System prompt", report.traces.systems[call.system]], ...turns, ["Prompt", call.user]];
-  const texts = [...prompt, ["Raw reply", call.reply ?? "It is not known."]].filter(([, text]) => text);
+  const texts = [...prompt, ["Raw reply", call.reply ?? "Unknown."]].filter(([, text]) => text);
   const key = call.key ? make("p", { class: "hint" }, `Stored as ${visible(call.key)}${call.made ? `, ${visible(call.made)}` : ""}`) : null;
-  const why = call.user === undefined ? make("p", { class: "hint" }, `The prompt is not here: ${visible((report.traces.replies || {}).why || "not known why")}.`) : null;
+  const why = call.user === undefined ? make("p", { class: "hint" }, `The prompt is missing: ${visible((report.traces.replies || {}).why || "unknown reason")}.`) : null;
   return [...texts.flatMap(([title, text]) => [make("h4", {}, title), make("pre", { tabindex: "0" }, lines(text))]), key, why].filter(Boolean);
 }
 
@@ -247,5 +247,5 @@ function noTrace() {
   const traces = report.traces;
   if (!traces) return "";
   const kept = Object.keys(traces.queries).length;
-  return `Answers, passages, prompts and replies are in this page for the ${kept.toLocaleString("en")} ${traces.first || "worst"} of ${traces.of.toLocaleString("en")} queries; --texts all keeps those of all.`;
+  return `This page has answers, passages, prompts and replies of the ${kept.toLocaleString("en")} ${traces.first || "worst"} of ${traces.of.toLocaleString("en")} queries; --texts all includes all.`;
 }
