@@ -298,8 +298,8 @@ def _distinct(name: str, rows: Iterable[tuple[int, LeaderboardRow]]) -> list[Lea
 def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Iterator[str]:
     r"""Yield the lines of a leaderboard; what `read_leaderboard` reads of them is the same, bit for bit.
 
-    `trec_eval` holds one run. Tabs separate columns; an id that holds one is refused, and one
-    with a blank, too, because other tools part columns there: `jsonl` has room for it.
+    `trec_eval` holds one run. Tabs separate columns; an id with a tab is rejected, and so is one
+    with a space, because other tools split columns there; use `jsonl` for these.
 
     >>> list(write_leaderboard([LeaderboardRow("r", "all", "ndcg", 0.1)]))
     ['r\tndcg\tall\t0.1']
