@@ -215,7 +215,7 @@ def test_one_question_of_five(at: int, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text("\n".join(map(json.dumps, log if isinstance(log, list) else [log])))
     code, said = scored(path, aspect)
-    ends = re.search(r"it lies between (\S+) and (\S+)", said)
+    ends = re.search(r"its value lies between (\S+) and (\S+)", said)
     assert ends
     assert (code, f"{float(ends[1]):.2f}–{float(ends[2]):.2f}") == (3, ours)
 
@@ -252,7 +252,7 @@ def test_one_verdict_of_five(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         canaries=0,
     )
     assert (model.calls, len(judged.failed), len(judged)) == (3, 5, 5)
-    with pytest.raises(MissingJudgements, match=r"it lies between 0\.0000 and 1\.0000"):
+    with pytest.raises(MissingJudgements, match=r"its value lies between 0\.0000 and 1\.0000"):
         judged.score("nugget_recall")
 
 
@@ -301,7 +301,7 @@ def test_the_same_numbers_from_the_logs(at: int, tmp_path: Path) -> None:
         assert value(judged, "-m", measure) == ours
         return
     done = CliRunner().invoke(main, [str(judged), "-m", measure])
-    ends = re.search(r"it lies between (\S+ and \S+)", done.stderr)
+    ends = re.search(r"its value lies between (\S+ and \S+)", done.stderr)
     assert ends
     assert done.exit_code == 3
     assert f"between {ends[1]}" in why
