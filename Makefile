@@ -27,6 +27,7 @@ check:
 	ruff check .
 	ruff format --check .
 	mypy
+	python tests/prose.py
 
 # What takes longer than CI may; before a release, and before work on what reads, writes or asks is called done.
 # `make -k release-check` goes on after a piece that failed.

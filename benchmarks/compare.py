@@ -2,7 +2,7 @@
 
     python benchmarks/compare.py --peers path/to/peers/bin/python
 
-Workload R: 75 runs of 300 queries, three measures, 10,000 randomisations of every pair. ranx tests each pair
+Workload R: 75 runs of 300 queries, three measures, 10,000 randomizations of every pair. ranx tests each pair
 by itself, twice; with all 75 runs that is 16,650 tests, so it is measured with a few runs, and so is rageval.
 """
 
@@ -84,7 +84,7 @@ def main() -> int:
         rows += table_rows(number, timing.take_turns(entrants, options.rounds))
         note(f"{number} runs are done")
     print(markdown(HEADER, rows))
-    print(f"\n{conditions(options.rounds)} {options.draws:,} randomisations of {MEASURES}.")
+    print(f"\n{conditions(options.rounds)} {options.draws:,} randomizations of {MEASURES}.")
     return 0
 
 

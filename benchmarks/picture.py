@@ -103,8 +103,9 @@ def words(rows: Sequence[Row]) -> str:
     ((ours, theirs),) = (both(row[7]) for row in of(rows, "M", ALPHA, "ndeval"))
     uncompiled = ratio("M", f"{ALPHA}, nothing compiled", "ir_measures")
     return (
-        "Processor time of whole processes, measured side by side ([benchmarks](benchmarks/README.md)). α-nDCG"
-        f" of a million lines takes {ours:.0f} MB of memory; ndeval, TREC's C program, takes {theirs:.0f} MB."
+        "Processor time of whole processes, measured side by side ([benchmarks](benchmarks/README.md))."
+        f" α-nDCG of a million lines takes {ours:.0f} MB of memory; ndeval, TREC's C program, takes"
+        f" {theirs:.0f} MB."
         f" Without the compiled part, it takes {uncompiled} of the time of ir_measures. On 67,200 lines,"
         f" where starting Python takes most of the time, it takes {ratio('S', ALPHA, 'ndeval')} of the time"
         f" of ndeval. A call in Python, from dicts to scores, takes {ratio('dicts', PLAIN, 'pytrec_eval')} of"

@@ -73,7 +73,7 @@ def _answer(
 
 def timed(folder: Path) -> dict[str, float]:
     """Return the seconds of each stage, and of the whole once more when nothing changed."""
-    from rageval.track import TrackPlan, organise
+    from rageval.track import TrackPlan, organize
     from rageval.track.stages import STAGES
 
     taken = {}
@@ -90,7 +90,7 @@ def timed(folder: Path) -> dict[str, float]:
             stage="archive" if stage == "again" else stage,
         )
         begin = time.perf_counter()
-        organise(plan)
+        organize(plan)
         taken[stage] = time.perf_counter() - begin
     return taken
 

@@ -339,7 +339,7 @@ Limits: TypeAlias = Annotated[
 # Statistics
 AllPairs: TypeAlias = Annotated[bool, claimed("Compare every pair of runs.")]
 Test: TypeAlias = Annotated[
-    Literal["randomisation", "t"],
+    Literal["randomization", "t"],
     claimed("Sign-flip randomization (exact up to 30 queries), or Student's t."),
 ]
 Adjust: TypeAlias = Annotated[

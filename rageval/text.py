@@ -121,9 +121,9 @@ def problem_of_id(text: str) -> str | None:
 
 
 def _nfkc(text: str) -> int:
-    """Words as TREC RAG 2024 and 2025 count them: after compatibility normalisation, at white space.
+    """Words as TREC RAG 2024 and 2025 count them: after compatibility normalization, at white space.
 
-    An acute accent that stands alone normalises to a space and an accent, so it parts words here.
+    An acute accent that stands alone normalizes to a space and an accent, so it parts words here.
 
     >>> _nfkc("ten\u2009km"), _nfkc("rock\u00b4n roll"), _nfkc("  ")
     (2, 3, 0)

@@ -100,7 +100,7 @@ def runs(folder: Path) -> None:
     (folder / "qrels").write_text("".join(lines))
 
 
-def organisers(folder: Path) -> None:
+def organizers(folder: Path) -> None:
     """Write twelve tables, and labels of some of the answers by a person."""
     (folder / "submissions").mkdir()
     labels = []
@@ -208,7 +208,7 @@ PEOPLE: dict[str, tuple[Callable[[Path], None], tuple[Typed, ...]]] = {
         ),
     ),
     "organizer with twelve tables": (
-        organisers,
+        organizers,
         (
             Typed("rageval track submissions --track answers --judge short -o out", (0, 2), "crag_score"),
             Typed("rageval validate submissions/team3.csv --track answers", (0, 1)),

@@ -75,8 +75,8 @@ def values(measure: str, run: Run, qrels: Qrels, rules: oracle.Rules = oracle.RI
     chosen = {name: value for name, value in parsed.changed.items() if name not in ("alpha", "beta", "rel")}
     if chosen == {"ideal": "exact"}:
         return {query: exact(run.get(query, {}), qrels[query], parsed.k or 0) for query in qrels}
-    if chosen == {"normalise": "ndeval"} and parsed.k == 1:
-        return values(measure.replace("(normalise=ndeval)", ""), run, qrels, rules)
+    if chosen == {"normalize": "ndeval"} and parsed.k == 1:
+        return values(measure.replace("(normalize=ndeval)", ""), run, qrels, rules)
     compute: Callable[..., float] = oracle.MEASURES[parsed.name]
     if chosen:
         ((name, value),) = chosen.items()

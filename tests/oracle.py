@@ -324,8 +324,8 @@ def plain_err_ia(q: Query, k: int | None, alpha: Fraction = Fraction(1, 2)) -> f
 VARIANTS: dict[str, Callable[..., float]] = {
     "ndcg(dcg=exp_log2)": exponential_ndcg,
     "coverage(denominator=attainable)": strec,
-    "alpha_dcg(normalise=independent)": independent_alpha_dcg,
-    "err_ia(normalise=none)": plain_err_ia,
+    "alpha_dcg(normalize=independent)": independent_alpha_dcg,
+    "err_ia(normalize=none)": plain_err_ia,
 }
 
 

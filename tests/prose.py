@@ -207,7 +207,8 @@ def banned(text: str) -> Iterator[tuple[str, str]]:
     bare = _CODE.sub("X", re.sub(r"\]\([^)]*\)", "]", text))
     for pattern, instead in _BANNED:
         for match in pattern.finditer(bare):
-            yield match[0], instead
+            if bare[match.end() : match.end() + 1] not in (":", "="):  # the name of a parameter
+                yield match[0], instead
 
 
 def lengths(texts: list[Text]) -> tuple[int, float, float]:

@@ -1,4 +1,4 @@
-"""Fisher's randomisation of every pair of runs through ranx: QRELS DRAWS RUN..."""
+"""Fisher's randomization of every pair of runs through ranx: QRELS DRAWS RUN..."""
 
 import sys
 

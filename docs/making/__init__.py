@@ -1,7 +1,7 @@
 """What the site makes of the code, as a Sphinx extension; and the examples, which must be true.
 
-A page for each measure, command and Python object is written into the folders `measures`, `commands` and `api`. A page of people says `<!-- made: NAME -->` where something made belongs, and
-fences a formula with `{formula}`.
+Each measure, command and Python object has a page, in the folders `measures`, `commands` and `api`. Elsewhere
+`<!-- made: NAME -->` stands for a part that is made, and `{formula}` fences a formula.
 """
 
 from __future__ import annotations

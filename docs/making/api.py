@@ -85,18 +85,20 @@ def page(name: str) -> str:
     else:
         directive, options = ("autofunction", "") if callable(thing) else ("autodata", "")
     module, _, last = name.rpartition(".")
-    inside = [f".. {directive}:: {name if inspect.ismodule(thing) else last}", *[f"   {options}"] * bool(options)]
-    return "\n".join([f"# `{name}`", "", "```{eval-rst}", f".. currentmodule:: {module}", "", *inside, "```", ""])
+    inside = [
+        f".. {directive}:: {name if inspect.ismodule(thing) else last}",
+        *[f"   {options}"] * bool(options),
+    ]
+    return "\n".join(
+        [f"# `{name}`", "", "```{eval-rst}", f".. currentmodule:: {module}", "", *inside, "```", ""]
+    )
 
 
 def index() -> str:
     """Return the tables of the page on Python, a section each."""
     parts = []
     for section in SECTIONS:
-        rows = [
-            (f"[`{name}`](api/{file(name)}.md)", plain(summary(found(name))))
-            for name in names(section)
-        ]
+        rows = [(f"[`{name}`](api/{file(name)}.md)", plain(summary(found(name)))) for name in names(section)]
         parts += [f"## {section}", table(("name", "what it does"), rows)]
     return "\n\n".join([*parts, toctree([f"api/{page}" for page in pages()], ":hidden:")])
 

@@ -48,7 +48,7 @@ _NEEDS: Mapping[str, _Clauses] = {
     "score by_query": _WHOLE,
     "score no_summary": (*_WHOLE, *_NOT_JSON),
     "draws": (
-        (("test=randomisation", "adjust=max_t"), "applies to sign flips, which --test t does not use"),
+        (("test=randomization", "adjust=max_t"), "applies to sign flips, which --test t does not use"),
     ),
     "gate anchor_margin": ((("anchor",), "applies to the anchor; add --anchor FILE"), *_VERDICT),
     "gate slice_margin": ((("by",), "applies to slices; add --by"), *_VERDICT),

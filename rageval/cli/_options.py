@@ -451,7 +451,7 @@ class Comparing(Scoring):
         opt.claimed("Compare with this run (default: the best by each measure).", metavar="RUN", shows=False),
     ] = "best"
     all_pairs: opt.AllPairs = False
-    test: opt.Test = "randomisation"
+    test: opt.Test = "randomization"
     adjust: opt.Adjust = "holm"
     family: opt.Family = "pairs"
     primary: opt.Primary | None = None

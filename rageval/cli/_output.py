@@ -420,9 +420,9 @@ def _ndeval_name(score: Score) -> str:
     """Return ndeval's name for the very measure that ndeval prints, else ours."""
     measure = score.measure
     name = measure.called_by("ndeval")
-    how = measure.changed.get("normalise")
+    how = measure.changed.get("normalize")
     # ndeval's name stands for one set of parameters; anything else keeps ours.
-    if name is None or set(measure.changed) - {"normalise"} or how == "none":
+    if name is None or set(measure.changed) - {"normalize"} or how == "none":
         return str(measure)
     return name + (f"@{measure.k}" if measure.k else "")
 

@@ -23,7 +23,7 @@ from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.track import Organised, TrackPlan
+    from rageval.track import Organized, TrackPlan
     from rageval.track.submissions import Submission
 
 _STAGES = ("validate", "pool", "judge", "score", "pages", "archive")
@@ -127,7 +127,7 @@ def track(folder: Path, options: Options) -> None:
     rageval track tables --track answers --topics questions.csv --judge openai:MODEL
         --gold labels.jsonl -o out
     """
-    from rageval.track import EntryLimits, TrackPlan, organise
+    from rageval.track import EntryLimits, TrackPlan, organize
 
     plan = settings_from(
         TrackPlan,
@@ -141,7 +141,7 @@ def track(folder: Path, options: Options) -> None:
         # Its labels are for the leaderboard, and bound no error of a first judge.
         settings=settings_of(options.replaced(gold=())),
     )
-    found = organise(
+    found = organize(
         plan,
         lambda line: say(visible(line)),
         # What is not valid is worth knowing whatever comes of the rest.
@@ -170,7 +170,7 @@ def _table_of_files(found: Sequence[Submission]) -> Iterator[str]:
     yield f"{valid:,} of {len(found):,} files are valid"
 
 
-def _lines(plan: TrackPlan, found: Organised) -> Iterator[str]:
+def _lines(plan: TrackPlan, found: Organized) -> Iterator[str]:
     """Yield the leaderboard, and what was done."""
     if "score" in (*found.done, *found.kept):
         from rageval.track import leaderboard_of

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _YEAR = 2026  # of the version, as in CITATION.cff
 _TESTS = {
-    "randomisation": "two-sided sign-flip randomisation (all patterns of signs, or at least {draws:,} drawn)",
+    "randomization": "two-sided sign-flip randomization (all patterns of signs, or at least {draws:,} drawn)",
     "t": "two-sided paired $t$-tests",
 }
 _ADJUSTED = {

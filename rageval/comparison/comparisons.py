@@ -608,7 +608,7 @@ def _out_of_reach(table: Tested, name: str, pairs: Sequence[Pair], settings: Set
 def _skewed(table: Tested, name: str, pairs: Sequence[Pair], settings: Settings) -> Iterator[str]:
     """Say where a few large differences stand against many small ones, which flipped signs take for alike."""
     # Only flipping signs supposes that differences are as likely one way as the other.
-    if settings.test != "randomisation":
+    if settings.test != "randomization":
         return
     sums = table.shown(settings).differences().sums()
     lopsided = [

@@ -321,7 +321,7 @@ def differences(values: Sample, pairs: Int) -> Sample:
 
 def _test(values: Sample, pairs: Int, settings: Settings) -> Significance:
     """Test each pair as was chosen, nothing adjusted."""
-    if settings.test == "randomisation":
+    if settings.test == "randomization":
         sums, columns = _flipped(values, pairs)
         return sign_flip(sums, columns, settings.draws, settings.seed, settings.level)
     return t_test(differences(values, pairs))
@@ -427,7 +427,7 @@ def pairs_of(table: Tested, runs: list[str], settings: Settings, known: KnownOfR
         least, most = needed_between(float(low[at]), float(high[at]), *strength, differ)
         ruled, why = _ruling(table, at, runs, settings, known)
         ends = float(low[at]), float(high[at])
-        if ruled in (HIGHER, LOWER) and settings.test == "randomisation" and ends[0] <= 0 <= ends[1]:
+        if ruled in (HIGHER, LOWER) and settings.test == "randomization" and ends[0] <= 0 <= ends[1]:
             # Flipped signs ask whether differences are symmetric; of skewed ones that is not about the mean.
             ruled, why = (UNDECIDED, SKEWED) if is_skewed(columns.sums()[:, at]) else (ruled, why)
         why = why or _beside(ruled, table, at, ends, settings)

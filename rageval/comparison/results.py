@@ -45,7 +45,7 @@ class Settings:
     all_pairs
         Compare every run with every other instead.
     test
-        `randomisation` or `t`.
+        `randomization` or `t`.
     adjust
         For several comparisons: `holm`, `max_t` or `none`.
     family
@@ -74,7 +74,7 @@ class Settings:
 
     baseline: str = BEST
     all_pairs: bool = False
-    test: Test = "randomisation"
+    test: Test = "randomization"
     adjust: Adjust = "holm"
     family: Family = "pairs"
     primary: str | None = None
@@ -102,7 +102,7 @@ class Settings:
         if self.seed < 0:
             raise UsageError(f"seed={self.seed}: expected a whole number from 0")
         # Both draw; a formula has no draws to take the largest of.
-        if self.adjust == "max_t" and self.test != "randomisation":
+        if self.adjust == "max_t" and self.test != "randomization":
             raise UsageError(
                 f"adjust={self.adjust!r} flips signs; leave out test={self.test!r}, or choose holm"
             )
@@ -120,7 +120,7 @@ class Settings:
     def signed(self, gold: str = "") -> str:
         """Return the signature; with human labels, what these are."""
         parts: dict[str, str] = {"test": "t" if gold else self.test}
-        if parts["test"] == "randomisation" or self.adjust == "max_t":
+        if parts["test"] == "randomization" or self.adjust == "max_t":
             parts["draws"] = str(self.draws)
         parts |= {
             "adjust": self.adjust,

@@ -92,7 +92,7 @@ def _relevant(rng: random.Random) -> tuple[dict[str, float], dict[str, dict[str,
 def _measures(rng: random.Random) -> list[str]:
     found = []
     for measure in run_measures().values():
-        chosen = measure(normalise="independent") if "normalise" in measure.declared else measure
+        chosen = measure(normalize="independent") if "normalize" in measure.declared else measure
         if "alpha" in measure.declared:
             chosen = chosen(alpha=rng.choice(_ALPHAS))
         k = rng.choice(_CUTOFFS) if measure.takes_k else None

@@ -228,12 +228,12 @@ NDEVAL_WITH_CUTOFF = {
     "strec": "strec",
 }
 NDEVAL_WITHOUT_CUTOFF = {"nrbp": "NRBP", "nnrbp": "nNRBP", "map_ia": "MAP-IA"}
-_P_PARAMETERS = {"alpha", "beta", "rel", "normalise"}
+_P_PARAMETERS = {"alpha", "beta", "rel", "normalize"}
 
 
-def _normalised(measure: Measure) -> bool:
+def _normalized(measure: Measure) -> bool:
     """Tell whether ndeval divides as this measure says; at rank 1 it does not divide."""
-    rule = measure.parameters.get("normalise", "ndeval")
+    rule = measure.parameters.get("normalize", "ndeval")
     return rule == "ndeval" or (rule == "independent" and (measure.k != 1 or measure.name == "err_ia"))
 
 
@@ -254,11 +254,11 @@ def _pyndeval_name(measure: Measure) -> str | None:
 
 class _Pyndeval(Peer):
     def has(self, measure: Measure) -> bool:
-        """Tell whether it has the measure, normalised as we are asked to, with a greedy ideal."""
+        """Tell whether it has the measure, normalized as we are asked to, with a greedy ideal."""
         return (
             _pyndeval_name(measure) is not None
             and set(measure.changed) <= _P_PARAMETERS
-            and _normalised(measure)
+            and _normalized(measure)
         )
 
     def values(self, measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
@@ -280,7 +280,7 @@ class _Pyndeval(Peer):
 
 
 _PRINTED = (5, 10, 20)  # the cut-offs that the program knows
-_NDEVAL_PARAMETERS = {"alpha", "beta", "normalise"}
+_NDEVAL_PARAMETERS = {"alpha", "beta", "normalize"}
 _LARGEST = 99_999  # the largest number of a topic or subtopic that it can hold
 
 
@@ -311,7 +311,7 @@ class _Ndeval(Peer):
         return (
             _printed_name(measure) is not None
             and set(measure.changed) <= _NDEVAL_PARAMETERS
-            and _normalised(measure)
+            and _normalized(measure)
         )
 
     def values(self, measures: Sequence[Measure], vector: RunVector) -> ByMeasure:
@@ -369,14 +369,14 @@ _ONLY_WITH_CUTOFF = {
 }  # fmt: skip
 _ONLY_WITHOUT = {"nrbp", "nnrbp", "map_ia"}
 _IR_MEASURES_PARAMETERS = {
-    "alpha_ndcg": {"alpha", "rel", "normalise"},
-    "alpha_dcg": {"alpha", "rel", "normalise"},
+    "alpha_ndcg": {"alpha", "rel", "normalize"},
+    "alpha_dcg": {"alpha", "rel", "normalize"},
     "nrbp": {"alpha", "beta", "rel"},
     "nnrbp": {"alpha", "beta", "rel"},
     "ndcg": set[str](),
     "judged": set[str](),
 }
-_OTHERS = {"rel", "normalise"}
+_OTHERS = {"rel", "normalize"}
 
 
 def _qrels(vector: RunVector, of_documents: bool) -> Any:
@@ -399,12 +399,12 @@ def _qrels(vector: RunVector, of_documents: bool) -> Any:
 
 class _IrMeasures(Peer):
     def has(self, measure: Measure) -> bool:
-        """Tell whether its providers compute the measure; one of novelty, as ndeval normalises it."""
+        """Tell whether its providers compute the measure; one of novelty, as ndeval normalizes it."""
         if measure.called_by("ir_measures") is None:
             return False
         if set(measure.changed) - _IR_MEASURES_PARAMETERS.get(measure.name, _OTHERS):
             return False
-        if not _normalised(measure):
+        if not _normalized(measure):
             return False
         return measure.name not in (_ONLY_WITH_CUTOFF if measure.k is None else _ONLY_WITHOUT)
 
@@ -414,7 +414,7 @@ class _IrMeasures(Peer):
 
         names = {}
         for measure in measures:
-            changed = {name: value for name, value in measure.changed.items() if name != "normalise"}
+            changed = {name: value for name, value in measure.changed.items() if name != "normalize"}
             if vector.options.get("judged_only"):
                 changed["judged_only"] = True
             inner = ",".join(f"{name}={value}" for name, value in changed.items())
@@ -602,7 +602,7 @@ def installed() -> dict[str, str]:
 # What can be special about an input, what the tools do otherwise there, and why.
 
 _BY_PROVIDER = "equal scores go by whatever its provider does, which depends on the cut-off"
-_FIRST = "it is not normalised at rank 1, so that it can exceed 1"
+_FIRST = "it is not normalized at rank 1, so that it can exceed 1"
 _SINGLE_BY_PROVIDER = "its provider compares 32-bit floats"
 _LAST_NUGGET = "the last nugget's grade counts for the document"
 

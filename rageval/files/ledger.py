@@ -1,7 +1,7 @@
 """A ledger of claims: a line a comparison, added to by every command that is told to (`--ledger FILE`).
 
     {"claim":1,"date":"2026-01-01","difference":0.02,"measure":"crag_score","number":200,"p":0.03,
-     "questions":DIGEST,"systems":[DIGEST,DIGEST],"test":"randomisation"}
+     "questions":DIGEST,"systems":[DIGEST,DIGEST],"test":"randomization"}
 
 Lines are only ever added, so two processes at once, a line that a kill tore, and the union of two branches
 leave a ledger that can be read: what is no line of it is passed over, and the same comparison counts once.

@@ -43,7 +43,7 @@ def alpha_dcg(
     k: int | None = None,
     alpha: Alpha = 0.5,
     rel: Grade = 1,
-    normalise: Literal["none", "independent", "ndeval"] = "none",
+    normalize: Literal["none", "independent", "ndeval"] = "none",
 ) -> float:
     """Novelty-discounted cumulative gain (Clarke et al., SIGIR 2008).
 
@@ -59,11 +59,11 @@ def alpha_dcg(
     Parameters:
         alpha: how little a nugget is worth when seen again: 0 the same, 1 nothing
         rel: the lowest grade that counts as support
-        normalise: `independent` divides by the sum for a document that supports every nugget at each
+        normalize: `independent` divides by the sum for a document that supports every nugget at each
             rank, Σ_{i≤k} S(1−α)^(i−1)/log2(1+i) with S attainable nuggets
 
     Peers: ndeval and pyndeval print the independent form at every rank but the first, so that their
-    alpha-DCG@1 can be 2.0; `normalise=ndeval` (or --compat pyndeval) does the same.
+    alpha-DCG@1 can be 2.0; `normalize=ndeval` (or --compat pyndeval) does the same.
 
     Example: two nuggets in the first document, one of them again in the second.
 
@@ -74,7 +74,7 @@ def alpha_dcg(
     True
     """
     gained = ranking.gain_sum(k, alpha, rel, logarithmic)
-    return _independently(gained, ranking, k, alpha, rel, logarithmic, normalise)
+    return _independently(gained, ranking, k, alpha, rel, logarithmic, normalize)
 
 
 @measure(
@@ -149,7 +149,7 @@ def err_ia(
     k: int | None = None,
     alpha: Alpha = 0.5,
     rel: Grade = 1,
-    normalise: Literal["independent", "none", "ndeval"] = "independent",
+    normalize: Literal["independent", "none", "ndeval"] = "independent",
 ) -> float:
     """Intent-aware expected reciprocal rank, normalized without the collection (Chapelle et al., CIKM 2009).
 
@@ -162,7 +162,7 @@ def err_ia(
     Range: 0 to 1.
 
     Peers: ndeval leaves the value at rank 1 undivided, so that its ERR-IA@1 can be 3.0;
-    `normalise=ndeval` (or --compat pyndeval) does the same.
+    `normalize=ndeval` (or --compat pyndeval) does the same.
 
     >>> import rageval
     >>> qrels = {"q": {"n1": {"a": 1, "b": 1}, "n2": {"a": 1}}}
@@ -171,7 +171,7 @@ def err_ia(
     True
     """
     gained = ranking.gain_sum(k, alpha, rel, reciprocal)
-    return _independently(gained, ranking, k, alpha, rel, reciprocal, normalise)
+    return _independently(gained, ranking, k, alpha, rel, reciprocal, normalize)
 
 
 @measure(
@@ -274,15 +274,15 @@ def _independently(
     alpha: float,
     rel: int,
     discount: Discount,
-    normalise: str,
+    normalize: str,
 ) -> float:
     """Return the run's sum over that for a document supporting every attainable nugget at every rank to k."""
     # ndeval divides at every rank but the first.
-    if normalise == "none" or (normalise == "ndeval" and k == 1):
+    if normalize == "none" or (normalize == "ndeval" and k == 1):
         return gained
     if k is not None and k > _DEEPEST_INDEPENDENT:
         raise MeasureError(
-            f"normalise={normalise}: expected a cut-off of at most {_DEEPEST_INDEPENDENT:,}, found {k:,}"
+            f"normalize={normalize}: expected a cut-off of at most {_DEEPEST_INDEPENDENT:,}, found {k:,}"
         )
     depth = ranking.retrieved if k is None else k
     return ratio(gained, ranking.weight(rel) * always_there(depth, alpha, discount))

@@ -128,7 +128,7 @@ class Bounds(NamedTuple):
     ends: Callable[[_Top, _Parameters], Ends]
     least: Callable[[Topic, int, int | None, Both, _Parameters], float] | None = None
     graded: bool = False
-    only: Mapping[str, tuple[str, ...]] = MappingProxyType({"normalise": ("none",)})
+    only: Mapping[str, tuple[str, ...]] = MappingProxyType({"normalize": ("none",)})
     alone: Callable[[Ranking, Changed, int | None, _Parameters], ValueAt] | None = None
 
     def known_for(self, parameters: _Parameters) -> bool:
@@ -363,7 +363,7 @@ def _attainable_ends(query: _Top, alpha: float, discount: Discount, whole: float
 
 def _err_ia_ends(query: _Top, parameters: _Parameters) -> Ends:
     """Return the ends of ERR-IA."""
-    if parameters["normalise"] == "none":
+    if parameters["normalize"] == "none":
         return _gain_ends(query, parameters, reciprocal)
     whole = always_there(query.k or query.retrieved, parameters["alpha"], reciprocal)
     return _attainable_ends(query, parameters["alpha"], reciprocal, whole)
@@ -752,4 +752,4 @@ NERR_IA = Bounds(lambda query, given: _ideal_ends(query, given, reciprocal))
 NNRBP = Bounds(lambda query, given: _ideal_ends(query, given, geometric(given["beta"])))
 NRBP = Bounds(_nrbp_ends)
 P_IA = Bounds(_p_ia_ends, only={"over": ("topics",)})  # of sums over topics, least shares are not the least
-ERR_IA = Bounds(_err_ia_ends, only={"normalise": ("none", "independent")})
+ERR_IA = Bounds(_err_ia_ends, only={"normalize": ("none", "independent")})

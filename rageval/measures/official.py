@@ -166,7 +166,7 @@ OFFICIAL: dict[str, tuple[str, ...]] = {
     # the columns that ndeval prints
     "ndeval": tuple(
         [f"{name}@{k}" for name in ("err_ia", "nerr_ia") for k in (5, 10, 20)]
-        + [f"{name}@{k}" for name in ("alpha_dcg(normalise=independent)", "alpha_ndcg") for k in (5, 10, 20)]
+        + [f"{name}@{k}" for name in ("alpha_dcg(normalize=independent)", "alpha_ndcg") for k in (5, 10, 20)]
         + ["nrbp", "nnrbp", "map_ia"]
         + [f"{name}@{k}" for name in ("p_ia", "strec") for k in (5, 10, 20)]
     ),

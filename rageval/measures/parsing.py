@@ -278,7 +278,7 @@ def _parameters(text: str, whole: str) -> Mapping[str, Any]:
         name, equals, value = part.partition("=")
         if not equals:
             raise MeasureError(f"{whole}: expected NAME=VALUE in the parentheses, found {part!r}")
-        name = {"α": "alpha", "β": "beta", "γ": "gamma", "normalize": "normalise"}.get(
+        name = {"α": "alpha", "β": "beta", "γ": "gamma", "normalize": "normalize"}.get(
             name.strip(), name.strip().lower()
         )
         parameters[name] = value.strip().strip("'\"")

@@ -1,4 +1,4 @@
-"""Tables that papers published, each a declaration: systems, data sets, measures, and what came out.
+"""Tables that papers published, each a declaration: systems, datasets, measures, and what came out.
 
 A declaration (`tables/*.toml`) is made again from the files of a folder: runs and judgements by nuggets, or
 judgements of answers. What was published stands beside what comes out.
@@ -44,7 +44,7 @@ class RunFiles(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class JudgedFile(msgspec.Struct, forbid_unknown_fields=True):
-    """A file of judgements, or the data set that holds them, and measures of the systems in it."""
+    """A file of judgements, or the dataset that contains them, and measures of the systems in it."""
 
     file: str
     measures: list[str]
@@ -56,8 +56,8 @@ class PublishedTable(msgspec.Struct, forbid_unknown_fields=True):
     """A published table.
 
     A row of `published` begins with its `labels`; behind them is for each of the `columns` what was published
-    of each measure, as the paper has it, "" for nothing. A column of runs is a topic, with the id of its data
-    set; of judgements, a value of the field `by` of the file `questions`. `lead` is by how many percent of a
+    of each measure, as the paper has it, "" for nothing. A column of runs is a topic, with the id of its
+    dataset; of judgements, a value of the field `by` of the file `questions`. `lead` is by how many percent of a
     row's value the best is better, `duels` on how many questions the best is better, equal, worse.
     """
 
@@ -261,7 +261,7 @@ def _of_judgements(table: PublishedTable, folder: Path, missing: list[str]) -> I
             try:
                 judged = above("data set")(source.dataset, "labels")
             except InputError as error:
-                missing.append(f"no {source.file}, nor the data set ({error})")
+                missing.append(f"no {source.file}, nor the dataset ({error})")
                 continue
         results = evaluate_answers(",".join(source.measures), judged)
         for run, scores in results.items():

@@ -264,10 +264,10 @@ def _refuse_unknown(name: str) -> None:
 def as_in(name: str, measure: AnyMeasure, all_measures: Sequence[AnyMeasure]) -> tuple[AnyMeasure, Order]:
     """Return the measure and the order of documents that make the tool's number."""
     if name in _NDEVALS:
-        # Not normalised at rank 1, if normalising was left to us.
-        if isinstance(measure, ForeignMeasure) or "normalise" not in measure.declared:
+        # Not normalized at rank 1, if normalizing was left to us.
+        if isinstance(measure, ForeignMeasure) or "normalize" not in measure.declared:
             return measure, _NDEVALS[name]
-        ours = measure if "normalise" in measure.given else measure(normalise="ndeval")
+        ours = measure if "normalize" in measure.given else measure(normalize="ndeval")
         return ours, _NDEVALS[name]
     if name == "freshstack":
         return measure, _freshstack(measure, all_measures)

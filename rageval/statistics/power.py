@@ -3,7 +3,7 @@
 The power of the paired t-test with n queries, for a true difference δ and a standard deviation s of the
 differences, is P(|t'| > t_{1−a/2, n−1}) with t' noncentral t of n−1 degrees of freedom and noncentrality
 δ√n/s.
-Sign-flip randomisation has nearly the same power, and no formula of its own; but by signs nothing can be
+Sign-flip randomization has nearly the same power, and no formula of its own; but by signs nothing can be
 shown where fewer than `fewest` queries differ: six at 95 %, for 2/2⁶ < .05.
 
 The observed difference is not the true one: how many queries are needed is known between what the two ends of

@@ -1,6 +1,6 @@
 """Tests of differences, and what becomes of their p-values where there are many.
 
-Randomisation assumes nothing but that, if two runs were alike, their names might as well be swapped:
+Randomization assumes nothing but that, if two runs were alike, their names might as well be swapped:
 
 sign flip      T = |Σ_u s_u D_u| with a random sign for each query's (or cluster's) difference D_u
                up to 30 queries exact, over all 2^n signs; else p = (b + 1)/(m + 1), b of m draws at least as

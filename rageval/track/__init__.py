@@ -2,11 +2,11 @@
 
     from pathlib import Path
 
-    from rageval.track import TrackPlan, organise
+    from rageval.track import TrackPlan, organize
 
     plan = TrackPlan(Path("submissions"), Path("out"), "rag26", topics="topics.tsv", nuggets="nuggets.jsonl",
                      rubrics=("nugget-assignment",), judges=("openai:MODEL",), measures="v_strict")
-    found = organise(plan)
+    found = organize(plan)
 
 Nothing is imported before it is asked for.
 """
@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rageval.track.stages import EntryLimits, Organised, TrackPlan, leaderboard_of, organise
+    from rageval.track.stages import EntryLimits, Organized, TrackPlan, leaderboard_of, organize
 
-__all__ = ["EntryLimits", "Organised", "TrackPlan", "leaderboard_of", "organise"]
+__all__ = ["EntryLimits", "Organized", "TrackPlan", "leaderboard_of", "organize"]
 
 
 def __getattr__(name: str) -> Any:

@@ -83,7 +83,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     topic_ids: str = ""
     labels: list[str] = []
     labels_chosen: str = ""
-    data_sets: dict[str, str] = {}
+    datasets: dict[str, str] = {}
     files: dict[str, str]
     withheld: dict[str, str] = {}
 
@@ -116,13 +116,13 @@ def given_away(inputs: ScoringInputs, board: Board, mode: Mode) -> Iterator[str]
 def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) -> str:
     """Write the archive; return its SHA-256."""
     contents: dict[str, bytes | Path] = dict(board.contents)
-    fields: dict[str, Any] = {"withheld": {}, "data_sets": {}}
+    fields: dict[str, Any] = {"withheld": {}, "datasets": {}}
     for what, source in board.material.items():
         if source is None:
             continue
         if not isinstance(source, str | os.PathLike):
             # Judgements of a data set know the set that they are of.
-            fields["data_sets"][what] = str(getattr(source, "dataset", source).id)
+            fields["datasets"][what] = str(getattr(source, "dataset", source).id)
             continue
         fields[what] = name = f"inputs/{what}{_suffix(source)}"
         if mode == "digests" and what in GIVEN_AWAY:

@@ -245,7 +245,7 @@ def read(path: Path, name: str, job: EntryJob) -> EntryRead:
             run, topics = _named(path, job)
     except InputError as error:
         errors += 1
-        # Only the first line, and without the organiser's path, as participants read it.
+        # Only the first line, and without the organizer's path, as participants read it.
         said.append(_said(1, ERROR, str(error).split("\n")[0].replace(str(path), name)))
     except OSError as error:
         errors += 1

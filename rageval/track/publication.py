@@ -47,7 +47,7 @@ message: If you use these runs, judgements or scores, please cite them.
 title: {}
 type: dataset
 authors:
-  - name: "The organisers"
+  - name: "The organizers"
 """
 _SIGNS = frozenset(_MARKS.values())
 _Say = Callable[[str], None]

@@ -150,7 +150,7 @@ def _material(plan: TrackPlan, submissions: Sequence[Submission], pool: _Pool, s
         for at, answer in enumerate(answers):
             own = answer.passages
             texts: Mapping[str, str] = dict(own)
-            # The organiser's texts, where there are some, go before those that the answer brings.
+            # The organizer's texts, where there are some, go before those that the answer brings.
             if corpus is not None:
                 own, texts = tuple((doc, corpus[doc]) for doc in texts if doc in corpus), corpus
             citations = [doc for part in answer.sentences for doc in part.citations if doc is not None]
@@ -253,13 +253,13 @@ def _copied(path: str, runs: Collection[str], say: _Say) -> Iterator[str]:
 
 # The stages of a track, each done once: validation, pool, judgements, scores, pages, an archive.
 
-__all__ = ["EntryLimits", "Organised", "TrackPlan", "leaderboard_of", "organise"]
+__all__ = ["EntryLimits", "Organized", "TrackPlan", "leaderboard_of", "organize"]
 _SUBMISSIONS, _FINDINGS = "submissions.jsonl", "findings.jsonl"
 _Say = Callable[[str], None]
 
 
 @dataclass
-class Organised:
+class Organized:
     """The result of a track: every submitted file, the stages that ran, and those that were up to date."""
 
     submissions: list[Submission] = field(default_factory=list)
@@ -272,11 +272,11 @@ class Organised:
         return [each for each in self.submissions if each.valid]
 
 
-def organise(
+def organize(
     plan: TrackPlan,
     say: _Say = lambda message: None,
     listed: Callable[[Sequence[Submission]], None] = lambda submissions: None,
-) -> Organised:
+) -> Organized:
     """Run the stages up to the plan's last one, skipping those that are up to date.
 
     Parameters
@@ -290,7 +290,7 @@ def organise(
 
     Returns
     -------
-    Organised
+    Organized
         The submissions and the stages.
     """
     named = _with_usual(plan)
@@ -299,7 +299,7 @@ def organise(
         plan = named
         say(f"judged by {', '.join(plan.judges)}: rubric {', '.join(plan.rubrics)}, measure {plan.measures}")
     ledger = DoneStages(plan.out)
-    found = Organised()
+    found = Organized()
     for stage in STAGES[: STAGES.index(plan.stage) + 1]:
         key = key_of({"stage": stage, "rageval": __version__, **_parts(plan, stage, ledger)})
         if ledger.is_done(stage, key):
@@ -504,6 +504,6 @@ def _files_of(plan: TrackPlan, stage: Stage, ledger: DoneStages, say: _Say) -> l
     rows = [str(plan.out / name) for name in ledger.files("judge")]
     # Pages are published beside, and show texts that a bundle of digests does not give away.
     published = list(ledger.files("validate", "pool", "score"))
-    if plan.topics is not None:  # whose right answers are the organiser's to publish
+    if plan.topics is not None:  # whose right answers are the organizer's to publish
         published = [name for name in published if name != QUESTIONS]
     return write_archive(plan, valid, rows, published, say)

@@ -268,7 +268,7 @@ def _claimed_twice(
 ) -> dict[int, str]:
     """Return what to say of entries that claim the name of another, by their places.
 
-    Nobody can tell from the files whose name it is: none of them counts, unless the organiser gave it to one.
+    Nobody can tell from the files whose name it is: none of them counts, unless the organizer gave it to one.
     """
     claims: dict[str, list[int]] = {}
     for at, (each, name) in enumerate(zip(read, names, strict=True)):

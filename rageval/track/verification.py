@@ -309,9 +309,9 @@ class _Verification:
             step.differ(f"{VALUES}: is not in the bundle")
             return step, None
         lacking = [
-            f"{what} ({visible(self.manifest.data_sets[what])})"
+            f"{what} ({visible(self.manifest.datasets[what])})"
             for what in _CONTENT
-            if what in self.manifest.data_sets and self._data_set(what) is None
+            if what in self.manifest.datasets and self._data_set(what) is None
         ]
         if lacking:
             step.lack(f"of datasets that are not on this computer: {', '.join(lacking)}")
@@ -340,7 +340,7 @@ class _Verification:
 
     def _data_set(self, what: str) -> Any:
         """Return a data set of the catalogue; None if it cannot be had."""
-        name = self.manifest.data_sets[what]
+        name = self.manifest.datasets[what]
         # The name of a file is no id, whoever wrote the manifest.
         if os.path.exists(name) or not re.fullmatch(r"\w[\w-]*([.:/]\w[\w-]*)*", name):
             return None
@@ -352,7 +352,7 @@ class _Verification:
     def _scoring(self) -> ScoringInputs:
         manifest, path = self.manifest, self._text
         sources = {what: path(named) if (named := getattr(manifest, what)) else None for what in _CONTENT}
-        sources |= {what: self._data_set(what) for what in _CONTENT if what in manifest.data_sets}
+        sources |= {what: self._data_set(what) for what in _CONTENT if what in manifest.datasets}
         topics = None
         if manifest.topic_ids:
             ids = read_records(path(manifest.topic_ids), dict[str, Any], "ids of topics")

@@ -463,7 +463,7 @@ class TestSize:
         assert score(RUN, QRELS, "-m", f"{name}@2147483647").code == 0
 
     def test_a_cutoff_that_a_formula_would_have_to_count_up_to(self, score: Scorer) -> None:
-        for name in ("err_ia", "alpha_dcg(normalise=independent)"):
+        for name in ("err_ia", "alpha_dcg(normalize=independent)"):
             outcome = score(RUN, QRELS, "-m", f"{name}@2147483647")
             assert_refused(outcome, "expected a cut-off of at most 10,000,000, found 2,147,483,647")
 

@@ -34,8 +34,8 @@ OUTPUTS = {"output", "values", "plot", "out", "disagreements", "save_baseline", 
 # Options that take a file and no id: what is of a user's own machine, or made by rageval.
 NO_IDS = {
     "judgements": "what people, or another judge, said of these very runs",
-    "citation": "how the organisers want to be cited",
-    "teams": "under which names the organisers list files",
+    "citation": "how the organizers want to be cited",
+    "teams": "under which names the organizers list files",
     "policy": "rules of a project, which a person names",
     **dict.fromkeys(("anchor", "baseline", "history"), "what rageval gate --save-baseline wrote"),
     "pilot": "what a judge said of some systems before",

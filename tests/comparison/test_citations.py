@@ -56,7 +56,7 @@ def test_the_sentence_says_measures_with_parameters_queries_test_and_correction(
         r"RR (rel=1) and $\alpha$-nDCG@2 ($\alpha=0.7$, rel=1, ideal=greedy)~\cite{clarke2008novelty} over",
         "over 8 queries, computed",
         rf"computed with rageval~{rageval.__version__}~\cite{{rageval}}.",
-        r"Differences from a\_b\% were tested by two-sided sign-flip randomisation",
+        r"Differences from a\_b\% were tested by two-sided sign-flip randomization",
         r"(max-T) over pairs with a\_b\%, each measure by itself, at the level 0.1, with clusters of queries",
         r"The 90\% intervals are BCa bootstrap intervals",
     ):

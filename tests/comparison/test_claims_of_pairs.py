@@ -119,7 +119,7 @@ class TestDetectable:
 class TestNoContradiction:
     @settings(max_examples=150, deadline=None)
     @given(
-        st.integers(0, 12), st.integers(0, 12), st.integers(0, 40), st.sampled_from(["randomisation", "t"])
+        st.integers(0, 12), st.integers(0, 12), st.integers(0, 40), st.sampled_from(["randomization", "t"])
     )
     @pytest.mark.slow
     def test_an_interval_leaves_out_0_only_where_the_test_does(

@@ -92,7 +92,7 @@ def test_the_best_run_is_by_measure_and_low_is_good_for_holes() -> None:
     assert found.lower_is_better("hole@1")
 
 
-@pytest.mark.parametrize("test", ["randomisation", "t"])
+@pytest.mark.parametrize("test", ["randomization", "t"])
 def test_every_test_says_the_same_of_the_obvious(test: str) -> None:
     found = compare(scored({"weak": mixed(0.1, 1), "strong": mixed(0.9, 2)}), Settings(test=test))
     assert (verdict(found), found.pairs[0].p > 0) == ("lower", True)

@@ -89,7 +89,7 @@ def test_the_table_says_what_it_rests_on() -> None:
     assert r"\textbf{0.4281}$^{\mathrm{b}}$" in text
     assert (
         r"\caption{Means over 12 queries, the best in bold. Superscripts name the runs that are significantly"
-        r" worse (sign-flip randomisation, Holm over one pair, each measure by itself, $p<0.05$)."
+        r" worse (sign-flip randomization, Holm over one pair, each measure by itself, $p<0.05$)."
         r" $\downarrow$: low values are good.}"
     ) in text
     assert r"\label{tab:comparison}" in text
@@ -106,7 +106,7 @@ def test_no_test_is_named_where_nothing_was_tested() -> None:
     pairs = [replace(pair, p=math.nan, adjusted=math.nan) for pair in found.pairs]
     text = replace(found, pairs=pairs, remarks=["stopped at $x & y"]).to_latex(show="p")
     assert r"Nothing was tested. stopped at \$x \& y." in text
-    assert "randomisation" not in text.partition("\\begin{table}")[2]
+    assert "randomization" not in text.partition("\\begin{table}")[2]
 
 
 def test_whose_word_it_is_stands_beneath_in_the_names_of_the_table() -> None:
@@ -127,7 +127,7 @@ def test_whose_word_it_is_stands_beneath_in_the_names_of_the_table() -> None:
     assert (
         r"{\footnotesize Superscripts name the runs that are significantly worse (Student's $t$, Holm" in both
     )
-    assert "randomisation" not in both.partition("begin{table}")[2]
+    assert "randomization" not in both.partition("begin{table}")[2]
     assert is_balanced(alone)
     assert is_balanced(both)
 

@@ -103,7 +103,7 @@ class TestPyndeval:
         assert rageval.evaluate("alpha_ndcg@1", run, qrels)["alpha_ndcg@1"].value == 0.0
         assert rageval.evaluate("alpha_ndcg@1", run, qrels, compat="pyndeval")["alpha_ndcg@1"].value == 1.0
 
-    def test_values_at_rank_1_are_not_normalised(self) -> None:
+    def test_values_at_rank_1_are_not_normalized(self) -> None:
         run, qrels = {"q": {"a": 1.0}}, {"q": {nugget: {"a": 1} for nugget in ("n1", "n2", "n3")}}
         for name in ("alpha_dcg@1", "err_ia@1"):
             assert scored(name, run, qrels, compat="pyndeval").value == 3.0

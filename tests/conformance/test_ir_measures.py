@@ -26,8 +26,8 @@ TOLERANCE = 1e-12
 CUTOFFS = (1, 2, 3, 5, 20)
 OF_NUGGETS = {
     "alpha_ndcg": "alpha_nDCG",
-    "alpha_dcg(normalise=ndeval)": "alpha_DCG",
-    "err_ia(normalise=ndeval)": "ERR_IA",
+    "alpha_dcg(normalize=ndeval)": "alpha_DCG",
+    "err_ia(normalize=ndeval)": "ERR_IA",
     "nerr_ia": "nERR_IA",
     "p_ia": "P_IA",
     "strec": "StRecall",

@@ -283,13 +283,13 @@ class TestMeasuresOfNovelty:
         run = {"q": {**{f"u{rank}": 100.0 - rank for rank in range(30)}, "a": 1.0}}
         assert ours("alpha_ndcg@50", run, {"q": {"n": {"a": 1}}}) == near(1 / math.log2(32))
 
-    def test_rank_1_is_not_normalised(self) -> None:
+    def test_rank_1_is_not_normalized(self) -> None:
         values = pyndeval.ndeval(THREE, [("q", "a", 1.0)], ["alpha-DCG@1", "ERR-IA@1", "alpha-DCG@2"])["q"]
         assert values["alpha-DCG@1"] == values["ERR-IA@1"] == 3.0
         qrels, run = {"q": {nugget: {"a": 1} for nugget in ("n1", "n2", "n3")}}, {"q": {"a": 1.0}}
         assert ours("err_ia@1", run, qrels) == 1.0
-        assert ours("alpha_dcg(normalise=independent)@1", run, qrels) == 1.0
-        assert ours("alpha_dcg(normalise=independent)@2", run, qrels) == near(values["alpha-DCG@2"])
+        assert ours("alpha_dcg(normalize=independent)@1", run, qrels) == 1.0
+        assert ours("alpha_dcg(normalize=independent)@2", run, qrels) == near(values["alpha-DCG@2"])
         assert ours("alpha_dcg@1", run, qrels) == ours("alpha_dcg@2", run, qrels) == 3.0
 
     def test_two_alphas_in_one_call(self) -> None:

@@ -25,13 +25,13 @@ ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 CUTOFFS = (1, 2, 3, 5, 7, 10, 19, 20)
 WITH_CUTOFF = {
     "alpha_ndcg": "alpha-nDCG",
-    "alpha_dcg(normalise=independent)": "alpha-DCG",
+    "alpha_dcg(normalize=independent)": "alpha-DCG",
     "err_ia": "ERR-IA",
     "nerr_ia": "nERR-IA",
     "p_ia": "P-IA",
     "strec": "strec",
 }
-ODD_AT_RANK_1 = ("alpha-DCG", "ERR-IA")  # pyndeval does not normalise there: see test_compat.py
+ODD_AT_RANK_1 = ("alpha-DCG", "ERR-IA")  # pyndeval does not normalize there: see test_compat.py
 WITHOUT_CUTOFF = {"nrbp": "NRBP", "nnrbp": "nNRBP", "map_ia": "MAP-IA"}
 OF_NDEVAL = Path(__file__).parents[1] / "golden" / "ndeval" / "qrels"
 

@@ -484,7 +484,7 @@ class TestTrecRag:
         ' "assignment": "not_support"}]}\n'
     )
 
-    def test_labels_of_assessors_give_the_numbers_of_the_organisers(self, server: Server) -> None:
+    def test_labels_of_assessors_give_the_numbers_of_the_organizers(self, server: Server) -> None:
         (source,) = (
             each
             for benchmark in catalogue.benchmarks()

@@ -23,7 +23,7 @@ def test_researchers(tmp_path: Path) -> None:
     assert len((tmp_path / "more.jsonl").read_text().splitlines()) == 49
 
 
-def test_organisers(tmp_path: Path) -> None:
+def test_organizers(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     Walk(tmp_path).along(page("track"))
     assert (tmp_path / "published" / "board.tar.gz").stat().st_size

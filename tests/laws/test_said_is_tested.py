@@ -62,7 +62,7 @@ def drawn(seed: int) -> Comparison:
         results.append(Scores(run, tuple(scores)))
     how = rng.choice(({}, {"all_pairs": True}, {"baseline": rng.choice(runs)}))
     settings = Settings(
-        test="randomisation" if seed % 10 == 0 else "t", adjust=rng.choice(("holm", "none")), **how, **QUICK
+        test="randomization" if seed % 10 == 0 else "t", adjust=rng.choice(("holm", "none")), **how, **QUICK
     )
     found = compare(results, settings)
     SCORED[id(found)] = results

@@ -1,4 +1,4 @@
-"""ARGUE's measures of reports, from Auto-ARGUE's judgements and a bank to the organisers' pooled values."""
+"""ARGUE's measures of reports, from Auto-ARGUE's judgements and a bank to the organizers' pooled values."""
 
 from __future__ import annotations
 
@@ -311,7 +311,7 @@ RATIOS = {
 
 
 @pytest.mark.parametrize("file", sorted(GOLDEN.glob("ragtime25.*.tsv")), ids=lambda file: file.name)
-def test_pooled_values_of_the_organisers(file: Path) -> None:
+def test_pooled_values_of_the_organizers(file: Path) -> None:
     with file.open() as lines:
         printed = {row["metric"]: float(row["value"]) for row in csv.DictReader(lines, delimiter="\t")}
     shares = {name: Share(printed[part], printed[whole]) for name, (part, whole) in RATIOS.items()}

@@ -169,13 +169,13 @@ def test_the_base_data() -> None:
     assert [round(score.value, 4) for score in nuggets.values()] == [0.7500, 0.8889]
 
 
-def test_normalising_alpha_dcg_without_the_collection() -> None:
+def test_normalizing_alpha_dcg_without_the_collection() -> None:
     qrels = {"n1": {"a": 1, "b": 1}, "n2": {"a": 1}}
     most = 2 + 2 * 0.5 / log2(3)  # a document with both nuggets at both ranks
-    assert value("alpha_dcg(normalise=independent)@1", "a b", qrels) == 1.0
-    assert value("alpha_dcg(normalise=independent)@2", "a b", qrels) == (2 + 0.5 / log2(3)) / most
-    assert value("alpha_dcg(normalise=independent)", "a b", qrels) == (2 + 0.5 / log2(3)) / most
-    assert value("alpha_dcg(normalise=ndeval)@1", "a b", qrels) == 2.0
-    assert value("alpha_dcg(normalise=ndeval)@2", "a b", qrels) == (2 + 0.5 / log2(3)) / most
-    assert value("err_ia(normalise=ndeval)@1", "a b", qrels) == 2.0
-    assert value("err_ia(normalise=none)@2", "a b", qrels) == 2.25
+    assert value("alpha_dcg(normalize=independent)@1", "a b", qrels) == 1.0
+    assert value("alpha_dcg(normalize=independent)@2", "a b", qrels) == (2 + 0.5 / log2(3)) / most
+    assert value("alpha_dcg(normalize=independent)", "a b", qrels) == (2 + 0.5 / log2(3)) / most
+    assert value("alpha_dcg(normalize=ndeval)@1", "a b", qrels) == 2.0
+    assert value("alpha_dcg(normalize=ndeval)@2", "a b", qrels) == (2 + 0.5 / log2(3)) / most
+    assert value("err_ia(normalize=ndeval)@1", "a b", qrels) == 2.0
+    assert value("err_ia(normalize=none)@2", "a b", qrels) == 2.25

@@ -31,7 +31,7 @@ Masks = tuple[int, ...]  # for each document, the nuggets it supports, as bits
 ASSIGNMENTS: list[Masks] = list(product(range(2 ** len(NUGGETS)), repeat=len(DOCS)))
 
 FUNCTIONS = {**MEASURES, **VARIANTS}
-WITH_ALPHA = [*(f.__name__ for f in NOVELTY), "alpha_dcg(normalise=independent)", "err_ia(normalise=none)"]
+WITH_ALPHA = [*(f.__name__ for f in NOVELTY), "alpha_dcg(normalize=independent)", "err_ia(normalize=none)"]
 WITHOUT_ALPHA = [name for name in FUNCTIONS if name not in WITH_ALPHA]
 Config = tuple[str, int, str | None]  # a measure, its cut-off, its alpha
 NOVELTY_CONFIGS: list[Config] = list(product(WITH_ALPHA, CUTOFFS, ALPHAS))

@@ -37,7 +37,7 @@ def test_a_measure_of_ir_measures_equals_its_like() -> None:
 
 def test_how_deep_a_sum_without_the_collection_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rageval.measures._novelty._DEEPEST_INDEPENDENT", 3)
-    name = "alpha_dcg(normalise=independent)"
+    name = "alpha_dcg(normalize=independent)"
     assert (
         rageval.evaluate(f"{name}@3", RUN, {query: {"n": docs} for query, docs in GRADED.items()})[
             f"{name}@3"
@@ -200,7 +200,7 @@ def test_a_measure_that_cannot_be_found_again_says_where_to_define_it() -> None:
             "crag_share|label:incorrect|judge:openai:m, x@1a2b|v:0",
             r"crag_share\(label=incorrect\) .*\(judge\)",
         ),
-        ("compare|test:randomisation|draws:10000|v:0.1.0", "its parts are options of rageval compare"),
+        ("compare|test:randomization|draws:10000|v:0.1.0", "its parts are options of rageval compare"),
         ("nonesuch@3|ties:trec", "unknown measure"),
         ("recall|rel:x", "expected a whole number"),
         ("|", "unknown measure"),

@@ -1,4 +1,4 @@
-"""Measures of DRAGUN, BioGen and RAGDoll: their organisers' numbers, and what becomes of what is missing."""
+"""Measures of DRAGUN, BioGen and RAGDoll: their organizers' numbers, and what becomes of what is missing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TestDragun:
     LABELS = str(GOLDEN / "dragun.labels.csv")
     RUBRIC = str(GOLDEN / "dragun.rubric.json")
 
-    def test_reports_have_the_organisers_numbers(self) -> None:
+    def test_reports_have_the_organizers_numbers(self) -> None:
         found = values("official:dragun", self.LABELS, nuggets=self.RUBRIC)
         with (GOLDEN / "dragun.expected.csv").open() as file:
             expected = {row["run_tag"]: row for row in csv.DictReader(file)}
@@ -140,7 +140,7 @@ class TestBioGen:
         )
     )  # fmt: skip
 
-    def test_answers_have_the_organisers_numbers(self) -> None:
+    def test_answers_have_the_organizers_numbers(self) -> None:
         found = rageval.evaluate_answers("official:biogen", self.JUDGED)
         expected = json.loads((GOLDEN / "biogen.expected.json").read_text())
         assert found.keys() == expected.keys()
@@ -148,7 +148,7 @@ class TestBioGen:
             for theirs, value in of_run.items():
                 assert 100 * found[run][self.NAMES[theirs]].value == pytest.approx(value, abs=1e-9), theirs
 
-    def test_what_the_organisers_count_where_nothing_is_cited_is_named(self, tmp_path: Path) -> None:
+    def test_what_the_organizers_count_where_nothing_is_cited_is_named(self, tmp_path: Path) -> None:
         """Their script has 0 for an answer that cites nothing; the set says under which option it is so."""
         records = json.loads(Path(self.JUDGED).read_text())
         for sentence in records[0]["machine_generated_answers"]["M1"]["answer_sentences"]:

@@ -39,7 +39,7 @@ REACHED = [
     "alpha_dcg",
     "alpha_dcg(alpha=1)",
     "err_ia",
-    "err_ia(normalise=none)",
+    "err_ia(normalize=none)",
     "nrbp",
     "p_ia",
 ]
@@ -254,7 +254,7 @@ def test_other_measures_and_rules_are_refused() -> None:
     with pytest.raises(MeasureError, match=r"no bounds are known \(only for alpha_ndcg"):
         rageval.evaluate("map_ia", run, qrels, bounds=True)
     with pytest.raises(MeasureError, match="no bounds are known"):
-        rageval.evaluate("alpha_dcg(normalise=independent)", run, qrels, bounds=True)
+        rageval.evaluate("alpha_dcg(normalize=independent)", run, qrels, bounds=True)
     for rules in ({"ties": "expected"}, {"judged_only": True}, {"compat": "ndeval"}):
         with pytest.raises(UsageError, match="bounds"):
             rageval.evaluate("recall", run, qrels, bounds=True, **rules)

@@ -86,7 +86,7 @@ def test_where_greedy_is_above_1_exact_is_not(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUN_LAWS)
 def test_every_law_that_greedy_breaks_for_being_greedy_holds(name: str) -> None:
-    """Names of documents, values above 1; what normalising alone breaks stays broken."""
+    """Names of documents, values above 1; what normalizing alone breaks stays broken."""
     broken = {"grows_with_k", "is_the_same_beyond_the_runs_depth"}
     for seed in range(12):
         rng = random.Random(seed)

@@ -137,9 +137,7 @@ def test_a_port_that_is_taken_is_named_with_the_way_out(plan: LabelPlan, place: 
         LabelFile(place.with_name("other.jsonl"), plan, WHO) as others,
     ):
         assert others.port == server.server_port
-        with pytest.raises(
-            OutputError, match=rf"port {others.port} .* another rageval label page .* --port"
-        ):
+        with pytest.raises(OutputError, match=rf"port {others.port} .* another rageval label page .* --port"):
             LabelServer(others)
         with LabelServer(others, 0) as second:
             assert second.server_port != server.server_port

@@ -34,7 +34,8 @@ def test_it_opens_without_an_error_or_a_request_and_shows_every_section(
 
 OUTSIDE = """selector => [...document.querySelectorAll(selector)].filter(one => {
     const box = one.getBoundingClientRect(), parent = one.parentElement.getBoundingClientRect();
-    return one.scrollWidth > one.clientWidth + 1 || box.left < parent.left - 1 || box.right > parent.right + 1;
+    const sticksOut = box.left < parent.left - 1 || box.right > parent.right + 1;
+    return sticksOut || one.scrollWidth > one.clientWidth + 1;
 }).map(one => one.textContent)"""
 
 

@@ -21,8 +21,8 @@ from strategies import RunCase, case
 VARIANTS = [
     "alpha_ndcg(alpha=0.3)",
     "alpha_ndcg(alpha=1)",
-    "alpha_dcg(normalise=independent)",
-    "err_ia(normalise=ndeval)",
+    "alpha_dcg(normalize=independent)",
+    "err_ia(normalize=ndeval)",
     "nrbp(beta=0.8)",
     "coverage(denominator=attainable)",
     "coverage(rel=2)",

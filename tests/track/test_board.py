@@ -243,7 +243,7 @@ def test_a_data_set_is_no_file(boards: Mapping[str, Path], tmp_path: Path) -> No
     (tmp_path / "secret").write_text("1 0 d 1\n")
 
     def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
-        manifest |= {"qrels": "", "data_sets": {"qrels": str(tmp_path / "secret")}}
+        manifest |= {"qrels": "", "datasets": {"qrels": str(tmp_path / "secret")}}
 
     found = verify(forged(boards["runs"], forge, tmp_path / "b"))
     assert found.exit_code == 3

@@ -18,7 +18,7 @@ from rageval.files.scores import read_leaderboard
 from rageval.judges.panel import Settings
 from rageval.scoring.evaluation import evaluate
 from rageval.testing import LlmServer
-from rageval.track import Organised, TrackPlan, leaderboard_of, organise
+from rageval.track import Organized, TrackPlan, leaderboard_of, organize
 from rageval.track.stages import STAGES
 from test_bad_input import assert_refused, command
 
@@ -112,13 +112,13 @@ def contents(path: Path) -> dict[str, bytes]:
 class TestRuns:
     def test_a_run_of_other_topics_does_not_stop_the_others(self, runs: TrackPlan) -> None:
         Path("runs/odd.run").write_text("x1 Q0 d 1 1 odd\nx2 Q0 d 1 1 odd\n")
-        found = organise(runs)
+        found = organize(runs)
         assert [(each.run, each.valid) for each in found.submissions if each.file == "odd.run"] == [
             ("", False)
         ]
         assert len(leaderboard_of(runs)) == 6
         unasked = changed(runs, topics=None, out=Path("unasked"))
-        (odd,) = (each for each in organise(unasked).submissions if not each.valid)
+        (odd,) = (each for each in organize(unasked).submissions if not each.valid)
         assert odd.first == "none of its 2 topics, such as 'x1', is judged; expected topics such as '1'"
         assert leaderboard_of(unasked) == leaderboard_of(runs)
 
@@ -126,7 +126,7 @@ class TestRuns:
         for at in range(7):
             Path(f"runs/short{at}.run").write_text(f"{TOPICS[0]} Q0 rel{TOPICS[0]} 1 1 short{at}\n")
         said: list[str] = []
-        organise(runs, said.append)
+        organize(runs, said.append)
         assert said[-1] == (
             "score: topics that a run lacks count as 0: short0 (3), short1 (3), short2 (3), short3 (3),"
             " short4 (3) and 2 more runs"
@@ -135,12 +135,12 @@ class TestRuns:
     def test_what_is_wrong_with_the_topics_is_no_fault_of_the_runs(self, runs: TrackPlan) -> None:
         Path("topics").write_text('{"qid": "1", "nuggets": []}\n')
         with pytest.raises(InputError, match=r"^topics:1: expected questions"):
-            organise(runs)
+            organize(runs)
 
     def test_from_files_to_an_archive(self, runs: TrackPlan) -> None:
         Path("runs/broken.run").write_text("1 Q0 d 1\n")
         Path("runs/.hidden").write_text("")
-        found = organise(runs)
+        found = organize(runs)
         assert found.done == list(STAGES)
         assert [(each.file, each.run, each.valid) for each in found.submissions] == [
             ("a.run", "best", True),
@@ -168,8 +168,8 @@ class TestRuns:
     def test_the_archive_has_the_same_bytes_wherever_it_is_made(
         self, runs: TrackPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        organise(runs)
-        organise(changed(runs, out=Path("elsewhere/deeper")))
+        organize(runs)
+        organize(changed(runs, out=Path("elsewhere/deeper")))
         one, other = (Path(folder, "board.tar.gz").read_bytes() for folder in ("out", "elsewhere/deeper"))
         assert one == other
         found = contents(Path("out/board.tar.gz"))
@@ -190,7 +190,7 @@ class TestRuns:
         assert b"rr|rel:1" in found["signatures.txt"]
         assert not any(str(tmp_path).encode() in content for content in found.values())
         monkeypatch.chdir("/")
-        organise(
+        organize(
             changed(
                 runs,
                 **{name: tmp_path / getattr(runs, name) for name in ("folder", "topics", "qrels")},
@@ -216,8 +216,8 @@ class TestRuns:
             runs, qrels=None, passages="corpus", rubrics=("relevance",), judges=("frozen:judged",), depth=1
         )
         with pytest.raises(MissingJudgements, match="1 judgements failed: run the command again"):
-            organise(plan)
-        found = organise(changed(plan, on_missing="skip"))
+            organize(plan)
+        found = organize(changed(plan, on_missing="skip"))
         assert found.kept == ["validate", "pool"]
         assert [row.run for row in leaderboard_of(plan)[:3]] == ["best", "middle", "worst"]
 
@@ -235,7 +235,7 @@ class TestRuns:
         judged = {"passages": "corpus", "rubrics": ("relevance",), "judges": ("frozen:judged",)}
         plan = changed(runs, qrels=None, on_missing="skip", stage="score", **judged)
         lines: list[str] = []
-        organise(plan, lines.append)
+        organize(plan, lines.append)
         assert [row.run for row in leaderboard_of(plan)[:3]] == ["best", "middle", "worst"]
         assert any(line.startswith("score: lone.run has no scores and no rank: ") for line in lines)
 
@@ -243,7 +243,7 @@ class TestRuns:
 class TestAnswers:
     def test_judged_offline(self, answers: TrackPlan) -> None:
         said: list[str] = []
-        organise(answers, said.append)
+        organize(answers, said.append)
         assert [(row.run, row.value) for row in leaderboard_of(answers)] == [
             ("two", 1.0),
             ("one", 0.5),
@@ -264,7 +264,7 @@ class TestAnswers:
     def test_what_people_judged_and_what_is_missing(self, answers: TrackPlan) -> None:
         plan = changed(answers, rubrics=(), judges=(), measures="v_strict,a_strict")
         with pytest.raises(MissingJudgements, match="nothing is judged yet"):
-            organise(plan)
+            organize(plan)
         rows = [
             {
                 "query_id": topic,
@@ -290,8 +290,8 @@ class TestAnswers:
         Path("people").write_text("".join(json.dumps(row) + "\n" for row in [gone, *rows]))
         plan = changed(plan, judgements=("people",))
         with pytest.raises(MissingJudgements, match="none: 1 judgement"):
-            organise(plan)
-        organise(changed(plan, on_missing="worst"))
+            organize(plan)
+        organize(changed(plan, on_missing="worst"))
         found = {(row.measure, row.run): row.value for row in leaderboard_of(plan)}
         assert [found["nugget_recall", run] for run in ("two", "one", "none")] == [1, 0.5, 0]
         page = Path("out/pages/topic-4.html").read_text()
@@ -300,16 +300,16 @@ class TestAnswers:
         assert page.count('<td class="mark">?</td>') == 1
 
     def test_a_plan_of_labels_for_people(self, answers: TrackPlan) -> None:
-        organise(changed(answers, label=3, stage="pool"))
+        organize(changed(answers, label=3, stage="pool"))
         plan = read_plan("out/label.jsonl")
         assert len(plan.asked) == 3
         assert sum(query.judgements for query in plan.asked) == 3 * 3 * 2
         assert plan.systems == ("none", "one", "two")
-        assert organise(changed(answers, label=3)).kept == ["validate", "pool"]
-        organise(answers)  # without --label people still have their plan
+        assert organize(changed(answers, label=3)).kept == ["validate", "pool"]
+        organize(answers)  # without --label people still have their plan
         assert read_plan("out/label.jsonl") == plan
         with pytest.raises(UsageError, match="a plan must not change once labeling starts"):
-            organise(changed(answers, label=2))
+            organize(changed(answers, label=2))
         assert read_plan("out/label.jsonl") == plan
 
     def test_reports_cite_and_have_limits_of_their_own(self, answers: TrackPlan) -> None:
@@ -322,7 +322,7 @@ class TestAnswers:
         topic = {"topic_id": "1", "title": "Leaves", "problem_statement": "Why?", "limit": 10}
         Path("requests").write_text(json.dumps(topic) + "\n")
         plan = changed(answers, folder=Path("reports"), track="report", topics="requests", stage="pool")
-        found = organise(plan)
+        found = organize(plan)
         assert [(each.run, each.valid, each.warnings) for each in found.submissions] == [
             ("long", True, 1),  # longer than the topic allows
             ("short", True, 0),
@@ -334,10 +334,10 @@ class TestAnswers:
         rows = [f"msmarco_v2.1_doc_00_1\tteam\trun\t{rank}\tWho?\n" for rank in range(1, 11)]
         Path("asked/run").write_text("".join(rows))
         plan = changed(answers, folder=Path("asked"), track="dragun25-questions", topics=None)
-        (found,) = organise(changed(plan, stage="validate")).submissions
+        (found,) = organize(changed(plan, stage="validate")).submissions
         assert (found.run, found.valid, found.topics) == ("run", True, 1)
         with pytest.raises(UsageError, match="has questions, not answers; use --stage validate"):
-            organise(plan)
+            organize(plan)
 
     def test_a_model_is_asked_once_and_a_budget_goes_on(
         self, answers: TrackPlan, monkeypatch: pytest.MonkeyPatch
@@ -348,28 +348,28 @@ class TestAnswers:
             little = Settings(store="store.sqlite", canaries=0, max_calls=5, concurrency=1)
             plan = changed(answers, judges=("openai:m",), measures="v_strict", settings=little)
             with pytest.raises(BudgetReached):
-                organise(plan)
+                organize(plan)
             asked = len(server.requests)
             assert asked == 5
             plan = changed(plan, settings=Settings(store="store.sqlite", canaries=0))
-            found = organise(plan)
+            found = organize(plan)
             assert found.kept == ["validate", "pool"]
             assert len(server.requests) == 3 * 4  # an answer a call, none of them twice
-            organise(changed(plan, out=Path("elsewhere")))
+            organize(changed(plan, out=Path("elsewhere")))
             assert len(server.requests) == 3 * 4
             assert leaderboard_of(plan)[0].basis == "judge:openai:m"
 
     def test_one_file_one_run(self, answers: TrackPlan) -> None:
         lines = Path("answers/one.jsonl").read_text() + Path("answers/two.jsonl").read_text()
         Path("answers/both.jsonl").write_text(lines)
-        found = organise(changed(answers, stage="validate"))
+        found = organize(changed(answers, stage="validate"))
         assert [each.valid for each in found.submissions] == [False, True, True, True]
 
 
 class TestAgain:
     def test_what_is_done_is_not_done_again(self, answers: TrackPlan) -> None:
-        organise(answers)
-        found = organise(answers)
+        organize(answers)
+        found = organize(answers)
         assert (found.done, found.kept) == ([], list(STAGES))
 
     @pytest.mark.parametrize(
@@ -382,43 +382,43 @@ class TestAgain:
         ids=["measure", "title", "depth"],
     )
     def test_what_changed_is(self, answers: TrackPlan, change: dict[str, Any], redone: list[str]) -> None:
-        organise(answers)
-        assert organise(changed(answers, **change)).done == redone
+        organize(answers)
+        assert organize(changed(answers, **change)).done == redone
 
     def test_other_nuggets_are_judged_anew(self, answers: TrackPlan) -> None:
-        organise(answers)
+        organize(answers)
         Path("nuggets").write_text(Path("nuggets").read_text().replace("frost", "ice"))
-        assert organise(answers).done == ["judge", "score", "pages", "archive"]
+        assert organize(answers).done == ["judge", "score", "pages", "archive"]
 
     def test_a_file_that_was_touched_is_made_again(self, answers: TrackPlan) -> None:
-        organise(answers)
+        organize(answers)
         made = Path("out/leaderboard.tsv").read_bytes()
         Path("out/leaderboard.tsv").write_text("mine\n")
         Path("out/pages/topic-1.html").unlink()
-        assert organise(answers).done == ["score", "pages"]
+        assert organize(answers).done == ["score", "pages"]
         assert Path("out/leaderboard.tsv").read_bytes() == made
         assert Path("out/pages/topic-1.html").exists()
 
     def test_a_run_that_is_withdrawn_leaves_no_page(self, answers: TrackPlan) -> None:
-        organise(answers)
+        organize(answers)
         assert Path("out/pages/run-none.html").exists()
         Path("answers/none.jsonl").unlink()
-        organise(answers)
+        organize(answers)
         assert not Path("out/pages/run-none.html").exists()
         found = contents(Path("out/board.tar.gz"))
         assert not any("none" in name for name in found)
         assert b'"none"' not in b"".join(found.values())
 
     def test_an_invalid_file_changes_no_score(self, answers: TrackPlan) -> None:
-        organise(answers)
+        organize(answers)
         Path("answers/broken.jsonl").write_text("{}\n")
-        assert organise(answers).done == ["validate", "pages", "archive"]
+        assert organize(answers).done == ["validate", "pages", "archive"]
 
     def test_an_archive_holds_no_stale_file(self, answers: TrackPlan) -> None:
         """A folder that was used twice and a new one give the same bytes."""
-        organise(changed(answers, measures="length"))
-        organise(answers)
-        organise(changed(answers, out=Path("new")))
+        organize(changed(answers, measures="length"))
+        organize(answers)
+        organize(changed(answers, out=Path("new")))
         assert Path("out/board.tar.gz").read_bytes() == Path("new/board.tar.gz").read_bytes()
 
 
@@ -426,7 +426,7 @@ class TestHostile:
     def test_names_that_would_lead_elsewhere_or_run(self, runs: TrackPlan) -> None:
         put_run("x.run", "../../<script>alert(1)</script>", 3)
         put_run("y.run", "script-alert-1-script-b60a51d3", 3)  # what the page of the other is called
-        organise(runs)
+        organize(runs)
         made = {path.name for path in Path("out/pages").iterdir()}
         assert len(made) == 1 + 4 + 5
         assert len({name.lower() for name in made}) == len(made)
@@ -440,19 +440,19 @@ class TestHostile:
     @pytest.mark.parametrize("content", [b"", b"\x00" * 100, b"[" * 100_000, b'{"a": 1}\n', b"\xff\xfe\n"])
     def test_files_that_are_anything_are_listed(self, answers: TrackPlan, content: bytes) -> None:
         Path("answers/odd").write_bytes(content)
-        found = organise(changed(answers, stage="validate"))
+        found = organize(changed(answers, stage="validate"))
         (odd,) = (each for each in found.submissions if not each.valid)
         assert odd.file == "odd"
         assert odd.first
 
     def test_a_ledger_that_is_no_ledger_is_not_believed(self, answers: TrackPlan) -> None:
-        organise(answers)
+        organize(answers)
         for text in ("[]", "{", '{"score": 5}', '{"score": {"files": []}}'):
             Path("out/stages.json").write_text(text)
-            assert organise(answers).done == list(STAGES)
+            assert organize(answers).done == list(STAGES)
         Path("precious").write_text("x")
         Path("out/stages.json").write_text(json.dumps({"pages": {"key": "", "files": {"../precious": "x"}}}))
-        organise(answers)
+        organize(answers)
         assert Path("precious").exists()
 
 
@@ -520,32 +520,32 @@ class TestCommand:
         Path("empty").mkdir()
         for name, said in (("empty", "has no files"), ("nowhere", "no such folder")):
             with pytest.raises(InputError, match=said):
-                organise(changed(answers, folder=Path(name)))
+                organize(changed(answers, folder=Path(name)))
 
 
 def test_a_track_that_nobody_knows(answers: TrackPlan) -> None:
     with pytest.raises(UsageError, match="track 'rag1999': expected one of"):
-        organise(changed(answers, track="rag1999"))
+        organize(changed(answers, track="rag1999"))
 
 
 def test_what_is_there_before_anything_was_done(runs: TrackPlan) -> None:
-    assert Organised().valid == []
+    assert Organized().valid == []
     with pytest.raises(UsageError, match="stage 'x': expected one of"):
-        organise(changed(runs, stage="x"))
+        organize(changed(runs, stage="x"))
 
 
 def test_a_topic_that_is_unjudged_for_all_runs_is_missing(answers: TrackPlan) -> None:
-    organise(changed(answers, stage="judge"))
+    organize(changed(answers, stage="judge"))
     rows = Path("out/judgements/nugget-assignment.jsonl").read_text().splitlines(keepends=True)
     Path("given").write_text("".join(row for row in rows if json.loads(row)["query_id"] != TOPICS[0]))
     plan = changed(answers, out=Path("fewer"), rubrics=(), judges=(), judgements=("given",))
     with pytest.raises(MissingJudgements):
-        organise(plan)
+        organize(plan)
 
 
 def test_unjudged_topics_of_runs_are_counted(runs: TrackPlan) -> None:
     Path("qrels").write_text("".join(f"{topic} 0 rel{topic} 1\n" for topic in TOPICS[1:]))
     said: list[str] = []
-    organise(runs, said.append)
+    organize(runs, said.append)
     unjudged = f"1 of {len(TOPICS)} topics are unjudged"
     assert any(unjudged in line for line in said)

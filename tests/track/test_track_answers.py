@@ -16,7 +16,7 @@ import pytest
 from rageval.checking import validate
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.plans import read_plan
-from rageval.track import TrackPlan, leaderboard_of, organise
+from rageval.track import TrackPlan, leaderboard_of, organize
 from rageval.track.stages import STAGES
 from test_bad_input import assert_refused, command
 
@@ -78,7 +78,7 @@ def _sample(tmp_path_factory: pytest.TempPathFactory) -> Sample:
         ending = ("csv", "tsv", "jsonl", "json")[at % 4]
         table(folder / "tables" / f"{name}.{ending}", ("id", "question", "answer"), rows)
     (folder / "labels.jsonl").write_text("".join(json.dumps(label) + "\n" for label in labels))
-    organise(Sample(folder, truth).plan)
+    organize(Sample(folder, truth).plan)
     return Sample(folder, truth)
 
 
@@ -111,7 +111,7 @@ def changed(plan: TrackPlan, **fields: Any) -> TrackPlan:
 
 
 def first_errors(plan: TrackPlan) -> dict[str, str]:
-    found = organise(changed(plan, stage="validate"))
+    found = organize(changed(plan, stage="validate"))
     return {each.file: each.first for each in found.submissions if not each.valid}
 
 
@@ -171,7 +171,7 @@ class TestByLabels:
         found = contents(sample.folder / "out" / "board.tar.gz")
         assert found["labels/gold-1.jsonl"] == (sample.folder / "labels.jsonl").read_bytes()
         assert len(found["answers.jsonl"].splitlines()) == QUESTIONS * SYSTEMS
-        assert "questions.jsonl" not in found  # their right answers are the organiser's to publish
+        assert "questions.jsonl" not in found  # their right answers are the organizer's to publish
         assert json.loads(found["manifest.json"])["labels_chosen"] == "uniform"
         assert {f"runs/{path.name}" for path in (sample.folder / "tables").iterdir()} < found.keys()
 
@@ -181,7 +181,7 @@ class TestByLabels:
         fewer.write_text("".join(line for line in lines if '"s00"' not in line))
         said: list[str] = []
         plan = changed(sample.plan, gold=(str(fewer),))
-        assert organise(plan, said.append).done == ["score", "pages", "archive"]
+        assert organize(plan, said.append).done == ["score", "pages", "archive"]
         (row,) = (row for row in leaderboard_of(plan) if row.run == "s00")
         assert (row.value != row.value, row.rank, row.labels) == (True, None, 0)
         why = "s00: crag_score: no corrected mean: human labels for 0 of it (≥ 20 needed)"
@@ -189,12 +189,12 @@ class TestByLabels:
         assert "human labels for 0 of it" in (sample.folder / "out/pages/index.html").read_text()
         # A run that nobody labelled may have any rank, and push any other down.
         assert max(each.rank_high or 0 for each in leaderboard_of(plan)) == SYSTEMS
-        organise(sample.plan)
+        organize(sample.plan)
 
     def test_a_plan_that_the_track_drew(self, sample: Sample) -> None:
         out = sample.folder / "planned"
         plan = changed(sample.plan, out=out, gold=(), gold_chosen="", label=30)
-        organise(changed(plan, stage="pool"))
+        organize(changed(plan, stage="pool"))
         drawn = read_plan(str(out / "label.jsonl"))
         assert sorted({run for ask in drawn.asked for run in drawn.systems}) == NAMES
         lines = []
@@ -209,7 +209,7 @@ class TestByLabels:
         lines.sort(key=lambda line: queries.index(line["query_id"]))
         labels = sample.folder / "planned.jsonl"
         labels.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        organise(changed(plan, gold=(str(labels),), gold_chosen=str(out / "label.jsonl")))
+        organize(changed(plan, gold=(str(labels),), gold_chosen=str(out / "label.jsonl")))
         assert {row.labels for row in leaderboard_of(plan)} == {30}
         assert all(abs(row.value - (row.judged or 0)) < 1e-9 for row in leaderboard_of(plan))
         assert "label.jsonl" in contents(out / "board.tar.gz")
@@ -226,7 +226,7 @@ class TestByLabels:
     )
     def test_what_does_not_go_together(self, sample: Sample, fields: dict[str, Any], said: str) -> None:
         with pytest.raises((UsageError, InputError), match=said):
-            organise(changed(sample.plan, **fields))
+            organize(changed(sample.plan, **fields))
 
     def test_labels_that_correct_nothing_are_refused_before_anybody_judges(self, sample: Sample) -> None:
         few = sample.folder / "few.jsonl"
@@ -234,7 +234,7 @@ class TestByLabels:
         few.write_text("".join(lines[:19]))
         plan = changed(sample.plan, gold=(str(few),), out=sample.folder / "none")
         with pytest.raises(InputError, match="labels of at most 19 questions a run, 20 are needed"):
-            organise(plan)
+            organize(plan)
         assert not plan.out.exists()
 
 
@@ -249,14 +249,14 @@ def _words(sample: Sample) -> tuple[str, ...]:
 class TestTables:
     @pytest.mark.slow
     def test_twice_does_nothing_and_a_changed_table_is_judged_anew(self, small: TrackPlan) -> None:
-        assert organise(small).done == list(STAGES)
-        assert organise(small).done == []
+        assert organize(small).done == list(STAGES)
+        assert organize(small).done == []
         put("two.csv", "Ann", "Oslo", "1906")
-        assert organise(small).done == list(STAGES)
+        assert organize(small).done == list(STAGES)
         assert [row.run for row in leaderboard_of(small)] == ["one", "two"]
         # Other questions with the same tables: what they were joined to is another.
         table(Path("questions.csv"), ("id", "question", "gold"), [("x", *THREE[0][1:]), *THREE[1:]])
-        assert organise(small).done == list(STAGES)
+        assert organize(small).done == list(STAGES)
         assert {row["query_id"] for row in lines_of("out/answers.jsonl")} == {"x", "2", "3"}
 
     def test_what_is_broken_is_listed_and_left_out(self, small: TrackPlan) -> None:
@@ -284,20 +284,20 @@ class TestTables:
         assert found["why.csv"] == "answers 1 question that the topics do not have: Why?"
         assert found["again.csv"] == "answers 1 question more than once: 1"
         assert found["other.csv"] == found["why.csv"]  # its id is that of another question
-        organise(small)
+        organize(small)
         assert {row.run for row in leaderboard_of(small)} == {"one", "two"}
         with pytest.raises(InputError, match="9 of 11 files are not valid"):
-            organise(changed(small, strict=True))
+            organize(changed(small, strict=True))
 
     def test_a_question_without_an_answer_is_one_that_failed(self, small: TrackPlan) -> None:
         put("two.csv", "Ann", "Oslo")
         said: list[str] = []
         with pytest.raises(MissingJudgements, match=r"1 judgements failed \(1 answers are not there\)"):
-            organise(small, said.append)
+            organize(small, said.append)
         assert "validate: questions that a run does not answer count as failed: two (1)" in said
         (warning,) = lines_of("out/findings.jsonl")
         assert warning["message"] == "no answer to 1 of 3 questions, which count as failed: 3"
-        organise(changed(small, on_missing="worst"))
+        organize(changed(small, on_missing="worst"))
         values = {row.run: row.value for row in leaderboard_of(small)}
         assert values == {"one": 1, "two": pytest.approx(1 / 3)}
 
@@ -307,7 +307,7 @@ class TestTables:
         put("b/table.csv", "Ann", "Oslo", "1905")
         put("named.csv", "Ann", "Oslo", "1905", system="Best")
         put("also.csv", "Ann", "Oslo", "1905", system="best")
-        runs = {each.file: each.run for each in organise(changed(small, stage="validate")).valid}
+        runs = {each.file: each.run for each in organize(changed(small, stage="validate")).valid}
         assert runs["a/table.csv"] == "a/table"
         assert runs["b/table.csv"] == "b/table"
         assert (runs["named.csv"], runs["also.csv"]) == ("named", "also")
@@ -317,7 +317,7 @@ class TestTables:
     def test_teams(self, small: TrackPlan) -> None:
         Path("teams").write_text("two.csv\tTeam B\n")
         plan = changed(small, teams=Path("teams"))
-        organise(plan)
+        organize(plan)
         assert [row.run for row in leaderboard_of(plan)] == ["one", "Team B"]
 
     def test_plain_answers_and_parquet_beside_tables(self, small: TrackPlan) -> None:
@@ -329,7 +329,7 @@ class TestTables:
         answers = [{"query_id": query, "run_id": "four", "answer": None} for query, *_ in THREE]
         answers[0]["answer"] = "Ann"
         Path("tables/four.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
-        organise(changed(small, on_missing="worst"))
+        organize(changed(small, on_missing="worst"))
         values = {row.run: row.value for row in leaderboard_of(small)}
         assert values["three"] == pytest.approx(1 / 3)
         assert values["four"] == pytest.approx(-1 / 3)
@@ -337,10 +337,10 @@ class TestTables:
     def test_right_answers_beside_the_answers(self, small: TrackPlan) -> None:
         plan = changed(small, topics=None)
         with pytest.raises(InputError, match=r"no right answers.*--topics FILE or to the tables"):
-            organise(plan)
+            organize(plan)
         rows = [(question, gold, gold) for _, question, gold in THREE]
         table(Path("tables/one.csv"), ("question", "answer", "gold"), rows)
-        organise(plan)
+        organize(plan)
         assert {row.run: row.value for row in leaderboard_of(plan)} == {
             "one": 1,
             "two": pytest.approx(-1 / 3),
@@ -349,18 +349,18 @@ class TestTables:
         wrong = [(question, gold, "no") for _, question, gold in THREE]
         table(Path("tables/two.csv"), ("question", "answer", "gold"), wrong)
         with pytest.raises(InputError, match="the right answers to this question differ from those in"):
-            organise(plan)
+            organize(plan)
         Path("tables/two.csv").unlink()
         Path("tables/two.jsonl").write_text('{"query_id": "9", "run_id": "two", "answer": "Ann"}\n')
         with pytest.raises(
             InputError, match=r"two.jsonl: no table has the question of '9'; add --topics FILE"
         ):
-            organise(plan)
+            organize(plan)
 
     @pytest.mark.slow
     def test_another_rubric_and_measure(self, small: TrackPlan) -> None:
         said: list[str] = []
-        organise(changed(small, rubrics=("crag",), measures="accuracy"), said.append)
+        organize(changed(small, rubrics=("crag",), measures="accuracy"), said.append)
         assert not any("rubric" in line for line in said)
         assert {row.measure for row in leaderboard_of(small)} == {"crag_share"}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rageval.track import TrackPlan, organise
+from rageval.track import TrackPlan, organize
 from report_pages import browser_  # noqa: F401
 
 TOPICS, RUNS = 30, 12
@@ -40,7 +40,7 @@ def test_a_narrow_screen_cuts_no_value_off(tmp_path: Path, browser: Any) -> None
         gold=(str(tmp_path / "labels"),),
         gold_chosen="uniform",
     )
-    organise(plan)
+    organize(plan)
     tab = browser.new_page(viewport={"width": 400, "height": 800})
     for kind in ("index", "topic-q0", "run-a-team-with-a-long-name-0"):
         tab.goto((plan.out / "pages" / f"{kind}.html").as_uri())
