@@ -57,8 +57,8 @@ class PublishedTable(msgspec.Struct, forbid_unknown_fields=True):
 
     A row of `published` begins with its `labels`; behind them is for each of the `columns` what was published
     of each measure, as the paper has it, "" for nothing. A column of runs is a topic, with the id of its
-    dataset; of judgements, a value of the field `by` of the file `questions`. `lead` is by how many percent of a
-    row's value the best is better, `duels` on how many questions the best is better, equal, worse.
+    dataset; of judgements, a value of the field `by` of the file `questions`. `lead` is by how many percent
+    of a row's value the best is better, `duels` on how many questions the best is better, equal, worse.
     """
 
     title: str
