@@ -124,7 +124,7 @@ def test_judgements_and_runs_are_no_baseline() -> None:
         rageval.gate("judged.jsonl", measures="crag_score", baseline="support.jsonl", margin=0.1)
     assert "rageval gate support.jsonl -m MEASURES --save-baseline FILE" in said
     said = refused("gate", "run", "qrels", "-m", "recall@5", "--margin", "0.1", "--baseline", "run")
-    assert "run: holds a run, and no baseline" in said
+    assert "run: has a run, not a baseline" in said
 
 
 @pytest.mark.parametrize("name", ["score", "compare", "import", "demo", "init"])

@@ -144,7 +144,7 @@ def test_judged_answers_have_no_such_column(command: str) -> None:
     ]
     done = CliRunner().invoke(main, words, prog_name="rageval")
     assert done.exit_code == 2
-    assert "--nuggets-in-qrels is about runs" in done.stderr
+    assert "--nuggets-in-qrels applies to runs" in done.stderr
 
 
 def test_judgements_of_trec_rag_name_no_nuggets(tmp_path: Path) -> None:

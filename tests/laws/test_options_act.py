@@ -285,7 +285,7 @@ REFUSED = {
     f"{PAIR} --show p": "--format latex",
     f"{GATE} --slice-margin .1": "--by",
     f"{GATE} --anchor-margin .1": "--anchor",
-    f"{GATE} --judge m:x": "whose they are",
+    f"{GATE} --judge m:x": "do not name their judge",
     f"{GATE} --questions questions": "--by",
     **{
         f"{GATE} --{name}": "--aa" for name in ("rubric x", "store x", "max-cost 1", "max-calls 1", "price 0")

@@ -156,7 +156,7 @@ def test_judged_answers_know_no_such_option() -> None:
     judged = str(DATA / "answers" / "assignments.jsonl")
     done = command(judged, "-m", "v_strict", "--nothing-judged", "zero")
     assert done.exit_code == 2
-    assert "is about runs" in done.stderr
+    assert "applies to runs" in done.stderr
 
 
 class TestCauses:
