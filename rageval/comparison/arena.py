@@ -401,7 +401,7 @@ def too_much(found: Mapping[str, Any] | None, limit: float) -> str | None:
     """Return why a judge is not within so many places of fair; None if it is.
 
     >>> too_much(None, 1.0)
-    'nothing says in which order answers were shown'
+    'the order in which answers were shown is not recorded'
     """
     places = [place["lead"] for place in (found and found["lists"]) or ()]
     pairs = found and found["pairs"]

@@ -102,7 +102,7 @@ def _turned(change: str, names: Sequence[str], before: Float, after: Float) -> _
 
     >>> found = _turned("another judge", ["a", "b"], np.array([0.5, 0.4]), np.array([[0.5, 0.6], [0.6, 0.5]]))
     >>> found.turned, found.tried, str(found)
-    (1, 2, 'another judge: the order of 50.0% of the pairs turns round, most often a and b')
+    (1, 2, 'another judge: 50.0% of the pairs swap places, most often a and b')
     """
     first, second = np.triu_indices(len(names), 1)
     was = _sign(before[first] - before[second])

@@ -219,7 +219,7 @@ class _Components(NamedTuple):
         reported.
 
         >>> _Components(query=0.09, judge=0.0, rest=0.01, queries=50, judges=3).advice()
-        '3 judges say too little of how judges differ to tell what more votes would help; 4 are needed'
+        '3 judges are too few to tell what more votes would help; at least 4 are needed'
         >>> advice = _Components(query=0.09, judge=0.0, rest=0.01, queries=50, judges=6).advice()
         >>> print(*advice.split(', '), sep='\\n')
         standard error 0.0428 (0.0358 to 0.0535) now

@@ -339,7 +339,7 @@ def test_what_is_no_file_of_the_field_is_refused() -> None:
     Path("prose").write_text("Once upon a time there was a file of words.\n")
     assert_refused(command("doctor", "prose"), "prose:1: cannot tell what this is")
     assert_refused(command("doctor", "nowhere"), "nowhere: no such file")
-    assert_refused(command("doctor"), "no file named")
+    assert_refused(command("doctor"), "no file given")
     assert_refused(command("doctor", "prose", "--at", "0"), "expected whole numbers from 1")
     assert "run{n}:1: error" in doctor(**{"run{n}": "q Q0 d 1 x t\n"})[1][0]
 

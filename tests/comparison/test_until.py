@@ -312,7 +312,7 @@ def test_measures_of_which_nothing_is_known_are_refused() -> None:
     for measure, said in (("win_rate(over=pool)", "plain mean"), ("length", "neither high nor low")):
         with pytest.raises(UsageError, match=said):
             until_of("a>b", parse_measures(measure))
-    with pytest.raises(UsageError, match="one measure"):
+    with pytest.raises(UsageError, match="one rageval measure"):
         until_of("a>b", parse_measures("crag_score accuracy"))
     with pytest.raises(UsageError, match="no greatest value"):
         until_of("a>b", parse_measures("nugget_density"))
@@ -613,12 +613,12 @@ def test_a_claim_of_documents_needs_a_depth_and_bounds(
     Path("qrels").write_text("p 0 d 1\n")
     words = ("collection", "next", "a", "b", "--judged", "qrels")
     for more, said in (
-        (("-m", "ap", "--until", "a>b"), "expected --depth"),
+        (("-m", "ap", "--until", "a>b"), "add --depth"),
         (("-m", "map_ia@5", "--until", "a>b"), "no bounds are known"),
         (("-m", "ap@5", "--until", "a>c"), "no system 'c'"),
         (("-m", "ap@5", "--until", "a>b", "--looks", "often"), "from 1 to 20"),
-        (("-m", "ap@5", "--looks", "5"), "expected --until, too"),
-        (("-m", "ap@5", "--alpha", "0.1"), "expected --until, too"),
+        (("-m", "ap@5", "--looks", "5"), "add --until"),
+        (("-m", "ap@5", "--alpha", "0.1"), "add --until"),
     ):
         assert said in run(*words, *more, code=2).output
     assert not Path("s.sqlite").exists()
@@ -678,10 +678,10 @@ def test_runs_are_compared_by_one_grade_a_document(tmp_path: Path) -> None:
 
 def test_shares_need_a_store_that_all_of_them_use(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = (*COMMAND, "--until", "ours>theirs", "--shard", "1/2", "-o", "j")
-    assert f"all of them need this store ({files / 's.sqlite'})" in run(*words).stderr
+    assert f"all need this store ({files / 's.sqlite'})" in run(*words).stderr
     monkeypatch.delenv("RAGEVAL_STORE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(files / "cache"))
-    assert "expected a store that all of them use (--store FILE" in run(*words, code=2).output
+    assert "use one store for all (--store FILE" in run(*words, code=2).output
     assert not (files / "cache").exists()
 
 

@@ -402,14 +402,14 @@ def test_a_page_of_two_files_keeps_both_and_says_that_they_were_scored_by_other_
     assert command("report", *files, "-o", "two.html").code == 0
     page = read_report("two.html")
     assert set(page["queries"]["values"]["ndcg@10"]) == {"good", "fair"}
-    assert page["remarks"] == ["ndcg@10: the runs were not scored alike; their signatures differ"]
+    assert page["remarks"] == ["ndcg@10: the runs were scored by different rules; their signatures differ"]
 
 
 def test_a_page_refuses_two_values_of_one_run_and_takes_the_same_one_twice() -> None:
     files = earlier("3.json", "good qrels --depth 1"), earlier("4.json", "good qrels")
     outcome = command("report", *files, "-o", "twice.html")
     assert outcome.code == 2
-    assert "expected a name for each run" in outcome.err
+    assert "give each run its own name" in outcome.err
     assert command("report", files[1], files[1], "-o", "twice.html").code == 0
 
 
@@ -498,4 +498,4 @@ def test_where_the_test_decides_and_the_interval_holds_nought_that_is_said() -> 
     pair = compare_runs("recall@10", {"first": first, "second": second}, judged(QUERIES)).pairs[0]
     assert pair.verdict == "lower"
     assert pair.low <= 0 <= pair.high
-    assert "the interval holds 0" in pair.why
+    assert "the interval includes 0" in pair.why

@@ -222,7 +222,7 @@ class TestJudgements:
         assert theirs(nDCG @ 5, [*rows, good], A_THEN_B) == near(1 / math.log2(3))
         assert theirs(nDCG @ 5, [*reversed(rows), good], A_THEN_B) == 1.0
         for order in (rows, rows[::-1]):
-            with pytest.raises(rageval.InputError, match="expected one judgement"):
+            with pytest.raises(rageval.InputError, match="remove the wrong one"):
                 rageval.evaluate("ndcg@5", A_THEN_B, [*order, good])
 
     def test_documents_judged_for_several_nuggets(self) -> None:

@@ -77,7 +77,7 @@ def test_judgements_that_name_no_nugget_are_refused(column: str, tmp_path: Path)
         asked = f"{measure}@10" if measure not in ("map_ia", "nrbp", "nnrbp") else measure
         done = rageval_says(tmp_path, plain, "-m", asked)
         assert done.exit_code == 2, done.output
-        assert done.stderr.startswith(f"rageval: {asked}: goes by nuggets")
+        assert done.stderr.startswith(f"rageval: {asked}: needs nuggets")
         with pytest.warns(UserWarning, match="names none"):
             rageval.evaluate(asked, RUN, {"q1": {"a": 1, "b": 1}})
         assert rageval_says(tmp_path, plain, "-m", asked, "--nuggets-in-qrels", "no").exit_code == 0

@@ -107,7 +107,7 @@ def test_judgements_that_lie_apart(scattered: Path, tmp_path: Path) -> None:
     assert list(one) == list(other)
     (tmp_path / "apart").write_text(judged + "q0 n0 d0 2\n")
     with pytest.raises(
-        InputError, match="apart:401: document d0, nugget n0 of query q0 is judged 2 here and 0 in line 1"
+        InputError, match="apart:401: document d0, nugget n0 of query q0 is judged 2 here but 0 in line 1"
     ):
         rageval.read_qrels(tmp_path / "apart")
 

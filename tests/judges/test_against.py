@@ -83,7 +83,7 @@ def test_one_budget_for_both(words: list[str]) -> None:
         (["--judge", "exact", "--against", "nuggetize"], "nuggetize writes a list"),
         (["--judge", "exact", "--against", "pairwise"], "crag-auto judges answer and pairwise pair"),
         (["--judge", "exact", "--judge", "contains", "--against", "crag"], "expected one --judge, found 2"),
-        (["--judge", "exact", "--against", "crag", "-m", "crag_score", "-o", "x"], "expected one of them"),
+        (["--judge", "exact", "--against", "crag", "-m", "crag_score", "-o", "x"], "leave one out"),
         (["--judge", "exact", "--against", "no-such-rubric"], "no-such-rubric"),
     ],
 )

@@ -57,7 +57,7 @@ def test_what_nobody_knows_costs_its_estimate_and_what_has_no_price_is_counted()
     assert budget.unpriced == 0
     assert budget.pay(Usage(1), "unheard:of") is None
     assert (budget.unpriced, cost(Usage(1), "unheard:of"), cost(Usage(1), "scripted")) == (1, None, 0.0)
-    with pytest.raises(UsageError, match=r"no price for 'unheard:of'.*RAGEVAL_PRICES"):
+    with pytest.raises(UsageError, match=r"no price is known for 'unheard:of'.*RAGEVAL_PRICES"):
         Budget(max_cost=1.0).check_prices("unheard:of")
 
 

@@ -303,7 +303,7 @@ def test_it_judges_where_no_judge_is_named_and_right_answers_are_there(tmp_path:
     assert short.remark() in done.stderr
     done = CliRunner().invoke(main, ["judge", "nugget-support", answers, "--questions", questions])
     assert done.exit_code == 2
-    assert "three ways on" in done.stderr
+    assert "no judge named; use a model" in done.stderr
 
 
 def test_another_language_has_no_error_rate(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_policy_has_no_effect(folder: Path, key: str) -> None:
     (folder.parent / "bashrc").write_text("mine")
     said = refused(run("gate", "judged.jsonl"), folder)
     assert f"[gate]: {key} " in said
-    assert f"type --{key} " in said
+    assert f"use --{key} " in said
     assert (folder.parent / "bashrc").read_text() == "mine"
     with pytest.raises(InputError):  # what pytest and the hooks ask
         find_policy().gate_settings()
@@ -170,7 +170,7 @@ def test_a_policy_has_no_effect(folder: Path, key: str) -> None:
 )
 def test_a_policy_sends_no_key_anywhere(folder: Path, judge: str) -> None:
     (folder / "rageval.toml").write_text(f"[gate]\njudge = [{json.dumps(judge)}]\n")
-    assert "type --judge" in refused(run("gate", "judged.jsonl"), folder)
+    assert "use --judge" in refused(run("gate", "judged.jsonl"), folder)
 
 
 def test_a_policy_above_counts_only_within_the_project(

@@ -437,7 +437,7 @@ def test_the_same_on_the_command_line(files: list[str], options: str) -> None:
 
 def test_what_a_lowest_grade_says_nothing_to_is_said(files: list[str]) -> None:
     done = CliRunner().invoke(main, [*files, "-l", "2", "-m", "ndcg@3,Compat,Rprec,hole"])
-    assert "--rel 2 changes nothing in ndcg@3, Compat, hole, which have no lowest grade" in done.stderr
+    assert "--rel 2 has no effect on ndcg@3, Compat, hole, which have no lowest grade" in done.stderr
     assert "lowest grade" not in CliRunner().invoke(main, [*files, "-l", "2", "-m", "Rprec,rr"]).stderr
 
 

@@ -265,7 +265,7 @@ class TestOfSomebodyElse:
         for options in ({"ties": "expected"}, {"bounds": True}):
             with pytest.raises(MeasureError, match="geometric@5"):
                 evaluate(geometric @ 5, run, QRELS, **options)
-        with pytest.raises(MeasureError, match="geometric@5 is what a function makes of"):
+        with pytest.raises(MeasureError, match="geometric@5 is computed by a function"):
             compare_runs(geometric @ 5, {"one": run, "other": RUN}, QRELS)
 
     @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_share_of_n_labels_is_at_most_half_a_label_from_its_end(number: int) -
 
 def test_systems_without_labels_between_them_are_refused() -> None:
     pair = corrected([0.5] * 100, {at: 0.5 if at % 3 else -0.5 for at in range(30)}, paired=True)
-    with pytest.raises(TooFewLabels, match="join 2 of 4 systems"):
+    with pytest.raises(TooFewLabels, match="connect 2 of 4 systems"):
         corrected_strengths({(0, 1): pair, (2, 3): pair}, 4)
     assert len(corrected_strengths({(0, 1): pair, (1, 2): pair, (2, 3): pair}, 4)) == 4
 

@@ -273,7 +273,7 @@ class TestWhatPIs:
         assert (first["verdict"], first["p"], first["wins"]) == ("undecided", 2 / 2**5, 5)
         assert first["why"] == (
             "p cannot be below 0.062 where no more than 5 queries differ; Holm over 2 pairs makes it 0.12;"
-            " more queries can tell"
+            " more queries can help"
         )
         assert (second["verdict"], second["why"]) == ("undecided", "")
         assert "recall: p cannot be small enough in 1 of 2 pairs; see why" in said
