@@ -52,6 +52,11 @@ def test_the_verdict_is_on_the_first_screen_and_inside_its_box(
     assert 0 <= verdict["y"] < verdict["y"] + verdict["height"] <= size[1]
     assert tab.evaluate(OUTSIDE, "header .first") == []
     assert tab.evaluate(OUTSIDE, "#pairs .verdict") == []
+    box = tab.query_selector("#pairs .verdict").bounding_box()
+    assert 0 <= box["x"] < box["x"] + box["width"] <= size[0]  # no column of the table hides it
+    if size[0] == 400:  # the page scrolls down, and no box in it
+        inner = "each => each.scrollHeight > each.clientHeight + 1"
+        assert tab.evaluate(f"[...document.querySelectorAll('.scroll.tall')].filter({inner}).length") == 0
 
 
 @pytest.mark.parametrize("name", ["runs", "answers", "hostile"])
@@ -136,7 +141,7 @@ def test_filters_leave_the_right_rows(pages: dict[str, Path], opened: Open) -> N
 
 def test_tables_sort_by_value_and_not_by_text(pages: dict[str, Path], opened: Open) -> None:
     tab, report = opened(pages["answers"]), read_report(pages["answers"])
-    button = "#pairs thead th:nth-child(4) button"
+    button = "#pairs thead th:nth-child(5) button"
     exact = sorted(pair["difference"] for pair in report["comparison"]["pairs"])
     for expected in (exact[::-1], exact):
         tab.click(button)

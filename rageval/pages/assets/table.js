@@ -46,12 +46,12 @@ function pairRow(pair) {
   const small = [pair.why, pair.every_completion && `under every completion: ${pair.every_completion}`].filter(Boolean);
   return make("tr", {},
     make("td", {}, visible(pair.measure)), make("th", { scope: "row" }, visible(pair.run)), make("td", {}, visible(pair.other)),
+    make("td", {}, make("span", { class: `verdict${tone}` }, visible(pair.verdict)), " ", ...small.map((text) => make("small", {}, visible(text)))),
     cell(pair.difference === null ? "–" : plus(pair.difference), pair.difference, known ? make("small", { class: "interval" }, `[${number(pair.low)}, ${number(pair.high)}]`) : "", " ", ...people),
     cell(p(pair.p), pair.p), cell(p(pair.adjusted), pair.adjusted),
     cell(pair.effect === null ? "–" : plus(pair.effect, 2), pair.effect),
     make("td", { class: "number" }, `${pair.wins} · ${pair.ties} · ${pair.losses}`),
-    cell(number(pair.detectable), pair.detectable),
-    make("td", {}, make("span", { class: `verdict${tone}` }, visible(pair.verdict)), " ", ...small.map((text) => make("small", {}, visible(text)))));
+    cell(number(pair.detectable), pair.detectable));
 }
 
 // A number with its sign, as Python writes it.
