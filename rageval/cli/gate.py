@@ -274,7 +274,9 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
     if options.history and not words:
         return _shown_history(options)
     if not options.save_baseline:
-        baseline = _required(options.baseline, "baseline", "the file that --save-baseline wrote")
+        baseline = _required(
+            options.baseline, "baseline", "a table of answers, or the file that --save-baseline wrote"
+        )
         if not os.path.isfile(baseline):
             return _without_baseline(baseline, options)
         _required(options.margin, "margin", "the largest loss you accept")

@@ -228,7 +228,9 @@ def _wheel(folder: str, file: str) -> str:
     found = sorted(path.name for path in Path(folder).glob(f"{_NEEDED}-*{kind}"))
     if not found:
         shown = visible(folder)
-        raise InputError(f"{shown}: has no {file}; fetch it into that folder: {_FETCH.format(shown)}")
+        raise InputError(
+            f"{shown}: has no wheel of {_NEEDED}; fetch one into that folder: {_FETCH.format(shown)}"
+        )
     return found[-1]
 
 

@@ -93,7 +93,10 @@ def test_nothing_there_is_an_error_unless_it_is_the_first_run() -> None:
     assert "nothing was gated" in done.stderr
     assert "nothing was gated" in Path("out.md").read_text()
     assert not Path("none.jsonl").exists()
-    assert "--baseline (the file that --save-baseline wrote) is required" in gate("good", *RUN, code=2).stderr
+    assert (
+        "--baseline (a table of answers, or the file that --save-baseline wrote) is required"
+        in gate("good", *RUN, code=2).stderr
+    )
     saved()
     assert (
         "--margin (the largest loss you accept) is required"
