@@ -31,10 +31,11 @@ SECTIONS = {
     "Test measures, judges and plugins": ("testing",),
     "Use in ir_measures": ("interop.install",),
     "Types": ("typing",),
-    "Errors": ("errors",),
+    "Errors": ("RagevalError", "InputError", "NothingJudged", "MeasureError", "errors"),
 }
 WHOLE = ("typing", "errors")  # one page for all of the module
 MEMBERS = {
+    "rageval.errors": ":members:\n   :exclude-members: RagevalError, InputError, NothingJudged, MeasureError",
     "rageval.Qrels": ":members: from_dict, from_records, from_pandas, query_ids, nuggets_listed, has_nuggets",
     "rageval.scoring.scores.ScoresTable": ":members:\n   :exclude-members: remarks",
 }
@@ -79,7 +80,7 @@ def page(name: str) -> str:
     """Return the page of an object, or of a module that has one page."""
     thing = found(name)
     if inspect.ismodule(thing):
-        directive, options = "automodule", ":members:"
+        directive, options = "automodule", MEMBERS.get(name, ":members:")
     elif inspect.isclass(thing):
         directive, options = "autoclass", MEMBERS.get(name, ":members:")
     else:

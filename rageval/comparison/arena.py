@@ -628,7 +628,7 @@ def strengths_by_people(
         raise TooFewLabels("no strengths: " + "; ".join(said))
     rows = _ranked(played, found, used, level)
     if any(row.high - row.low <= SLACK for row in rows):
-        said.append("human labels cover every comparison of this set, so nothing is uncertain")
+        said.append("labels cover every comparison of this set, so nothing is uncertain")
     return rows, said
 
 

@@ -286,7 +286,7 @@ def remarks(found: Sequence[CorrectedMeasure], judged: JudgementTable) -> Iterat
         if each.refused:
             yield f"{name}: not corrected: {each.refused}"
         if each.failed:
-            yield f"{name}: {each.failed:,} human labels failed"
+            yield f"{name}: {each.failed:,} labels failed"
         if each.coarse:
             few = "fewer than 6 of the labeled values differ from the most common one, or the judge's"
             yield f"{name}: coarse: {few}"

@@ -149,7 +149,7 @@ def _of_score(
     if why := why_lost(failed, len(labels)):
         return found._replace(why=why)
     if len(labels) < fewest:
-        return found._replace(why=f"human labels for {len(labels):,} of it (≥ {fewest} needed)")
+        return found._replace(why=f"labels for {len(labels):,} of it (≥ {fewest} needed)")
     if only is None:
         found = _drawn(found, people)
     low, high, span = scale_of([*judged, *labels.values()], score.measure.limits)
@@ -239,7 +239,7 @@ def _no_labels(draw: Draw, names: Collection[str], score: Score, labels: int) ->
     until = draw.plan is not None and draw.plan.until is not None
     if until and draw.plan is not None and str(score.measure) != draw.plan.measure:
         return f"the plan decides only by {draw.plan.measure}"
-    return f"human labels for {labels:,} of both (≥ {FEWEST} needed)" if labels < FEWEST else ""
+    return f"labels for {labels:,} of both (≥ {FEWEST} needed)" if labels < FEWEST else ""
 
 
 def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapping[str, Any]) -> Labelled:

@@ -762,7 +762,7 @@ def said_of_gold(tables: Sequence[Tested], cells: Sequence[Cell], pairs: Sequenc
         if any(cell.low == cell.high for cell in cells if cell.measure == name) or any(
             pair.low == pair.high for pair in pairs if pair.measure == name
         ):
-            yield f"{name}: human labels cover every query of this set, so nothing is uncertain"
+            yield f"{name}: labels cover every query of this set, so nothing is uncertain"
 
 
 def gold_signature(tables: Sequence[Tested], pairs: Sequence[Pair]) -> str:

@@ -157,4 +157,4 @@ def _no_labels_said(results: Sequence[Scores]) -> Iterator[str]:
                 failed = sorted(score.people.failed)
                 total = len(failed) + len(score.people.values)
                 name = f"{visible(scores.run)}: {score.measure}"
-                yield f"{name}: {len(failed):,} of {total:,} human labels failed ({some(failed)})"
+                yield f"{name}: {len(failed):,} of {total:,} labels failed ({some(failed)})"

@@ -217,9 +217,7 @@ def _world(
     if not (np.isfinite(values).all() and np.isfinite(people).all()):
         raise UsageError("a value is not a number; pass only queries that are defined")
     if len(places) < max(fewest, 3):
-        raise TooFewLabels(
-            f"human labels for {len(places):,} of {int(rest.sum()):,} ({max(fewest, 3)} are needed)"
-        )
+        raise TooFewLabels(f"labels for {len(places):,} of {int(rest.sum()):,} ({max(fewest, 3)} are needed)")
     chance = np.full(len(places), len(places) / rest.sum())
     if chosen is not None:
         if len(chosen) != len(values):
@@ -239,7 +237,7 @@ def _world(
         unit, names = _numbered(clusters, len(values))
         held = len(np.unique(unit[places]))
         if held < FEWEST_CLUSTERS:
-            raise TooFewLabels(f"human labels in {held:,} clusters ({FEWEST_CLUSTERS} are needed)")
+            raise TooFewLabels(f"labels in {held:,} clusters ({FEWEST_CLUSTERS} are needed)")
         # Labels of one cluster may all say the same thing.
         count = min(count, float(held))
     return _World(values, rest, places, people, weight, 1 - chance, unit, names, count, population == "set")
@@ -541,7 +539,7 @@ def corrected_from_parts(
     """
     checked = sorted(query for query in share if query in judge)
     if len(checked) < FEWEST:
-        raise TooFewLabels(f"human labels for {len(checked):,} of {len(judge):,} ({FEWEST} are needed)")
+        raise TooFewLabels(f"labels for {len(checked):,} of {len(judge):,} ({FEWEST} are needed)")
     whole = np.array([judge[query] for query in [*checked, *sorted(judge.keys() - set(checked))]])
     part = np.zeros((3, len(whole)))
     part[:, : len(checked)] = [[values[query] for query in checked] for values in (share, people, there)]

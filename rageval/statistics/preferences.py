@@ -186,7 +186,7 @@ def corrected_strengths(
     reached = len(_components(met)[0])
     if reached < systems:
         raise TooFewLabels(
-            f"human labels connect {reached:,} of {systems:,} systems; each system needs a path of labeled"
+            f"labels connect {reached:,} of {systems:,} systems; each system needs a path of labeled"
             " pairs to every other"
         )
     means = list(pairs.values())

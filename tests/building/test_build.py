@@ -359,8 +359,8 @@ def test_what_a_new_run_would_leave_unjudged(server: LlmServer, monkeypatch: pyt
 
 def test_what_cannot_be_built_is_refused(server: LlmServer) -> None:
     words = ("collection", "build", "questions.jsonl", "--corpus", "corpus.jsonl", "-o", "c")
-    assert_refused(command(*words), "nuggetize: no judge named")
-    assert_refused(command(*words, "--judge", "lexical"), "writes no nuggets")
+    assert_refused(command(*words), "nuggetize: no judge given")
+    assert_refused(command(*words, "--judge", "lexical"), "cannot write nuggets")
     assert_refused(command(*BUILD, "-o", "."), "questions.jsonl: is also an input")
     Path("bare.jsonl").write_text('{"query_id": "q0", "question": "Why?"}\n')
     assert_refused(command("collection", "build", "bare.jsonl", *BUILD[3:], "-o", "c"), "have no answers")

@@ -180,7 +180,7 @@ def test_a_document_twice_is_accepted_on_demand(score: Scorer) -> None:
 @pytest.mark.slow
 def test_judgements_that_conflict_far_apart(score: Scorer) -> None:
     filler = b"".join(b"q%d n1 d%d 1\n" % (row % 50, row) for row in range(100, 90_000))
-    assert_refused(score(qrels=QRELS + filler + b"q1 n2 d2 0\n"), "qrels:89904: ", "and 1 in line 2")
+    assert_refused(score(qrels=QRELS + filler + b"q1 n2 d2 0\n"), "qrels:89904: ", "but 1 in line 2")
 
 
 def test_equal_judgements_are_one(score: Scorer) -> None:

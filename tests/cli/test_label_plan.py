@@ -373,7 +373,7 @@ def test_labels_of_the_pilot_are_labels_of_the_plan_that_extends_it(
         (["--width", "0", "--pilot", "labels.jsonl", "-m", "crag_score"], "0"),
         (
             ["--width", "0.1", "--pilot", "few.jsonl", "-m", "crag_score"],
-            "--pilot: human labels for 10 of it (≥ 20 needed)",
+            "--pilot: labels for 10 of it (≥ 20 needed)",
         ),
         (
             ["--width", "0.1", "--pilot", "some.jsonl", "-m", "crag_score"],

@@ -205,7 +205,7 @@ def test_labels_that_failed_are_told_where_some_did() -> None:
     judged = read_judgements([{"query_id": "q", "run_id": "r", "rubric": "crag", "label": "perfect"}])
     each = CorrectedMeasure("r", "crag_score", "kind", 1.0, 1.0, 0.9, 1.0)
     assert list(remarks([each], judged)) == []
-    assert list(remarks([each._replace(failed=2)], judged)) == ["r: crag_score: 2 human labels failed"]
+    assert list(remarks([each._replace(failed=2)], judged)) == ["r: crag_score: 2 labels failed"]
 
 
 def test_the_second_column_is_a_nugget_where_a_query_has_several(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_files_that_have_nothing_in_common_are_refused_and_few_labels_correct_no
     two = rows("a", LABELS, judge="x") + rows("a", LABELS, judge="y")
     judged, gold = files(tmp_path, two, rows("a", LABELS))
     done = command(judged, "--gold", gold, "-m", "crag_score", "--format", "csv")
-    assert "a: crag_score: not corrected: human labels for 4 of 4 (20 are needed)" in done.stderr
+    assert "a: crag_score: not corrected: labels for 4 of 4 (20 are needed)" in done.stderr
     (row,) = csv.DictReader(io.StringIO(done.stdout))
     assert (row["people"], row["corrected"], row["low"], row["gain"]) == ("0.1250", "", "", "")
 
@@ -297,7 +297,7 @@ class TestPartlyJudged:
             measures_of_answers("a_strict"), read_judgements(judged), read_judgements(gold), Rules()
         )
         assert math.isnan(found.value)
-        assert found.refused == "human labels for 19 of 19 (20 are needed)"
+        assert found.refused == "labels for 19 of 19 (20 are needed)"
 
     def test_a_measure_that_needs_the_whole_answer_leaves_parts_out(self, tmp_path: Path) -> None:
         judged = [

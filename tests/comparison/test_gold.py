@@ -310,15 +310,15 @@ def test_a_pair_that_people_did_not_label_is_never_decided_by_the_judge(tmp_path
         scores = rageval.evaluate_answers("crag_score", said, gold=labelled)
         pair = rageval.compare(scores).pairs[0]
         assert pair.verdict == "refused"
-        assert pair.why == f"human labels for {number:,} of both (≥ 20 needed)"
+        assert pair.why == f"labels for {number:,} of both (≥ 20 needed)"
         assert math.isnan(pair.difference)
         assert math.isnan(pair.p)
         assert pair.better_run is None
     one_only = [each for each in first(people, drawn(60)) if each["run_id"] == "ours"]
     found = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=one_only))
-    assert found.pairs[0].why == "human labels for 0 of both (≥ 20 needed)"
+    assert found.pairs[0].why == "labels for 0 of both (≥ 20 needed)"
     assert math.isnan(found.cell("theirs", "crag_score").value)
-    assert "no corrected mean: human labels for 0 of it" in " ".join(found.remarks)
+    assert "no corrected mean: labels for 0 of it" in " ".join(found.remarks)
 
 
 def test_the_judge_itself_is_no_gold(tmp_path: Path) -> None:
@@ -387,7 +387,7 @@ def test_a_label_that_failed_is_none(tmp_path: Path) -> None:
     said, people = judged()
     labelled = first(people, drawn(60))
     lost = {key: value for key, value in labelled[0].items() if key != "label"} | {"status": "refused"}
-    with pytest.warns(UserWarning, match="1 of 60 human labels failed"):
+    with pytest.warns(UserWarning, match="1 of 60 labels failed"):
         scores = rageval.evaluate_answers("crag_score", said, gold=[lost, *labelled[1:]])
     assert rageval.compare(scores).pairs[0].labels == 59
 
@@ -484,7 +484,7 @@ def test_another_list_of_nuggets_is_no_label() -> None:
     said, people = of_nuggets(rng, "m"), of_nuggets(rng, "person:a", names="abcx")
     with pytest.warns(UserWarning, match="40 queries were labeled only in part, or by another list"):
         scores = rageval.evaluate_answers("nugget_recall", said, gold=people)
-    assert rageval.compare(scores).pairs[0].why == "human labels for 0 of both (≥ 20 needed)"
+    assert rageval.compare(scores).pairs[0].why == "labels for 0 of both (≥ 20 needed)"
 
 
 # --- several people
@@ -655,14 +655,14 @@ def test_pairs_that_people_did_not_compare_are_left_out_or_refused(tmp_path: Pat
     some = {pair: chance for pair, chance in TRUE.items() if "c" not in pair}
     few = battles("person:a", QUERIES[:10], TRUE, 2)
     done = command("arena", said, "--gold", write(tmp_path / "few", few), code=2)
-    assert "human labels for 10 of 120 (20 are needed)" in done.stderr
+    assert "labels for 10 of 120 (20 are needed)" in done.stderr
     island = write(tmp_path / "island", battles("person:a", QUERIES[:60], some, 2))
     assert "connect 2 of 3 systems" in command("arena", said, "--gold", island, code=2).stderr
     path = {pair: chance for pair, chance in TRUE.items() if pair != ("b", "c")}
     done = command(
         "arena", said, "--gold", write(tmp_path / "path", battles("person:a", QUERIES[:60], path, 2))
     )
-    assert "b and c: left out: human labels for 0 of 120" in done.stderr
+    assert "b and c: left out: labels for 0 of 120" in done.stderr
     assert "leave out --matrix" in command("arena", said, "--gold", island, "--matrix", code=2).stderr
 
 
@@ -959,7 +959,7 @@ def test_what_was_refused_can_be_drawn_and_reported_later(tmp_path: Path) -> Non
     found = compared(*words)
     (tmp_path / "c.json").write_text(json.dumps(found))
     command("report", tmp_path / "c.json", "-o", tmp_path / "page.html")
-    assert "human labels for 5 of both" in (tmp_path / "page.html").read_text()
+    assert "labels for 5 of both" in (tmp_path / "page.html").read_text()
     sliced_json = command("score", *words, "-m", "crag_score", "--by", "domain", "--format", "json").stdout
     (tmp_path / "s.json").write_text(sliced_json)
     command("report", tmp_path / "s.json", "-o", tmp_path / "page.html")

@@ -136,7 +136,7 @@ def test_before_there_are_enough_nothing_is_said(
 ) -> None:
     found = compared(judged, labelled(tmp_path, plan, number, lost=1, less=less))
     assert found["verdict"] == "refused"
-    assert f"human labels for {counted} of both (≥ 20 needed)" in found["why"]
+    assert f"labels for {counted} of both (≥ 20 needed)" in found["why"]
 
 
 def test_a_prefix_of_any_plan_has_its_own_bound(tmp_path: Path, judged: Path) -> None:

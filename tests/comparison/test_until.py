@@ -438,7 +438,7 @@ def test_a_dry_run_says_what_each_rule_would_need(files: Path) -> None:
     Path("qrels").write_text("p 0 a 1\n")
     done = run(*COMMAND, "--until", "best", "--dry-run", "--pilot", "full.jsonl")
     assert "as the pilot" in done.stdout
-    assert "expected" in run(*COMMAND, "--pilot", "full.jsonl", code=2).output
+    assert "add --until" in run(*COMMAND, "--pilot", "full.jsonl", code=2).output
 
 
 @pytest.mark.parametrize("more", [("--against", "crag-auto"), ("--disagreements", "d.jsonl")])
@@ -600,7 +600,7 @@ def test_who_judges_batch_by_batch_ends_where_a_judge_would(
     assert pair["verdict"] == "refused"
     assert said in pair["why"]
     again = run(*next_, "--until", words, "--claim", claim, "--alpha", 0.01)
-    assert f"claimed before of the same: {said}" in again.stderr
+    assert f"an earlier claim on the same data: {said}" in again.stderr
 
 
 def test_a_claim_of_documents_needs_a_depth_and_bounds(

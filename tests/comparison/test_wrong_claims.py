@@ -221,7 +221,7 @@ COMMANDS: dict[str, tuple[str, int, Words, Words]] = {
     # few queries
     "one query": (
         f"compare good fair q1 {NDCG} {AS_TABLE}", 0,
-        ("undecided", "there is no interval, and no test can tell", "only one of the queries differs"),
+        ("undecided", "no test can decide", "only one of the queries differs"),
         (*BETTER, "rough", "coarse")),
     "one query, t": (f"compare good fair q1 --test t {NDCG} {AS_TABLE}", 0, ("undecided",), BETTER),
     "two queries": (
@@ -269,7 +269,7 @@ COMMANDS: dict[str, tuple[str, int, Words, Words]] = {
         "compare good poor qrels -m misses --format table", 0, ("worse", "low is good: misses", "> b"),
         ("> a,", "  lower", "  higher")),
     "falling, wrong gate": (
-        "score good qrels -m misses --require misses>=0.1", 2, ("expected 'misses<=0.1'",), NO),
+        "score good qrels -m misses --require misses>=0.1", 2, ("use 'misses<=0.1'",), NO),
     "dividing by zero": (
         "score good qrels -m broken", 2, ("broken: failed on the query 'q00' (ZeroDivisionError",), NO),
     "no number": ("score good qrels -m wordy", 2, ("returned 'a lot'",), NO),
@@ -331,7 +331,7 @@ COMMANDS: dict[str, tuple[str, int, Words, Words]] = {
         ("undecided", "only one of the clusters differs"), (*BETTER, "rough", "coarse")),
     "three clusters": (
         f"compare good poor qrels --cluster thirds {NDCG} {AS_TABLE}", 0,
-        ("undecided", "no more than 3 clusters differ", "more clusters can tell"),
+        ("undecided", "no more than 3 clusters differ", "more clusters can help"),
         (*BETTER, "12 queries differ")),
     **{
         f"level {level}": (f"compare good fair qrels --level {level} {NDCG}", 2, ("between 0 and 1",), NO)
@@ -355,7 +355,7 @@ COMMANDS: dict[str, tuple[str, int, Words, Words]] = {
     # pages of one run
     "a report of one run": (f"report good qrels -o one.html {NDCG}", 0, ("wrote one.html",), ("better",)),
     "a report of one query": (
-        f"report good fair q1 -o few.html {NDCG}", 0, ("no test can tell",), ("rough",)),
+        f"report good fair q1 -o few.html {NDCG}", 0, ("no interval or test is possible",), ("rough",)),
     "a plot of one query": (f"compare good fair q1 --plot few.svg {NDCG}", 0, ("undecided",), ("Traceback",)),
 }  # fmt: skip
 

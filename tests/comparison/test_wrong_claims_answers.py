@@ -793,7 +793,7 @@ CORRECT = [
         {"j": mixed("ours", queries=MANY), "g": GOLD[:1]},
         "label correct j --gold g -m crag_score",
         0,
-        ["crag_score,kind,0.1600,1.0000,,,,,,25,1,1,25,,", "human labels for 1 of 25 (20 are needed)"],
+        ["crag_score,kind,0.1600,1.0000,,,,,,25,1,1,25,,", "labels for 1 of 25 (20 are needed)"],
     ),
     Attempt(
         "gold of other systems",
@@ -828,7 +828,7 @@ CORRECT = [
         {"j": each("ours", "perfect", MANY), "g": people(each("ours", "incorrect", MANY[:12]))},
         "label correct j --gold g -m hallucination",
         0,
-        [",kind,0.0000,1.0000,0.7575,1.0000,,,,25,12,", "human labels for 12 of 25 (20 are needed)"],
+        [",kind,0.0000,1.0000,0.7575,1.0000,,,,25,12,", "labels for 12 of 25 (20 are needed)"],
     ),
     Attempt(
         "a length",

@@ -153,5 +153,5 @@ def test_a_program_that_is_not_there(name: str, monkeypatch: pytest.MonkeyPatch,
     assert name not in installed()
     done = CliRunner().invoke(main, ["conformance", "--peer", name])
     assert done.exit_code == 2
-    assert f"--peer {name}: is not installed here" in done.stderr
+    assert f"--peer {name}: not installed" in done.stderr
     assert peer_named(name).package

@@ -410,7 +410,7 @@ def test_a_full_disk(server: Server, transport: Transport, target: Path) -> None
     server.files["/f"] = File(CONTENT, block=1000)
     words = [sys.executable, "-c", FULL, f"{server.url}/f", str(target), SHA256]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert "cannot be written: File too large; make room" in done.stdout, done
+    assert "cannot be written: File too large; free some space" in done.stdout, done
     assert (done.returncode, done.stderr) == (0, "")
     assert target.read_bytes() == OLD
     kept = target.with_name(".file.bin.part").read_bytes()

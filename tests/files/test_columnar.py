@@ -177,7 +177,7 @@ def test_the_command_tells_runs_from_judgements_and_writes_values(
     assert written["value"].to_pylist() == [value for score in scores.scores for value in score.values]
     assert set(written["run"].to_pylist()) == {"r.parquet"}
     refused = command(tmp_path, "run", "qrels", "-m", "rr", "--values", "v.csv")
-    assert (refused.returncode, "expected a name that ends in .parquet" in refused.stderr) == (2, True)
+    assert (refused.returncode, "must end in .parquet" in refused.stderr) == (2, True)
     saved(pyarrow.table({"qid": ["q"]}), tmp_path / "odd")
     refused = command(tmp_path, "odd", "qrels", "-m", "rr")
     assert (refused.returncode, "(a run) or query_id" in refused.stderr) == (2, True)

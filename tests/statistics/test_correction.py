@@ -304,7 +304,7 @@ def test_whether_labels_were_drawn_at_random_shows() -> None:
 @pytest.mark.parametrize(
     ("people", "options", "error", "message"),
     [
-        (range(19), {}, TooFewLabels, r"human labels for 19 of 100 \(20 are needed\)"),
+        (range(19), {}, TooFewLabels, r"labels for 19 of 100 \(20 are needed\)"),
         (range(30), {"population": "world"}, UsageError, "expected 'kind' or 'set'"),
         (range(30), {"level": 95}, UsageError, "between 0 and 1"),
         (range(30), {"span": math.nan}, UsageError, "0 or more"),

@@ -184,9 +184,9 @@ class TestByLabels:
         assert organize(plan, said.append).done == ["score", "pages", "archive"]
         (row,) = (row for row in leaderboard_of(plan) if row.run == "s00")
         assert (row.value != row.value, row.rank, row.labels) == (True, None, 0)
-        why = "s00: crag_score: no corrected mean: human labels for 0 of it (≥ 20 needed)"
+        why = "s00: crag_score: no corrected mean: labels for 0 of it (≥ 20 needed)"
         assert f"score: {why}" in said
-        assert "human labels for 0 of it" in (sample.folder / "out/pages/index.html").read_text()
+        assert "labels for 0 of it" in (sample.folder / "out/pages/index.html").read_text()
         # A run that nobody labelled may have any rank, and push any other down.
         assert max(each.rank_high or 0 for each in leaderboard_of(plan)) == SYSTEMS
         organize(sample.plan)
