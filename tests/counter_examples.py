@@ -347,7 +347,7 @@ QUESTIONABLE: list[RunVector] = [
         "two judgements of one document for one nugget",
         A_B,
         [("q", "n", "a", 1), ("q", "n", "a", 0), ("q", "n", "b", 1)],
-        dict.fromkeys(("ndcg@5", "alpha_ndcg@5", "recall@1"), "expected one judgement"),
+        dict.fromkeys(("ndcg@5", "alpha_ndcg@5", "recall@1"), "remove the wrong one"),
         ["conflict"],
     ),
     RunVector(

@@ -412,7 +412,7 @@ def test_of_many_pairs_those_that_are_asked_for_look_like_the_others(
         assert len(texts(tab, "#pairs tbody tr")) == min(most, len(pairs))
         if most == 1:
             assert texts(tab, "#pairs-more") == [f"Show all {len(pairs)} pairs"]
-        tab.click("#pairs thead th:nth-child(4) button")  # sorted are all of them
+        tab.click("#pairs thead th:nth-child(5) button")  # sorted are all of them
         cell = "[cell.innerText.replace(/\\s+/g, ' '), cell.dataset.label]"
         rows = f"all => all.map(row => [...row.cells].map(cell => {cell}))"
         shown_.append(tab.eval_on_selector_all("#pairs tbody tr", rows))

@@ -120,8 +120,8 @@ def test_a_browser_recomputes(tab: Any) -> None:
         "values from judgements": "same",
         "claims from values": "not checked here",
     }
-    assert tab.inner_text("#said") == "The same bits; 1 of 4 steps not checked here."
-    assert "Believed, not recomputed" in tab.inner_text("#details")
+    assert tab.inner_text("#said") == "Identical; 1 of 4 steps not checked here."
+    assert "Not verified: " in tab.inner_text("#details")
 
 
 @pytest.mark.slow
