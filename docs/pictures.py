@@ -141,7 +141,7 @@ def take() -> None:
         take_reports(browser, trace_of(Path(folder)))
         for page, name, keys, size, scheme in (
             (label, "label.png", "14114", SHOWN, "light"),
-            (pair, "label-narrow.png", "1213", NARROW, "dark"),
+            (pair, "label-narrow-dark.png", "1213", NARROW, "dark"),
         ):
             tab = browser.new_context(viewport=size, color_scheme=scheme).new_page()
             tab.goto(page.as_uri())
