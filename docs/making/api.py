@@ -9,7 +9,7 @@ from importlib import import_module
 from making.marks import plain, table, toctree
 from rageval.measures import Measure
 
-# What has a page, by what it is for; a module stands for all it exports, and has one page where it is short.
+# What has a page, by what it is for. `module.*` is all that a module exports, a page each.
 SECTIONS = {
     "Score runs": ("evaluate", "Evaluator", "scoring.rules.Rules", "read_run", "read_qrels", "Run", "Qrels"),
     "Score answers": ("evaluate_answers", "read_judgements"),
@@ -19,16 +19,16 @@ SECTIONS = {
         *("Ranking", "Hit", "Topic", "Share"),
         *("Assessment", "measures.assessment.Judgement"),
     ),
-    "Compare and report": ("compare", "gate", "report", "comparison"),
-    "Judge": ("judge", "judges"),
-    "Check files": ("checking",),
-    "Gold as spans of sources": ("spans",),
-    "Datasets": ("datasets",),
-    "Logs of other tools": ("logs",),
-    "Build collections": ("building",),
-    "Run a track": ("track",),
-    "Run in parallel": ("parallel",),
-    "Test measures, judges and plugins": ("testing",),
+    "Compare and report": ("compare", "gate", "report", "comparison.*"),
+    "Judge": ("judge", "judges.*"),
+    "Check files": ("checking.*",),
+    "Gold as spans of sources": ("spans.*",),
+    "Datasets": ("datasets.*",),
+    "Logs of other tools": ("logs.*",),
+    "Build collections": ("building.*",),
+    "Run a track": ("track.*",),
+    "Run in parallel": ("parallel.*",),
+    "Test measures, judges and plugins": ("testing.*",),
     "Use in ir_measures": ("interop.install",),
     "Types": ("typing",),
     "Errors": ("RagevalError", "InputError", "NothingJudged", "MeasureError", "errors"),
@@ -39,8 +39,6 @@ MEMBERS = {
     "rageval.Qrels": ":members: from_dict, from_records, from_pandas, query_ids, nuggets_listed, has_nuggets",
     "rageval.scoring.scores.ScoresTable": ":members:\n   :exclude-members: remarks",
 }
-
-
 _SAME = {"rageval.Measure": "Measure-class"}  # some systems do not distinguish it from `measure`
 
 
@@ -52,15 +50,11 @@ def file(name: str) -> str:
 def names(section: str) -> Iterator[str]:
     """Yield what a section lists, with its module."""
     for name in SECTIONS[section]:
-        if "." in name or name[0].isupper() or name in WHOLE or not _is_module(name):
-            yield f"rageval.{name}"
+        module, star, _ = f"rageval.{name}".partition(".*")
+        if star:
+            yield from (f"{module}.{one}" for one in import_module(module).__all__)
         else:
-            yield from (f"rageval.{name}.{one}" for one in import_module(f"rageval.{name}").__all__)
-
-
-def _is_module(name: str) -> bool:
-    module = import_module("rageval")
-    return name not in module.__all__
+            yield module
 
 
 def found(name: str) -> object:

@@ -235,7 +235,10 @@ def test_labels_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     for line, complaint in (
         ("{}", "sample:1: expected a line of `rageval collection audit`"),
         ('{"query_id":"q","item_id":"d","aspect":"n","rubric":"audit","label":"good"}', "found 'good'"),
-        ('{"query_id":"q","item_id":"d","aspect":"n","rubric":"audit","label":null}', "no labels; expected"),
+        (
+            '{"query_id":"q","item_id":"d","aspect":"n","rubric":"audit","label":null}',
+            "no labels; expected a number or a label",
+        ),
     ):
         path.write_text(line + "\n")
         assert_refused(command("collection", "audit", "--read", path), complaint)

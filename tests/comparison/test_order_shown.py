@@ -113,7 +113,8 @@ class TestRecord:
     def test_an_order_that_cannot_be_is_refused(self, shown: list[str], tmp_path: Path) -> None:
         row = {"query_id": "q", "run_id": "s0", "aspect": "0", "grade": 1.0, "rubric": "listwise"}
         path = written([{**row, "run_id": "s1"}, {**row, "shown": shown}], tmp_path / "judged")
-        with pytest.raises(InputError, match=r"judged:2: expected as shown .* each once, with 's0'"):
+        said = "judged:2: expected as shown the systems .* each once, with 's0' among them"
+        with pytest.raises(InputError, match=said):
             read_judgements(path)
 
     def test_who_stands_where_in_a_balanced_square_is_drawn_for_each_query(self) -> None:
