@@ -92,6 +92,9 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     return report
 
 
+MANY = 10  # cases of a test
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path)  # for all processes the same, whichever way they read them
     cases: dict[str, int] = {}
@@ -109,6 +112,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
         if AGAIN & {item.nodeid, item.nodeid.partition("::")[0]}:
             item.add_marker("again")
+    _keep_a_third_of_many(items)
+
+
+def _keep_a_third_of_many(items: list[pytest.Item]) -> None:
+    """Leave two of three cases of a slow test that has many to the nightly circle; not what pages show."""
+    of_test: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("nightly"):
+            of_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for test, cases in of_test.items():
+        if len(cases) >= MANY and not test.startswith("tests/docs/"):
+            for at, item in enumerate(cases):
+                if at % 3:
+                    item.add_marker("nightly")
 
 
 def pytest_collection_finish() -> None:

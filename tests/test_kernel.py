@@ -273,6 +273,7 @@ def test_columns_that_lie_are_refused(name: str, column: Any, said: str) -> None
         compiled.kernel.ideal_orders(*right, NUGGETS, 1, -1)
 
 
+@pytest.mark.slow
 @needed
 def test_hostile_columns_end_in_an_error_or_a_result() -> None:
     assert compiled.kernel is not None

@@ -182,6 +182,7 @@ def test_topics_of_a_track(tmp_path: Path) -> None:
     assert "q2" in printed
 
 
+@pytest.mark.slow
 def test_runs_of_a_track(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     (tmp_path / "runs").mkdir()

@@ -463,6 +463,7 @@ def test_a_title_is_no_file() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.some(2)
 @pytest.mark.parametrize("which", [("judge", "--output"), ("collection fuse", "--output")], ids=" ".join)
 def test_standard_output_by_its_names(which: tuple[str, str]) -> None:
     expected = done(which, place(which))

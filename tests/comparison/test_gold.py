@@ -883,7 +883,7 @@ def test_one_system_alone_is_corrected_on_its_page(tmp_path: Path) -> None:
 # --- the law
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_lenient_judge_makes_no_winner_of_equal_systems() -> None:
     """Twenty contests of equally good systems, of which the judge likes one: people do not."""
     by_judge = by_people = 0

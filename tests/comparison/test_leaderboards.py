@@ -75,7 +75,7 @@ def test_intervals_over_topics_hold_the_value_and_both_are_drawn_alike() -> None
     assert found["rho"].value == pytest.approx(stats.spearmanr(truth.mean(0), judge.mean(0)).statistic)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_intervals_hold_what_is_seen_on_average_over_samples_of_topics() -> None:
     """Quantiles of resamples alone may lie below what was seen, as rankings agree less in a resample."""
     generator = np.random.default_rng(11)
@@ -130,6 +130,7 @@ def test_a_constant_side_is_undefined_and_never_0() -> None:
     assert "the judge is constant: no correlation is defined" in found.notes
 
 
+@pytest.mark.slow
 def test_runs_of_one_only_are_said_and_measures_paired_by_name() -> None:
     values = np.random.default_rng(2).random((8, 4))
     extra = [LeaderboardRow("lonely", "all", "m", 1.0), *board(values, "n")]
@@ -141,6 +142,7 @@ def test_runs_of_one_only_are_said_and_measures_paired_by_name() -> None:
         compare_leaderboards(board(values[:, :2]), board(values))
 
 
+@pytest.mark.slow
 def test_of_measures_of_ours_less_may_be_better() -> None:
     values = np.random.default_rng(2).random((8, 5))
     (found,) = compare_leaderboards(board(values, "hole@10"), board(-values, "quality"))

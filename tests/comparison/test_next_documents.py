@@ -65,6 +65,7 @@ def adding(judged: Judged, docs: list[str], grade: int | float) -> Judged:
     return {nugget: {**grades, **dict.fromkeys(docs, grade)} for nugget, grades in judged.items()}
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("name", [*BOUNDED, *OTHERS])
 @given(world=worlds(), k=st.sampled_from([None, 1, 3, 20]))
 def test_a_gain_is_what_scoring_the_changed_judgements_gives(name: str, world: Any, k: int | None) -> None:

@@ -121,6 +121,7 @@ def test_the_plan_asks_more_where_it_is_unsure_and_says_so(tmp_path: Path) -> No
         assert sum(chances) == pytest.approx(number)
 
 
+@pytest.mark.slow
 @pytest.mark.some(5)
 @pytest.mark.parametrize("number", [40, 100])
 @pytest.mark.parametrize("seed", range(5))

@@ -122,6 +122,7 @@ def test_equal_scores(tmp_path: Path) -> None:
     assert "reciprocal rank of 0.5 if `a` comes first, and 1.0 if `b` does" in page("from-trec-eval")
 
 
+@pytest.mark.slow
 def test_the_spellings_and_options_side_by_side_are_read() -> None:
     files = [TREC / "results.test", TREC / "qrels.test"]
     table = {you: said for you, *_, said in rows(page("from-trec-eval"), "Commands side by side")}

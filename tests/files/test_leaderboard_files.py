@@ -41,6 +41,7 @@ def test_the_samples(file: str, rows: int, first: tuple[object, ...], last: tupl
     assert (len(found), tuple(found[0]), tuple(found[-1])) == (rows, first, last)
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(st.tuples(names, names), st.floats(), min_size=1, max_size=4),
     st.sampled_from(FORMS),

@@ -358,6 +358,7 @@ def judged_by_a_model() -> None:
     Path("answers").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
+@pytest.mark.slow
 def test_repetitions_are_stored_and_a_budget_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     judged_by_a_model()
     model = moody_judge(monkeypatch)

@@ -43,6 +43,7 @@ def test_wrong_verdicts_are_rare_and_losses_are_seen(
     assert ship[0] <= shipped <= ship[1]
 
 
+@pytest.mark.nightly
 def test_twelve_slices_block_no_more_often_than_one_would() -> None:
     blocked, alone = bench.slices_blocked(12, 40, 50)
     assert blocked <= 0.1

@@ -77,6 +77,7 @@ def test_a_wheel_holds_the_package_and_the_compiled_part_and_nothing_else(source
     assert "Root-Is-Purelib: false" in about
 
 
+@pytest.mark.nightly
 def test_without_a_compiler_a_wheel_is_plain_and_holds_nothing_of_earlier_builds(source: Path) -> None:
     assert build(source).returncode == 0  # leaves build/ behind, with all that there was then
     (source / "rageval" / "plugins.py").unlink()

@@ -253,6 +253,7 @@ def test_a_fault_at_every_step(
     assert any(faults), "some fault was felt"
 
 
+@pytest.mark.nightly
 def test_the_readme_says_how_many_steps_there_are(undisturbed: dict[str, Undisturbed]) -> None:
     """About: a step more or less is nothing to correct a page for."""
     number = len(MODES) * sum(expected.points for expected in undisturbed.values())

@@ -291,6 +291,7 @@ def test_no_reply_keeps_a_parser_busy(name: str) -> None:
                 assert all(verdict.grade is not None for verdict in read(name, reply, rules, IDS))
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     st.lists(

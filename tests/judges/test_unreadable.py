@@ -238,6 +238,7 @@ class Moody:
         return NOISE if self.status == "invalid" else Reply(self.status, "", "no")
 
 
+@pytest.mark.slow
 @pytest.mark.some(4)
 @pytest.mark.parametrize("status", ["invalid", "truncated", "refused", "filtered"])
 def test_retry_buys_what_failed_so_and_nothing_else(store: Path, status: str) -> None:

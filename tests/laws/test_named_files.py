@@ -208,6 +208,7 @@ def test_a_policy_that_is_named_counts(folder: Path) -> None:
 # --- what runs in a checkout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the action runs in bash")
 def test_neither_the_hooks_nor_the_action_import_from_the_checkout(folder: Path) -> None:
     for name in ("shlex.py", "secrets.py", "json.py", "rageval.py", "click.py"):

@@ -126,6 +126,7 @@ def test_a_cursor_that_is_not_at_its_end(tmp_path: Path) -> None:
 
 
 class TestZip:
+    @pytest.mark.slow
     def test_a_bomb(self, tmp_path: Path) -> None:
         path = zip_of(tmp_path, {"header.json": b"{}", "samples/a_epoch_1.json": b" " * 70_000_000})
         tracemalloc.start()
@@ -405,6 +406,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from places(each, (*path, name))
 
 
+@pytest.mark.slow
 @pytest.mark.some(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_odd_values_anywhere_are_told_or_read_and_what_is_read_is_fine(seed: int, tmp_path: Path) -> None:

@@ -295,6 +295,7 @@ def right(name: str, options: str) -> dict[str, float]:
     return expected(CASES[name], OPTIONS[options], DEEPEST)
 
 
+@pytest.mark.some(2)
 @pytest.mark.parametrize("options", OPTIONS)
 def test_applied_as_the_oracle_has_it(options: str) -> None:
     given = OPTIONS[options]

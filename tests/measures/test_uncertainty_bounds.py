@@ -116,6 +116,7 @@ def test_every_completion_lies_within_and_the_ends_are_reached(name: str) -> Non
     assert tight >= 3
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     st.lists(st.sampled_from([None, (), (0,)]), min_size=1, max_size=60), st.integers(0, 3), st.integers(0, 5)

@@ -93,6 +93,7 @@ def test_answers_with_the_published_shares_give_crags_tables(tmp_path: Path) -> 
         came_back(name, tmp_path, 0.21)
 
 
+@pytest.mark.slow
 def test_answers_with_the_published_shares_give_ragtifiers_table(tmp_path: Path) -> None:
     table, judged = declared("ragtifier-1"), []
     for system, *shares in table.published:

@@ -258,6 +258,7 @@ def overlap(one: Span, other: Span) -> bool:
     return one.start < other.end and other.start < one.end
 
 
+@pytest.mark.slow
 def test_a_quote_that_stands_nowhere_ends_with_3_and_writes_nothing(tmp_path: Path) -> None:
     odd = SPANS[5].quote
     assert [span.quote for span in SPANS].count(odd) == 1

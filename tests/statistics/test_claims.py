@@ -69,7 +69,7 @@ CELLS: dict[str, tuple[str, float, float]] = {  # of a row: the cell, and betwee
     "families": ("anything claimed of 9 equal systems, Holm", 0.0, 0.08),
     "clusters": ("labels in clusters, scattered", 0.92, 0.98),
     "unequal": ("4 × as many labels where the judge sees a difference, weighted", 0.92, 0.98),
-    "looks": ("claimed by O'Brien and Fleming's looks", 0.0, 0.08),
+    "looks": ("claimed at any of 19 looks", 0.0, 0.08),
     "plans": ("plans that attain ≤ 1.1 of the width", 0.85, 1.0),
     "differ": ("labels only where answers differ, variance against anywhere", 0.0, 0.25),
     "lenient": ("winners of 20 contests of equals, 60 labels of 200", 0.0, 1.0),

@@ -63,6 +63,7 @@ def test_too_few_labels_and_nothing_kept() -> None:
     assert keep(doubts, dict.fromkeys(range(200), True), 0.05) is None
 
 
+@pytest.mark.slow
 @pytest.mark.some(2)
 @pytest.mark.parametrize("share", [0.06, 0.1])
 def test_a_judge_that_is_wrong_everywhere_is_seldom_kept(share: float) -> None:

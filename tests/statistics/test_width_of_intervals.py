@@ -282,6 +282,7 @@ class TestPeopleAndJudges:
         facts = json.loads(command("label", "agree", path, path, "--format", "json").stdout)
         assert facts["queries_that_differ"] == 0
 
+    @pytest.mark.slow
     def test_an_arena_in_which_every_query_says_the_same(self, tmp_path: Path) -> None:
         """One win each, 20 times: resampling gives the same strengths always, and no interval is known."""
         rows = [

@@ -188,6 +188,7 @@ def honest(submissions: Any) -> list[Any]:
     return [each for each in submissions if each.file.startswith("team")]
 
 
+@pytest.mark.slow
 def test_each_kind_is_a_finding_of_its_own(plan: TrackPlan) -> None:
     alone = organize(changed(plan, stage="validate", out=Path("alone"))).submissions
     hostile(len(KINDS), KINDS)

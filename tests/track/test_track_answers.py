@@ -314,6 +314,7 @@ class TestTables:
         put("also.tsv", "Ann", "Oslo", "1905")
         assert "claims the name also" in first_errors(small)["also.csv"]
 
+    @pytest.mark.slow
     def test_teams(self, small: TrackPlan) -> None:
         Path("teams").write_text("two.csv\tTeam B\n")
         plan = changed(small, teams=Path("teams"))
@@ -334,6 +335,7 @@ class TestTables:
         assert values["three"] == pytest.approx(1 / 3)
         assert values["four"] == pytest.approx(-1 / 3)
 
+    @pytest.mark.slow
     def test_right_answers_beside_the_answers(self, small: TrackPlan) -> None:
         plan = changed(small, topics=None)
         with pytest.raises(InputError, match=r"no right answers.*--topics FILE or to the tables"):
