@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import chain
 from statistics import NormalDist
 from typing import NamedTuple
@@ -102,8 +103,9 @@ def _drawn(units: int, resamples: int, seed: int) -> Iterator[Int]:
         yield generator.integers(0, units, (min(stretch, resamples - begin), units))
 
 
+@lru_cache(maxsize=1)
 def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
-    """Return how often each unit is drawn, a row a draw."""
+    """Return how often each unit is drawn, a row a draw; runs, pairs and all measures share the draws."""
     times = np.empty((resamples, units), np.uint16)
     begin = 0
     for drawn in _drawn(units, resamples, seed):

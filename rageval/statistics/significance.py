@@ -21,6 +21,7 @@ Each test returns the direction of its own statistic with its p; a verdict has t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -129,9 +130,9 @@ def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int, risk: float
     again = min(wanted, _WORK // max(len(open_) + sums.size // 16, 1))
     if len(open_) and again > draws:
         # Only the runs that are still open take part, or the second round would cost as much a draw as the
-        # first.
+        # first, whose draws are the first ones of the second.
         columns, chosen = np.unique(pairs[open_], return_inverse=True)
-        count[open_] = _reached(sums[:, columns], chosen.reshape(-1, 2), again, seed)
+        count[open_] += _reached(sums[:, columns], chosen.reshape(-1, 2), again, seed, draws)
         # Not above what led here: a second look must not make p larger than one that had no second look.
         edge = (draws // _SMALL + 2) / (draws + 1)
         p[open_], number[open_] = np.minimum((count[open_] + 1) / (again + 1), edge), again
@@ -141,28 +142,36 @@ def _drawn_sign_flip(sums: Float, pairs: Int, draws: int, seed: int, risk: float
     return Significance(p, unseen, number, _directions(sums, pairs))
 
 
-def _reached(sums: Float, pairs: Int, draws: int, seed: int) -> Float:
-    """Return in how many draws each pair's sum of differences is as far from 0 as the one that was seen."""
+def _reached(sums: Float, pairs: Int, draws: int, seed: int, begin: int = 0) -> Float:
+    """Return in how many draws each pair's sum of differences is as far from 0 as the one that was seen.
+
+    Counted are the draws from number `begin` on.
+    """
     first, second = pairs.T
     seen = np.abs((sums[:, first] - sums[:, second]).sum(axis=0))
     # A sum of the same numbers in another order counts as equal.
     least = seen - _SLACK * np.abs(sums[:, first] - sums[:, second]).sum(axis=0)
     count = np.zeros(len(pairs))
-    for signs in _signs(len(sums), draws, seed, max(len(pairs), len(sums))):
+    for signs in _signs(len(sums), draws, seed, max(len(pairs), len(sums)), begin):
         flipped = signs @ sums
         count += (np.abs(flipped[:, first] - flipped[:, second]) >= least).sum(axis=0)
     return count
 
 
-def _signs(units: int, draws: int, seed: int, width: int) -> Iterator[Float]:
+def _signs(units: int, draws: int, seed: int, width: int, begin: int = 0) -> Iterator[Float]:
     """Yield random signs, a row a draw; the same for all pairs, whatever is compared."""
-    generator = np.random.default_rng(seed)
     stretch = max(1, AT_ONCE // max(width, 1))
-    for done in range(0, draws, stretch):
-        rows = min(stretch, draws - done)
-        signs = generator.random((rows, units))
-        signs -= 0.5  # in place: so many numbers cost more to move than to draw
-        yield np.copysign(1.0, signs, out=signs)
+    for done in range(begin, draws, stretch):
+        bits = _bits(units, seed, done, min(stretch, draws - done))
+        signs = np.unpackbits(bits, axis=1, count=units).view(np.int8)
+        yield (2 * signs - 1).astype(np.float64)
+
+
+@lru_cache(maxsize=128)  # 32 MB
+def _bits(units: int, seed: int, begin: int, rows: int) -> NDArray[np.uint8]:
+    """Return the signs of some draws as bits, which the measures that are tested in turn share."""
+    stream = np.random.PCG64(seed).advance(begin * units)  # each number is one step of the generator
+    return np.packbits(np.random.Generator(stream).random((rows, units)) >= 0.5, axis=1)
 
 
 def _parts(columns: Int, rows: int) -> list[Int]:
