@@ -25,7 +25,7 @@
 #error "sums of doubles must be rounded to double; rageval works without this part"
 #endif
 
-#define INTERFACE 5 /* what rageval/kernel.py expects; one more whenever a function changes */
+#define INTERFACE 6 /* what rageval/kernel.py expects; one more whenever a function changes */
 
 /* ---------------------------------------------------------------------------------------------- columns
  * In: any object with the buffer protocol. Out: its bytes, and how many items of which width it holds.
@@ -967,7 +967,7 @@ typedef struct {
     size_t id_limit, line_limit;
     int width, tabbed;
     enum { READING, BUSY, FAILED, ENDED } state;
-    PyThreadState *thread; /* to take the GIL again with, while BUSY */
+    PyThreadState *thread; /* to take the GIL again with, while BUSY; NULL: it is held */
     Scratch text, separators; /* bytes; int32_t: where they are */
     size_t next;              /* of the separators: the first one of the next line */
     size_t start;             /* of the next line */
@@ -1205,13 +1205,15 @@ static double score_slowly(Lines *lines, Field field)
     unsigned char *start = BYTES(lines->text) + (field.start - BYTES(lines->text)), *end = start + field.length;
     unsigned char separator = *end;
     *end = 0; /* the text is ours, and a separator stands behind every field */
-    PyEval_RestoreThread(lines->thread);
+    if (lines->thread)
+        PyEval_RestoreThread(lines->thread);
     double value = PyOS_string_to_double((const char *)start, NULL, NULL);
     if (PyErr_Occurred()) {
         PyErr_Clear();
         value = NAN;
     }
-    lines->thread = PyEval_SaveThread();
+    if (lines->thread)
+        lines->thread = PyEval_SaveThread();
     *end = separator;
     return value;
 }
@@ -2492,6 +2494,85 @@ static PyObject *apart_next(PyObject *Py_UNUSED(module), PyObject *args)
     return Py_BuildValue("(NN)", text, numbers);
 }
 
+/* ------------------------------------------------------------------------------------------------- rows
+ * In: a chunk of whole lines. Out: a list a column, of bytes; of scores, numbers. A field that is the one above is
+ * the same object. Never true: that a line is left out; that the interpreter runs meanwhile.
+ */
+typedef struct {
+    Lines lines;
+    int scores; /* the column of scores, or none */
+    PyObject *columns[WIDEST];
+    PyObject *above[WIDEST]; /* the fields of the row before, which the lists hold */
+} Rows;
+
+static int rows_row(Lines *lines, const Field *fields)
+{
+    Rows *rows = (Rows *)lines;
+    for (int at = 0; at < lines->width; at++) {
+        Field field = fields[at];
+        PyObject *found = rows->above[at];
+        if (field.length > lines->id_limit)
+            return ODD;
+        if (at == rows->scores) {
+            double score;
+            if (!score_of(lines, field, &score))
+                return ODD;
+            found = PyFloat_FromDouble(score);
+        } else if (found && (size_t)PyBytes_Size(found) == field.length &&
+                   !memcmp(PyBytes_AsString(found), field.start, field.length)) {
+            Py_INCREF(found);
+        } else {
+            found = PyBytes_FromStringAndSize((const char *)field.start, (Py_ssize_t)field.length);
+        }
+        if (!found)
+            return NO_MEMORY;
+        int failed = PyList_Append(rows->columns[at], found);
+        Py_DECREF(found);
+        if (failed)
+            return NO_MEMORY;
+        rows->above[at] = found;
+    }
+    return FINE;
+}
+
+PyDoc_STRVAR(columns_doc,
+             "columns(chunk, width, scores, id_limit, line_limit, tabbed)\n"
+             "--\n\n"
+             "Return the columns of whole lines of `width` fields, a list each; None if something is odd or a line\n"
+             "has no row. Those of column `scores` (-1: none) are numbers.");
+
+static PyObject *columns(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    Rows rows = {0};
+    Py_buffer chunk;
+    Py_ssize_t id_limit, line_limit;
+    int width, tabbed, code = NO_MEMORY;
+    if (!PyArg_ParseTuple(args, "y*iinnp:columns", &chunk, &width, &rows.scores, &id_limit, &line_limit, &tabbed))
+        return NULL;
+    PyObject *found = NULL;
+    if (width < 1 || width > WIDEST)
+        PyErr_Format(PyExc_ValueError, "expected 1 to %d fields, found %d", WIDEST, width);
+    else if (settle(&rows.lines, width, id_limit, line_limit, tabbed) == 0 && (found = PyList_New(width))) {
+        code = FINE;
+        for (int at = 0; at < width && code == FINE; at++) {
+            rows.columns[at] = PyList_New(0); /* the list of columns owns it */
+            code = rows.columns[at] && PyList_SetItem(found, at, rows.columns[at]) == 0 ? FINE : NO_MEMORY;
+        }
+        if (code == FINE)
+            code = lines_feed(&rows.lines, rows_row, chunk.buf, (size_t)chunk.len);
+        if (code == NO_MEMORY)
+            PyErr_NoMemory();
+        else if (code != FINE || PyList_Size(rows.columns[0]) != rows.lines.count)
+            code = ODD;
+    }
+    PyBuffer_Release(&chunk);
+    scratch_free(&rows.lines.text, 1);
+    scratch_free(&rows.lines.separators, 1);
+    if (code != FINE)
+        Py_CLEAR(found);
+    return code == ODD ? Py_NewRef(Py_None) : found;
+}
+
 /* ------------------------------------------------------------------------------------------- the module */
 static PyMethodDef functions[] = {
     {"ideal_orders", ideal_orders, METH_VARARGS, ideal_orders_doc},
@@ -2509,6 +2590,7 @@ static PyMethodDef functions[] = {
     {"apart_new", apart_new, METH_VARARGS, apart_new_doc},
     {"apart_feed", apart_feed, METH_VARARGS, apart_feed_doc},
     {"apart_next", apart_next, METH_VARARGS, apart_next_doc},
+    {"columns", columns, METH_VARARGS, columns_doc},
     {NULL, NULL, 0, NULL},
 };
 

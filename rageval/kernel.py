@@ -10,7 +10,7 @@ import os
 from types import ModuleType
 from typing import Any
 
-_INTERFACE = 5  # as in _kernel.c; of a file left by another version nothing is used
+_INTERFACE = 6  # as in _kernel.c; of a file left by another version nothing is used
 SEED = os.urandom(16)  # of hashes: nobody can craft ids that share a place
 
 

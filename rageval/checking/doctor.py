@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, compress, count
-from operator import eq, ge
+from operator import eq
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from rageval.checking.runs import (
     Rows,
     Stretch,
     contradiction,
+    falls,
     once_each,
     refusals,
     together,
@@ -527,7 +528,7 @@ class _RankedQuery:
         scores, docs = self.scores, list(self.lines)
         # By score, then document id, from the end of the alphabet: as trec_eval breaks ties. Most files have
         # this order but for equal scores.
-        if not all(map(ge, scores, scores[1:])):
+        if not falls(scores):
             rows = sorted(zip(scores, docs, strict=True), reverse=True)
             scores, docs = [score for score, _ in rows], [doc for _, doc in rows]
         ties = list(compress(count(1), map(eq, scores, scores[1:])))
@@ -1058,7 +1059,7 @@ def diagnose_qrels(path: str, reading: Reading) -> tuple[list[Finding], Known]:
     rows = DiagnosedRows(path, QRELS, reading)
     qrels = _JudgedQueries(rows.source)
     for lines, (queries, nuggets, docs, grades) in rows:
-        for (query, nugget), part in together(zip(queries, nuggets, strict=True)):
+        for (query, nugget), part in together(list(zip(queries, nuggets, strict=True))):
             qrels.add((query.decode(), nugget.decode()), lines[part], docs[part], grades[part])
     known = qrels.known
     plain: list[Finding] = []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
-from operator import ge, le
+from itertools import pairwise
+from operator import le
 from typing import Any, NamedTuple, TypeVar
 
 from rageval.checking.findings import ERROR, Finding, Tally, Validation, counted
@@ -20,6 +20,7 @@ from rageval.files.trec import (
     LineForm,
     Reading,
 )
+from rageval.scoring.runs import _begins
 from rageval.scoring.sources import read_run
 
 
@@ -71,13 +72,15 @@ class Rows:
             if reading.tabbed is None:
                 tabbed = self.kind.first_is_tabbed(text, reading.comments)
                 reading = reading._replace(tabbed=tabbed)
-            self.last = first + text.count(b"\n") - text.endswith(b"\n")
             # A stretch without anything odd is read whole, many times faster than line by line.
             columns = self.kind.ordinary(text, reading, self._limits)
             if columns is None:
+                self.last = first + text.count(b"\n") - text.endswith(b"\n")
                 yield from self._one_by_one(first, text, reading)
             else:
-                yield Stretch(range(first, first + len(columns[0])), columns)
+                lines = range(first, first + len(columns[0]))
+                self.last = lines[-1]
+                yield Stretch(lines, columns)
 
     def _one_by_one(self, first: int, text: bytes, reading: Reading) -> Iterator[Stretch | Problem]:
         """Yield the rows of a stretch that holds something unusual, up to each line that is wrong."""
@@ -106,17 +109,14 @@ class Rows:
             yield Stretch(lines, columns)
 
 
-def together(keys: Iterable[Key]) -> Iterator[tuple[Key, slice]]:
+def together(keys: Sequence[Key]) -> Iterator[tuple[Key, slice]]:
     """Yield each key with the slice of the rows that bear it and stand together.
 
     >>> list(together(["q1", "q1", "q2"]))
     [('q1', slice(0, 2, None)), ('q2', slice(2, 3, None))]
     """
-    begin = 0
-    for key, same in groupby(keys):
-        end = begin + len(list(same))
-        yield key, slice(begin, end)
-        begin = end
+    for begin, end in pairwise([*_begins(keys), len(keys)]):
+        yield keys[begin], slice(begin, end)
 
 
 Ranked = tuple[Lines, Sequence[bytes], Sequence[bytes], Sequence[float]]  # line, document, rank, score
@@ -151,6 +151,12 @@ def once_each(
     return kept, again
 
 
+def falls(scores: Sequence[float]) -> bool:
+    """Return whether no score is above the one before."""
+    # Sorting what is in order already is one look at each, in C.
+    return scores == sorted(scores, reverse=True)
+
+
 def contradiction(
     last: Last, lines: Lines, ranks: Sequence[bytes], scores: Sequence[float]
 ) -> tuple[int | None, Last]:
@@ -159,7 +165,7 @@ def contradiction(
     Ranks that are no numbers say nothing.
     """
     # Most ranks are 1, 2, 3, … above scores that fall.
-    if last is None and ranks == _RANKS[: len(ranks)] and all(map(ge, scores, scores[1:])):
+    if last is None and ranks == _RANKS[: len(ranks)] and falls(scores):
         return None, (len(ranks), scores[-1])
     numbers: list[int] = []
     # `int` of a million digits takes minutes: a file could hold the program up.
@@ -167,7 +173,7 @@ def contradiction(
         numbers = list(map(int, ranks))
     follows = numbers and (last is None or (numbers[0] >= last[0] and scores[0] <= last[1]))
     # Likewise: ranks that rise while scores fall are seen without a loop of Python's.
-    if numbers and follows and all(map(le, numbers, numbers[1:])) and all(map(ge, scores, scores[1:])):
+    if numbers and follows and all(map(le, numbers, numbers[1:])) and falls(scores):
         return None, (numbers[-1], scores[-1])
     found = None
     for line, text, score in zip(lines, ranks, scores, strict=True):

@@ -149,6 +149,11 @@ class LineForm(NamedTuple):
 
     def ordinary(self, content: bytes, reading: Reading, limits: Limits) -> Columns | None:
         """Return the columns of lines that are all as most are, or None if that is not plain to see."""
+        if kernel is not None:
+            scores = self.number if self is RUN else -1
+            found = kernel.columns(content, self.width, scores, limits.id, limits.line, bool(reading.tabbed))
+            if found is not None:
+                return found if self is RUN else self.with_numbers(found, limits)
         if b"\r" in content:
             content = content.replace(b"\r\n", b"\n")
         content = content.removesuffix(b"\n")

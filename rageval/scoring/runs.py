@@ -140,7 +140,7 @@ def whole_queries(stretches: Iterable[RunRows], dedup: str | None = None) -> Ite
         yield _closed(waiting, dedup)
 
 
-def _begins(names: Sequence[bytes]) -> list[int]:
+def _begins(names: Sequence[object]) -> list[int]:
     """Return where each stretch of equal names begins."""
     # map over two lists compares in C; a loop in Python would be slower, and this is done for every row.
     changes = list(map(ne, names[1:], names))
