@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, compress, count
+from itertools import chain, combinations, compress, count
 from operator import eq
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,9 +88,9 @@ _Line = int
 class Known:
     """What a file holds, each thing with the line where it stands first.
 
-    `docs` are the documents of each query, of a run or of qrels, and `ranked` those of a run, best first, of
-    which only the findings `beside_qrels` are kept; `nuggets` pairs of a query and a nugget, with `texts`
-    where these are known.
+    `docs` are the documents of each query of qrels; of a run `rows` are the lines and documents of each query
+    and `ranked` its documents, best first, of which only the findings `beside_qrels` are kept; `nuggets` are
+    pairs of a query and a nugget, with `texts` where these are known.
     """
 
     source: str
@@ -98,6 +98,7 @@ class Known:
     queries: dict[str, _Line] = field(default_factory=dict)
     documents: dict[str, _Line] = field(default_factory=dict)
     docs: dict[str, dict[bytes, _Line]] = field(default_factory=dict)
+    rows: list[tuple[Lines, Sequence[bytes]]] = field(default_factory=list)
     ranked: dict[str, list[bytes]] = field(default_factory=dict)
     nuggets: dict[tuple[str, str], _Line] = field(default_factory=dict)
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
@@ -106,7 +107,8 @@ class Known:
     def every_document(self) -> dict[str, _Line]:
         """Return the documents whatever the query, which are many and seldom asked for."""
         # By line, so that the first of a document is found whichever query it was retrieved for.
-        lines = sorted((line, doc) for docs in self.docs.values() for doc, line in docs.items())
+        rows = [*self.rows, *((docs.values(), docs) for docs in self.docs.values())]
+        lines = sorted(chain.from_iterable(zip(*each, strict=True) for each in rows))
         documents = dict(self.documents)
         for line, doc in lines:
             documents.setdefault(doc.decode("utf-8", "surrogatepass"), line)
@@ -225,7 +227,7 @@ def diagnose(
             holds.beside_qrels = [found for qrels in judged for found in _run_and_qrels(holds, qrels)]
             holds.ranked = {}
             if not any(other.kind == CORPUS for other in others):
-                holds.docs = {}
+                holds.rows = []
         if holds is not None:
             known.append(holds)
     yield from _diagnose_together(known)
@@ -342,7 +344,7 @@ def _retrieved(path: str, reading: Reading) -> Known:
     for query, docs in documents_of(read_run(path, reading=reading).queries):
         known.queries[query] = 1
         known.ranked[query] = [doc.encode("utf-8", "surrogatepass") for doc in docs]
-        known.docs[query] = dict.fromkeys(known.ranked[query], 1)
+        known.rows.append(([1] * len(docs), known.ranked[query]))
     return known
 
 
@@ -462,7 +464,7 @@ def _run_and_qrels(run: Known, qrels: Known) -> Iterator[Finding]:
         yield from once(run.source, first, ERROR, message, effect)
         return
     top = {query: docs[:_TOP] for query, docs in ranked.items()}
-    open_ = {query: sum(doc not in qrels.docs[query] for doc in docs) for query, docs in top.items()}
+    open_ = {query: len(set(docs).difference(qrels.docs[query])) for query, docs in top.items()}
     holes = {query: run.queries[query] for query, number in open_.items() if number}
     unjudged = sum(open_.values())
     share = unjudged / max(1, sum(map(len, top.values())))
@@ -500,18 +502,31 @@ class _Ranking(NamedTuple):
 
 @dataclass(slots=True)
 class _RankedQuery:
-    """The rows of a query, documents ranked twice left out: each document with its line, and the scores."""
+    """The rows of a query, documents ranked twice left out: lines, documents and scores."""
 
-    lines: dict[bytes, int] = field(default_factory=dict)
     scores: list[float] = field(default_factory=list)
     last: Last = None
     conflict: int | None = None
+    _together: tuple[Lines, Sequence[bytes]] | None = None  # lines and documents, mostly as they stand
+    _known: dict[bytes, int] = field(default_factory=dict)  # or the line of each document
+
+    @property
+    def rows(self) -> tuple[Lines, Sequence[bytes]]:
+        """The lines, and the document in each."""
+        return self._together or (list(self._known.values()), list(self._known))
 
     def add(
         self, lines: Lines, docs: Sequence[bytes], ranks: Sequence[bytes], scores: Sequence[float]
     ) -> list[tuple[bytes, int]]:
         """Take rows that stand together; return the documents that are there again, and where."""
-        (lines, docs, ranks, scores), again = once_each(self.lines, lines, docs, ranks, scores)
+        again: list[tuple[bytes, int]] = []
+        if not self.scores and len(set(docs)) == len(docs):
+            self._together = lines, docs
+        else:
+            if self._together is not None:
+                self._known.update(zip(*reversed(self._together), strict=True))
+                self._together = None
+            (lines, docs, ranks, scores), again = once_each(self._known, lines, docs, ranks, scores)
         self.scores.extend(scores)
         if docs:
             conflict, self.last = contradiction(self.last, lines, ranks, scores)
@@ -521,11 +536,16 @@ class _RankedQuery:
     @property
     def first(self) -> int:
         """The line of its first row."""
-        return next(iter(self.lines.values()))
+        return self.rows[0][0]
+
+    def line_of(self, doc: bytes) -> int:
+        """Return the line of a document."""
+        lines, docs = self.rows
+        return lines[docs.index(doc)]
 
     def ranked(self) -> _Ranking:
         """Return the documents, best first."""
-        scores, docs = self.scores, list(self.lines)
+        scores, docs = self.scores, list(self.rows[1])
         # By score, then document id, from the end of the alphabet: as trec_eval breaks ties. Most files have
         # this order but for equal scores.
         if not falls(scores):
@@ -572,7 +592,7 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
         *_ties(name, queries, ranked, cutoffs),
         *once(name, conflicts, WARNING, message, _CONFLICTS),
     ]
-    deepest = max((len(of_query.lines) for of_query in queries.values()), default=0)
+    deepest = max((len(of_query.scores) for of_query in queries.values()), default=0)
     beyond = [cutoff for cutoff in sorted(cutoffs) if cutoff > deepest]
     if queries and beyond:
         query, of_query = next(iter(queries.items()))
@@ -581,7 +601,7 @@ def diagnose_run(path: str, cutoffs: Sequence[int], reading: Reading) -> tuple[l
         findings.append(Finding(of_query.first, WARNING, message, effect, name))
     known = Known(name, "run")
     known.queries = {query: of_query.first for query, of_query in queries.items()}
-    known.docs = {query: of_query.lines for query, of_query in queries.items()}
+    known.rows = [of_query.rows for of_query in queries.values()]
     known.ranked = {query: docs for query, (docs, _) in ranked.items()}
     return findings, known
 
@@ -602,13 +622,13 @@ def _ties(
     tied: dict[str, int] = {}
     flat = []
     for query, (docs, ties) in ranked.items():
-        line_of = queries[query].lines
+        line_of = queries[query].line_of
         flat.append(len(docs) > 1 and len(ties) == len(docs) - 1)
         if ties:
-            tied[query] = line_of[docs[ties[0]]]
+            tied[query] = line_of(docs[ties[0]])
         for cutoff in cutoffs if ties else ():
             if cutoff in ties:
-                across[cutoff][query] = line_of[docs[cutoff]]
+                across[cutoff][query] = line_of(docs[cutoff])
     if queries and all(flat):
         first = next(iter(queries.values())).first
         effect = f"{_TIED}: every measure depends on it"
