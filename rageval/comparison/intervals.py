@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -331,7 +332,7 @@ def _sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) 
     """
     queries = sorted({query for score in scores for query in score.query_ids})
     known = [dict(zip(score.query_ids, score.numbers, strict=True)) for score in scores]
-    columns = [[found.get(query, math.nan) for query in queries] for found in known]
+    columns = [list(map(found.get, queries, repeat(math.nan))) for found in known]
     unit = np.arange(len(queries))
     if clusters is not None:
         require_groups(clusters, queries, "clusters")
