@@ -579,6 +579,8 @@ def new_qrels(): return kernel.qrels_new(1, bytes(16), *limits, 9, False)
 def new_join(): return kernel.join_new(small, -1, array("i", [1]), *limits, False)
 attempt(new_qrels, kernel.qrels_feed, kernel.qrels_end, qrels)
 attempt(new_join, kernel.join_feed, kernel.join_end, run)
+def cut(_, text): return kernel.columns(text, 6, 4, *limits, False) is None
+attempt(list, cut, list, run)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment())
     assert done.returncode == 0, done.stderr

@@ -176,7 +176,7 @@ def rankings(
         kept = (documents for documents in found if documents.query in wanted)
         return {query: docs[:depth] for query, docs in documents_of(kept, order)}
 
-    return source.each(some)
+    return source.each(some, wanted)
 
 
 def of_documents(

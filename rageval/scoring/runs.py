@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import eq, ne
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -119,12 +119,17 @@ def _of_dict(ranking: Mapping[Any, Mapping[Any, SupportsFloat]], name: str) -> I
         row += len(docs)
 
 
-def whole_queries(stretches: Iterable[RunRows], dedup: str | None = None) -> Iterator[Documents]:
-    """Part rows at their queries; `Scattered` where one comes again, `InputError` for a document twice."""
+def whole_queries(
+    stretches: Iterable[RunRows], dedup: str | None = None, wanted: Container[bytes] | None = None
+) -> Iterator[Documents]:
+    """Part rows at their queries; `Scattered` where one comes again, `InputError` for a document twice.
+
+    Queries that are not `wanted` come without rows.
+    """
     finished: set[bytes] = set()
     waiting: Documents | None = None  # it may go on in the next stretch
     for rows in stretches:
-        for found in _parted(rows):
+        for found in _parted(rows, wanted):
             # The stretch ended within the query; its rest is put behind.
             if waiting is not None and waiting.query == found.query:
                 waiting = _joined(waiting, found)
@@ -153,14 +158,15 @@ def _begins(names: Sequence[object]) -> list[int]:
         return found
 
 
-def _parted(rows: RunRows) -> Iterator[Documents]:
+def _parted(rows: RunRows, wanted: Container[bytes] | None) -> Iterator[Documents]:
     source, lines, queries, docs, scores, ranks = rows
     first, *others = _begins(queries)
     for last in (*others, len(queries)):
-        part = slice(first, last)
+        query = queries[first]
+        part = slice(first, last if wanted is None or query in wanted else first)
         yield Documents(
             source,
-            queries[first],
+            query,
             lines[part],
             docs[part],
             scores[part],

@@ -13,7 +13,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -363,15 +363,20 @@ class RunSource:
             for text in texts
         ]
 
-    def each(self, use: Callable[[Iterator[Documents]], _Result]) -> _Result:
-        """Hand over the rows of one query after the other, once more if it turns out that rows lie apart."""
+    def each(
+        self, use: Callable[[Iterator[Documents]], _Result], wanted: Container[bytes] | None = None
+    ) -> _Result:
+        """Hand over the rows of one query after the other, once more if it turns out that rows lie apart.
+
+        Of queries that are not `wanted` rows may be left out.
+        """
         if self.table is not None:
             return use(iter(self.table.queries))
         if self.path is None:
             raise UsageError(f"{self.name}: nothing to read")
         self.path = kept(self.path)
         try:
-            return use(whole_queries(rows_of(self.path, self.reading), self.dedup))
+            return use(whole_queries(rows_of(self.path, self.reading), self.dedup, wanted))
         except Scattered:
             return self._put_together(self.path, lambda *found: use(self._parted(*found)))
 

@@ -28,7 +28,7 @@ from rageval.scoring.runs import EVERYTHING, View
 from rageval.scoring.sources import Joining
 
 pytestmark = pytest.mark.scoring
-BOTH = (sources, qrels)
+ALL = (sources, qrels, trec)
 MANY = settings(max_examples=int(os.environ.get("TWO_READERS", settings().max_examples)))
 needed = pytest.mark.skipif(kernel is None, reason="the compiled part is not in use")
 
@@ -44,7 +44,7 @@ def outcome(read: Any) -> Any:
 def plain() -> Iterator[None]:
     """Meanwhile, nothing is compiled."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in BOTH:
+        for module in ALL:
             patch.setattr(module, "kernel", None)
         yield
 
@@ -66,9 +66,10 @@ def as_a_whole(text: bytes, kind: LineForm, reading: Reading, limits: Limits = D
 
 
 def same(kind: LineForm, text: bytes, reading: Reading, limits: Limits) -> None:
-    assert outcome(lambda: as_a_whole(text, kind, reading, limits)) == outcome(
-        lambda: line_by_line(text, kind, reading, limits)
-    )
+    expected = outcome(lambda: line_by_line(text, kind, reading, limits))
+    assert outcome(lambda: as_a_whole(text, kind, reading, limits)) == expected
+    with plain():
+        assert outcome(lambda: as_a_whole(text, kind, reading, limits)) == expected
 
 
 @pytest.mark.slow
@@ -214,3 +215,33 @@ def test_the_plain_reader_sees_an_id_that_is_too_long_wherever_it_stands(limit: 
             text = b"".join(part.join(row) + b"\n" for row in rows)
             columns = RUN.ordinary(text, reading, Limits(id=limit))
             assert (columns is None) == (length > limit), (before, length)
+
+
+@needed
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            b"\n",
+            b"q 0 d 1 1 t\n\n",
+            b"q 0 d 1 nan t\n",
+            b"q 0 d 1 1\n",
+            b"q 0 d 1 1 t x\n",
+            b"# 0 d 1 1 t\n",
+        ),
+        *(b"q 0 long 1 1 t\n", b"q 0 d 1 1 t\r", b"q 0 \xff 1 1 t\n"),
+    ],
+)
+def test_of_what_is_odd_nothing_is_cut(text: bytes) -> None:
+    assert kernel.columns(text, 6, 4, 3, 99, False) is None
+
+
+@needed
+def test_what_repeats_is_one_object_and_scores_are_numbers() -> None:
+    number = "1" + "0" * 30  # so long that Python reads it
+    found = kernel.columns(f"q 0 d 1 2.5 t\nq 0 e 2 {number} t\n".encode(), 6, 4, 99, 99, False)
+    assert found == [[b"q"] * 2, [b"0"] * 2, [b"d", b"e"], [b"1", b"2"], [2.5, float(number)], [b"t"] * 2]
+    assert found[0][0] is found[0][1]
+    assert kernel.columns(b"q n d 1\n", 4, -1, 99, 99, False) == [[b"q"], [b"n"], [b"d"], [b"1"]]
+    with pytest.raises(ValueError, match="1 to 6 fields"):
+        kernel.columns(b"q", 7, 4, 99, 99, False)

@@ -18,8 +18,8 @@ from rageval.comparison import Comparison, Pair, Settings, compare
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.scores import Score, Scores
 from rageval.statistics import significance
-from rageval.statistics.samples import Float
-from rageval.statistics.significance import _chernoff, _exact_sign_flip, holm, max_t, sign_flip
+from rageval.statistics.samples import AT_ONCE, Float
+from rageval.statistics.significance import _chernoff, _exact_sign_flip, _signs, holm, max_t, sign_flip
 
 LARGEST = 125  # relevant documents a query, so that recall is any number of 125ths
 
@@ -401,3 +401,13 @@ def test_a_comparison_is_the_same_every_time() -> None:
 
 def test_chernoffs_bound_of_a_sum_of_1_is_no_exception() -> None:
     assert _chernoff(np.full((50, 1), 0.02))[0] == pytest.approx(2 / 2**50, rel=1e-6)
+
+
+@pytest.mark.parametrize("begin", [0, 1, 39])
+@pytest.mark.parametrize("width", [7, AT_ONCE // 3])
+def test_signs_are_those_of_one_stream_wherever_they_begin_and_however_many_at_once(
+    begin: int, width: int
+) -> None:
+    whole = np.where(np.random.default_rng(5).random((40, 7)) < 0.5, -1.0, 1.0)
+    for _ in range(2):  # the second time from what is kept
+        assert np.array_equal(np.vstack([*_signs(7, 40, 5, width, begin)]), whole[begin:])
