@@ -1,4 +1,4 @@
-"""What it costs to compare runs with one another, beside ranx where it can.
+"""What it costs to compare runs with one another, beside ranx where it can, and to check them.
 
     python benchmarks/compare.py --peers path/to/peers/bin/python
 
@@ -45,6 +45,7 @@ def commands(options: argparse.Namespace, number: int) -> dict[str, Command]:
     scoring = [options.rageval, *runs, str(files.plain_qrels), "-m", MEASURES]
     entrants: dict[str, Command] = {f"rageval, {name}": [*ours, *way] for name, way in WAYS.items()}
     entrants["rageval, only scores"] = scoring
+    entrants["rageval doctor"] = [options.rageval, "doctor", *runs, str(files.plain_qrels)]
     if number <= options.few:
         entrants[PEER] = [options.peers, str(SCRIPT), str(files.plain_qrels), str(options.draws), *runs]
     return entrants
