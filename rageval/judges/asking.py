@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TextIO, TypeVar, cast
 
-from rageval.errors import JudgeFailed, OutputError, StoreLost, UsageError
+from rageval.errors import BudgetReached, JudgeFailed, OutputError, StoreLost, UsageError
 from rageval.judges.base import ERROR, OK, Fatal, Lost, Model, Reply, Request, Transient, Unreachable, Usage
 from rageval.judges.budget import Budget, Reservation
 from rageval.judges.store import BEAT, STORABLE, Store, Unstorable, refuse_credentials
@@ -486,6 +486,8 @@ class _LiveJob(Job):
     # By key: the same question is asked once.
     _tasks: dict[str, asyncio.Task[Reply]] = field(init=False, default_factory=dict)
     _flying: set[asyncio.Task[Any]] = field(init=False, default_factory=set)  # whose call is under way
+    # By key: the leave for a call that is about to be made.
+    _reservations: dict[str, Reservation] = field(init=False, default_factory=dict)
     _failing: set[str] = field(init=False, default_factory=set)  # keys that failed since the last reply
     _trouble: BaseException | None = field(init=False, default=None)  # what ends the job
     _stored_in_a_row: int = field(init=False, default=0)
@@ -496,11 +498,11 @@ class _LiveJob(Job):
         """Yield the replies, in the order of the requests."""
         patience = self._patience
         self._gate = CallGate(concurrency, patience.first_pause, patience.longest_pause)
-        self._commits = _Commits(self._store)
+        self._commits = _Commits(self._store, self._budget)
         self._settled, self._fewer = asyncio.Event(), asyncio.Event()
         self._last_heard = asyncio.get_running_loop().time()
         self._tally.total = total
-        self._budget.open(self._store)
+        self._budget.open(self._store, self._commits.soon)
         beating = asyncio.create_task(keep_beating(self._store, self._show))
         beating.add_done_callback(self._beaten)
         try:
@@ -588,6 +590,7 @@ class _LiveJob(Job):
             self._stop(error)
             raise
         finally:
+            self._withdraw(key)
             self._store.release(key)
 
     async def _asked(self, key: str, request: Request) -> Reply:
@@ -598,7 +601,7 @@ class _LiveJob(Job):
             async with self._gate as begun:
                 # Claim within the gate: between a look at the store and the call no other process may begin
                 # the same call.
-                mine, stored = await self._commits.do(partial(self._claimed, key))
+                mine, stored = await self._commits.do(partial(self._claimed, key, request))
                 if stored is not None:
                     return stored
                 # Another process asks it now: look again, less and less often; its waiting is no failure of
@@ -607,6 +610,7 @@ class _LiveJob(Job):
                     pause, look = look, min(2 * look, _LAST_LOOK)
                     until = loop.time() + self._patience.total
                 elif self._gate.is_closed:  # by a call that came back after this one was let in
+                    self._withdraw(key)
                     pause = 0.0
                 else:
                     try:
@@ -623,15 +627,18 @@ class _LiveJob(Job):
             await asyncio.sleep(pause)
         raise asyncio.CancelledError
 
-    def _claimed(self, key: str) -> tuple[bool, Reply | None]:
+    def _claimed(self, key: str, request: Request) -> tuple[bool, Reply | None]:
         """Whether this job may ask, and the reply if another one has it already."""
         # Claim first, look second: the other order could miss a reply stored in between, and pay twice.
         mine = self._store.claim(key)
-        return mine, self._stored(key) if mine else None
+        stored = self._stored(key) if mine else None
+        if mine and stored is None:
+            self._reserve(key, request)
+        return mine, stored
 
     async def _called(self, key: str, request: Request, begun: float) -> Reply:
         """Make one call and store its outcome; what is not known about its cost is taken to be the most."""
-        reservation = await self._reserved(request)
+        reservation = await self._reserved(key, request)
         flying: Any = asyncio.current_task()
         self._flying.add(flying)
         # Which of the three is called at the end depends on how far the call came: a call that never left
@@ -691,14 +698,25 @@ class _LiveJob(Job):
             self._gate.complained(begun, error.retry_after, error.throttled)
         raise error
 
-    async def _reserved(self, request: Request) -> Reservation:
+    def _reserve(self, key: str, request: Request) -> None:
+        """Keep the leave for a call, if the budget gives it now, where whoever ends the call finds it."""
+        if (reservation := self._budget.reserve(request, self._model.name)) is not None:
+            self._reservations[key] = reservation
+
+    def _withdraw(self, key: str) -> None:
+        """Give back the leave for a call that is not made."""
+        if (reservation := self._reservations.pop(key, None)) is not None:
+            self._budget.withdraw(reservation, self._model.name)
+
+    async def _reserved(self, key: str, request: Request) -> Reservation:
         """Leave from the budget, which may have to wait for what others really cost."""
-        while (reservation := self._budget.reserve(request, self._model.name)) is None:
+        while key not in self._reservations:
             self._settled.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LAST_LOOK):
                     await self._settled.wait()
-        return reservation
+            await self._commits.do(partial(self._reserve, key, request))
+        return self._reservations.pop(key)
 
     def _note(self, key: str, error: Transient) -> None:
         """Count a failed try; `JudgeFailed` if nobody is there, or nobody has been for long enough."""
@@ -772,26 +790,33 @@ def _kind(error: Transient, model: str) -> str:
 
 
 class _Commits:
-    """Work on a store, done together; used within one event loop."""
+    """Work on a store and its ledger, done together; used within one event loop."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, budget: Budget) -> None:
+        self._store, self._budget = store, budget
         self._loop = asyncio.get_running_loop()
         self._waiting: list[tuple[Callable[[], Any], asyncio.Future[Any], bool]] = []
+        self._is_due = False
+
+    def soon(self) -> None:
+        """Write what is to be written, once for all who ask before the loop's next turn."""
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._commit)
 
     async def do(self, work: Callable[[], _Item], even_if_left: bool = False) -> _Item:
         """Return what the work does, once it is written; leave it if nobody waits, unless `even_if_left`."""
-        if not self._waiting:
-            self._loop.call_soon(self._commit)
+        self.soon()
         future: asyncio.Future[_Item] = self._loop.create_future()
         self._waiting.append((work, future, even_if_left))
         return await future
 
     def _commit(self) -> None:
         waiting, self._waiting = self._waiting, []
+        self._is_due = False
         wanted = [(work, future) for work, future, always in waiting if always or not future.done()]
         try:
-            with self._store.together():
+            with self._store.together(), self._budget.turn():
                 outcomes = [_outcome(work) for work, _ in wanted]
         except Exception as error:
             outcomes = [(None, error)] * len(wanted)
@@ -808,7 +833,7 @@ def _outcome(work: Callable[[], Any]) -> tuple[Any, Exception | None]:
     """Return the result of work on a store, or why it cannot be done; raise what the store itself suffers."""
     try:
         return work(), None
-    # A reply that is no text or no plain value is refused before anything of it is written. Those beside it
-    # are paid for and must be kept.
-    except Unstorable as error:
+    # A reply that is no text or no plain value is refused before anything of it is written, and so is a call
+    # that no budget is left for. The replies beside them are paid for and must be kept.
+    except (Unstorable, BudgetReached) as error:
         return None, error

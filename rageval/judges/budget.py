@@ -13,8 +13,8 @@ import os
 import re
 import secrets
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -143,6 +143,8 @@ def _upper_usage(request: Request) -> Usage:
 
 def _upper_cost(request: Request, model: str, said: _Stated = MappingProxyType({})) -> float | None:
     """Return about the most US dollars that a call can cost; None without a price."""
+    if _price_of(model, said) is None:
+        return None
     usage = _upper_usage(request)
     # Writing to a provider's cache costs more than plain input: count with that.
     return cost(Usage(input=math.ceil(usage.input * _CACHE_WRITING), output=usage.output), model, said)
@@ -156,13 +158,15 @@ def _at_most(usage: Usage, request: Request, said_anything: bool = True) -> Usag
     >>> _at_most(Usage(input=70, output=5), Request("Judge.", "Is it so?", {"type": "object"}))
     Usage(input=70, output=5, cached=0, reasoning=0)
     """
-    most = _upper_usage(request)
     # Some servers report zeros for everything: that is no report.
-    is_unknown = usage.input == usage.output == 0
+    lacks_output = not usage.output and (said_anything or not usage.input)
+    if usage.input and not lacks_output:
+        return usage
+    most = _upper_usage(request)
     return replace(
         usage,
         input=usage.input or math.ceil(most.input * _CACHE_WRITING),
-        output=most.output if is_unknown or (said_anything and not usage.output) else usage.output,
+        output=most.output if lacks_output else usage.output,
     )
 
 
@@ -253,17 +257,20 @@ class _Ledger:
                 self._join(connection)
             self._has_begun = True
 
-    @contextmanager
-    def turn(self) -> Iterator[_Others]:
-        """Yield what other jobs have spent; none of them spends meanwhile."""
-        with self._store.writing() as connection:
+    def turn(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Let no other job spend within this."""
+        return self._store.writing()
+
+    def others(self) -> _Others:
+        """Return what other jobs have spent."""
+        with self.turn() as connection:
             if self._unsure:
                 self._look_again()
             rows = connection.execute("SELECT job, calls, spent + held FROM spending").fetchall()
-            # Alone at the beginning, this job owes nothing to those that ended before.
-            left_out = {self._job} if self._has_company else {self._job, *self._before}
-            counted = [row for row in rows if row[0] not in left_out]
-            yield _Others(sum(row[1] for row in counted), sum(row[2] for row in counted), bool(self._unsure))
+        # Alone at the beginning, this job owes nothing to those that ended before.
+        left_out = {self._job} if self._has_company else {self._job, *self._before}
+        counted = [row for row in rows if row[0] not in left_out]
+        return _Others(sum(row[1] for row in counted), sum(row[2] for row in counted), bool(self._unsure))
 
     def keep(self, calls: int, spent: float, held: float, is_at_work: bool = True) -> None:
         """Record what this job has spent."""
@@ -336,6 +343,9 @@ class Budget:
         self._ledger: _Ledger | None = None  # of the store that is in use
         self._is_alone = alone
         self._held = 0.0  # what all of these may cost
+        self._tell_later: Callable[[], None] | None = None  # sees to it that a turn follows
+        self._is_in_turn, self._is_told = False, True
+        self._others: _Others | None = None  # known for the rest of a turn
 
     def check_prices(self, model: str) -> None:
         """Refuse a limit in money without a price."""
@@ -346,31 +356,63 @@ class Budget:
                 " RAGEVAL_PRICES to a file of prices, or limit the calls instead"
             )
 
-    def open(self, store: Store) -> None:
-        """Count from now on what other jobs on this store spend, too."""
+    def open(self, store: Store, tell_later: Callable[[], None] | None = None) -> None:
+        """Count from now on what other jobs on this store spend, too.
+
+        What calls have cost is recorded at once, or, if `tell_later` sees to it that a `turn` follows, then.
+        """
         if not (self._is_alone or store.read_only):
             self._ledger = self._ledgers.setdefault(store.path, _Ledger(self.job))
             self._ledger.open(store)
             self._tell()
+            self._tell_later = tell_later
 
     def close(self) -> None:
         """Say that nothing of this job is under way on the store."""
         if self._ledger is not None:
-            self._tell(is_at_work=False)
-            self._ledger = None
+            ledger, self._ledger, self._tell_later = self._ledger, None, None
+            ledger.keep(self.calls, self.spent, self._held, is_at_work=False)
 
-    def _tell(self, is_at_work: bool = True) -> None:
-        if self._ledger is not None:
-            self._ledger.keep(self.calls, self.spent, self._held, is_at_work)
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let no other job on the store spend within this; record at its end, once, what this one did."""
+        if self._ledger is None or self._is_in_turn:
+            yield
+            return
+        with self._ledger.turn():
+            self._is_in_turn = True
+            try:
+                yield
+            finally:
+                self._is_in_turn, self._others = False, None
+            if not self._is_told:
+                self._ledger.keep(self.calls, self.spent, self._held)
+                self._is_told = True
+
+    def _tell(self) -> None:
+        self._is_told = False
+        if self._tell_later is None:
+            with self.turn():
+                pass
+        elif not self._is_in_turn:
+            self._tell_later()
 
     def reserve(self, request: Request, model: str, share: float = 1.0) -> Reservation | None:
         """Give leave for a call; None if it may fit once others are settled, `BudgetReached` if it cannot."""
-        with nullcontext(_Others()) if self._ledger is None else self._ledger.turn() as others:
+        with self.turn():
+            # One look at what others have spent serves a whole turn: they cannot spend meanwhile.
+            if self._ledger is not None and self._others is None:
+                self._others = self._ledger.others()
             estimate = self._estimate(request, model, share)
-            if not self._fits(estimate, others):
+            if not self._fits(estimate, self._others or _Others()):
                 return None
             self.calls += 1
             return self._promised(Reservation(request, share, estimate))
+
+    def withdraw(self, reservation: Reservation, model: str) -> None:
+        """End a call that was never made."""
+        self.calls -= 1
+        self.settle(reservation, Usage(), model)
 
     def _fits(self, estimate: float, others: _Others) -> bool:
         """Whether one more call may be made; `BudgetReached` if that is not going to change."""
