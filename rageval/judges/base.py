@@ -274,6 +274,9 @@ def item_prompt(template: Template, items: Iterable[Mapping[str, Parts]]) -> Par
 
 # --- Requests, replies and models.
 
+# Compact text without anything that a database or a terminal could stumble over.
+as_json = json.JSONEncoder(sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode
+
 # What may become of a judgement; only the first two carry a grade.
 OK, REPAIRED = "ok", "repaired"
 REFUSED, TRUNCATED, FILTERED, INVALID, ERROR = "refused", "truncated", "filtered", "invalid", "error"
@@ -391,8 +394,7 @@ class Request:
         }
         later = {"form": self.form, "sampling": dict(self.sampling), "turns": self.turns}
         content |= {name: value for name, value in later.items() if value and value != SCHEMA_FORM}
-        text = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hashlib.sha256(as_json(content).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,7 +428,8 @@ class Reply:
     def __post_init__(self) -> None:
         """Mend what no file could hold, whoever said it: a model, a plug-in, a store."""
         for name in ("text", "detail", "served", "request_id"):
-            object.__setattr__(self, name, mended(getattr(self, name)))
+            if not (text := getattr(self, name)).isascii():  # few are not, and a frozen field is set slowly
+                object.__setattr__(self, name, mended(text))
 
 
 class Model(Protocol):

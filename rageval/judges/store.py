@@ -32,7 +32,17 @@ from types import TracebackType
 from typing import Any
 
 from rageval.errors import InputError, OutputError, RagevalError, StoreLost, UsageError
-from rageval.judges.base import FILTERED, OK, REFUSED, SCHEMA_FORM, TRUNCATED, Reply, Request, Usage
+from rageval.judges.base import (
+    FILTERED,
+    OK,
+    REFUSED,
+    SCHEMA_FORM,
+    TRUNCATED,
+    Reply,
+    Request,
+    Usage,
+    as_json,
+)
 from rageval.text import visible
 
 # --- The file behind the store: opened safely, whatever disk it is on, or refused with a reason.
@@ -428,27 +438,20 @@ _OF_SECRETS = re.compile(r"(^|_)(API_?KEY|KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?
 _SHORTEST_SECRET = 16  # what is shorter might be a word of the reply
 
 
-def as_json(value: Any) -> str:
-    """Write compact text without anything that a database or a terminal could stumble over."""
-    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-
-
-def _filled(record: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass that say something."""
-    return {field.name: value for field in fields(record) if (value := getattr(record, field.name))}
+def _filled(record: Any, kind: type[Any]) -> dict[str, Any]:
+    """Return the fields that say something."""
+    return {name: value for name in _FIELDS[kind] if (value := getattr(record, name))}
 
 
 def request_as_record(request: Request) -> dict[str, Any]:
     """Return everything of the request, so that its key can be checked anywhere."""
-    fields_of = {
-        field.name: getattr(request, field.name) for field in fields(request) if field.name in _TYPES
-    }
+    fields_of = {name: getattr(request, name) for name in _FIELDS[Request]}
     return {name: value for name, value in fields_of.items() if name not in _LATER or value != _LATER[name]}
 
 
 def reply_as_record(reply: Reply) -> dict[str, Any]:
     """Return the reply without its empty fields."""
-    return {**_filled(reply), "usage": _filled(reply.usage)}
+    return {**_filled(reply, Reply), "usage": _filled(reply.usage, Usage)}
 
 
 def request_of(record: Mapping[str, Any]) -> Request:
@@ -734,11 +737,12 @@ class Store:
         """Hand it out in a transaction; what is written `durably` survives a loss of power at once."""
         if self.read_only:
             raise OutputError(f"{self.path}: was opened read-only, so no reply can be stored")
-        with self.reading() as connection:
+        with self._lock:
             # SQLite has no transactions within transactions.
-            if connection.in_transaction:  # one of several that share it
-                yield connection
+            if self._connection.in_transaction:  # one of several that share it, and explains errors
+                yield self._connection
                 return
+        with self.reading() as connection:
             # SQLite writes happily into a deleted file; replies that were paid for would be gone.
             self._require_file()
             if durably:
@@ -843,8 +847,10 @@ class Unstorable(ValueError):
 def _storable(reply: Reply) -> str:
     """Return the reply as text that can be read again; `Unstorable` if there is none."""
     try:
-        text = as_json(reply_as_record(reply))
-        reply_of(json.loads(text))
+        record = reply_as_record(reply)
+        text = as_json(record)
+        # What is JSON and of these types will be a reply again.
+        _known(Reply, record), _known(Usage, record["usage"])
     except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise Unstorable(f"a reply cannot be stored: {visible(str(error))}") from error
     return text

@@ -310,16 +310,12 @@ class RemoteModel(ABC):
 
     async def ask(self, request: Request) -> Reply:
         """Return the model's reply; `Transient` if asking again may help, `Fatal` if nothing will."""
-        started = time.perf_counter()
-        reply = None
         try:
             async with asyncio.timeout(self.timeout):
-                reply = await self._negotiated(request)
+                return await self._negotiated(request)
         except TimeoutError:
             pass  # told below, so that no traceback leads into the SDK and the headers it holds
-        if reply is None:
-            raise Transient(f"{self.name}: no answer within {self.timeout:g} seconds")
-        return replace(reply, latency=time.perf_counter() - started)
+        raise Transient(f"{self.name}: no answer within {self.timeout:g} seconds")
 
     async def aclose(self) -> None:
         """Close the connections made in the running loop."""
@@ -329,13 +325,15 @@ class RemoteModel(ABC):
 
     async def _negotiated(self, request: Request) -> Reply:
         """Return the reply to the first form of the request that the model does not refuse."""
+        started = time.perf_counter()
         while True:  # ends: each round has a mode less or one more parameter known to be refused
             form = self._form
             call = self._call(request, form)
             response = await self._asked(call.arguments)
             other = self._other_form(form, response, call) if response.status in (400, 422) else None
             if other is None:
-                return replace(self._reply(response), sent=call.sent, dropped=call.dropped)
+                latency = time.perf_counter() - started
+                return self._reply(response, latency=latency, sent=call.sent, dropped=call.dropped)
             if self._form == form:  # else another call has learnt something meanwhile
                 self._form = other
 
@@ -405,16 +403,17 @@ class RemoteModel(ABC):
             )
         return self._clients[loop]
 
-    def _reply(self, response: Response) -> Reply:
-        """Return the reply in a response of any status."""
+    def _reply(self, response: Response, **known: Any) -> Reply:
+        """Return the reply in a response of any status, with what else is known of the call."""
         if not 200 <= response.status < 300:
-            return failure(response, self.home, self.name)
+            return replace(failure(response, self.home, self.name), **known)
         body = response.json()
         if not self._holds_reply(body):
-            return broken(response, self.home, self.name)
+            return replace(broken(response, self.home, self.name), **known)
         reply = self._read(body)
         return replace(
             reply,
+            **known,
             text=self.home.hide(reply.text),
             detail=self.home.shown(reply.detail),
             served=self.home.shown(words(body.get("model"))),
