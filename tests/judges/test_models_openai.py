@@ -402,6 +402,35 @@ def test_each_loop_has_its_own_client(model: OpenAIChat) -> None:
         assert outcome(model).status == OK
 
 
+def test_many_calls_at_once_go_by_several_clients_of_the_sdk(
+    server: LlmServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import openai
+
+    made: list[openai.AsyncOpenAI] = []
+
+    class Counted(openai.AsyncOpenAI):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            made.append(self)
+
+    monkeypatch.setattr(openai, "AsyncOpenAI", Counted)
+    monkeypatch.setattr(_direct, "find_spec", lambda name: None)
+    model = OpenAIChat("m", server.openai, timeout=30)
+
+    async def ask(count: int) -> set[str]:
+        return {reply.status for reply in await asyncio.gather(*(model.ask(REQUEST) for _ in range(count)))}
+
+    async def job() -> set[str]:
+        said = await ask(40) | await ask(1) | await ask(40)
+        await model.aclose()
+        return said
+
+    assert asyncio.run(job()) == {OK}
+    assert len(made) == 3  # of 16 calls each, and used again
+    assert all(client.is_closed() for client in made)
+
+
 # Keys.
 
 

@@ -67,7 +67,8 @@ _FINISHED = {
     "insufficient_system_resource": ERROR,
 }
 _LIMITS = {"max_tokens", "max_completion_tokens"}
-_PATH = "/v1/chat/completions"
+_CHAT = "/chat/completions"
+_PATH = f"/v1{_CHAT}"
 _TAG = "rageval"  # what the tag is called in the batch's metadata
 _PAGE = 100
 _ENDED = ("completed", "failed", "expired", "cancelled")
@@ -90,7 +91,7 @@ class OpenAIChat(RemoteBatches):
 
     def __init__(self, model: str, url: str | None = None, **options: Any) -> None:
         super().__init__(model, url, **options)
-        self._direct = Direct(self.home, "/chat/completions", self.timeout) if is_direct(self.home) else None
+        self._direct = Direct(self.home, _CHAT, self.timeout) if is_direct(self.home) else None
 
     async def _asked(self, arguments: Mapping[str, Any]) -> Response:
         if self._direct is None or not self._direct.is_understood:
@@ -108,7 +109,8 @@ class OpenAIChat(RemoteBatches):
             await self._direct.aclose()
 
     async def _create(self, client: Any, arguments: Mapping[str, Any]) -> Any:
-        return await client.chat.completions.with_raw_response.create(**arguments)
+        # `chat.completions.create` would compare the arguments with its types, a quarter of all its time.
+        return await client.post(_CHAT, cast_to=object, body=dict(arguments))
 
     def _call(self, request: Request, form: RequestForm) -> Call:
         is_told = form.mode != SCHEMA and request.form == SCHEMA_FORM

@@ -228,6 +228,9 @@ def _checked(url: str) -> SplitResult:
 
 _TIMEOUT = 120.0  # seconds for one request, all fall-backs together
 CONNECTING = 10.0  # seconds of these for making a connection
+# The SDKs' HTTP library looks at every connection of a client before and after every call, which takes the
+# square of their number. A client takes long to make, so few calls have one.
+_CALLS_A_CLIENT = 16
 _UNCONNECTED = ("ConnectError", "ConnectTimeout", "ProxyError")  # what the SDKs' HTTP library calls it
 SCHEMA, TEXT = "json_schema", "text"  # the mode that binds a model most, and the one every model knows
 _REFUSES = re.compile(
@@ -277,6 +280,14 @@ class Call:
             self.dropped += (name,)
 
 
+@dataclass
+class _Client:
+    """A client of an SDK, and how many calls of it are under way."""
+
+    made: Any
+    calls: int = 0
+
+
 class RemoteModel(ABC):
     """A model behind an SDK. What it refuses is remembered: the same refusal is not asked for twice.
 
@@ -303,7 +314,7 @@ class RemoteModel(ABC):
         self.endpoint = self.home.url
         self.timeout = float(timeout)
         self._form = RequestForm(SCHEMA)
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, list[_Client]] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r}, {self.endpoint!r})"
@@ -319,9 +330,8 @@ class RemoteModel(ABC):
 
     async def aclose(self) -> None:
         """Close the connections made in the running loop."""
-        client = self._clients.pop(asyncio.get_running_loop(), None)
-        if client is not None:
-            await client.close()
+        for client in self._clients.pop(asyncio.get_running_loop(), ()):
+            await client.made.close()
 
     async def _negotiated(self, request: Request) -> Reply:
         """Return the reply to the first form of the request that the model does not refuse."""
@@ -358,9 +368,9 @@ class RemoteModel(ABC):
         """Return what the server sends back to what `send` does with a client, up to so many bytes."""
         sdk = import_module(self.provider.name)
         failed: Exception = Transient(f"{self.name}: no answer from {self.endpoint}")
-        with _arriving(longest) as arrival:
+        with _arriving(longest) as arrival, self._client(sdk) as client:
             try:
-                await send(self._client(sdk))
+                await send(client)
             except sdk.APIConnectionError as error:
                 cause = error.__cause__
                 failed = self._unanswered(cause, type(cause).__name__ in _UNCONNECTED)
@@ -384,24 +394,33 @@ class RemoteModel(ABC):
             " start it, or check the address and the network"
         )
 
-    def _client(self, sdk: Any) -> Any:
-        """Return the client of the running loop: connections cannot move to another."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._clients:
-            key = self.home.key()
-            guard = [] if self.home.trusted or key is None else [only_needed_headers(key)]
-            self._clients[loop] = getattr(sdk, self.client)(
-                api_key=key,
-                base_url=self.home.url,
-                timeout=sdk.Timeout(self.timeout, connect=min(CONNECTING, self.timeout)),
-                max_retries=0,
-                http_client=sdk.DefaultAsyncHttpxClient(
-                    follow_redirects=False,
-                    headers={"accept-encoding": ACCEPTED},
-                    event_hooks={"request": guard, "response": [_receive]},
-                ),
-            )
-        return self._clients[loop]
+    @contextmanager
+    def _client(self, sdk: Any) -> Iterator[Any]:
+        """Lend a client of the running loop for one call: connections cannot move to another loop."""
+        clients = self._clients.setdefault(asyncio.get_running_loop(), [])
+        client = next((each for each in clients if each.calls < _CALLS_A_CLIENT), None)
+        if client is None:
+            clients.append(client := _Client(self._made_client(sdk)))
+        client.calls += 1
+        try:
+            yield client.made
+        finally:
+            client.calls -= 1
+
+    def _made_client(self, sdk: Any) -> Any:
+        key = self.home.key()
+        guard = [] if self.home.trusted or key is None else [only_needed_headers(key)]
+        return getattr(sdk, self.client)(
+            api_key=key,
+            base_url=self.home.url,
+            timeout=sdk.Timeout(self.timeout, connect=min(CONNECTING, self.timeout)),
+            max_retries=0,
+            http_client=sdk.DefaultAsyncHttpxClient(
+                follow_redirects=False,
+                headers={"accept-encoding": ACCEPTED},
+                event_hooks={"request": guard, "response": [_receive]},
+            ),
+        )
 
     def _reply(self, response: Response, **known: Any) -> Reply:
         """Return the reply in a response of any status, with what else is known of the call."""
