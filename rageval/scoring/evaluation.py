@@ -130,6 +130,12 @@ class Evaluator:
             )
         self._kept: dict[Any, Any] = {}
         self._plans = [self._plan(measure) for measure in self.measures]
+        # Measures of one view share one pass over the run; providers of ir_measures read the run themselves.
+        own = [view for measure, view in self._plans if isinstance(measure, Measure)]
+        self._views = list(dict.fromkeys(own or [self._plans[0][1]]))
+        # Whatever looks at the run a second time needs it kept; everything else reads it once and forgets it.
+        is_read_once = len(self._views) == 1 and len(own) == len(self._plans) and self.qrels.spans is None
+        self._looks_twice = self.rules.ties == EXPECTED or not is_read_once
         self._fingerprint = Fingerprint(self.qrels)
         if not self.qrels.query_ids:
             raise InputError(f"{self.qrels.name}: holds no judgements")
@@ -160,7 +166,7 @@ class Evaluator:
         # Sent to a worker with all that is known of the judgements; what is kept can be made again there.
         return self.__dict__ | {"qrels": portable(self.qrels), "_kept": {}}
 
-    @property
+    @cached_property
     def remarks(self) -> list[str]:
         """What should be said of the judgements, whatever the run."""
         chosen = [_said_of_choice(self.qrels)] if self.qrels.adaptive else []
@@ -220,8 +226,9 @@ class Evaluator:
         from rageval.scoring.arguments import in_order
 
         with in_order("Evaluator.evaluate(run)", run=run):
-            (scores,) = Runs(self, [one_run(run)]).score(_with(executor)).table.values()
-            return scores
+            scores = self.score(one_run(run), executor)
+            own, of_all = said_of_run(scores, self), said_of_rules(self)
+            return replace(scores, remarks=(*self.remarks, *own, *of_all))
 
     def score(self, source: RunSource, executor: Executor | None = None) -> Scores:
         """Score one run, without remarks."""
@@ -239,20 +246,14 @@ class Evaluator:
         if executor is not None:
             # Found by name: the room of workers stands above this one.
             source = above("parts")(source, executor)
-        # dict.fromkeys keeps the order: measures of one view share one pass over the run.
-        # Providers of ir_measures read the run themselves.
-        own = [view for measure, view in self._plans if isinstance(measure, Measure)]
-        views = list(dict.fromkeys(own or [self._plans[0][1]]))
-        expected = self.rules.ties == EXPECTED
-        twice = expected or len(views) > 1 or self.qrels.spans is not None
-        if twice or not all(isinstance(measure, Measure) for measure in self.measures):
-            # Whatever looks at the run a second time needs it kept; everything else reads it once and forgets
-            # it.
+        if self._looks_twice:
             source = source.in_memory()
         if self.qrels.spans is not None:
             self._refuse_other_chunks(source, self.qrels.spans)
-        joined = {view: self._join(source, view) for view in views}
-        notes = joined[views[0]].notes
+        joinings = self._keep("joinings", lambda: {view: self._joining(view) for view in self._views})
+        joined = {view: source.join(joining) for view, joining in joinings.items()}
+        first = joined[self._views[0]]
+        notes = first.notes
         # By the usual grade: each measure may mean another one, and this is said once for all of them.
         notes.queries_without_relevant = self._has_relevant().count(False)
         self._refuse_strangers(source, notes)
@@ -260,7 +261,7 @@ class Evaluator:
         # Below 0 stands for a query that the run does not hold.
         included = [judged >= 0 or not self.rules.leaves_out for judged in notes.judged]
         names = self.qrels.query_ids
-        tied = self._tied(source, joined[views[0]]) if expected else None
+        tied = self._tied(source, first) if self.rules.ties == EXPECTED else None
         scores = []
         signatures = self._keep("signatures", lambda: [self._signature(*plan) for plan in self._plans])
         plans = zip(self._plans, self.measures, self.asked, signatures, strict=True)
@@ -371,13 +372,14 @@ class Evaluator:
         everything = rules.judged_only or rules.bounds or rules.nuggets_in_qrels is False
         return lowest_grade(self.measures, self.rules.rel, everything)
 
-    def _join(self, source: RunSource, view: View) -> Joined:
+    def _joining(self, view: View) -> Joining:
+        """Return how runs meet the judgements."""
         cutoffs = tuple(sorted({measure.k for measure in self.measures if measure.k}))
         # A measure without a cut-off looks at the whole ranking. Taking unjudged documents out moves others
         # up, from any depth; and for bounds, what nobody judged below the cut-off may be relevant, too.
         is_whole = view.judged_only or self.rules.bounds or any(each.k is None for each in self.measures)
         deepest = None if is_whole else max(cutoffs, default=None)
-        return source.join(Joining(self.qrels, view, cutoffs, deepest))
+        return Joining(self.qrels, view, cutoffs, deepest)
 
     def _refuse_other_chunks(self, source: RunSource, found: Projected) -> None:
         """Refuse a run that holds documents which are none of the chunks that the gold was put on."""
@@ -621,14 +623,14 @@ class Runs:
     def score(self, each: Callable[..., Iterable[Scores]] = map) -> Scored:
         """Score every run; `each` takes what scores one, and all runs, as `map` does."""
         remarks, results, refused = list(self.evaluator.remarks), [], []
-        of_all = tuple(said_of_rules(self.evaluator))
+        of_all = list(said_of_rules(self.evaluator))
         for source, scores in zip(self.runs, each(self.evaluator.score, self.runs), strict=True):
             # Zeros of a run whose ids match nothing look like a bad system, and are mostly a wrong file.
             is_strange = not scores.judged and self.evaluator.qrels.spans is None
             if self.refuses and is_strange and scores.notes is not None:
                 refused.append(self.evaluator.why_nothing_judged(source, scores.notes))
                 continue
-            own = [f"{visible(scores.run)}: {said}" for said in said_of_run(scores, self.evaluator)]
+            own = said_of_run(scores, self.evaluator)
             results.append(replace(scores, remarks=(*own, *of_all)))
             remarks += own
         scored = Scored(results, [*remarks, *of_all], refused)
@@ -728,9 +730,15 @@ class Runs:
             yield Labels(by_labeller, failed)
 
 
-def said_of_run(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
-    """Yield what should be known of one run's scores."""
-    yield from _of_joining(scores, evaluator)
+def said_of_run(scores: Scores, evaluator: Evaluator) -> list[str]:
+    """Return what should be known of one run's scores, with its name."""
+    name = visible(scores.run)
+    said = (*_of_joining(scores, evaluator), *_of_ends(scores, evaluator))
+    return [f"{name}: {remark}" for remark in said]
+
+
+def _of_ends(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
+    """Yield the range of each score that has one, or should."""
     for score in scores.scores:
         if score.bounds:
             low, high = score.bounds
@@ -799,8 +807,9 @@ def _of_joining(scores: Scores, evaluator: Evaluator) -> Iterator[str]:
         if above:
             yield f"{score.measure} is above 1 in {above:,} queries: {why}"
     # Whoever names a lowest grade should hear which measures it says nothing to.
-    deaf = [str(score.measure) for score in scores.scores if score.measure.rel is None]
-    if evaluator.rules.rel is not None and deaf:
+    ruled = scores.scores if evaluator.rules.rel is not None else ()
+    deaf = [str(score.measure) for score in ruled if score.measure.rel is None]
+    if deaf:
         yield f"--rel {evaluator.rules.rel} has no effect on {', '.join(deaf)}, which have no lowest grade"
     of_nuggets = any(score.measure.wants_nuggets for score in scores.scores)
     is_told = evaluator.qrels.spans is not None or evaluator.rules.nuggets_in_qrels is not None

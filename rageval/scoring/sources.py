@@ -276,8 +276,7 @@ class Joining(NamedTuple):
             notes.retrieved += sum(piece.length)
             notes.shown += piece.shown
             notes.shown_judged += piece.shown_judged
-            for cutoff, count in zip(self.cutoffs, piece.tied_at, strict=True):
-                notes.tied_at[cutoff] += count
+            notes.tied_at.update(dict(zip(self.cutoffs, piece.tied_at, strict=True)))
             names.update(dict.fromkeys(piece.queries))
             lengths.update(zip(piece.asked, piece.length, strict=True))
             # What stands at the ranks of the run is summed up for all queries at once.

@@ -84,7 +84,7 @@ def test_what_workers_do_not_find_is_read_here_and_said(tmp_path: Path, runs: in
     for scores in found if runs == 1 else scored(evaluator, [path] * runs, Blind()):
         assert scores.notes is not None
         said = (
-            "could not be read by the workers (/there/run: no such file);"
+            f"{scores.run}: could not be read by the workers (/there/run: no such file);"
             " read in one piece by this process instead"
         )
         assert any(remark.startswith(said) for remark in said_of_run(scores, evaluator))
