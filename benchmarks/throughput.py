@@ -2,9 +2,10 @@
 
     python benchmarks/throughput.py
 
-A server of this machine answers after 50 ms. The openai SDK alone, rageval by that SDK, and rageval with the
-extra `fast` (aiohttp) take turns at asking it, each in a process of its own, with 64 and with 512 calls under
-way. Ends with 1 if an aim is missed.
+A server of this machine answers after 50 ms. The openai SDK alone, rageval by that SDK, aiohttp alone, and
+rageval with the extra `fast` (aiohttp) take turns at asking it, each in a process of its own, with 64 and
+with 512 calls under way. Ends with 1 if an aim is missed. Processor time says most where others use the
+machine, too.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from timing import MEGABYTE, PEAK_UNIT, markdown
 
@@ -80,28 +83,58 @@ async def serve() -> None:
     await server.serve_forever()
 
 
-async def ask_bare(url: str, count: int, under_way: int) -> float:
-    """Seconds for so many calls of the SDK alone."""
+@dataclass
+class Clock:
+    """Seconds since it was made: those that passed, and those of the processor."""
+
+    wall: float = field(default_factory=time.perf_counter)
+    cpu: float = field(default_factory=time.process_time)
+
+    def read(self) -> tuple[float, float]:
+        return time.perf_counter() - self.wall, time.process_time() - self.cpu
+
+
+async def ask_at_once(
+    send: Callable[[dict[str, Any]], Awaitable[object]], count: int, under_way: int
+) -> tuple[float, float]:
+    """Seconds for so many calls, and those of the processor."""
+    form = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": SCHEMA}}
+    rest = {"model": "m", "response_format": form, "max_tokens": 1024, "temperature": 0.0}
+    places = asyncio.Semaphore(under_way)
+
+    async def ask(text: str) -> None:
+        messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}]
+        async with places:
+            await send({"messages": messages, **rest})
+
+    clock = Clock()
+    await asyncio.gather(*map(ask, texts(count)))
+    return clock.read()
+
+
+async def ask_by_sdk_alone(url: str, count: int, under_way: int) -> tuple[float, float]:
     from openai import AsyncOpenAI
 
-    form = {"type": "json_schema", "json_schema": {"name": "verdict", "strict": True, "schema": SCHEMA}}
-    places = asyncio.Semaphore(under_way)
     async with AsyncOpenAI(base_url=url, api_key="none", max_retries=0, timeout=120) as client:
-
-        async def ask(text: str) -> None:
-            messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": text}]
-            async with places:
-                await client.chat.completions.create(
-                    model="m", messages=messages, response_format=form, max_tokens=1024, temperature=0.0
-                )
-
-        start = time.perf_counter()
-        await asyncio.gather(*map(ask, texts(count)))
-        return time.perf_counter() - start
+        return await ask_at_once(
+            lambda arguments: client.chat.completions.create(**arguments), count, under_way
+        )
 
 
-def ask_ours(url: str, count: int, under_way: int) -> float:
-    """Seconds for so many calls through rageval, into a new store; connections are opened on the way."""
+async def ask_by_aiohttp_alone(url: str, count: int, under_way: int) -> tuple[float, float]:
+    import aiohttp
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def send(arguments: dict[str, Any]) -> None:
+            async with session.post(f"{url}/chat/completions", json=arguments) as response:
+                await response.json()
+
+        return await ask_at_once(send, count, under_way)
+
+
+def ask_ours(url: str, count: int, under_way: int) -> tuple[float, float]:
+    """Return the same through rageval, into a new store; connections are opened on the way."""
     from rageval.judges.asking import ask_all
     from rageval.judges.base import Request
     from rageval.judges.models._openai import OpenAIChat
@@ -117,21 +150,22 @@ def ask_ours(url: str, count: int, under_way: int) -> float:
                 sys.exit("some calls failed")
 
         ask([f"Warm up {at}." for at in range(under_way)])
-        start = time.perf_counter()
+        clock = Clock()
         ask(texts(count))
-        return time.perf_counter() - start
+        return clock.read()
 
 
-def ask_by_sdk(url: str, count: int, under_way: int) -> float:
-    """Seconds for the same by the SDK, which asks where the environment points."""
+def ask_by_sdk(url: str, count: int, under_way: int) -> tuple[float, float]:
+    """Return the same by the SDK, which asks where the environment points."""
     os.environ["OPENAI_BASE_URL"] = url
     return ask_ours(url, count, under_way)
 
 
-CONTESTANTS: dict[str, Callable[[str, int, int], float]] = {
+CONTESTANTS: dict[str, Callable[[str, int, int], tuple[float, float]]] = {
     "fast": ask_ours,
+    "aiohttp alone": lambda *how: asyncio.run(ask_by_aiohttp_alone(*how)),
     "by the SDK": ask_by_sdk,
-    "SDK alone": lambda *how: asyncio.run(ask_bare(*how)),
+    "SDK alone": lambda *how: asyncio.run(ask_by_sdk_alone(*how)),
 }
 
 
@@ -148,14 +182,14 @@ def server() -> Iterator[str]:
             process.kill()
 
 
-def sample(name: str, url: str, count: int, under_way: int) -> tuple[float, float]:
-    """Calls a second, and megabytes at the most."""
+def sample(name: str, url: str, count: int, under_way: int) -> tuple[float, float, float]:
+    """Calls a second, microseconds of the processor a call, and megabytes at the most."""
     command = [sys.executable, __file__, "--ask", name, "--url", url, "--calls", str(count)]
     command += ["--under-way", str(under_way)]
     environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
     found = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-    seconds, memory = map(float, found.split())
-    return count / seconds, memory
+    seconds, cpu, memory = map(float, found.split())
+    return count / seconds, cpu * 1e6 / count, memory
 
 
 def main() -> int:
@@ -170,8 +204,8 @@ def main() -> int:
     if options.serve:
         asyncio.run(serve())
     if options.ask:
-        seconds = CONTESTANTS[options.ask](options.url, options.calls, options.under_way)
-        print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * PEAK_UNIT / MEGABYTE)
+        seconds, cpu = CONTESTANTS[options.ask](options.url, options.calls, options.under_way)
+        print(seconds, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * PEAK_UNIT / MEGABYTE)
         return 0
     with server() as url:
         taken = [
@@ -188,12 +222,13 @@ def main() -> int:
             f"{number}",
             name,
             f"{speed[name, number]:.0f}",
-            f"{max(each[name, number][1] for each in taken):.0f}",
+            f"{statistics.median(each[name, number][1] for each in taken):.0f}",
+            f"{max(each[name, number][2] for each in taken):.0f}",
         )
         for number in UNDER_WAY
         for name in CONTESTANTS
     ]
-    print(markdown(("under way", "", "calls/s", "peak, MB"), rows))
+    print(markdown(("under way", "", "calls/s", "CPU, µs a call", "peak, MB"), rows))
     few, many = UNDER_WAY
     aims = {
         f"fast, {many} under way: {FASTEST} calls a second": speed["fast", many] / FASTEST,

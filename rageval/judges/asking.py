@@ -700,13 +700,20 @@ class _LiveJob(Job):
 
     def _reserve(self, key: str, request: Request) -> None:
         """Keep the leave for a call, if the budget gives it now, where whoever ends the call finds it."""
-        if (reservation := self._budget.reserve(request, self._model.name)) is not None:
-            self._reservations[key] = reservation
+        try:
+            reservation = self._budget.reserve(request, self._model.name)
+        except BudgetReached:
+            if not self._reservations:  # else one of them may be given back
+                raise
+        else:
+            if reservation is not None:
+                self._reservations[key] = reservation
 
     def _withdraw(self, key: str) -> None:
         """Give back the leave for a call that is not made."""
         if (reservation := self._reservations.pop(key, None)) is not None:
             self._budget.withdraw(reservation, self._model.name)
+            self._settled.set()
 
     async def _reserved(self, key: str, request: Request) -> Reservation:
         """Leave from the budget, which may have to wait for what others really cost."""

@@ -53,6 +53,41 @@ def store() -> Iterator[Store]:
         yield opened
 
 
+def recorded(store: Store) -> list[tuple[int, float, float]]:
+    with store.reading() as connection:
+        return connection.execute("SELECT calls, spent, held FROM spending").fetchall()
+
+
+def test_what_calls_cost_is_recorded_at_the_end_of_a_turn_for_all_of_them(store: Store) -> None:
+    told: list[None] = []
+    budget, other = Budget(max_calls=3), Budget(max_calls=4)
+    budget.open(store, lambda: told.append(None))
+    with budget.turn():
+        leave = [budget.reserve(REQUEST, PRICED) for _ in range(3)]
+        assert recorded(store) == [(0, 0.0, 0.0)]
+    most = _upper_cost(REQUEST, PRICED) or 0.0
+    assert recorded(store) == [(3, 0.0, pytest.approx(3 * most))]
+    other.open(store)
+    assert other.reserve(REQUEST, PRICED) is not None
+    with pytest.raises(BudgetReached, match="3 of them by other jobs"):
+        other.reserve(REQUEST, PRICED)
+    # Outside a turn only what is to come is asked for; what waits is in the next turn, or at the end.
+    assert told == []
+    first, second, _ = leave
+    assert first is not None
+    assert second is not None
+    budget.withdraw(first, PRICED)
+    budget.settle(second, Usage(output=10), PRICED)
+    assert told == [None, None]
+    assert budget.calls == 2
+    assert (3, 0.0, pytest.approx(3 * most)) in recorded(store)
+    with budget.turn():
+        pass
+    assert (2, pytest.approx(0.01), pytest.approx(most)) in recorded(store)
+    budget.close()
+    other.close()
+
+
 @pytest.mark.parametrize(
     "usage", [Usage(), Usage(input=20), Usage(output=3), Usage(input=20, cached=20), Usage(reasoning=5)]
 )

@@ -61,6 +61,21 @@ def ends(error: type[Exception], requests: Any, model: ScriptedModel, store: Sto
     return found
 
 
+@pytest.mark.parametrize("most", [None, 3])
+def test_who_was_let_in_and_makes_no_call_has_used_no_leave(store: Store, most: int | None) -> None:
+    """All begin at once; the first is sent away, and the others wait without a call."""
+    said: Iterator[Any] = iter([Transient("429", retry_after=0.01, throttled=True)])
+    model = ScriptedModel(lambda request: next(said, request.user))
+    budget = Budget(max_calls=most)
+    how: dict[str, Any] = {"concurrency": 8, "budget": budget}
+    if most is None:
+        found = list(ask_all(asked(8), model, store, patience=HASTY, **how))
+        assert [reply.text for _, reply in found] == [request.user for _, request in asked(8)]
+    else:
+        ends(BudgetReached, asked(8), model, store, **how)
+    assert budget.calls == model.calls == (most or 9)
+
+
 @pytest.mark.slow
 def test_replies_come_in_the_order_of_the_requests_and_each_question_is_asked_once(store: Store) -> None:
     model = ScriptedModel(late())
