@@ -463,14 +463,19 @@ def _of_table(grades: JudgementTable) -> Iterator[_Showing]:
                 )
 
 
+def compares_answers(judgement: Mapping[str, Any]) -> bool:
+    """Return whether a judgement says which of several answers is better, or where one was shown."""
+    shown, label = judgement.get("shown"), judgement.get("label")
+    if (isinstance(shown, list) and shown) or (isinstance(label, str) and folded(label) in OUTCOME.labels):
+        return True
+    return str(judgement.get("rubric", "")).partition("@")[0] in POSITION.rubrics
+
+
 def _of_records(judged: Iterable[Mapping[str, Any]]) -> Iterator[_Showing]:
-    for row in judged:
+    for row in filter(compares_answers, judged):
         shown, label, grade = row.get("shown"), row.get("label"), row.get("grade")
         label = folded(label) if isinstance(label, str) else None
         names = list(map(str, shown)) if isinstance(shown, list) else []
-        rubric = str(row.get("rubric", "")).partition("@")[0]
-        if not (names or label in OUTCOME.labels or rubric in POSITION.rubrics):
-            continue
         run = str(row["run_id"])
         at = names.index(run) + 1 if run in names and len(set(names)) == len(names) else 0
         if row.get("status", "ok") not in GRADED:

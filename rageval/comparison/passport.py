@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import combinations
-from operator import itemgetter
+from itertools import chain, combinations, repeat
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
-from rageval.comparison.arena import positions_in, said_of
+from rageval.comparison.arena import compares_answers, positions_in, said_of
 from rageval.errors import InputError
 from rageval.files.foreign_judgements import read_judged
 from rageval.files.jsonl import read_batches, read_records
+from rageval.files.judgements import EXPECTED, Assignment, JudgementLine, distinct, folded
 from rageval.files.judgements import EXPECTED_ASSIGNMENT as ASSIGNMENTS
-from rageval.files.judgements import Assignment, distinct, folded
 from rageval.files.kinds import start_of_file, told_by
 from rageval.files.opening import Source, name_of
 from rageval.files.start import EITHER, JUDGED_DOCUMENTS
@@ -122,12 +123,13 @@ def ranked_alike(judged: Values, gold: Values) -> RankedAlike:
 
 def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
     """Return the mean grade of every system and query, from (query, system, grade)."""
-    grades: dict[str, dict[str, list[float]]] = {}
+    of_answer: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for query, system, grade in judgements:
-        grades.setdefault(system, {}).setdefault(query, []).append(grade)
-    return {
-        system: {query: mean(found) for query, found in queries.items()} for system, queries in grades.items()
-    }
+        of_answer[query, system].append(grade)
+    means: dict[str, dict[str, float]] = {}
+    for (query, system), grades in of_answer.items():
+        means.setdefault(system, {})[query] = mean(grades)
+    return means
 
 
 def scored(measure: str, judgements: Iterable[Mapping[str, Any]], nuggets: Any = None) -> Values:
@@ -143,9 +145,10 @@ def scored(measure: str, judgements: Iterable[Mapping[str, Any]], nuggets: Any =
     return turned
 
 
+# What is said of each place; equal sayings of a file are one object, so that each is looked at once.
 Judged = Mapping[Place, Mapping[str, Any]]
-# Where a line does not say it.
-_USUAL = (("item_id", "answer"), ("aspect", "0"), ("status", "ok"), ("judge", ""))
+_PLACE = ("query_id", "run_id", "item_id", "aspect")
+_ALWAYS = ("status", "judge")  # what a saying has in any case
 _ANSWER = itemgetter(0, 1)  # of a place: query and run
 
 
@@ -159,7 +162,11 @@ class Passport(Displayed):
     facts: Mapping[str, Any]
 
     def _table(self) -> Table:
-        columns = [Column("coefficient"), Column("value", NUMBER, 3), Column("interval", INTERVAL, 3)]
+        columns = [
+            Column("coefficient"),
+            Column("value", NUMBER, 3, "z"),
+            Column("interval", INTERVAL, 3, "z"),
+        ]
         rows = [[each.name, each.value, (each.low, each.high)] for each in self.coefficients]
         counted = sum(map(sum, self.confusion))
         title = f"agreement of a judge with gold on {counted:,.0f} judgements"
@@ -167,7 +174,7 @@ class Passport(Displayed):
 
     def tables(self) -> list[Table]:
         """Return the coefficients, the confusion, and agreement by label, by system and by place shown."""
-        number = partial(Column, kind=NUMBER, places=3)
+        number = partial(Column, kind=NUMBER, places=3, sign="z")
         ends = [number("value"), number("low"), number("high")]
         coefficients = [[each.name, each.value, each.low, each.high] for each in self.coefficients]
         counts = [[label, *row] for label, row in zip(self.labels, self.confusion, strict=True)]
@@ -236,18 +243,18 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"the judge is {direction} by {abs(facts['bias']):.3f} on average"
     if facts["tau_b"] is not None:
         yield (
-            f"systems by {facts['ranked_by']}: tau_b {facts['tau_b']:.3f}, tau_AP {facts['tau_ap']:.3f}"
-            + (f", mean tau_b of a query {facts['tau_per_topic']:.3f}" if facts["topics"] else "")
+            f"systems by {facts['ranked_by']}: tau_b {facts['tau_b']:z.3f}, tau_AP {facts['tau_ap']:z.3f}"
+            + (f", mean tau_b of a query {facts['tau_per_topic']:z.3f}" if facts["topics"] else "")
         )
     for pair in facts["annotators"]:
         numbers = (pair[name] for name in ("kappa", "low", "high"))
-        kappa, low, high = ("-" if number is None else f"{number:.3f}" for number in numbers)
+        kappa, low, high = ("-" if number is None else f"{number:z.3f}" for number in numbers)
         yield (
             f"{visible(pair['one'])} and {visible(pair['other'])}, whose majority is gold, agree with kappa"
             f" {kappa} [{low}, {high}] on {pair['compared']:,} judgements"
         )
     if facts["length_tau"] is not None:
-        yield f"correlation of answer length with scores that are too high: tau_b {facts['length_tau']:.3f}"
+        yield f"correlation of answer length with scores that are too high: tau_b {facts['length_tau']:z.3f}"
     if facts["positions"]:
         yield from said_of(facts["positions"])
     if facts["kin"]:
@@ -284,27 +291,29 @@ def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
     says whether the second column of qrels names a nugget (None: if it looks so).
     """
     found: dict[Place, Mapping[str, Any]] = {}
-    for where, key, judgement in _checked(source, nuggets_in_qrels):
-        # Two judges under one name would be averaged away; whose the disagreement is could not be seen.
-        if key in found:
-            raise InputError(
-                f"{where}: already judged by {found[key].get('judge', '')!r}; expected one judge a file"
-                + _of_repeats(judgement)
-            )
-        found[key] = judgement
+    for name, lines, places, sayings in _checked(source, nuggets_in_qrels):
+        for line, key, judgement in zip(lines, places, sayings, strict=False):
+            # Two judges under one name would be averaged away; whose the disagreement is could not be seen.
+            if key in found:
+                raise InputError(
+                    f"{_where(name, line)}: already judged by {found[key]['judge']!r}; expected one judge a"
+                    " file" + _of_repeats(judgement)
+                )
+            found[key] = judgement
     return found
 
 
 def read_people(source: Source, nuggets_in_qrels: bool | None = None) -> dict[str, Judged]:
     """Return the judgements of a file by annotator; a repeated judgement by the same annotator is refused."""
     found: dict[str, dict[Place, Mapping[str, Any]]] = {}
-    for where, key, judgement in _checked(source, nuggets_in_qrels):
-        # People may stand in one file, told apart by the field; without it they are one.
-        own = found.setdefault(str(judgement.get("judge", "")), {})
-        if key in own:
-            judge = visible(str(judgement.get("judge", "")))
-            raise InputError(f"{where}: already judged by {judge!r}{_of_repeats(judgement)}")
-        own[key] = judgement
+    for name, lines, places, sayings in _checked(source, nuggets_in_qrels):
+        for line, key, judgement in zip(lines, places, sayings, strict=False):
+            # People may stand in one file, told apart by the field; without it they are one.
+            own = found.setdefault(judgement["judge"], {})
+            if key in own:
+                judge = visible(judgement["judge"])
+                raise InputError(f"{_where(name, line)}: already judged by {judge!r}{_of_repeats(judgement)}")
+            own[key] = judgement
     return dict(found)
 
 
@@ -318,8 +327,30 @@ def together(people: Mapping[str, Judged]) -> Judged:
     if len(people) == 1:
         # One person needs no vote, and keeps grades that no vote could give.
         return next(iter(people.values()))
-    said = (judgement for own in people.values() for judgement in own.values())
+    said = (judgement for own in people.values() for judgement in records_of(own.items()))
     return {place(judgement): judgement for judgement in voted(said, "majority")}
+
+
+def records_of(said: Iterable[tuple[Place, Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
+    """Yield judgements with what they are about."""
+    return ({**dict(zip(_PLACE, key, strict=True)), **judgement} for key, judgement in said)
+
+
+class _Saying(NamedTuple):
+    """What is said of one place or of several."""
+
+    said: Mapping[str, Any]
+    number: int
+    first: Place
+
+
+def _each_once(judged: Judged) -> list[_Saying]:
+    """Return everything that is said, each once, by first appearance."""
+    number = Counter(map(id, judged.values()))
+    firsts: dict[int, Place] = {}
+    for key, judgement in judged.items():
+        firsts.setdefault(id(judgement), key)
+    return [_Saying(judged[key], number[which], key) for which, key in firsts.items()]
 
 
 def between(people: Mapping[str, Judged], kind: str = "none") -> list[dict[str, Any]]:
@@ -330,7 +361,7 @@ def between(people: Mapping[str, Judged], kind: str = "none") -> list[dict[str, 
         both = [key for key in mine if key in theirs and _is_graded(mine[key]) and _is_graded(theirs[key])]
         if not both:
             continue
-        first, second = (np.array([_grade_of(said[key]) for key in both]) for said in (mine, theirs))
+        first, second = (_grades_of(both, said) for said in (mine, theirs))
         known = agreement(first, second, [key[0] for key in both], kind)
         each = next(coefficient for coefficient in known if coefficient.name == "kappa")
         kappa = {"kappa": or_none(each.value), "low": or_none(each.low), "high": or_none(each.high)}
@@ -338,25 +369,49 @@ def between(people: Mapping[str, Judged], kind: str = "none") -> list[dict[str, 
     return found
 
 
-def _checked(source: Source, nuggets_in_qrels: bool | None) -> Iterator[tuple[str, Place, Mapping[str, Any]]]:
-    """Yield where a judgement stands, what it is about, and the judgement."""
-    ids: set[str] = set()  # those that were looked at: most come again and again
-    for where, judgement in _judgements_in(source, nuggets_in_qrels):
-        for name, usual in _USUAL:
-            # Files of other tools leave out what is the same everywhere.
-            judgement.setdefault(name, usual)
-        try:
-            key = place(judgement)
-        except KeyError:
-            missing = [name for name in ("query_id", "run_id") if name not in judgement]
-            raise InputError(f"{where}: expected a judgement, found no {' and no '.join(missing)}") from None
+def _where(name: str, line: int) -> str:
+    return f"{name}:{line}" if line else name
+
+
+class _Texts(dict[Any, str]):
+    """Ids as texts: equal ones are one object, as a hundred thousand lines hold few different ones."""
+
+    def __init__(self) -> None:
+        self.new: list[str] = []  # those that nobody has checked yet
+
+    def __missing__(self, given: str | int) -> str:
+        text = self[given] = str(given)
+        self.new.append(text)
+        return text
+
+
+class _Sayings(dict[bytes, dict[str, Any]]):
+    """What lines say beside their place, by its JSON: equal sayings are one object."""
+
+    def __missing__(self, encoded: bytes) -> dict[str, Any]:
+        pairs = zip(_SAID, msgspec.json.decode(encoded), strict=True)
+        said = {f.name: value for f, value in pairs if value != f.default or f.name in _ALWAYS}
+        self[encoded] = said
+        return said
+
+
+def _checked(
+    source: Source, nuggets_in_qrels: bool | None
+) -> Iterator[tuple[str, Iterable[int], list[Place], list[dict[str, Any]]]]:
+    """Yield stretches of a file: its name, the lines, what judgements are about, and what they say."""
+    texts, aspects, sayings = _Texts(), _Texts(), _Sayings()
+    encode, said_by = msgspec.json.Encoder().encode, attrgetter(*(field.name for field in _SAID))
+    for name, lines, records in _judgements_in(source, nuggets_in_qrels):
+        # Maps of getters run in C, where a loop over lines would be most of the time.
+        ids = [list(map(texts.__getitem__, map(attrgetter(each), records))) for each in _PLACE[:-1]]
+        if any(map(problem_of_id, texts.new)):
+            for line, *those in zip(lines, *ids, strict=False):
+                if problem := next(filter(None, map(problem_of_id, those)), None):
+                    raise InputError(f"{_where(name, line)}: expected {problem}")
+        texts.new.clear()
         # The aspect may be a text, such as a nugget's; the other three are ids.
-        for name in key[:3]:
-            if name not in ids:
-                if problem := problem_of_id(name):
-                    raise InputError(f"{where}: expected {problem}")
-                ids.add(name)
-        yield where, key, judgement
+        places = list(zip(*ids, map(aspects.__getitem__, map(attrgetter(_PLACE[-1]), records)), strict=True))
+        yield name, lines, places, list(map(sayings.__getitem__, map(encode, map(said_by, records))))
 
 
 def passport(
@@ -374,35 +429,34 @@ def passport(
     `lengths` are those of the answers, by query and system, to check for length bias. `people` is the
     agreement between the annotators of gold, see `between`.
     """
-    shared = [(key, mine, gold[key]) for key, mine in judged.items() if key in gold]
-    compared = [each for each in shared if _is_graded(each[1]) and _is_graded(each[2])]
-    if not compared:
-        none = [sum(not _is_graded(each) for each in source.values()) for source in (judged, gold)]
+    mine, theirs = map(_each_once, (judged, gold))
+    graded = [sum(each.number for each in side if _is_graded(each.said)) for side in (mine, theirs)]
+    both = [key for key, said in judged.items() if key in gold and _is_graded(said) and _is_graded(gold[key])]
+    if not both:
+        none = [len(side) - count for side, count in zip((judged, gold), graded, strict=True)]
         why = f", of which {none[0]:,} and {none[1]:,} failed" if any(none) else ""
         raise InputError(
             f"no judgement is in both files ({len(judged):,} and {len(gold):,} judgements{why}); expected"
             " the same query_id, run_id, item_id and aspect"
         )
-    both, *sides = map(list, zip(*compared, strict=True))
-    one, other = (np.array(list(map(_grade_of, side))) for side in sides)
+    sides = [list(map(side.__getitem__, both)) for side in (judged, gold)]
+    one, other = (_grades_of(both, side) for side in (judged, gold))
     # Queries, not judgements: intervals are over queries.
     differing = {key[0] for key, differs in zip(both, (one != other).tolist(), strict=True) if differs}
     good = np.array([-1.0 if key[3] in FAULTS else 1.0 for key in both])  # a high count of faults is bad
     # Columns and rows are all grades that either used, so that the table is square.
     levels, table = table_of(one, other)
-    names = _names([*judged.values(), *gold.values()])
+    names = _names([*mine, *theirs])
     labels = [names.get(level, f"{level:g}") for level in levels.tolist()]
-    failed = sum(not _is_graded(judgement) for judgement in judged.values())
+    failed, shared = len(judged) - graded[0], sum(map(gold.__contains__, judged))
     # Labels without a judgement of the judge: agreement lies between what it is if none of these would
     # agree, and if all would.
-    lacking = sum(
-        _is_graded(said) and not (key in judged and _is_graded(judged[key])) for key, said in gold.items()
-    )
+    lacking = graded[1] - len(both)
     alike = int((one == other).sum())
     facts = {
         **_counts(judged, both, len(differing)),
-        "only_judged": len(judged) - len(shared),
-        "only_gold": len(gold) - len(shared),
+        "only_judged": len(judged) - shared,
+        "only_gold": len(gold) - shared,
         "failed": failed,
         "failure_rate": failed / len(judged),
         "missing": lacking,
@@ -412,11 +466,11 @@ def passport(
         "by_label": _by_label(labels, table),
         "by_system": _by_system(both, sides),
         **_alike(sides, both, good * one, good * other, measure, nuggets),
-        **_leanings(judged, both, good * (one - other), lengths),
-        **_spent_on(judged),
-        "canaries": _canaries(judged),
+        **_leanings(mine, judged, both, good * (one - other), lengths),
+        **_spent_on(mine),
+        "canaries": _canaries(mine),
         "annotators": list(people),
-        "unfenced": sorted(filter(is_unfenced, {str(said.get("judge", "")) for said in judged.values()})),
+        "unfenced": sorted(filter(is_unfenced, _judges_of(mine))),
     }
     coefficients = agreement(one, other, [key[0] for key in both], kind)
     return Passport(coefficients, labels, table.astype(int).tolist(), facts)
@@ -457,13 +511,13 @@ def _by_system(both: list[Place], sides: list[list[Any]]) -> dict[str, dict[str,
 
     Of people's four labels perfect and acceptable are accurate. {} where the labels are others.
     """
-    labels = [
-        [_ACCURATE.get(label, label) for label in (folded(str(said.get("label"))) for said in side)]
-        for side in sides
-    ]
-    known = sorted({label for side in labels for label in side})
+    said = {id(judgement): judgement for judgement in chain(*sides)}
+    folds = {which: folded(str(judgement.get("label"))) for which, judgement in said.items()}
+    label_of = {which: _ACCURATE.get(label, label) for which, label in folds.items()}
+    known = sorted(set(label_of.values()))
     if not set(known) <= set(CRAG.labels):
         return {}
+    labels = [[label_of[id(judgement)] for judgement in side] for side in sides]
     number = {label: at for at, label in enumerate(known)}
     tables: dict[str, Float] = {}
     for key, mine, theirs in zip(both, *labels, strict=True):
@@ -482,7 +536,7 @@ def _alike(
 ) -> dict[str, Any]:
     """Return how alike the two rank systems, on what both judged; high grades are good ones."""
     if measure is not None:
-        values = [scored(measure, side, nuggets) for side in sides]
+        values = [scored(measure, records_of(zip(both, side, strict=True)), nuggets) for side in sides]
     else:
         values = [
             mean_grades((key[0], key[1], grade) for key, grade in zip(both, grades.tolist(), strict=True))
@@ -499,48 +553,62 @@ def _alike(
 
 
 def _leanings(
-    judged: Judged, both: list[Place], error: Float, lengths: Mapping[tuple[str, str], float] | None
+    mine: list[_Saying],
+    judged: Judged,
+    both: list[Place],
+    error: Float,
+    lengths: Mapping[tuple[str, str], float] | None,
 ) -> dict[str, Any]:
-    positions = positions_in(judged.values())
+    shows = {id(each.said) for each in mine if compares_answers(each.said)}
+    positions = positions_in(records_of(each for each in judged.items() if id(each[1]) in shows))
     order = positions and positions.as_dict()
     length = None
     if lengths is not None:
         too_good = mean_grades((key[0], key[1], gap) for key, gap in zip(both, error.tolist(), strict=True))
         of_answer = {(query, run): gap for run, found in too_good.items() for query, gap in found.items()}
         length = or_none(length_leaning(of_answer, lengths))
-    judges = {str(judgement.get("judge", "")) for judgement in judged.values()}
     return {
         "length_tau": length,
         "order": order and order["pairs"],
         "positions": order,
-        "kin": kin(judges, dict.fromkeys(key[1] for key in judged)),
+        "kin": kin(_judges_of(mine), dict.fromkeys(key[1] for key in judged)),
     }
 
 
-def _spent_on(judged: Judged) -> dict[str, Any]:
+def _judges_of(sayings: list[_Saying]) -> set[str]:
+    return {str(each.said.get("judge", "")) for each in sayings}
+
+
+def _spent_on(sayings: list[_Saying]) -> dict[str, Any]:
     """Return tokens, and money where all prices are known."""
     tokens = 0
-    costs: list[float | None] = []
-    priced = cache(lambda *spent: cost(Usage(*spent[:2]), spent[2].partition("@")[0]))  # few differ
-    for judgement in judged.values():
+    costs: list[tuple[float | None, int]] = []
+    for judgement, number, _ in sayings:
         usage = judgement.get("usage")
         if isinstance(usage, dict):
             spent = int(usage.get("input", 0)), int(usage.get("output", 0))
-            tokens += sum(spent)
-            costs.append(priced(*spent, str(judgement.get("judge", ""))))
-    known = [price for price in costs if price is not None]
-    return {"tokens": tokens, "cost": math.fsum(known) if known and len(known) == len(costs) else None}
+            tokens += sum(spent) * number
+            judge = str(judgement.get("judge", "")).partition("@")[0]
+            costs.append((_cost(*spent, judge), number))
+    known = [repeat(price, number) for price, number in costs if price is not None]
+    has_all = known and len(known) == len(costs)
+    return {"tokens": tokens, "cost": math.fsum(chain.from_iterable(known)) if has_all else None}
 
 
-def _canaries(judged: Judged) -> dict[str, list[int]]:
+@cache  # few differ
+def _cost(read: int, written: int, judge: str) -> float | None:
+    return cost(Usage(read, written), judge)
+
+
+def _canaries(sayings: list[_Saying]) -> dict[str, list[int]]:
     """Return, by attack, how many verdicts on canaries were the best there is, of how many in all jobs."""
     found: dict[str, list[int]] = {}
-    for judgement in judged.values():
+    for judgement, number, _ in sayings:
         said = judgement.get("canaries")
         for name, rate in said.items() if isinstance(said, dict) else ():
-            if isinstance(rate, list) and len(rate) == 2 and all(type(number) is int for number in rate):
+            if isinstance(rate, list) and len(rate) == 2 and all(type(each) is int for each in rate):
                 best, shown = found.get(name, (0, 0))
-                found[name] = [best + rate[0], shown + rate[1]]
+                found[name] = [best + rate[0] * number, shown + rate[1] * number]
     return found
 
 
@@ -552,83 +620,104 @@ _NUMBERS = (int, float)
 _WORTH = {label: grade for scale in ALL for label, grade in scale.labels.items()}
 
 
-def _grade_of(judgement: Mapping[str, Any]) -> float:
+def _grades_of(places: Sequence[Place], judged: Judged) -> Float:
+    """Return the grades of these places; each saying is looked at once."""
+    sayings = list(map(judged.__getitem__, places))
+    which = list(map(id, sayings))
+    grades: dict[int, float] = {}
+    for number, key, judgement in zip(which, places, sayings, strict=True):
+        if number not in grades:
+            grades[number] = _grade_of(judgement, key)
+    return np.array(list(map(grades.__getitem__, which)))
+
+
+def _grade_of(judgement: Mapping[str, Any], about: Place) -> float:
     """Return the grade, or what the label is worth."""
     grade = judgement.get("grade")
     if grade is None and (worth := _WORTH.get(folded(str(judgement.get("label"))))) is not None:
         return worth
     if not isinstance(grade, _NUMBERS) or isinstance(grade, bool) or not math.isfinite(grade):
-        raise InputError(
-            f"query {judgement['query_id']!r}: expected a label of a known scale or a grade, found {grade!r}"
-        )
+        raise InputError(f"query {about[0]!r}: expected a label of a known scale or a grade, found {grade!r}")
     return float(grade)
 
 
-def _names(judgements: Sequence[Mapping[str, Any]]) -> dict[float, str]:
+def _names(sayings: Sequence[_Saying]) -> dict[float, str]:
     """Return what each grade is called, where it has a name."""
     names: dict[float, str] = {}
-    seen: set[tuple[str, str]] = set()
-    for judgement in judgements:
+    for judgement, _, about in sayings:
         label = judgement.get("label")
         if label and _is_graded(judgement):
-            said = str(label), repr(judgement.get("grade"))
-            if said not in seen:
-                seen.add(said)
-                names.setdefault(_grade_of(judgement), said[0])
+            names.setdefault(_grade_of(judgement, about), str(label))
     return names
 
 
-_Line = tuple[str, dict[str, Any]]  # where it stands, and the judgement
+class _JudgedLine(JudgementLine, gc=False):
+    """What is read of a line beside what measures read of it."""
+
+    usage: Any = None
+    canaries: Any = None
+    attempts: Any = None
+    reason: Any = None
+    evidence: Any = None
 
 
-def _judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iterator[_Line]:
-    """Yield the judgements of a file or a data set, with where each stands."""
+_SAID = [field for field in msgspec.structs.fields(_JudgedLine) if field.name not in _PLACE]
+_Stretch = tuple[
+    str, Iterable[int], Sequence[_JudgedLine]
+]  # a file, line numbers (0: it has none), judgements
+
+
+def _judgements_in(source: Source, nuggets_in_qrels: bool | None = None) -> Iterator[_Stretch]:
+    """Yield the judgements of a file or a data set, with where they stand."""
     if callable(content := getattr(source, "qrels", None)):
-        yield from _of_documents(content(), name_of(source))
+        yield _of_documents(content(), name_of(source))
         return
     start = start_of_file(source)
     kind, name = told_by(start), name_of(source)
     if kind is not None and kind.name == "judged":
         for lines, judged in read_judged(source, start.text):
-            yield from ((f"{name}:{line}", row) for line, row in zip(lines, judged.rows, strict=True))
+            yield name, lines, [_JudgedLine(**row) for row in judged.rows]
     elif not start.is_json or (kind is not None and kind.holds in (JUDGED_DOCUMENTS, EITHER)):
-        yield from _of_qrels(source, nuggets_in_qrels)
+        yield _of_qrels(source, nuggets_in_qrels)
     elif kind is not None and kind.name == "assignments":
         yield from _of_assignments(source)
     elif kind is not None and kind.name != "judgements":
         raise InputError(f"{name}:1: holds {kind.noun}; expected judgements")
     else:
-        expected = "a judgement {query_id, run_id, …}"
-        for lines, judgements in read_batches(source, dict[str, Any], expected):
-            for line, judgement in zip(lines, judgements, strict=True):
-                yield f"{name}:{line}", judgement
+        for lines, records in read_batches(source, _JudgedLine, EXPECTED):
+            yield name, lines, records
 
 
-def _of_qrels(source: Source, nuggets_in_qrels: bool | None) -> Iterator[_Line]:
-    """Yield rows of qrels; a second column that is no nugget says nothing."""
+def _of_qrels(source: Source, nuggets_in_qrels: bool | None) -> _Stretch:
+    """Return rows of qrels; a second column that is no nugget says nothing."""
     from rageval.scoring.sources import read_qrels
 
     qrels = read_qrels(source)
     named = qrels.has_nuggets and not qrels.looks_plain if nuggets_in_qrels is None else nuggets_in_qrels
-    yield from _of_documents(qrels if named else qrels.without_nuggets(), qrels.name)
+    return _of_documents(qrels if named else qrels.without_nuggets(), qrels.name)
 
 
-def _of_documents(qrels: Iterable[Qrel], name: str) -> Iterator[_Line]:
-    for qrel in qrels:
-        place = {"query_id": qrel.query_id, "run_id": DOCUMENTS, "item_id": qrel.doc_id}
-        yield name, {**place, "aspect": qrel.iteration, "grade": float(qrel.relevance)}
+def _of_documents(qrels: Iterable[Qrel], name: str) -> _Stretch:
+    rows = [
+        _JudgedLine(q.query_id, DOCUMENTS, q.doc_id, q.iteration, grade=float(q.relevance)) for q in qrels
+    ]
+    return name, repeat(0), rows
 
 
-def _of_assignments(source: Source) -> Iterator[_Line]:
+def _of_assignments(source: Source) -> Iterator[_Stretch]:
     for line, answer in read_records(source, Assignment, ASSIGNMENTS):
-        place = {"query_id": str(answer.qid), "run_id": str(answer.run_id)}
         names = distinct([nugget.text for nugget in answer.nuggets])
+        rows = []
         for name, nugget in zip(names, answer.nuggets, strict=True):
-            said: Mapping[str, Any] = {"label": nugget.assignment}
+            row = _JudgedLine(answer.qid, answer.run_id, aspect=name)
+            if nugget.importance != "failed":
+                row.importance = nugget.importance
             if nugget.assignment == "failed":
-                said = {"status": "error"}
-            importance = {} if nugget.importance in (None, "failed") else {"importance": nugget.importance}
-            yield f"{name_of(source)}:{line}", {**place, "aspect": name, **importance, **said}
+                row.status = "error"
+            else:
+                row.label = nugget.assignment
+            rows.append(row)
+        yield name_of(source), repeat(line), rows
 
 
 class OneJudge(NamedTuple):
@@ -667,9 +756,9 @@ class Parting(NamedTuple):
 def one_judge(judged: Judged) -> OneJudge:
     """Return what a judge did."""
     said = list(judged.values())
-    graded = [row for row in said if _is_graded(row)]
-    grades = list(map(_grade_of, graded))
-    spent = _spent_on(judged)
+    graded = [(row, about) for about, row in judged.items() if _is_graded(row)]
+    grades = [_grade_of(*each) for each in graded]
+    spent = _spent_on(_each_once(judged))
     return OneJudge(
         _named(said, "judge"),
         _named(said, "rubric"),
@@ -679,7 +768,7 @@ def one_judge(judged: Judged) -> OneJudge:
         sum(int(row.get("attempts") or 0) for row in said),
         spent["tokens"],
         spent["cost"],
-        Counter(map(_verdict, graded)),
+        Counter(_verdict(*each) for each in graded),
     )
 
 
@@ -690,16 +779,16 @@ def parting(one: Judged, other: Judged) -> list[Parting]:
         theirs = other.get(about)
         if theirs is None or not (_is_graded(mine) and _is_graded(theirs)):
             continue
-        gap = abs(_grade_of(mine) - _grade_of(theirs))
+        gap = abs(_grade_of(mine, about) - _grade_of(theirs, about))
         if gap:
             reasons = (str(row.get("reason") or row.get("evidence") or "") for row in (mine, theirs))
-            partings.append(Parting(*about, _verdict(mine), _verdict(theirs), gap, *reasons))
+            partings.append(Parting(*about, _verdict(mine, about), _verdict(theirs, about), gap, *reasons))
     return sorted(partings, key=lambda each: (-each.gap, each.place))
 
 
-def _verdict(judgement: Mapping[str, Any]) -> str:
+def _verdict(judgement: Mapping[str, Any], about: Place) -> str:
     label = judgement.get("label")
-    return str(label) if label is not None else f"{_grade_of(judgement):g}"
+    return str(label) if label is not None else f"{_grade_of(judgement, about):g}"
 
 
 def _named(said: list[Mapping[str, Any]], key: str) -> str:

@@ -503,15 +503,15 @@ class _Shape:
             name = own.name if own else f"unknown_{at}"
             is_flat = is_nested and is_always and key not in self._deep
             # The declared type decides what is built of it, and what is not built cannot be counted.
-            if own and is_nested:  # whose keys would be skipped without being counted
+            if own and is_nested and own.type is not Any:  # whose keys would be skipped without being counted
                 self._left, self._decode = 0, None
                 return
+            kind = _FLAT if is_flat else Any if is_nested else _SCALAR
             if not own:
                 names[name] = key
-                kind = _FLAT if is_flat else Any if is_nested else _SCALAR
                 fields.append((name, kind, *(() if is_always else (UNSET,))))
             elif is_always:
-                fields.append((name, own.type))
+                fields.append((name, kind if is_nested else own.type))
             if not is_always:
                 self._counted.append((attrgetter(name), own.default if own else UNSET))
             if is_nested:

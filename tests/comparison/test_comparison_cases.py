@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
+from rageval.cli.label_agree import passport_lines
 from rageval.comparison import GateSettings, arena, gate, leaderboards, passport, plots, until
 from rageval.comparison.arena import said_of
 from rageval.comparison.corrections import CorrectedMeasure, remarks
@@ -19,6 +22,7 @@ from rageval.errors import InputError, MissingJudgements
 from rageval.judges import Settings
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.answers import read_judgements
+from rageval.statistics.agreement import Agreement
 from rageval.statistics.rankings import tau_b
 
 
@@ -211,7 +215,7 @@ def test_labels_that_failed_are_told_where_some_did() -> None:
 def test_the_second_column_is_a_nugget_where_a_query_has_several(tmp_path: Path) -> None:
     def aspects(text: str, named: bool | None = None) -> list[str]:
         (tmp_path / "qrels").write_text(text)
-        return [line["aspect"] for _, line in passport._of_qrels(str(tmp_path / "qrels"), named)]
+        return [line.aspect for line in passport._of_qrels(str(tmp_path / "qrels"), named)[2]]
 
     one, two = "q n1 d 1\n", "q n1 d 1\nq n2 e 1\n"
     assert aspects(one) == ["0"]
@@ -242,3 +246,49 @@ def test_a_title_has_as_many_letters_in_a_line_as_its_panel_is_wide() -> None:
     """A letter of 7 points is 4.06 points wide, and an inch has 72: 70.9 letters in four inches."""
     sheet: Any = SimpleNamespace(panel=4.0)
     assert plots._Sheet.room.fget(sheet) == 70  # type: ignore[attr-defined]
+
+
+def judged_lines(path: Path, number: int, **last: Any) -> str:
+    rows = [
+        {
+            **{"query_id": f"q{at // 10}", "run_id": "r", "aspect": f"n{at % 10}", "judge": "j"},
+            **{"label": "support", "latency": at / 7, "usage": {"input": 5, "output": at % 2}},
+        }
+        for at in range(number)
+    ]
+    rows[-1] |= last
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def test_what_lines_say_alike_is_held_once(tmp_path: Path) -> None:
+    judged = passport.read(judged_lines(tmp_path / "judged", 3000))
+    assert len(judged) == 3000
+    assert len(set(map(id, judged.values()))) == 2  # they differ in their usage
+    assert passport.passport(judged, judged).facts["tokens"] == 3000 * 5 + 1500
+
+
+def test_a_key_that_stands_twice_in_a_field_is_refused_once_lines_are_known(tmp_path: Path) -> None:
+    path = Path(
+        judged_lines(tmp_path / "judged", 3000)
+    )  # several stretches: the first shows the others' form
+    path.write_text(path.read_text()[:-3] + ', "input": 6}}\n')
+    with pytest.raises(InputError, match=r"judged:3000: the key 'input' appears twice"):
+        passport.read(str(path))
+
+
+def test_a_coefficient_that_rounds_to_zero_has_no_minus(tmp_path: Path) -> None:
+    judged = passport.read(judged_lines(tmp_path / "judged", 20))
+    found = replace(passport.passport(judged, judged), coefficients=[Agreement("kappa", -1e-5, -0.1, 0.1)])
+    for style in ("table", "csv", "md"):
+        shown = "\n".join(passport_lines(found, None, 0, style))
+        assert "-0.000" not in shown
+        assert "0.000" in shown
+
+
+def test_odd_ids_are_told_with_their_line(tmp_path: Path) -> None:
+    path = judged_lines(tmp_path / "judged", 20, run_id=" r")
+    with pytest.raises(InputError, match=r"judged:20: expected"):
+        passport.read(path)
+    path = judged_lines(tmp_path / "judged", 20, aspect=" a", query_id=7)
+    assert ("7", "r", "answer", " a") in passport.read(path)

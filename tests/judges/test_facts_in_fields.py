@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rageval.comparison.arena import positions_in
-from rageval.comparison.passport import read
+from rageval.comparison.passport import read, records_of
 from rageval.judges.base import Reply, Request, Usage
 from rageval.judges.judge import Asked, Judge, judge
 from rageval.judges.material import Material
@@ -93,12 +93,12 @@ def lines(path: Path, **more: Any) -> Path:
 
 
 def test_files_of_0_1_name_it_in_the_aspect(tmp_path: Path) -> None:
-    assert pairs_in(read(lines(tmp_path / "old")).values()) == (1, 0.0, 1.0)
+    assert pairs_in(records_of(read(lines(tmp_path / "old")).items())) == (1, 0.0, 1.0)
 
 
 def test_a_line_with_the_field_is_not_read_by_its_aspect(tmp_path: Path) -> None:
-    assert pairs_in(read(lines(tmp_path / "new", shown=[])).values()) is None
+    assert pairs_in(records_of(read(lines(tmp_path / "new", shown=[])).items())) is None
 
 
 def test_nuggets_are_no_comparisons_in_old_files_either(tmp_path: Path) -> None:
-    assert pairs_in(read(lines(tmp_path / "nuggets", label="support")).values()) is None
+    assert pairs_in(records_of(read(lines(tmp_path / "nuggets", label="support")).items())) is None
