@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 _LONGEST = 120  # characters of reasons in a table
 
 
-@click.command("agree", cls=Command)
+@click.command(
+    "agree",
+    cls=Command,
+    first="near_misses measures answers nuggets max_bias parting leaderboards style output",
+)
 @click.argument("files", type=FileOrId("labels"), nargs=-1, metavar="[JUDGED GOLD]")
 @takes_options
 @click.pass_context
@@ -191,7 +195,7 @@ def _alike(
 
     def data() -> Table:
         columns = [*map(Column, ("truth", "judge", "coefficient"))]
-        columns += [Column(name, NUMBER, nan="") for name in ("value", "low", "high")]
+        columns += [Column(name, NUMBER, sign="z", nan="") for name in ("value", "low", "high")]
         rows = [
             [one.truth, name, *row]
             for each in found

@@ -67,7 +67,10 @@ class LeaderboardAgreement(Displayed):
         return next(each for each in self.coefficients if each.name == name)
 
     def _table(self) -> Table:
-        columns = [Column("coefficient"), *(Column(name, NUMBER) for name in ("value", "low", "high"))]
+        columns = [
+            Column("coefficient"),
+            *(Column(name, NUMBER, sign="z") for name in ("value", "low", "high")),
+        ]
         rows = [[each.name, each.value, each.low, each.high] for each in self.coefficients]
         return Table(columns, rows, title=f"{self.truth} and {self.judge}: {self.runs:,} runs")
 
@@ -162,7 +165,7 @@ class JudgesBeside(Displayed):
 
     def _table(self) -> Table:
         names = [each.name for each in next(iter(self.judges.values())).coefficients]
-        columns = [Column("judge"), *(Column(name, NUMBER, nan="-") for name in names)]
+        columns = [Column("judge"), *(Column(name, NUMBER, sign="z", nan="-") for name in names)]
         rows = [
             [visible(name), *(each.value for each in found.coefficients)]
             for name, found in self.judges.items()
@@ -171,7 +174,7 @@ class JudgesBeside(Displayed):
 
     def pairs_table(self) -> Table:
         """Return a row a pair of judges."""
-        number = [Column(name, NUMBER, nan="-") for name in ("difference", "low", "high")]
+        number = [Column(name, NUMBER, sign="z", nan="-") for name in ("difference", "low", "high")]
         columns = [Column("judge"), Column("other"), *number]
         columns += [Column("p", "p", nan="-"), Column("p (Holm)", "p", nan="-"), Column("nearer")]
         rows = [
