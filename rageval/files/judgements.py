@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import lru_cache
-from itertools import accumulate, chain, count, pairwise, repeat
-from operator import attrgetter, itemgetter, sub
+from itertools import accumulate, chain, compress, count, islice, repeat
+from operator import attrgetter, gt, itemgetter, ne, sub
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -177,9 +177,10 @@ class JudgementTable:
         self._grade: array[float] | None = None  # as soon as anybody gives one
         self._chance: array[float] | None = None  # as soon as a judge says how sure it is
         self._shown: array[int] | None = None  # as soon as anybody says where: places from 1, 0 if not known
-        # An answer, or a stretch of one until all is read: whose it is, and its rows.
+        # Whose each answer is, and its rows; until all is read, which answer each row is of.
         self.run, self.judge, self.query, self.repeat = (array("i") for _ in range(4))
         self.begin, self.end = array("i"), array("i")
+        self._answers, self._answer = _Words(tuple), array("i")
         self._stretches: list[tuple[int, int, Sequence[int]]] = []  # first row, source, lines
         self._order: array[int] | None = None  # of rows, by now, as they were read
 
@@ -221,7 +222,17 @@ class JudgementTable:
             self._shown = array("i", repeat(0, first))
         if self._shown is not None:
             self._shown.extend(_places_shown(source, lines, records))
-        self._begin_answers(first, records)
+        answers = list(map(_ANSWER, records))
+        # Rows of one answer mostly stand together: whose they are is looked up where another answer begins.
+        differ = map(ne, answers, islice(answers, 1, None))
+        begins = [*range(min(number, 1)), *compress(count(1), differ)]
+        lengths = map(sub, [*begins[1:], number], begins)
+        first_of = [answers[at] for at in begins]
+        words = enumerate((self.runs, self.judges, self.queries, self.repeats))
+        whose = zip(*(map(of.__getitem__, map(itemgetter(at), first_of)) for at, of in words), strict=True)
+        numbers = map(self._answers.__getitem__, whose)
+        self._answer.extend(chain.from_iterable(map(repeat, numbers, lengths)))
+        self._answers.new.clear()
         # Checked word by word, each once; only if something is odd are rows looked at singly, to name the
         # line.
         if self._is_odd(first, limits):
@@ -252,32 +263,6 @@ class JudgementTable:
         """What the claims for which judging was to stop say: nothing else should be tested on these rows."""
         return tuple(
             said or f"(the line that says it is not there: {key})" for key, said in self.claims.items()
-        )
-
-    def _begin_answers(self, first: int, records: Sequence[JudgementLine]) -> None:
-        """Note where the answer of a row is another one than that of the row before."""
-        # Rows of one answer mostly stand together: what is stored is where they begin, not whose each row is.
-        answers = list(map(_ANSWER, records))
-        begins = [at for at, (one, other) in enumerate(pairwise(answers), 1) if one != other]
-        # The first row begins an answer, if there is one.
-        begins[:0] = [0] * bool(answers)
-        first_of = [answers[at] for at in begins]
-        number = len(self.run)
-        for at, (column, words) in enumerate(self._whose):
-            column.extend(map(words.__getitem__, map(itemgetter(at), first_of)))
-        self.begin.extend([first + at for at in begins])
-        # A stretch of the file may end within an answer.
-        if number and begins and all(column[number - 1] == column[number] for column, _ in self._whose):
-            for column in (self.run, self.judge, self.query, self.begin):  # the answer of the row before
-                del column[number]
-
-    @property
-    def _whose(self) -> tuple[tuple[array[int], _Words], ...]:
-        return (
-            (self.run, self.runs),
-            (self.judge, self.judges),
-            (self.query, self.queries),
-            (self.repeat, self.repeats),
         )
 
     def _is_odd(self, first: int, limits: Limits) -> bool:
@@ -318,67 +303,36 @@ class JudgementTable:
         """Bring the rows of each answer together, and refuse a judgement that is there twice."""
         self.kept.clear()
         self.remarks += [f"{STOPPED}: {visible(said)}" for said in self.stopped]
-        self.end = self.begin[1:]
-        self.end.extend([len(self)] * bool(self.begin))
-        # If no answer lies apart only the stretches are put in order, which are far fewer than rows.
-        order, apart = self._in_order()
-        if apart:
-            self._gather(order)
-        else:
-            self.run, self.judge, self.query, self.repeat, self.begin, self.end = (
-                array("i", map(column.__getitem__, order))
-                for column in (self.run, self.judge, self.query, self.repeat, self.begin, self.end)
-            )
+        self._bring_together()
         for answer in range(len(self.run)):
             self._refuse_duplicates(self.begin[answer], self.end[answer])
         return self
 
-    def _in_order(self) -> tuple[array[int], bool]:
-        """Return stretches by run, judge, query and repeat, and whether an answer has more than one."""
-        of_run = [array("i") for _ in self.runs.words]
-        for at, run in enumerate(self.run):
-            of_run[run].append(at)
-        number, queries, repeats, apart = (
-            len(self.run),
-            len(self.queries.words),
-            len(self.repeats.words),
-            False,
+    def _bring_together(self) -> None:
+        """Put answers in order, by run, judge, query and repeat, and their rows, where they lie apart."""
+        answers, of_row = self._answers.words, self._answer
+        self._answers, self._answer = _Words(tuple), array("i")  # which takes memory, and is used up
+        order = sorted(range(len(answers)), key=answers.__getitem__)
+        places = zip(*map(answers.__getitem__, order), strict=True)
+        self.run, self.judge, self.query, self.repeat = (
+            array("i", column) for column in (places if answers else [()] * 4)
         )
-        order = array("i")
-        # Judge, query, repeat and place are packed into one whole number: sorting numbers is much faster than
-        # sorting tuples, and the number itself says where the stretch was.
-        for some in of_run:  # one by one, so that few of the numbers below are there at once
-            keys = [
-                ((self.judge[at] * queries + self.query[at]) * repeats + self.repeat[at]) * number + at
-                for at in some
-            ]
-            keys.sort()
-            # Equal but for the place: the same answer, in two stretches.
-            apart = apart or any(one // number == other // number for one, other in pairwise(keys))
-            order.extend([key % number for key in keys])
-        return order, apart
-
-    def _gather(self, order: Sequence[int]) -> None:
-        """Store the rows in the order of answers, which lay apart."""
-        begin, end = (array("i", map(column.__getitem__, order)) for column in (self.begin, self.end))
-        # All row numbers in their new order; each column is then one map over them.
-        rows = array("i", chain.from_iterable(map(range, begin, end)))
-        places = zip(*(map(column.__getitem__, order) for column, _ in self._whose), strict=True)
-        run, judge, query, repeats, ends = (array("i") for _ in range(5))
-        before, last = None, 0
-        for place, size in zip(places, map(sub, end, begin), strict=True):
-            last += size
-            if place == before:
-                ends[-1] = last
-                continue
-            before = place
-            run.append(place[0])
-            judge.append(place[1])
-            query.append(place[2])
-            repeats.append(place[3])
-            ends.append(last)
-        self.run, self.judge, self.query, self.repeat, self.end = run, judge, query, repeats, ends
-        self.begin = array("i", [0, *ends[:-1]])
+        number = Counter(of_row)
+        # Answers are numbered as they come: where no number falls, the rows of each stand together.
+        is_apart = any(map(gt, of_row, islice(of_row, 1, None)))
+        begins = [0] * len(answers)
+        last = 0
+        for answer in order if is_apart else range(len(answers)):
+            begins[answer], last = last, last + number[answer]
+        self.begin = array("i", map(begins.__getitem__, order))
+        self.end = array("i", [begins[answer] + number[answer] for answer in order])
+        if not is_apart:
+            return
+        # A counting sort: each row is put behind those of its answer that came before.
+        rows = array("i", bytes(4 * len(of_row)))
+        for row, answer in enumerate(of_row):
+            rows[begins[answer]] = row
+            begins[answer] += 1
         self._order = rows
         for name in ("row_item", "row_aspect", "row_said"):
             setattr(self, name, array("i", map(getattr(self, name).__getitem__, rows)))
