@@ -154,6 +154,10 @@ def of_others(tools: Tools) -> Iterator[Contest]:
         loop = {"a loop of msgspec": ([tools.python, "-c", LOOP, path], 4)}
         ours = [rageval, path, "-m", "v_strict,w"]
         yield Contest(f"10⁶ judgements, {name}", "v_strict,w", ours, loop, memory)
+    log = str(tools.data / "log" / "log.jsonl")
+    made = [rageval, "import", log, "-o", str(tools.data / "log" / "made"), "--overwrite"]
+    loop = {"a loop of msgspec": ([tools.python, "-c", LOOP, log], 5)}
+    yield Contest("20,000 records of a log", "import", made, loop)
     pair = [rageval, "label", "agree", str(answers / "judge.jsonl"), str(answers / "gold.jsonl")]
     yield Contest("10⁵ pairs", "label agree (aim: 1 s)", pair, {"1 s": (["sleep", "1"], 1)}, clock=seconds)
 
@@ -175,7 +179,7 @@ GROUPS: dict[str, Callable[[Tools], Iterator[Contest]]] = {
     "files": of_files,
     "other": of_others,
 }
-NEEDS = {"files": ["files"], "other": ["M", "D", "N", "N2", "answers"]}
+NEEDS = {"files": ["files"], "other": ["M", "D", "N", "N2", "answers", "log"]}
 
 
 def generate(names: list[str], data: Path) -> None:

@@ -157,6 +157,24 @@ def write_judgements(folder: Path) -> None:
     (folder / "judge.jsonl").write_text("".join(judgements(5_000, nuggets=20, wrong=0.2)))
 
 
+def write_log(folder: Path) -> None:
+    """Write 20,000 records of an evaluation by ragas, each with five of 5,000 passages."""
+    rng = random.Random(SEED)
+    words = [f"word{number}" for number in range(3000)]
+    passages = [" ".join(rng.choices(words, k=60)) for _ in range(5000)]
+    with (folder / "log.jsonl").open("w") as log:
+        for number in range(20_000):
+            record = {
+                "user_input": f"Question {number}: {' '.join(rng.choices(words, k=12))}?",
+                "response": " ".join(rng.choices(words, k=60)),
+                "reference": " ".join(rng.choices(words, k=10)),
+                "retrieved_contexts": rng.sample(passages, 5),
+                "faithfulness": round(rng.random(), 3),
+                "answer_relevancy": round(rng.random(), 3),
+            }
+            log.write(json.dumps(record) + "\n")
+
+
 def ensure(name: str, data: Path) -> Path:
     """Return the folder of a workload, made unless the same one is there already."""
     if name == "files":
@@ -166,6 +184,8 @@ def ensure(name: str, data: Path) -> Path:
         return data
     if name == "answers":
         return once(data / name, write_judgements, name)
+    if name == "log":
+        return once(data / name, write_log, name)
     workload = WORKLOADS[name]
     return once(data / name, lambda folder: draw(workload, Files(folder)), asdict(workload))
 
@@ -183,7 +203,7 @@ def once(folder: Path, make: Callable[[Path], None], what: object) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Generate the benchmark's workloads.")
-    parser.add_argument("names", nargs="+", choices=[*WORKLOADS, "files", "answers"], metavar="NAME")
+    parser.add_argument("names", nargs="+", choices=[*WORKLOADS, "files", "answers", "log"], metavar="NAME")
     parser.add_argument("--data", type=Path, default=default_data_folder(), help="folder to write to")
     options = parser.parse_args()
     for name in options.names:
