@@ -1,17 +1,21 @@
 """How often what is claimed is false, simulated where the truth is known.
 
-    python benchmarks/significance.py [--replays 1000] [--only families|ledger|lopsided|coverage]
+    python benchmarks/significance.py [--replays 1000] [--only families|halves|ledger|lopsided|coverage]
 
-Four tables, from fixed seeds: how often anything is claimed among runs none of which is better (family-wise
-error; 5 % are allowed); how often the best of 30 variants, each compared alone with one baseline that is as
-good, is called better, alone and as a ledger counts them (`--ledger`); how often flipped signs call two runs
-different whose means are equal, but whose differences are not symmetric; how often 95 % intervals hold the
-truth where events are rare. Ends with 1 when an error is above .065 in one cell or .055 on average (of `holm`
-and `max_t`), a counted one above .065, or an interval holds less than .90. With 1,000 replays the error of a
-figure is about .007. Takes half an hour.
+Five tables, from fixed seeds: how often anything is claimed among runs none of which is better (family-wise
+error; 5 % are allowed); of runs that are right or wrong, how often by p as printed (mid-p where queries tie)
+and by all flips alone, one pair and 45 pairs by Holm, and how often a true difference is; how often the best
+of 30 variants, each compared alone with one baseline that is as good, is called better, alone and as a ledger
+counts them (`--ledger`); how often flipped signs call two runs different whose means are equal, but whose
+differences are not symmetric; how often 95 % intervals hold the truth where events are rare. Ends with 1 when
+an error is above .065 in one cell or .055 on average (of `holm` and `max_t`), a counted one above .065, one
+of two values above .055 (of replays: .05 and 1.5 of its errors), or an interval holds less than .90. With
+1,000 replays the error of a figure is about .007. Takes half an hour.
 
 Worlds: how hard a query is ~ U(0, 1); `alike`: every run adds N(0, .3²) to it; `8 + 2`: so do two runs and a
-base, of which eight runs are copies with N(0, .02²).
+base, of which eight runs are copies with N(0, .02²). `differ d`: right or wrong, and a query is won by one of
+two runs with a chance d, by each as often, or by the better one in .8 of these; `right r`: each run is right
+with a chance of its own for the query, r on average; `CRAG`: of 1, ½, 0 and −1 (worlds.py).
 """
 
 from __future__ import annotations
@@ -23,14 +27,15 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from rageval.comparison.ledger import Made, counted
 from rageval.files.ledger import Claim, ClaimLedger
-from rageval.statistics.bootstrap import _resampled, intervals
+from rageval.statistics.bootstrap import _resampled, intervals, ranges_of
 from rageval.statistics.samples import Sample
 from rageval.statistics.significance import holm, is_skewed, max_t, sign_flip
 from timing import Row, markdown
-from worlds import NULLS
+from worlds import NULLS, crag
 
 Float = NDArray[np.float64]
 Generator = np.random.Generator
@@ -73,6 +78,69 @@ def family_wise(replays: int) -> Iterator[Row]:
             cells = [f"{found[way]:.3f}" if way in found else "" for way in ("holm", "max_t")]
             yield name, str(copies + others), str(queries), *cells
             print(f"{name}, {copies + others} runs, {queries} queries are done", file=sys.stderr)
+
+
+def halves(replays: int) -> Iterator[Row]:
+    """Runs of few values: claims without a difference, by all flips alone and as printed; and with one.
+
+    Where queries differ by a known chance, added up over all outcomes instead of replayed.
+    """
+    for queries in (10, 17, 25, 50, 100):
+        wins, losses = (each.ravel() for each in np.meshgrid(np.arange(queries + 1), np.arange(queries + 1)))
+        kept = (wins >= losses) & (wins + losses <= queries)
+        wins, losses = wins[kept], losses[kept]
+        places = np.arange(queries)[:, None]
+        values = np.where(places < wins, 1.0, np.where(places < wins + losses, -1.0, 0.0))
+        small = [p <= 0.05 for p in p_of(values)]
+        for share in (0.05, 0.1, 0.2, 0.4, 0.7, 0.95, 1.0):
+            differ = binom.pmf(wins + losses, queries, share)
+            cells = []
+            for won in (0.5, 0.8):
+                # Either run may be the one that wins more.
+                ways = binom.pmf(wins, wins + losses, won) + (wins > losses) * binom.pmf(
+                    losses, wins + losses, won
+                )
+                cells += [f"{(differ * ways)[each].sum():.3f}" for each in small]
+            yield f"differ {share:g}", str(queries), *cells[:2], "", *cells[2:]
+    for right in (0.5, 0.9):
+        for queries in (25, 100):
+            rng, pairs = (
+                np.random.default_rng((queries, int(10 * right))),
+                np.array(list(combinations(range(10), 2))),
+            )
+            wrong = 0
+            for _ in range(replays):
+                # Beta of mean r: some queries are hard for all.
+                chance = rng.beta(2 * right, 2 * (1 - right), (queries, 1))
+                values = (rng.random((queries, 10)) < chance).astype(float)
+                wrong += bool((holm(sign_flip(values, pairs, DRAWS).p) <= 0.05).any())
+            chance = rng.beta(2 * right, 2 * (1 - right), (queries, replays))
+            one, other = (rng.random(chance.shape) < chance for _ in range(2))
+            yield (
+                f"right {right:g}",
+                str(queries),
+                *called(one * 1.0 - other),
+                f"{wrong / replays:.3f}",
+                "",
+                "",
+            )
+    for queries in (10, 25, 50, 100):
+        rng = np.random.default_rng(queries)
+        null, true = (called(crag(rng, (queries, replays), delta, "good").people) for delta in (0.0, 0.4))
+        yield "CRAG", str(queries), *null, "", *true
+
+
+def p_of(values: Float) -> tuple[Float, Float]:
+    """P of each column of differences: by all flips alone, and as printed."""
+    columns, pairs = np.column_stack((values, np.zeros(len(values)))), np.arange(values.shape[1])
+    both = np.stack((pairs, np.full(len(pairs), len(pairs))), axis=1)
+    alone = sign_flip(columns, both, DRAWS, units=(values != 0).sum(axis=0))  # so none of them ties
+    return alone.p, sign_flip(columns, both, DRAWS).p
+
+
+def called(values: Float) -> list[str]:
+    """How often the differences of a column are called some."""
+    return [f"{(p <= 0.05).mean():.3f}" for p in p_of(values)]
 
 
 def lopsided(replays: int) -> Iterator[Row]:
@@ -153,9 +221,13 @@ def held(low: Float, high: Float, truth: float) -> str:
 
 
 def coverage(replays: int) -> Iterator[Row]:
-    """Shares of rare events, and differences that are seldom not 0."""
+    """Shares of rare events, and differences that are seldom not 0.
+
+    `flips inverted` would hold every mean that flipped signs do not tell from the values'.
+    """
     draws: dict[str, Callable[[Generator, tuple[int, int]], Float]] = {
         "0 or 1": lambda rng, shape: np.ones(shape),
+        "-1, 0 or 1": lambda rng, shape: np.where(rng.random(shape) < 0.85, 1.0, -1.0),
         "0 or U(-.5, 1)": lambda rng, shape: rng.uniform(-0.5, 1, shape),
     }
     for name, draw in draws.items():
@@ -163,15 +235,19 @@ def coverage(replays: int) -> Iterator[Row]:
             rng = np.random.default_rng((queries, int(1000 * share)))
             shape = queries, replays
             values = np.where(rng.random(shape) < share, draw(rng, shape), 0.0)
-            truth = share * (1 if name == "0 or 1" else 0.25)
+            truth = share * {"0 or 1": 1, "-1, 0 or 1": 0.7}.get(name, 0.25)
             alone = held(*_resampled(column(values), "bca", 0.95, 2000, 1), truth)
-            yield name, str(queries), f"{share:g}", alone, held(*intervals(column(values), seed=1), truth)
+            # Differences have another scale than shares, and no Wilson's interval.
+            scale = None if name == "0 or 1" else ranges_of(values, (-1.0, 1.0))
+            printed = held(*intervals(column(values), seed=1, scale=scale), truth)
+            _, inverted = called(values - truth)
+            yield name, str(queries), f"{share:g}", alone, printed, f"{1 - float(inverted):.3f}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Simulate claims whose truth is known.")
     parser.add_argument("--replays", type=int, default=1000)
-    parser.add_argument("--only", choices=("families", "ledger", "lopsided", "coverage"))
+    parser.add_argument("--only", choices=("families", "halves", "ledger", "lopsided", "coverage"))
     options = parser.parse_args()
     replays, is_wrong = options.replays, False
 
@@ -184,10 +260,17 @@ def main() -> int:
     rows = rows_of("families", family_wise, ("world", "runs", "queries", "holm", "max_t"))
     claimed = [float(cell) for row in rows for cell in row[3:]]
     is_wrong |= bool(claimed) and (max(claimed) > MOST or np.mean(claimed) > ON_AVERAGE)
+    columns = ("two values", "queries", "flips alone", "as printed", "45 pairs", "power: flips", "as printed")
+    rows = rows_of("halves", halves, columns)
+    for row in rows:  # what is added up has no error but that of the draws
+        most = 0.055 if row[0].startswith("differ") else 0.05 + 1.5 * (0.05 * 0.95 / replays) ** 0.5
+        is_wrong |= any(float(cell) > most for cell in row[3:5] if cell)
     columns = ("30 variants", "queries", "best alone", "best counted", "first small", "its gain alone")
     is_wrong |= any(float(row[3]) > MOST for row in rows_of("ledger", ledgers, columns))
     rows_of("lopsided", lopsided, ("values", "queries", "p ≤ .05", "claimed"))
-    rows = rows_of("coverage", coverage, ("values", "queries", "share", "BCa alone", "as printed"))
+    rows = rows_of(
+        "coverage", coverage, ("values", "queries", "share", "BCa alone", "as printed", "flips inverted")
+    )
     print(f"{replays:,} replays a cell.")
     return int(is_wrong or any(float(row[4]) < LEAST for row in rows))
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _YEAR = 2026  # of the version, as in CITATION.cff
 _TESTS = {
-    "randomization": "two-sided sign-flip randomization (all patterns of signs, or at least {draws:,} drawn)",
+    "randomization": "two-sided sign-flip randomization (all patterns of signs, or at least {draws:,} drawn;"
+    " mid-$p$ if queries tie)",
     "t": "two-sided paired $t$-tests",
 }
 _ADJUSTED = {

@@ -322,8 +322,8 @@ def differences(values: Sample, pairs: Int) -> Sample:
 def _test(values: Sample, pairs: Int, settings: Settings) -> Significance:
     """Test each pair as was chosen, nothing adjusted."""
     if settings.test == "randomization":
-        sums, columns = _flipped(values, pairs)
-        return sign_flip(sums, columns, settings.draws, settings.seed, settings.level)
+        units = None if values.is_complete else differences(values, pairs).counts()
+        return sign_flip(*_flipped(values, pairs), settings.draws, settings.seed, settings.level, units)
     return t_test(differences(values, pairs))
 
 

@@ -119,8 +119,9 @@ class Settings:
 
     def signed(self, gold: str = "") -> str:
         """Return the signature; with human labels, what these are."""
-        parts: dict[str, str] = {"test": "t" if gold else self.test}
-        if parts["test"] == "randomization" or self.adjust == "max_t":
+        is_t = gold or self.test == "t"
+        parts = {"test": "t"} if is_t else {"test": self.test, "p": "mid"}
+        if not is_t or self.adjust == "max_t":
             parts["draws"] = str(self.draws)
         parts |= {
             "adjust": self.adjust,

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 # What stands beside the numbers of a comparison, and beneath them: letters, counts, and what they mean.
 
-TESTS = {"randomization": "sign-flip randomization", "t": "paired t-test"}
+TESTS = {"randomization": "sign-flip randomization with mid-p", "t": "paired t-test"}
 ADJUSTMENTS = {"holm": "Holm", "max_t": "max-T", "none": "not adjusted"}
 
 

@@ -89,7 +89,7 @@ def test_the_table_says_what_it_rests_on() -> None:
     assert r"\textbf{0.4281}$^{\mathrm{b}}$" in text
     assert (
         r"\caption{Means over 12 queries, the best in bold. Superscripts name the runs that are significantly"
-        r" worse (sign-flip randomization, Holm over one pair, each measure by itself, $p<0.05$)."
+        r" worse (sign-flip randomization with mid-p, Holm over one pair, each measure by itself, $p<0.05$)."
         r" $\downarrow$: low values are good.}"
     ) in text
     assert r"\label{tab:comparison}" in text

@@ -200,7 +200,7 @@ def test_a_measure_that_cannot_be_found_again_says_where_to_define_it() -> None:
             "crag_share|label:incorrect|judge:openai:m, x@1a2b|v:0",
             r"crag_share\(label=incorrect\) .*\(judge\)",
         ),
-        ("compare|test:randomization|draws:10000|v:0.1.0", "its parts are options of rageval compare"),
+        ("compare|test:randomization|p:mid|draws:10000|v:0.1.0", "its parts are options of rageval compare"),
         ("nonesuch@3|ties:trec", "unknown measure"),
         ("recall|rel:x", "expected a whole number"),
         ("|", "unknown measure"),

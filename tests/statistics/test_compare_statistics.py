@@ -52,13 +52,13 @@ def test_pairs_of_columns_are_compared_and_small_samples_exactly(seed: int) -> N
     assert sign_flip(values, pairs).p == pytest.approx(exact, abs=1e-15)
 
 
-def test_differences_of_zero_change_no_p() -> None:
-    """Up to 30 queries not at all, beyond by no more than what is drawn."""
+def test_however_many_differences_are_zero_p_is_one() -> None:
+    """Up to 30 queries exactly, beyond by no more than what is drawn; two or more make it a mid-p."""
     rng = np.random.default_rng(5)
     drawn = rng.normal(0.4, 1, 12)
-    for more, error in ((18, 0.0), (40, 0.01)):
+    for more, error in ((1, 0.0), (2, 0.0), (18, 0.0), (40, 0.01)):
         padded = np.column_stack((np.concatenate((drawn, np.zeros(more))), np.zeros(12 + more)))
-        assert sign_flip(padded, ONE_PAIR).p[0] == pytest.approx(_exact_sign_flip(drawn), abs=error)
+        assert sign_flip(padded, ONE_PAIR).p[0] == pytest.approx(_exact_sign_flip(drawn, more > 1), abs=error)
 
 
 @pytest.mark.some(5)
