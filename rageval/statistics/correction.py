@@ -387,7 +387,8 @@ def max_t(
     from scipy.special import ndtri
 
     seen = -ndtri(np.maximum(np.array([each.p for each in means]), _TINY) / 2)
-    reached, _ = stepped_down(seen - 1e-9, _far(means, units, draws, seed))
+    far = (np.abs(rows) for rows in _noise(means, units, draws, seed))
+    reached, _ = stepped_down(seen - 1e-9, far)
     return [max((count + 1) / (draws + 1), each.p)
             for count, each in zip(reached.tolist(), means, strict=True)]  # fmt: skip
 
@@ -399,11 +400,13 @@ def at_once(
     units: Sequence[Sequence[Hashable]] | None = None,
     draws: int = DRAWS,
     seed: int = 0,
+    sides: Sequence[int] | None = None,
 ) -> list[tuple[float, float]]:
     """Return intervals of corrected means that all hold at once, widened to this `level`.
 
     By as much as the `level` quantile of the largest |Σ s·ψ|/‖ψ‖ of all (see `max_t`) is farther out than a
-    single one, in Student's terms.
+    single one, in Student's terms. `sides` are the signs of means that are known to differ from 0, and can
+    only be wrong by having the other sign; 0 of others.
 
     >>> judged = [0.0, 1.0] * 50
     >>> one = corrected(judged, {at: judged[at] - at % 3 / 4 for at in range(0, 100, 3)}, paired=True)
@@ -415,7 +418,10 @@ def at_once(
 
     if not means:
         return []
-    far = min(float(np.quantile(_farthest(means, units, draws, seed), level)), FARTHEST)
+    side = np.zeros(len(means)) if sides is None else np.array(sides)
+    noise = _noise(means, units, draws, seed)
+    farthest = [np.where(side == 0, np.abs(rows), -side * rows).max(axis=1) for rows in noise]
+    far = min(float(np.quantile(np.concatenate(farthest), level)), FARTHEST)
     inside = 2 * float(ndtr(far)) - 1
     wider = [max(_reach(each.freedom, inside) / _reach(each.freedom, level), 1.0) for each in means]
     return [
@@ -424,21 +430,14 @@ def at_once(
     ]
 
 
-def _farthest(
-    means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None, draws: int, seed: int
-) -> Float:
-    """Return the largest |Σ s·ψ|/‖ψ‖ of all, for each draw of signs."""
-    return np.concatenate([rows.max(axis=1) for rows in _far(means, units, draws, seed)])
-
-
-def _far(
+def _noise(
     means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None, draws: int, seed: int
 ) -> Iterator[Float]:
-    """Yield |Σ s·ψ|/‖ψ‖ of each, a row a draw of signs."""
+    """Yield Σ s·ψ/‖ψ‖ of each, a row a draw of signs."""
     table = _aligned(means, units)
     size = np.sqrt((table**2).sum(axis=0))
     table = np.divide(table, size, out=np.zeros_like(table), where=size > 0)
-    yield from (np.abs(signs @ table) for signs in _signs(len(table), draws, seed, len(table)))
+    yield from (signs @ table for signs in _signs(len(table), draws, seed, len(table)))
 
 
 def _aligned(means: Sequence[Corrected], units: Sequence[Sequence[Hashable]] | None = None) -> Float:
