@@ -60,6 +60,7 @@ class Limits(NamedTuple):
 NONE = Limits((-math.inf, math.inf), (-math.inf, math.inf))
 COVERAGE = Limits((0.925, 0.975), (0.93, 0.97))
 FLOOR = Limits((0.94, 1.0), (0.94, 1.0))
+HELD = Limits((0.94, 1.0), (0.95, 1.0))
 REPEATED = Limits((0.935, 1.0), (0.94, 1.0))
 WRONG = Limits((0.0, 0.065), (0.0, 0.065))
 
@@ -305,7 +306,9 @@ def looks(replays: int) -> Iterator[Found]:
     bounds = [bound_at(size, 200) for size in sizes]
     skewed = [(name, draw) for name, draw in NULLS.items()]
     for delta in (0.0, 0.08, 0.15, 0.2):
-        columns: dict[str, list[float]] = {name: [] for name in ("looks", "fixed", "at .05", "labels")}
+        columns: dict[str, list[float]] = {
+            name: [] for name in ("looks", "fixed", "at .05", "labels", "held")
+        }
         worlds = [(judge, None) for judge in ("good", "biased")] + ([] if delta else skewed)
         for world, draw in worlds:
             seed = [4, int(100 * delta), len(world)]
@@ -315,9 +318,15 @@ def looks(replays: int) -> Iterator[Found]:
                 people = draw(np.random.default_rng(seed), (replays, QUERIES))
                 noise = np.random.default_rng([*seed, 1]).normal(0, people.std(), people.shape)
                 drawn = Drawn(people, people + noise, 0.0)
-            p = np.array(
-                [[each.p for each in estimated(drawn, size, span=1.0, floored=size < 200)] for size in sizes]
-            )
+            # The last look is none before all labels are there, and has the interval of these.
+            found = [
+                estimated(drawn, size, span=1.0, look=1 - max(bound, 1e-12) if size < 200 else None)
+                for size, bound in zip(sizes, bounds, strict=True)
+            ]
+            ends = np.array([[(each.low, each.high) for each in at_look] for at_look in found])
+            held = (ends[:, :, 0] <= drawn.mean) & (drawn.mean <= ends[:, :, 1])
+            columns["held"].append(float(held[:-1].all(axis=0).mean()))
+            p = np.array([[each.p for each in at_look] for at_look in found])
             over = p < np.array(bounds)[:, None]
             stop = np.where(over.any(axis=0), over.argmax(axis=0), len(sizes) - 1)
             columns["looks"].append(float(over.any(axis=0).mean()))
@@ -329,6 +338,9 @@ def looks(replays: int) -> Iterator[Found]:
         yield Found("claimed from all 200 labels", f"δ = {delta:g}", columns["fixed"])
         yield Found("claimed by looking each time at .05", f"δ = {delta:g}", columns["at .05"])
         yield Found("mean labels of 200", f"δ = {delta:g}", columns["labels"])
+        yield Found(
+            "intervals of 18 looks before the last, all hold", f"δ = {delta:g}", columns["held"], HELD
+        )
 
 
 def plans(replays: int) -> Iterator[Found]:

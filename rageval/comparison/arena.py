@@ -591,12 +591,6 @@ def strengths_by_people(
     if people is None:
         raise InputError(f"{gold.draw.name}: has judgements of documents; expected comparisons of answers")
     refuse_the_judge(judged, people)
-    plan, look = gold.draw.plan, gold.draw.look
-    if plan is not None and plan.until is not None and look is not None and not look.is_last:
-        raise TooFewLabels(
-            f"{gold.draw.name}: the plan may stop before all its labels are there, which rageval compare"
-            f" decides. Strengths need all labels, and {gold.draw.labelled:,} queries are labeled"
-        )
     played = games(judged)
     ours, theirs = _by_pair(played, judged), _by_pair(games(people), people)
     if not any(labels.keys() & ours.get(pair, {}).keys() for pair, labels in theirs.items()):
@@ -631,7 +625,7 @@ def strengths_by_people(
             said.append(f"{one} and {other}: left out: {error}")
     if not found:
         raise TooFewLabels("no strengths: " + "; ".join(said))
-    rows = _ranked(played, found, used, level)
+    rows = _ranked(played, found, used, gold.draw.look_level(level) or level)
     if any(row.high - row.low <= SLACK for row in rows):
         said.append("labels cover every comparison of this set, so nothing is uncertain")
     return rows, said
@@ -672,6 +666,7 @@ def _corrected(
         labelled,
         paired=True,
         level=level,
+        look=draw.look_level(level),
         population=population,
         chosen=chances_of(draw, queries, [queries[at] for at in labelled]),
         clusters=queries,

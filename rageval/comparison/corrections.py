@@ -176,7 +176,7 @@ def _corrected(
         "kind" if of_parts else population,
         _mean(values.values()),
         _mean(said.values()),
-        *peoples_interval(alone, level, limits),
+        *peoples_interval(alone, draw.look_level(level) or level, limits),
         queries=len(values),
         checked=len(values.keys() & parts.share.keys()) if of_parts else len(said),
         labels=parts.labels,
@@ -206,7 +206,7 @@ def _corrected(
         if chosen:
             return found._replace(refused=chosen)
         found = found._replace(doubt=doubt)
-        return _from_whole(found, values, said, level, limits, chances_of(draw, values, said))
+        return _from_whole(found, values, said, level, limits, draw)
     except TooFewLabels as refused:
         return found._replace(refused=str(refused))
 
@@ -217,7 +217,7 @@ def _from_whole(
     said: _Values,
     level: float,
     limits: Limits | None,
-    chosen: Sequence[float] | None,
+    draw: Draw,
 ) -> CorrectedMeasure:
     """Correct by answers that people judged wholly."""
     # The estimator counts queries by place: labels are of the same places as the judge's values.
@@ -229,9 +229,10 @@ def _from_whole(
         # One system's mean, not a difference of two, for which the interval is another.
         paired=False,
         level=level,
+        look=draw.look_level(level),
         population="set" if found.population == "set" else "kind",
         span=high - low if math.isfinite(high - low) else span,
-        chosen=chosen,
+        chosen=chances_of(draw, values, said),
         within=(low, high),
     )
     return found._replace(

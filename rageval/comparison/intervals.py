@@ -227,8 +227,7 @@ def _of_pair(
     low, high, span = scale_of(values, one.measure.limits)
     within = (low - high, high - low)
     same = [at for at, query in enumerate(queries) if draw.compares and query in draw.same]
-    floored = look is not None and not look.is_last
-    how = {"paired": True, "within": within, "span": span, "same": same, "floored": floored}
+    how = {"paired": True, "within": within, "span": span, "same": same}
     return _estimated(found, draw, settings, how)
 
 
@@ -259,10 +258,11 @@ def _estimated(found: Labelled, draw: Draw, settings: Settings | None, how: Mapp
         estimate = corrected(
             found.judged,
             found.people,
-            level=level,
             population=population,  # type: ignore[arg-type]  # checked by Settings
             chosen=chosen,
             clusters=clusters,
+            level=level,
+            look=draw.look_level(level),
             **how,
         )
     except TooFewLabels as error:

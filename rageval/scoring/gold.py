@@ -37,6 +37,7 @@ UNSAID, UNIFORM = "unsaid", "uniform"
 _DOCUMENTS = "documents"  # the system of judgements of documents
 DOUBT = 1e-6  # p below which it is doubted that labels were drawn as is said
 _MANY = 3  # ids named in a remark
+_LEAST_BOUND = 1e-12
 _NUMBERED = "\0"  # between a judge's name and the number of the file, where several have one name
 
 
@@ -61,6 +62,16 @@ class Draw:
     def look(self) -> Look | None:
         """The look that is taken at the labels of a plan by now."""
         return None if self.plan is None else Look(self.labelled, len(self.plan.asked))
+
+    def look_level(self, level: float) -> float | None:
+        """Return the level of an interval that holds at every look; None unless a plan is labeled in part."""
+        look = self.look
+        if look is None or look.is_last:
+            return None
+        from rageval.statistics.stopping import bound_at
+
+        # At first the bound is so small that 1 less it is 1.
+        return 1 - max(bound_at(look.labelled, look.of, level), _LEAST_BOUND)
 
     def by_plan(self, rows: Mapping[str, int], name: str) -> Draw:
         """Return the draw with how many queries were labeled whole; `rows` are judgements by query.
@@ -397,9 +408,15 @@ def refuse_same(judges: Sequence[str], people: Sequence[str], name: str) -> None
 
 
 def said_of_labels(gold: Gold) -> list[str]:
-    """Say that labels are not all by people, as their names say, and that chances are doubtful."""
+    """Say that not all labels are by people, that chances are doubtful, that a plan is labeled in part."""
     name = visible(gold.draw.name)
     said = [f"{name}: {gold.draw.doubt}"] if gold.draw.doubt else []
+    look = gold.draw.look
+    if look is not None and not look.is_last:
+        said.append(
+            f"{name}: {look.labelled:,} of {look.of:,} queries of the plan are labeled: intervals are wider,"
+            " to hold whenever you look"
+        )
     basis = basis_of_gold(gold.by)
     if basis == PEOPLE:
         return said

