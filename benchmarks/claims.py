@@ -30,13 +30,13 @@ import contests
 import significance
 from rageval.statistics.agreement import agreement
 from rageval.statistics.bootstrap import intervals as bootstrap_intervals
-from rageval.statistics.correction import Corrected, corrected, max_t
+from rageval.statistics.correction import Corrected, Part, corrected, max_t
 from rageval.statistics.power import labels_needed, needed, needed_between
 from rageval.statistics.preferences import corrected_strengths
 from rageval.statistics.significance import holm, sign_flip
 from rageval.statistics.stopping import bound_at
 from timing import markdown
-from worlds import JUDGES, NULLS, RATES, SELDOM, WORLDS, Drawn, Float, binary, clustered, said
+from worlds import JUDGES, NUGGETS, NULLS, RATES, SELDOM, WORLDS, Drawn, Float, binary, clustered, said
 
 LABELS = (30, 50, 100, 200)
 PLANNED = (
@@ -60,6 +60,7 @@ class Limits(NamedTuple):
 NONE = Limits((-math.inf, math.inf), (-math.inf, math.inf))
 COVERAGE = Limits((0.925, 0.975), (0.93, 0.97))
 FLOOR = Limits((0.94, 1.0), (0.94, 1.0))
+PARTS = Limits((0.925, 0.985), (0.93, 0.975))
 HELD = Limits((0.94, 1.0), (0.95, 1.0))
 REPEATED = Limits((0.935, 1.0), (0.94, 1.0))
 WRONG = Limits((0.0, 0.065), (0.0, 0.065))
@@ -298,6 +299,62 @@ def unequal(replays: int) -> Iterator[Found]:
             yield Found(
                 f"4 × as many labels where the judge sees a difference, {row}", str(labels), values, limits
             )
+
+
+def of_parts(replays: int) -> Iterator[Found]:
+    """People judged some nuggets of answers, a mean of .5 (common) or .05 (rare ones): how drawn, by row.
+
+    Answers of four to twelve nuggets; in clusters three answers are alike.
+    """
+    for row, limits in (
+        ("nuggets drawn", PARTS),
+        ("answers drawn, then two nuggets of each", PARTS),
+        ("answers drawn with unequal chances, a third of each", PARTS),
+        ("answers in clusters, nuggets drawn", PARTS),
+        ("answers in clusters, ignored", NONE),
+        ("rare, nuggets drawn", FLOOR),
+    ):
+        for answers in (40, 120):
+            cells = []
+            for judge in ("good", "biased"):
+                rng = np.random.default_rng([answers, JUDGES.index(judge), len(row)])
+                found = [of_part(rng, row, answers, judge) for _ in range(replays)]
+                cells.append(outcome(found, 0.05 if row.startswith("rare") else 0.5).held)
+            yield Found(f"labels of parts: {row}", f"{answers} answers", cells, limits)
+
+
+def of_part(rng: np.random.Generator, row: str, answers: int, judge: str) -> Corrected:
+    """The mean of one replay, corrected."""
+    sizes = rng.integers(4, 13, answers)
+    level = rng.random(answers if "clusters" not in row else answers // 3 + 1)
+    level = np.repeat(level, 3)[:answers] if "clusters" in row else level
+    if row.startswith("rare"):
+        level = level / 10
+    if "unequal" in row:
+        chance = np.where(level > 0.5, 0.8, 0.4)  # as of a judge who is unsure of some
+    elif row.startswith("answers drawn"):
+        chance = np.full(answers, 0.6)
+    else:
+        chance = None
+    full, people, parts = np.empty(answers), {}, {}
+    for at, size in enumerate(sizes.tolist()):
+        truth = (rng.random(size) < level[at]).astype(float)
+        seen = said(rng, truth, NUGGETS[judge][0])
+        full[at] = seen.mean()
+        if chance is None:
+            drawn = rng.random(size) < 0.3
+        else:
+            number = 2 if "two" in row else round(size / 3)
+            drawn = np.arange(size) < number * (rng.random() < chance[at])
+        if drawn.any():
+            people[at] = float(truth[drawn].mean())
+            # Two of each whatever its size: then answers count alike, not by their share.
+            share = 0.2 if "two" in row else float(drawn.mean())
+            parts[at] = Part(float(seen[drawn].mean()), share)
+    clusters = (np.arange(answers) // 3).tolist() if "clusters, nuggets" in row else None
+    chances = chance if "unequal" in row else None
+    how: dict[str, Any] = {"paired": False, "within": (0, 1), "chosen": chances, "clusters": clusters}
+    return corrected(full, people, parts=parts, fewest=10, **how)
 
 
 def looks(replays: int) -> Iterator[Found]:
@@ -581,7 +638,8 @@ def _peer(way: Any, worlds: Any, world: str, judge: str, labels: int, replays: i
 
 ROWS: dict[str, Callable[[int], Iterator[Found]]] = {
     "intervals": intervals, "set": of_the_set, "none": no_difference, "widths": widths, "seldom": seldom,
-    "means": one_mean, "families": families, "clusters": in_clusters, "unequal": unequal, "looks": looks,
+    "means": one_mean, "families": families, "clusters": in_clusters, "unequal": unequal, "parts": of_parts,
+    "looks": looks,
     "plans": plans, "differ": where_they_differ, "runs": of_runs, "values": of_values,
     "numbers": of_numbers, "doors": of_doors, "strengths": strengths, "lenient": lenient, "peers": peers,
     "repeats": of_repeats,

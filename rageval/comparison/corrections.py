@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from rageval.scoring.rules import Rules
 from rageval.scoring.scores import Score
 from rageval.scoring.subject import why_uncorrected
 from rageval.statistics.bootstrap import Limits
-from rageval.statistics.correction import Population, corrected, corrected_from_parts, peoples_interval
+from rageval.statistics.correction import Part, Population, corrected, peoples_interval
 from rageval.text import visible
 
 
@@ -193,74 +193,59 @@ def _corrected(
         )
     if why := why_lost(found.failed, parts.labels if of_parts else len(said)):
         return found._replace(refused=why)
-    if of_parts and draw.chances is not None:
-        return found._replace(
-            refused="labels cover parts of answers, which cannot be combined with stated chances"
-        )
     try:
         if of_parts:
-            return _from_parts(found, values, parts, level, limits)
+            both = {q: Part(parts.judge[q], share) for q, share in parts.share.items() if q in values}
+            said = {query: parts.people[query] for query in both}
+            return _by_labels(found, values, said, level, limits, draw, both)
         # Where nobody says how they were chosen, look whether the judge scored them otherwise than the rest.
         checked = [at for at, query in enumerate(values) if query in said]
         chosen, doubt = selection(draw, list(values.values()), checked, tests)
         if chosen:
             return found._replace(refused=chosen)
         found = found._replace(doubt=doubt)
-        return _from_whole(found, values, said, level, limits, draw)
+        return _by_labels(found, values, said, level, limits, draw, None)
     except TooFewLabels as refused:
         return found._replace(refused=str(refused))
 
 
-def _from_whole(
+def _by_labels(
     found: CorrectedMeasure,
     values: _Values,
-    said: _Values,
+    said: Mapping[str, float],
     level: float,
     limits: Limits | None,
     draw: Draw,
+    parts: Mapping[str, Part] | None,
 ) -> CorrectedMeasure:
-    """Correct by answers that people judged wholly."""
+    """Correct by answers that people judged, wholly or in part."""
     # The estimator counts queries by place: labels are of the same places as the judge's values.
     places = {query: at for at, query in enumerate(values)}
     low, high, span = scale_of([*values.values(), *said.values()], limits)
-    mean = corrected(
-        list(values.values()),
-        {places[query]: value for query, value in said.items()},
+    labelled = {places[query]: value for query, value in said.items()}
+    how: dict[str, Any] = {
         # One system's mean, not a difference of two, for which the interval is another.
-        paired=False,
-        level=level,
-        look=draw.look_level(level),
-        population="set" if found.population == "set" else "kind",
-        span=high - low if math.isfinite(high - low) else span,
-        chosen=chances_of(draw, values, said),
-        within=(low, high),
-    )
+        "paired": False,
+        "level": level,
+        "look": draw.look_level(level),
+        "population": found.population,
+        "span": high - low if math.isfinite(high - low) else span,
+        "chosen": chances_of(draw, values, said),
+        "parts": None if parts is None else {places[query]: part for query, part in parts.items()},
+        "within": (low, high),
+    }
+    mean = corrected(list(values.values()), labelled, **how)
+    if parts is not None:
+        # Without the judge; labels of parts have no mean that needs no weights.
+        alone = corrected(list(values.values()), labelled, slope=0.0, **how)
+        found = found._replace(people=alone.value, people_low=alone.low, people_high=alone.high)
     return found._replace(
         value=mean.value,
         low=mean.low,
         high=mean.high,
         slope=mean.slope,
-        gain=mean.gain,
+        gain=mean.gain if parts is None else math.nan,
         coarse=mean.coarse is not None,
-    )
-
-
-def _from_parts(
-    found: CorrectedMeasure, values: _Values, parts: _PartJudged, level: float, limits: Limits | None
-) -> CorrectedMeasure:
-    """Correct by the parts of answers that people judged."""
-    people, mean = corrected_from_parts(
-        values, parts.judge, parts.people, parts.share, parts.labels, level, limits
-    )
-    return found._replace(
-        people=people.value,
-        people_low=people.low,
-        people_high=people.high,
-        value=mean.value,
-        low=mean.low,
-        high=mean.high,
-        slope=mean.slope,
-        coarse=mean.coarse,
     )
 
 

@@ -19,13 +19,10 @@ on which two systems gave the *same* answer have d = 0 and need no label: θ = s
 these.
 
 Where people judged a *part* of an answer's nuggets, d and e are people's and the judge's values on that part,
-r is its share of the answer (0 where they judged none of it), F the judge's value on the whole, and with
-weights a = r / mean(r)
-    θ = d̄ + b(mean F − ē)           d̄ = mean(a·d), ē = mean(a·e), b least in variance
-    V = Σ ψ²/N² · n/(n − 2)         ψ = a(d − d̄) + b(F − mean F − a(e − ē))
-over all N queries, with n = (Σa)²/Σa². So an answer counts by how much of it was judged, which is right if
+ē is still the mean on whole answers, and an answer counts r/π, r being its share that was judged: right if
 nuggets were drawn at random from all of them, or whole answers were. If something was judged of every answer,
-a = 1, which is right however many nuggets of each were drawn.
+all count alike, which is right however many nuggets of each were drawn. A part tells less than its answer, so
+the finite draw is no help, and V is that of clusters, each answer its own.
 """
 
 from __future__ import annotations
@@ -40,7 +37,7 @@ from numpy.typing import NDArray
 
 from rageval.errors import TooFewLabels, UsageError
 from rageval.statistics import LEVEL
-from rageval.statistics.bootstrap import Limits, _differing, _least_error, _mended, few_differ, ranges_of
+from rageval.statistics.bootstrap import Limits, _least_error, _mended, few_differ, ranges_of
 from rageval.statistics.samples import SLACK, Float, Int, Sample, settled
 from rageval.statistics.significance import _TINY, DRAWS, _signs, stepped_down
 
@@ -49,6 +46,13 @@ FEWEST = 20  # labels
 FEWEST_CLUSTERS = 10
 FARTHEST = 8.0  # standard errors, so that a quantile is finite
 _LEVERAGE = 0.95  # a label that alone decides the slope counts as if it did not quite
+
+
+class Part(NamedTuple):
+    """Of a label that covers a part of an answer: the judge's value there, and its share of the answer."""
+
+    judged: float
+    share: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +94,7 @@ def corrected(
     chosen: Sequence[float] | Float | None = None,
     clusters: Sequence[Hashable] | None = None,
     same: Collection[int] = (),
+    parts: Mapping[int, Part] | None = None,
     within: tuple[float, float] | None = None,
     fewest: int = FEWEST,
     slope: float | None = None,
@@ -102,7 +107,8 @@ def corrected(
     the largest difference (1 on scales 0 … 1 and −1 … 1), or the width of the scale for means; 0 leaves the
     floor out. `chosen` gives every query's chance to be labeled; without it the labels are a uniform draw.
     `clusters` names every query's cluster. `same` are places where two systems gave the same answer, which
-    needs no label. Value and interval stay `within` the scale. Raises TooFewLabels with fewer than `fewest`
+    needs no label. `parts` are of labels that cover parts of answers: then these hold on the parts. Value and
+    interval stay `within` the scale. Raises TooFewLabels with fewer than `fewest`
     labels, or with labels in fewer than 10 clusters. A `slope` estimated from more labels is used as given.
     `look` is the level of the interval if labels are examined before all are there, and should hold at every
     look. The floor is then always added: the first few of skewed values say little about the rest.
@@ -112,7 +118,7 @@ def corrected(
     >>> round(found.judge, 3), round(found.value, 3), round(found.slope, 3), found.labels
     (0.5, 0.25, 1.0, 34)
     """
-    world = _world(judged, labelled, chosen, clusters, same, level, population, span, fewest)
+    world = _world(judged, labelled, chosen, clusters, same, parts, level, population, span, fewest)
     fit = _fit(world, slope)
     # A slope that was fitted to these labels costs a degree of freedom.
     freedom = world.independent - (1 if world.is_whole or slope is not None else 2)
@@ -155,7 +161,9 @@ class _World(NamedTuple):
     rest: NDArray[np.bool_]  # not the same answer of two systems
     places: Int  # of labels
     people: Float
+    beside: Float  # the judge's values of what people judged
     weight: Float  # of each label; 1 where all were drawn alike
+    seen: float  # so many whole queries people judged in all
     left: Float  # 1 − π of each label: how much of its kind is left unseen
     unit: Int | None  # number of each query's cluster
     names: tuple[Hashable, ...]
@@ -175,12 +183,12 @@ class _World(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """Whether every query that could need a label has one."""
-        return len(self.places) == int(self.rest.sum())
+        return self.seen == int(self.rest.sum())
 
     @property
     def unseen(self) -> float:
         """The share of queries without a label, of those that could need one."""
-        return 1 - len(self.places) / int(self.rest.sum())
+        return 1 - self.seen / int(self.rest.sum())
 
 
 def _world(
@@ -189,6 +197,7 @@ def _world(
     chosen: Sequence[float] | Float | None,
     clusters: Sequence[Hashable] | None,
     same: Collection[int],
+    parts: Mapping[int, Part] | None,
     level: float,
     population: str,
     span: float,
@@ -227,6 +236,15 @@ def _world(
             raise UsageError("a labeled query needs a chance to be labeled between 0 and 1")
     # Horvitz and Thompson: a query that was less likely to be labelled stands for more like it.
     weight = np.ones(len(places)) if chosen is None else 1 / chance
+    beside, seen = values[places], float(len(places))
+    if parts is not None:
+        beside, share = np.array([parts[place] for place in places.tolist()], np.float64).T
+        seen = float(share.sum())
+        if population == "set" and seen < rest.sum():
+            raise UsageError("population='set': labels of parts of answers are no labels of this set")
+        # Something of every answer: the parts of one stand for all of it.
+        weight = weight * share if len(places) < rest.sum() else np.ones(len(places))
+        clusters = range(len(values)) if clusters is None else clusters
     # Kish: unequal weights tell as much as this many equal ones.
     count = float(weight.sum() ** 2 / (weight**2).sum())
     if count < min(fewest, 10):
@@ -240,7 +258,8 @@ def _world(
             raise TooFewLabels(f"labels in {held:,} clusters ({FEWEST_CLUSTERS} are needed)")
         # Labels of one cluster may all say the same thing.
         count = min(count, float(held))
-    return _World(values, rest, places, people, weight, 1 - chance, unit, names, count, population == "set")
+    is_set = population == "set"
+    return _World(values, rest, places, people, beside, weight, seen, 1 - chance, unit, names, count, is_set)
 
 
 def _numbered(clusters: Sequence[Hashable], number: int) -> tuple[Int, tuple[Hashable, ...]]:
@@ -262,7 +281,7 @@ class _Fit(NamedTuple):
 
 
 def _fit(world: _World, known: float | None = None) -> _Fit:
-    e, d, total = world.judged[world.places], world.people, float(world.weight.sum())
+    e, d, total = world.beside, world.people, float(world.weight.sum())
     mean, beside = (float((world.weight * each).sum()) / total for each in (d, e))
     g = world.weight / total
     apart, off = e - beside, d - mean
@@ -320,12 +339,12 @@ def _influence(world: _World, fit: _Fit, part: Float, slope: float) -> Float:
 
 def _differing_labels(world: _World, paired: bool) -> int:
     """Return how many labels tell that anything differs; those of one cluster tell it once."""
-    people, judged = world.people, world.judged[world.places]
+    people, judged = world.people, world.beside
     values, times = np.unique(people, return_counts=True)
     # The least of three counts: labels that differ from one another, (of differences) from 0, and from the
     # judge, of which nothing is used where every query has a label.
     differ = [people != values[times.argmax()], *([people != 0] if paired else [])]
-    differ += [] if world.is_whole else [people != judged]
+    differ += [] if world.is_whole else [settled(people - judged) != 0]
     if world.unit is None:
         return min(int(each.sum()) for each in differ)
     return min(len(np.unique(world.unit[world.places[each]])) for each in differ)
@@ -482,22 +501,6 @@ def drawn_apart(judged: Sequence[float] | Float, labelled: Collection[int]) -> f
     return max(p, math.exp(-math.log(math.comb(few + rest, few))), _TINY)
 
 
-Values = Mapping[str, float]
-
-
-class _Estimate(NamedTuple):
-    """A mean with its interval, and how far people's values follow the judge's.
-
-    `coarse`: fewer than 6 of people's values differ from the commonest one, or from the judge's.
-    """
-
-    value: float
-    low: float
-    high: float
-    slope: float
-    coarse: bool
-
-
 def peoples_interval(
     people: Float, level: float = LEVEL, limits: Limits | None = None
 ) -> tuple[float, float]:
@@ -513,73 +516,6 @@ def peoples_interval(
     ends = np.array([people.mean() - half]), np.array([people.mean() + half])
     low, high = _mended(_column(people), *ends, level, ranges_of(people[:, None], limits))
     return float(low[0]), float(high[0])
-
-
-def corrected_from_parts(
-    judge: Values,
-    there: Values,
-    people: Values,
-    share: Values,
-    labels: int,
-    level: float = LEVEL,
-    limits: Limits | None = None,
-) -> tuple[_Estimate, _Estimate]:
-    """Return the human mean and the corrected one, where a `share` of each answer has labels.
-
-    `labels` is their number in all. On that share `people` has human values, and `there` the judge's. Raises
-    TooFewLabels with labels in fewer than 20 answers.
-
-    >>> whole = {str(at): at % 3 / 2 for at in range(60)}
-    >>> there = {str(at): at % 3 / 2 for at in range(30)}
-    >>> people = {str(at): at % 3 / 2 - 0.1 for at in range(30)}
-    >>> found = corrected_from_parts(whole, there, people, dict.fromkeys(people, 0.5), 90)
-    >>> round(found[1].value, 3), round(found[1].slope, 3)
-    (0.4, 1.0)
-    """
-    checked = sorted(query for query in share if query in judge)
-    if len(checked) < FEWEST:
-        raise TooFewLabels(f"labels for {len(checked):,} of {len(judge):,} ({FEWEST} are needed)")
-    whole = np.array([judge[query] for query in [*checked, *sorted(judge.keys() - set(checked))]])
-    part = np.zeros((3, len(whole)))
-    part[:, : len(checked)] = [[values[query] for query in checked] for values in (share, people, there)]
-    # How much each answer counts: as much of it as was judged; alike if something of each was.
-    weight = np.ones(len(whole)) if (part[0] > 0).all() else part[0] / part[0].mean()
-    said, here = part[1:]
-    total = len(whole)
-    mean, mean_here = (float((weight * column).sum()) / total for column in (said, here))
-    error, help_ = weight * (said - mean), whole - whole.mean() - weight * (here - mean_here)
-    square = float((help_**2).sum())
-    slope = -float((error * help_).sum()) / square if square else 0.0
-    value = mean + slope * (float(whole.mean()) - mean_here)
-    number = float(weight.sum() ** 2 / (weight**2).sum())
-    judgements = said[: len(checked)]
-    seen = np.concatenate((judgements, whole))
-
-    def estimate(center: float, column: Float, beside: Float | None) -> _Estimate:
-        free = number - 1 - (beside is not None)
-        spread = float((column**2).sum()) / total**2 * number / free if free > 0 else math.nan
-        # Few of people's values differ from the commonest, or few from the judge's.
-        differ = [int(_differing(_column(judgements))[0])]
-        if beside is not None:
-            differ.append(int((settled(judgements - beside) != 0).sum()))
-        is_coarse = bool(few_differ(min(differ), len(checked)))
-        low, high = _ends(center, spread, seen, free, level, labels if is_coarse else 0, limits)
-        return _Estimate(center, low, high, slope, is_coarse)
-
-    return estimate(mean, error, None), estimate(value, error + slope * help_, here[: len(checked)])
-
-
-def _ends(
-    value: float, spread: float, values: Float, free: float, level: float, labels: int, limits: Limits | None
-) -> tuple[float, float]:
-    """Return the interval of a corrected mean; with the floor of so many `labels`, and within their scale."""
-    far = _reach(free, level) if free > 0 else math.nan
-    if not labels:
-        return value - far * math.sqrt(spread), value + far * math.sqrt(spread)
-    scale = ranges_of(values[:, None], limits)
-    half = far * math.sqrt(spread + _least_error(labels, level, float(scale.span[0])) ** 2)
-    low, high = float(scale.low[0]), float(scale.high[0])
-    return max(value - half, min(low, value)), min(value + half, max(high, value))
 
 
 def _column(values: Float) -> Sample:

@@ -17,9 +17,11 @@ from scipy.special import stdtrit
 
 from rageval.cli import main
 from rageval.comparison.corrections import correct
+from rageval.errors import UsageError
 from rageval.scoring.answers import measures_of_answers, read_judgements
+from rageval.scoring.gold import Draw
 from rageval.scoring.rules import Rules
-from rageval.statistics.correction import corrected, corrected_from_parts
+from rageval.statistics.correction import Part, corrected
 
 LABELS = ("perfect", "acceptable", "missing", "incorrect")
 WORTH = dict(zip(LABELS, (1, 0.5, 0, -1), strict=True))
@@ -223,24 +225,79 @@ class TestPartlyJudged:
         assert held.min() >= 86  # of 100: 93 are expected at least
         assert held.sum() >= 180
 
-    def test_the_formula(self) -> None:
-        """40 answers, of 30 of which a part was judged."""
+    @pytest.mark.parametrize("are_alike", [True, False])
+    def test_the_formula(self, are_alike: bool) -> None:
+        """40 answers, of 30 of which a part was judged, drawn alike or not; ψ by answer, and by cluster."""
         rng = np.random.default_rng(6)
         full, share = rng.random(40), np.append(rng.choice([0.25, 0.5, 1.0], 30), np.zeros(10))
         f, y = np.clip(full + rng.normal(0, 0.2, 40), 0, 1), rng.random(40)
-        names = [f"{at:02d}" for at in range(40)]
-        some = [dict(zip(names[:30], column.tolist(), strict=False)) for column in (f, y, share)]
-        alone, found = corrected_from_parts(dict(zip(names, full.tolist(), strict=True)), *some, 90)
-        a = share / share.mean()
-        error, aid = a * (y - (a * y).mean()), full - full.mean() - a * (f - (a * f).mean())
-        slope = -(error @ aid) / (aid @ aid)
-        assert (found.slope, found.value) == pytest.approx(
-            (slope, slope * (full.mean() - (a * f).mean()) + (a * y).mean())
-        )
-        assert alone.value == pytest.approx((share @ y) / share.sum())
-        number = a.sum() ** 2 / (a**2).sum()
-        spread = ((error + slope * aid) ** 2).sum() / 40**2 * number / (number - 2)
-        assert (found.high - found.low) / 2 == pytest.approx(stdtrit(number - 2, 0.975) * math.sqrt(spread))
+        chance = np.ones(40) if are_alike else rng.uniform(0.3, 1, 40)
+        people = dict(enumerate(y[:30].tolist()))
+        parts = {at: Part(*each) for at, each in enumerate(zip(f[:30].tolist(), share[:30], strict=True))}
+        how: dict[str, Any] = {"paired": False, "parts": parts, "chosen": None if are_alike else chance}
+        found = corrected(full, people, **how)
+        g = share / chance
+        g /= g.sum()
+        mean, beside = g @ y, g @ f
+        square = g @ (f - beside) ** 2
+        slope = (g * (f - beside)) @ (y - mean) / square
+        assert (found.slope, found.value) == pytest.approx((slope, mean + slope * (full.mean() - beside)))
+        ahead = full.mean() - beside
+        residual = (y - mean - slope * (f - beside)) / (1 - g * (1 + (f - beside) ** 2 / square))
+        part = g * (1 + ahead * (f - beside) / square) * residual
+        psi = part + slope * (full - full.mean()) / 40
+        number = 1 / (g**2).sum()
+        half = stdtrit(number - 2, 0.975) * math.sqrt(40 / 39 * (psi**2).sum())
+        assert (found.high - found.low) / 2 == pytest.approx(half)
+        units = np.arange(40) // 2
+        sums = np.bincount(units, psi)
+        half = stdtrit(min(number, 15) - 2, 0.975) * math.sqrt(20 / 19 * (sums**2).sum())
+        found = corrected(full, people, clusters=units.tolist(), **how)
+        assert (found.high - found.low) / 2 == pytest.approx(half)
+
+    def test_parts_that_are_whole_answers_are_whole_answers(self) -> None:
+        rng = np.random.default_rng(8)
+        full = rng.random(60)
+        people = dict(enumerate(rng.random(30).tolist()))
+        parts = {at: Part(full[at], 1.0) for at in people}
+        whole = corrected(full, people, paired=False, clusters=range(60))
+        found = corrected(full, people, paired=False, parts=parts)
+        assert (found.value, found.low, found.high) == (whole.value, whole.low, whole.high)
+        assert corrected(full, people, paired=False).value == pytest.approx(found.value)
+
+    def test_where_something_of_every_answer_was_judged_all_count_alike(self) -> None:
+        rng = np.random.default_rng(9)
+        people = dict(enumerate(rng.random(40).tolist()))
+        for share in ([1 / 9] * 40, rng.uniform(0.1, 0.9, 40).tolist()):
+            found = corrected([0.5] * 40, people, paired=False,
+                              parts={at: Part(0.5, each) for at, each in enumerate(share)})  # fmt: skip
+            assert found.value == pytest.approx(sum(people.values()) / 40)
+
+    def test_chances_weigh_parts_as_well(self) -> None:
+        """Half of the answers, the odd ones, were drawn four times as seldom."""
+        judged, gold = self.drawn(np.random.default_rng(4), 200, 0.4, 0.9, 0.2, False)
+        queries = sorted({row["query_id"] for row in judged})
+        rare = set(queries[1::2])
+        gold = [row for row in gold if row["query_id"] not in rare or int(row["query_id"][1:]) % 8 == 1]
+        chances = {query: 0.25 if query in rare else 0.99 for query in queries}
+        tables = read_judgements(judged), read_judgements(gold)
+        measures, rules = measures_of_answers("a_strict"), Rules()
+        (plain,) = correct(measures, *tables, rules, draw=Draw(how="uniform"))
+        (found,) = correct(measures, *tables, rules, draw=Draw(how="stated", chances=chances))
+        people: dict[str, list[bool]] = {row["query_id"]: [] for row in gold}
+        for row in gold:
+            people[row["query_id"]].append(row["label"] == "support")
+        weights = {query: len(said) / sum(row["query_id"] == query for row in judged) / chances[query]
+                   for query, said in people.items()}  # fmt: skip
+        mean = sum(weights[query] * np.mean(said) for query, said in people.items()) / sum(weights.values())
+        assert found.people == pytest.approx(mean)
+        assert found.people != pytest.approx(plain.people, abs=1e-4)
+        assert found.low < found.value < found.high
+
+    def test_parts_are_no_labels_of_exactly_this_set(self) -> None:
+        with pytest.raises(UsageError, match="parts of answers"):
+            corrected([0.5] * 40, dict.fromkeys(range(40), 1.0), paired=False, population="set",
+                      parts=dict.fromkeys(range(40), Part(0.5, 0.5)))  # fmt: skip
 
     def test_whole_answers_are_corrected_as_ever(self) -> None:
         judged, gold = self.drawn(np.random.default_rng(3), 60, 0.5, 0.9, 0.2, True)
