@@ -31,7 +31,7 @@ import significance
 from rageval.statistics.agreement import agreement
 from rageval.statistics.bootstrap import intervals as bootstrap_intervals
 from rageval.statistics.correction import Corrected, Part, corrected, max_t
-from rageval.statistics.power import labels_needed, needed, needed_between
+from rageval.statistics.power import labels_needed, needed, needed_between, saving
 from rageval.statistics.preferences import corrected_strengths
 from rageval.statistics.significance import holm, sign_flip
 from rageval.statistics.stopping import bound_at
@@ -61,6 +61,7 @@ NONE = Limits((-math.inf, math.inf), (-math.inf, math.inf))
 COVERAGE = Limits((0.925, 0.975), (0.93, 0.97))
 FLOOR = Limits((0.94, 1.0), (0.94, 1.0))
 PARTS = Limits((0.925, 0.985), (0.93, 0.975))
+NEAR = Limits((0.9, 1.1), (0.9, 1.1))
 HELD = Limits((0.94, 1.0), (0.95, 1.0))
 REPEATED = Limits((0.935, 1.0), (0.94, 1.0))
 WRONG = Limits((0.0, 0.065), (0.0, 0.065))
@@ -400,6 +401,27 @@ def looks(replays: int) -> Iterator[Found]:
         )
 
 
+def by_strong_judges(replays: int) -> Iterator[Found]:
+    """A strong judge in people's place, and a cheap one whose differences correlate .47 or .65 with its."""
+    for labels in (50, 100, 200):
+        held, wrong, cost = [], [], []
+        for follows in (0.47, 0.65):
+            for delta in (0.0, DELTA):
+                rng = np.random.default_rng([labels, int(100 * follows), int(100 * delta)])
+                strong = binary(rng, (replays, QUERIES), delta, "good").people
+                other = binary(rng, (replays, QUERIES), delta, "good").people
+                cheap = np.where(rng.random(strong.shape) < follows, strong, other)
+                found = outcome(estimated(Drawn(strong, cheap, delta), labels, span=1.0), delta)
+                held.append(found.held)
+                if not delta:
+                    wrong.append(found.claimed)
+                expected = 1 - saving(0.0, follows)[0] * (1 - labels / QUERIES)
+                cost.append((found.width / students(strong[:, :labels], delta)[1]) ** 2 / expected)
+        yield Found("a strong judge as gold, coverage", str(labels), held, COVERAGE)
+        yield Found("a strong judge as gold, claims without a difference", str(labels), wrong, WRONG)
+        yield Found("a strong judge as gold, variance against what is said", str(labels), cost, NEAR)
+
+
 def plans(replays: int) -> Iterator[Found]:
     """A plan from a pilot, and the width that the labels then give."""
     for pilot in (30, 50):
@@ -639,7 +661,7 @@ def _peer(way: Any, worlds: Any, world: str, judge: str, labels: int, replays: i
 ROWS: dict[str, Callable[[int], Iterator[Found]]] = {
     "intervals": intervals, "set": of_the_set, "none": no_difference, "widths": widths, "seldom": seldom,
     "means": one_mean, "families": families, "clusters": in_clusters, "unequal": unequal, "parts": of_parts,
-    "looks": looks,
+    "looks": looks, "strong": by_strong_judges,
     "plans": plans, "differ": where_they_differ, "runs": of_runs, "values": of_values,
     "numbers": of_numbers, "doors": of_doors, "strengths": strengths, "lenient": lenient, "peers": peers,
     "repeats": of_repeats,

@@ -514,6 +514,7 @@ def forecast(
     yield f"{len(requests):,} calls per judge, about {letters // 4:,} tokens in, at most {room:,} out"
     for spec in judges:
         yield f"{spec}: {_price_of(spec, requests, price)}"
+    yield from _as_gold(judges, requests, price)
     if then is not None:
         # Which ones is not known before they are judged; they are taken to be as long as the others.
         some = requests[: len(requests) if ask is None else math.ceil(ask * len(requests))]
@@ -531,6 +532,27 @@ def _price_of(spec: str, requests: Sequence[Request], price: Sequence[str] | flo
         return "asks nobody"
     cost = estimate(requests, spec, price)
     return "price unknown" if cost is None else f"at most {cost:,.2f} USD"
+
+
+_FOLLOWS = 0.47, 0.65  # how cheap judges' differences of systems correlate with a strong one's
+
+
+def _as_gold(
+    judges: Sequence[str], requests: Sequence[Request], price: Sequence[str] | float
+) -> Iterator[str]:
+    """Say of two judges what the dear one's labels save as `--gold` for the cheap one."""
+    costs = [None if asks_nobody(spec) else estimate(requests, spec, price) for spec in judges]
+    if len(costs) != 2 or not all(costs):
+        return
+    from rageval.statistics.power import saving  # with numpy, which no other forecast needs
+
+    (low, cheap), (high, dear) = sorted(zip(map(float, filter(None, costs)), judges, strict=True))
+    fewer, less = ([saving(low / high, follows)[at] for follows in _FOLLOWS] for at in (0, 1))
+    yield (
+        f"{dear} costs {high / low:.3g} times as much as {cheap}. As --gold for it, at the same width,"
+        f" {fewer[0]:.0%} to {fewer[1]:.0%} fewer of its calls are needed, which saves {less[0]:.0%} to"
+        f" {less[1]:.0%} of the money (if differences correlate {_FOLLOWS[0]:g} to {_FOLLOWS[1]:g})"
+    )
 
 
 def _said_by(

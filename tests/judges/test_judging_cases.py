@@ -240,6 +240,27 @@ def test_a_forecast_counts_what_is_said_by_whom(tmp_path: Path) -> None:
     assert f"1 calls per judge, about {letters // 4:,} tokens in" in said
 
 
+def test_a_forecast_of_two_judges_says_what_the_dear_one_saves_as_gold(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"query_id": "q", "run_id": "r", "answer": "In Oslo."}\n')
+    (tmp_path / "q.jsonl").write_text('{"query_id": "q", "question": "Where?", "answer": "Oslo"}\n')
+    words = ["judge", "crag", str(tmp_path / "a.jsonl"), "--questions", str(tmp_path / "q.jsonl")]
+    words += ["--judge", "openai:big", "--price", "openai:big=30", "--dry-run"]
+
+    def said(*more: str) -> str:
+        return CliRunner().invoke(main, [*words, *more]).stdout.partition("The first call:")[0]
+
+    both = said("--judge", "openai:mini", "--price", "openai:mini=1")
+    assert (
+        "openai:big costs 30 times as much as openai:mini. As --gold for it, at the same width, 22% to 42%"
+        " fewer of its calls are needed, which saves 6% to 23% of the money"
+    ) in both
+    near = said("--judge", "openai:mini", "--price", "openai:mini=10")
+    assert "openai:big costs 3 times as much" in near
+    assert "which saves 0% to 0% of the money" in near
+    for other in ((), ("--judge", "openai:unknown"), ("--judge", "openai:mini", "--price", "openai:mini=0")):
+        assert "As --gold" not in said(*other)
+
+
 def test_a_source_that_does_not_look_reads_a_reply_that_was_cut_off_and_no_other() -> None:
     rubric = rubric_named("crag")
     unfenced: Any = SimpleNamespace(
