@@ -552,14 +552,16 @@ def _limits(
         if few:
             more = f" and {len(few) - 3:,} more" if len(few) > 3 else ""
             names = ", ".join(map(visible, few[:3])) + more
-            yield f"{name}: coarse: fewer than {FEW} values of {names} differ from the most common one"
+            few_values = f"fewer than {FEW} values of {names} differ from the most common one"
+            yield f"{name}: coarse, so intervals are widened: {few_values}"
         # The pairs of all measures come in one list.
         of_measure = [pair for pair in pairs if pair.measure == name]
         differ = [(pair.wins + pair.losses, pair.ties) for pair in of_measure]
         # Few that differ among many ties: resampling mostly draws zeros, and its interval is too short.
         gaps = sum(number > 0 and bool(few_differ(number, number + ties)) for number, ties in differ)
         if gaps:
-            yield f"{name}: coarse: in {gaps:,} of {len(of_measure):,} pairs fewer than {FEW} queries differ"
+            few_queries = f"in {gaps:,} of {len(of_measure):,} pairs fewer than {FEW} queries differ"
+            yield f"{name}: coarse, so intervals are widened: {few_queries}"
         yield from _out_of_reach(table, name, of_measure, settings)
         yield from _skewed(table, name, of_measure, settings)
         stuck = sum(

@@ -232,7 +232,7 @@ class Pair:
         if self.needed_least is None:
             return "-"
         if self.needed_most is None:
-            return f"more than {self.needed_least:,}"
+            return f"{self.needed_least:,} or more"
         return f"{self.needed_least:,} … {self.needed_most:,}"
 
     @property

@@ -67,7 +67,7 @@ class TestNeeded:
         assert pair.needed == f"{pair.needed_least} … {pair.needed_most}"
         undecided, _ = compared([1.0] * 4 + [-1.0] * 3 + [0.0] * 40)
         assert undecided.needed_most is None
-        assert undecided.needed == f"more than {undecided.needed_least:,}"
+        assert undecided.needed == f"{undecided.needed_least:,} or more"
         same, _ = compared([0.0] * 10)
         assert same.needed == "-"
 
