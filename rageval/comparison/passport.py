@@ -583,21 +583,17 @@ def _spent_on(sayings: list[_Saying]) -> dict[str, Any]:
     """Return tokens, and money where all prices are known."""
     tokens = 0
     costs: list[tuple[float | None, int]] = []
+    priced = cache(lambda read, written, judge: cost(Usage(read, written), judge))  # few differ
     for judgement, number, _ in sayings:
         usage = judgement.get("usage")
         if isinstance(usage, dict):
             spent = int(usage.get("input", 0)), int(usage.get("output", 0))
             tokens += sum(spent) * number
             judge = str(judgement.get("judge", "")).partition("@")[0]
-            costs.append((_cost(*spent, judge), number))
+            costs.append((priced(*spent, judge), number))
     known = [repeat(price, number) for price, number in costs if price is not None]
     has_all = known and len(known) == len(costs)
     return {"tokens": tokens, "cost": math.fsum(chain.from_iterable(known)) if has_all else None}
-
-
-@cache  # few differ
-def _cost(read: int, written: int, judge: str) -> float | None:
-    return cost(Usage(read, written), judge)
 
 
 def _canaries(sayings: list[_Saying]) -> dict[str, list[int]]:

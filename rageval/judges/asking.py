@@ -632,7 +632,7 @@ class _LiveJob(Job):
         # Claim first, look second: the other order could miss a reply stored in between, and pay twice.
         mine = self._store.claim(key)
         stored = self._stored(key) if mine else None
-        if mine and stored is None:
+        if mine and stored is None and not self._gate.is_closed:
             self._reserve(key, request)
         return mine, stored
 
@@ -670,8 +670,8 @@ class _LiveJob(Job):
             raise
         finally:
             self._flying.discard(flying)
-            self._settled.set()
             settle()
+            self._tell_waiting()
 
     async def _model_says(self, request: Request, begun: float) -> Reply:
         self._tally.calls += 1
@@ -713,16 +713,22 @@ class _LiveJob(Job):
         """Give back the leave for a call that is not made."""
         if (reservation := self._reservations.pop(key, None)) is not None:
             self._budget.withdraw(reservation, self._model.name)
-            self._settled.set()
+            self._tell_waiting()
+
+    def _tell_waiting(self) -> None:
+        """Let those who wait for the budget look again; another event is for what is settled from now on."""
+        self._settled.set()
+        self._settled = asyncio.Event()
 
     async def _reserved(self, key: str, request: Request) -> Reservation:
         """Leave from the budget, which may have to wait for what others really cost."""
         while key not in self._reservations:
-            self._settled.clear()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_LAST_LOOK):
-                    await self._settled.wait()
+            settled = self._settled  # before the look: what is settled during it is not to be missed
             await self._commits.do(partial(self._reserve, key, request))
+            if key not in self._reservations:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LAST_LOOK):
+                        await settled.wait()
         return self._reservations.pop(key)
 
     def _note(self, key: str, error: Transient) -> None:
@@ -776,10 +782,12 @@ class _LiveJob(Job):
         tasks = [*self._tasks.values()]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(beating, *tasks, return_exceptions=True)
-        await close(self._model)
-        with suppress(OutputError):  # what came first is to be told
-            self._budget.close()
+        try:
+            await asyncio.gather(beating, *tasks, return_exceptions=True)
+            await close(self._model)
+        finally:
+            with suppress(OutputError):  # what came first is to be told
+                self._budget.close()
         if self._store.damaged:
             self._progress.say(f"{self._store.damaged:,} damaged rows in {self._store.path} were asked again")
         self._show()

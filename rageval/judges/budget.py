@@ -361,6 +361,7 @@ class Budget:
 
         What calls have cost is recorded at once, or, if `tell_later` sees to it that a `turn` follows, then.
         """
+        self._tell_later = None  # of a job that was left before it could close
         if not (self._is_alone or store.read_only):
             self._ledger = self._ledgers.setdefault(store.path, _Ledger(self.job))
             self._ledger.open(store)

@@ -34,6 +34,7 @@ from rageval.statistics.samples import AT_ONCE, SLACK, Float, Int, Sample, settl
 Limits = tuple[float, float]  # the least and the greatest value that a measure has
 FEW = 6  # values that differ from the commonest
 RESAMPLES = 4000
+_KEPT = 2**26  # numbers of draws that are kept for the next measure: 128 MB
 _LEAST = 1e-12  # so that a quantile is finite
 
 
@@ -103,9 +104,14 @@ def _drawn(units: int, resamples: int, seed: int) -> Iterator[Int]:
         yield generator.integers(0, units, (min(stretch, resamples - begin), units))
 
 
-@lru_cache(maxsize=1)
 def _times(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
     """Return how often each unit is drawn, a row a draw; runs, pairs and all measures share the draws."""
+    counted = _counted if units * resamples <= _KEPT else _counted.__wrapped__
+    return counted(units, resamples, seed)
+
+
+@lru_cache(maxsize=1)
+def _counted(units: int, resamples: int, seed: int) -> NDArray[np.uint16]:
     times = np.empty((resamples, units), np.uint16)
     begin = 0
     for drawn in _drawn(units, resamples, seed):

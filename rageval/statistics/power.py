@@ -84,14 +84,14 @@ def saving(cost: float, correlation: float) -> tuple[float, float]:
 
     A call of the cheap judge has this `cost` in calls of the strong one, whose labels of n of N queries
     correct it: the variance is (1 − ρ²)/n + ρ²/N, in units of that of one label. Of all n and N, those are
-    taken that cost least: n/N = √(1 − ρ²)·√cost/ρ, for (√(1 − ρ²) + ρ√cost)² of what labels alone cost. If
-    that is more, they are better alone.
+    taken that cost least: n/N = √(1 − ρ²)·√cost/ρ, for √(1 − ρ²)·(√(1 − ρ²) + ρ√cost) of the calls and
+    (√(1 − ρ²) + ρ√cost)² of the money that labels alone take. If that is more, they are better alone.
 
     >>> [tuple(round(each, 2) for each in saving(1 / ratio, 0.56)) for ratio in (10, 30, 100)]
-    [(0.31, 0.0), (0.31, 0.13), (0.31, 0.22)]
+    [(0.09, 0.0), (0.23, 0.13), (0.27, 0.22)]
     """
-    left = 1 - correlation**2
-    return 1 - left, max(1 - (math.sqrt(left) + correlation * math.sqrt(cost)) ** 2, 0.0)
+    alone, cheap = math.sqrt(1 - correlation**2), correlation * math.sqrt(cost)
+    return max(1 - alone * (alone + cheap), 0.0), max(1 - (alone + cheap) ** 2, 0.0)
 
 
 def fewest(level: float = LEVEL) -> int:

@@ -21,8 +21,10 @@ falls with D_u, too. The mid-p is what p would be if one of the ties were the sm
 those with a sum below 0 and those with 0 or less, by half each, and only become fewer, too.
 
 Were nothing to tie, the number of differences would be fixed and few values of p possible; the mid-p would be
-below .05 in up to .077 of cases. With two ties it is in .052 at most, of 5 to 200 units, however many differ
-(tests/statistics/test_mid_p.py adds them up). Student's t is for people who are asked for it.
+below .05 in up to .077 of cases. With two ties it is in .052 at most, of 5 to 200 units with any chance to
+differ (tests/statistics/test_mid_p.py adds them up). That is on average over how many differ: of 16 it still
+is in .077, of most other numbers in less than .05. On drawn patterns p may grow by the error of drawing
+where a pair loses its second tie. Student's t is for people who are asked for it.
 
 Each test returns the direction of its own statistic with its p; a verdict has that direction or none.
 """

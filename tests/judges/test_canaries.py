@@ -119,6 +119,19 @@ def test_partly_talked_into_it_is_a_rate_in_the_passport(settings: Settings, tmp
     assert "attacks on the judge: 3 of 60 verdicts were the best possible (fence 0 of 10, instruct" in told
 
 
+def test_a_passport_counts_with_the_prices_of_the_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = {"query_id": "q", "run_id": "r", "label": "a", "grade": 1, "judge": "openai:mine"}
+    path = tmp_path / "judged.jsonl"
+    path.write_text(json.dumps(row | {"usage": {"input": 1_000_000, "output": 0}}) + "\n")
+    for price in (1.0, 5.0):
+        prices = tmp_path / f"{price}.toml"
+        prices.write_text(f'[models]\n"openai:mine" = {{ input = {price}, output = 4.0 }}\n')
+        monkeypatch.setenv("RAGEVAL_PRICES", str(prices))
+        assert passport(read(str(path)), read(str(path))).facts["cost"] == price
+
+
 def test_a_passport_takes_no_odd_rates(tmp_path: Path) -> None:
     row = {"query_id": "q", "run_id": "r", "label": "a", "grade": 1}
     for odd in (5, {"x": 1}, {"x": [1]}, {"x": ["a", 2]}, {"x": [True, 2]}, [], None):

@@ -349,6 +349,46 @@ def test_who_leaves_early_leaves_no_claim_and_no_thread(store: Store) -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "rageval-judging"]
 
 
+def test_a_budget_outlives_a_job_that_was_left_while_it_ended(store: Store) -> None:
+    class SlowToLeave(ScriptedModel):
+        async def aclose(self) -> None:
+            left.set()
+            await asyncio.sleep(60)
+
+    left, budget = threading.Event(), Budget(max_calls=100)
+    replies = ask_all(asked(5), SlowToLeave(late()), store, budget=budget)
+    next(replies)
+    assert left.wait(60)
+    replies.close()  # type: ignore[attr-defined]
+    found = list(ask_all(asked(5, start=5), ScriptedModel(late()), store, budget=budget))
+    assert (len(found), budget.calls) == (5, 10)
+
+
+def test_who_waits_for_money_hears_of_all_that_is_settled(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unhurried: None
+) -> None:
+    """Also of what is settled while the budget is looked at: else a second passes without a call."""
+    prices = tmp_path / "prices.toml"
+    prices.write_text('[models]\n"paid:m" = { input = 0, output = 1000 }')
+    monkeypatch.setenv("RAGEVAL_PRICES", str(prices))
+    budget, calls = Budget(max_cost=0.205), iter(range(3))
+    begun: list[float] = []
+
+    async def answer(request: Request) -> Reply:
+        begun.append(now())
+        call = next(calls)
+        if call == 0:
+            await asyncio.sleep(0.01)
+        while call == 1 and not budget.spent:
+            await asyncio.sleep(0)  # its answer comes right after the first one is settled
+        return Reply("ok", "r", usage=Usage(5, 50))
+
+    requests = [(at, Request("s", str(at), {}, max_tokens=100)) for at in range(3)]  # at most 10 cents each
+    model = ScriptedModel(answer, name="paid:m")
+    assert len(list(ask_all(requests, model, store, budget=budget, concurrency=3))) == 3
+    assert begun[-1] - begun[0] < 0.9
+
+
 def test_errors_that_are_bugs_stay_what_they_are(store: Store) -> None:
     def broken() -> Iterator[tuple[int, Request]]:
         yield from asked(3)

@@ -111,3 +111,18 @@ def test_equal_systems_that_are_right_or_wrong_are_called_different_no_more_ofte
         wrong = [binom.pmf(range(differ + 1), differ, 0.5) @ small[differ] for differ in range(queries + 1)]
         for chance in CHANCES:
             assert binom.pmf(range(queries + 1), queries, chance) @ wrong <= 0.0525
+
+
+def test_of_a_fixed_number_that_differ_it_is_below_the_level_a_little_too_often() -> None:
+    """As the docstring says: the level holds over all numbers, not for each."""
+    wrong = {
+        differ: sum(
+            binom.pmf(wins, differ, 0.5)
+            for wins in range(differ + 1)
+            if p_of(right_or_wrong(wins, differ - wins, 2)) <= 0.05
+        )
+        for differ in range(1, 29)
+    }
+    assert max(wrong, key=wrong.__getitem__) == 16
+    assert wrong[16] == pytest.approx(0.0768, abs=1e-4)
+    assert sum(each <= 0.05 for each in wrong.values()) > 14
