@@ -20,7 +20,7 @@ from rageval.files.trec import (
     LineForm,
     Reading,
 )
-from rageval.scoring.runs import _begins
+from rageval.scoring.runs import begins
 from rageval.scoring.sources import read_run
 
 
@@ -115,7 +115,7 @@ def together(keys: Sequence[Key]) -> Iterator[tuple[Key, slice]]:
     >>> list(together(["q1", "q1", "q2"]))
     [('q1', slice(0, 2, None)), ('q2', slice(2, 3, None))]
     """
-    for begin, end in pairwise([*_begins(keys), len(keys)]):
+    for begin, end in pairwise([*begins(keys), len(keys)]):
         yield keys[begin], slice(begin, end)
 
 

@@ -29,7 +29,7 @@ from rageval.files.opening import DEFAULT, LARGEST_GRADE
 from rageval.files.trec import QrelsRows
 from rageval.kernel import SEED, kernel
 from rageval.measures.ranking import Discount, Judgements, Sums, Topic, graded_gain, logarithmic, novelties
-from rageval.scoring.runs import EVERYTHING, Scattered, _begins, _listed, _text
+from rageval.scoring.runs import EVERYTHING, Scattered, _listed, _text, begins
 from rageval.text import visible
 
 if TYPE_CHECKING:
@@ -638,8 +638,8 @@ def _regrouped(stretches: Sequence[QrelsRows]) -> QrelsRows:
     """Put the rows of each query together, otherwise in their old order."""
     if len(stretches) == 1 and stretches[0].docs:
         queries = stretches[0].queries
-        begins = _begins(queries)
-        if len({queries[at] for at in begins}) == len(begins):  # as they are, in most tables
+        first_of = begins(queries)
+        if len({queries[at] for at in first_of}) == len(first_of):  # as they are, in most tables
             return stretches[0]
     of_query: dict[bytes, list[tuple[Any, ...]]] = {}
     for rows in stretches:
@@ -654,7 +654,7 @@ def _whole_queries(stretches: Iterable[QrelsRows]) -> Iterator[QrelsRows]:
     """Part rows at their queries; one that goes on in the next stretch is put together."""
     waiting: list[QrelsRows] = []
     for rows in stretches:
-        first, *others = _begins(rows.queries)
+        first, *others = begins(rows.queries)
         for last in (*others, len(rows.queries)):
             part = QrelsRows._make((rows.source, *(column[first:last] for column in rows[1:])))
             # The last query of a stretch may go on in the next one; it waits until another begins.

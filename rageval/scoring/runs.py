@@ -145,7 +145,7 @@ def whole_queries(
         yield _closed(waiting, dedup)
 
 
-def _begins(names: Sequence[object]) -> list[int]:
+def begins(names: Sequence[object]) -> list[int]:
     """Return where each stretch of equal names begins."""
     # map over two lists compares in C; a loop in Python would be slower, and this is done for every row.
     changes = list(map(ne, names[1:], names))
@@ -160,7 +160,7 @@ def _begins(names: Sequence[object]) -> list[int]:
 
 def _parted(rows: RunRows, wanted: Container[bytes] | None) -> Iterator[Documents]:
     source, lines, queries, docs, scores, ranks = rows
-    first, *others = _begins(queries)
+    first, *others = begins(queries)
     for last in (*others, len(queries)):
         query = queries[first]
         part = slice(first, last if wanted is None or query in wanted else first)

@@ -41,7 +41,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "statistics": (BASE, {"numpy"}),
     "comparison": (
         BASE | {"scoring", "files", "judges", "measures"} | {"statistics"},
-        {"numpy"},
+        {"numpy", "msgspec"},
     ),
     "pages": (
         BASE | {"comparison", "files", "judges", "measures", "scoring", "statistics"},

@@ -368,9 +368,10 @@ class RemoteModel(ABC):
         """Return what the server sends back to what `send` does with a client, up to so many bytes."""
         sdk = import_module(self.provider.name)
         failed: Exception = Transient(f"{self.name}: no answer from {self.endpoint}")
-        with _arriving(longest) as arrival, self._client(sdk) as client:
+        with _arriving(longest) as arrival:
             try:
-                await send(client)
+                with self._client(sdk) as client:
+                    await send(client)
             except sdk.APIConnectionError as error:
                 cause = error.__cause__
                 failed = self._unanswered(cause, type(cause).__name__ in _UNCONNECTED)
