@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import click
 import pytest
@@ -53,7 +54,10 @@ def test_a_command_has_two_words_at_most_and_says_what_it_does() -> None:
 
 
 @pytest.mark.parametrize("word", _ELSEWHERE)
-def test_a_word_that_is_no_command_is_told_what_to_type(word: str) -> None:
+def test_a_word_that_is_no_command_is_told_what_to_type(
+    word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a checkout may have a folder `build`, which would be a file of runs
     done = run(word, "some", "more")
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     told = re.findall(r"rageval ((?:--)?[a-z]+(?: [a-z]+\b)?)", done.stderr.partition("; say ")[2])
