@@ -88,7 +88,7 @@ def saving(cost: float, correlation: float) -> tuple[float, float]:
     (√(1 − ρ²) + ρ√cost)² of the money that labels alone take. If that is more, they are better alone.
 
     >>> [tuple(round(each, 2) for each in saving(1 / ratio, 0.56)) for ratio in (10, 30, 100)]
-    [(0.09, 0.0), (0.23, 0.13), (0.27, 0.22)]
+    [(0.17, 0.0), (0.23, 0.13), (0.27, 0.22)]
     """
     alone, cheap = math.sqrt(1 - correlation**2), correlation * math.sqrt(cost)
     return max(1 - alone * (alone + cheap), 0.0), max(1 - (alone + cheap) ** 2, 0.0)
