@@ -421,7 +421,7 @@ def _check_gold(plan: TrackPlan) -> None:
     files = list(map(str, plan.gold))
     labels = gold_of(read_judgements(files), files, drawn(plan.gold_chosen or None)).answers
     queries = {(str(line.run_id), str(line.query_id)) for _, line in labels.each()}
-    most = max(Counter(run for run, _ in queries).values())
+    most = max(Counter(run for run, _ in queries).values(), default=0)
     if most < FEWEST:
         raise InputError(
             f"{visible(', '.join(files))}: labels of at most {most} questions a run, {FEWEST} are needed to"

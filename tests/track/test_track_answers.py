@@ -235,6 +235,9 @@ class TestByLabels:
         plan = changed(sample.plan, gold=(str(few),), out=sample.folder / "none")
         with pytest.raises(InputError, match="labels of at most 19 questions a run, 20 are needed"):
             organize(plan)
+        few.write_text('{"query_id": "1", "run_id": "mine", "answer": "Answers are no labels."}\n')
+        with pytest.raises(InputError, match="labels of at most 0 questions a run"):
+            organize(plan)
         assert not plan.out.exists()
 
 
