@@ -15,7 +15,7 @@ FOLDER = $(firstword $(subst /, ,$(patsubst rageval/%,%,$(patsubst tests/%,%,$(F
 near:
 	$(PYTEST) $(wildcard tests/$(FOLDER)) 'tests/docs/test_doctests.py::test_examples[$(FOLDER)]'
 
-# What README says: a minute and a quarter on two idle cores, with the packages of the extra `dev`.
+# What README says: two minutes or so on two cores, with the packages of the extra `dev`.
 test:
 	$(PYTEST)
 
