@@ -24,9 +24,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "laws")]
 
 from test_work import GROWS, Growing, cleared, names_of_runs  # noqa: E402
 
-LEAST, MOST, ENOUGH = 6, 400_000, 1.0  # sizes; seconds over start-up
+LEAST, ENOUGH = 6, 1.0  # the least size; seconds over start-up
 RATIO = 2.3
 TIMES = 2  # the least of so many counts: other processes take the caches
+AGAIN = 4  # turns in which both sizes are measured once more, as long as the larger takes too much
 FLOOR = 16 * 2**20  # bytes over start-up below which memory says nothing
 
 
@@ -66,19 +67,29 @@ def cost(each: Growing, number: int) -> Cost:
     return Cost(min(one.seconds for one in costs), min(one.memory for one in costs))
 
 
+def cheaper(one: Cost, other: Cost) -> Cost:
+    """Return the least of two costs of the same command."""
+    return Cost(min(one.seconds, other.seconds), min(one.memory, other.memory))
+
+
 def measured(name: str, each: Growing) -> bool:
     """Print how a command grows; return whether that is no faster than allowed."""
     start = cost(each, LEAST)
     number = each.number
     once = cost(each, number)
-    while once.seconds - start.seconds < ENOUGH and number < MOST:
+    while once.seconds - start.seconds < ENOUGH and number < each.most:
         number *= 2
         once = cost(each, number)
     twice = cost(each, 2 * number)
-    seconds = (twice.seconds - start.seconds) / (once.seconds - start.seconds)
-    grown = twice.memory - start.memory
-    memory = grown / max(once.memory - start.memory, FLOOR / RATIO) if grown > FLOOR else 1.0
-    is_right = seconds <= RATIO and memory <= RATIO
+    for again in range(AGAIN + 1):
+        seconds = (twice.seconds - start.seconds) / (once.seconds - start.seconds)
+        grown = twice.memory - start.memory
+        memory = grown / max(once.memory - start.memory, FLOOR / RATIO) if grown > FLOOR else 1.0
+        is_right = seconds <= RATIO and memory <= RATIO
+        if is_right or again == AGAIN:
+            break
+        # A machine that is shared is slower for minutes at a time: what grows too fast does so in each turn.
+        once, twice = cheaper(once, cost(each, number)), cheaper(twice, cost(each, 2 * number))
     print(
         f"{name:18} {each.thing:20} {number:9,} {once.seconds:8.2f} s {seconds:6.2f} {memory:6.2f}"
         f"{'' if is_right else '  grows too fast'}",

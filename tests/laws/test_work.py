@@ -212,6 +212,9 @@ def names_of_runs() -> str:
     return " ".join(f"runs/{at}" for at in range(len(os.listdir("runs"))))
 
 
+MOST = 400_000
+
+
 class Growing(NamedTuple):
     """What a command grows in: how an input of n is made, and the command line."""
 
@@ -220,12 +223,17 @@ class Growing(NamedTuple):
     words: str
     number: int = 20
     codes: tuple[int, ...] = (0,)
+    most: int = MOST  # the largest input that `benchmarks/growth.py` doubles
 
 
 def by(
-    systems: Callable[[int], object], queries: Callable[[int], object], words: str, **more: Any
+    systems: Callable[[int], object],
+    queries: Callable[[int], object],
+    words: str,
+    most: int = MOST,  # systems
+    **more: Any,
 ) -> list[Growing]:
-    return [Growing("systems", systems, words, **more), Growing("queries", queries, words, **more)]
+    return [Growing("systems", systems, words, most=most, **more), Growing("queries", queries, words, **more)]
 
 
 RUNS = (lambda n: runs(n, 4), lambda n: runs(2, n))
@@ -234,10 +242,12 @@ BOTH = (lambda n: of_two(n, 3), lambda n: of_two(2, n))
 ANSWERS = (lambda n: answers(n, 3), lambda n: answers(2, n))
 CRAG = "-m crag_score"
 QUICK = "--draws 200 --resamples 200"
+# Ranks look at each two systems. The work is bounded to 500 of them, and each pair costs something beyond.
+RANKED = 256
 GROWS: dict[str, list[Growing]] = {
     "score": [
         *by(*RUNS, "score {runs} qrels -m recall@5"),
-        Growing("documents", lambda n: runs(2, 3, n), "score {runs} qrels -m recall@5,alpha_ndcg@5"),
+        Growing("documents", lambda n: runs(2, 30, n), "score {runs} qrels -m recall@5,alpha_ndcg@5"),
         *by(*JUDGED, f"score judged {CRAG}", number=80),
         *by(*JUDGED, f"score judged {CRAG} -q --format json"),
         *by(*ANSWERS, "score answers -m length", number=80),
@@ -259,14 +269,19 @@ GROWS: dict[str, list[Growing]] = {
         )
     ],
     "report": [
-        Growing("systems", RUNS[0], f"report {{runs}} qrels -m recall@5 -o page.html --baseline 0 {QUICK}"),
+        Growing(
+            "systems",
+            RUNS[0],
+            f"report {{runs}} qrels -m recall@5 -o page.html --baseline 0 {QUICK}",
+            most=RANKED,
+        ),
         Growing("queries", RUNS[1], f"report {{runs}} qrels -m recall@5 -o page.html {QUICK}"),
         Growing("queries", JUDGED[1], f"report judged {CRAG} -o page.html {QUICK}"),
     ],
     # Its table has a cell for each two systems.
     "arena": [Growing("queries", lambda n: ranked_queries(n), "arena judged")],
-    "track": by(*RUNS, "track runs --track run --qrels qrels -m recall@5 -o made", number=5),
-    "board bundle": by(*RUNS, "board bundle {runs} qrels -m recall@5 -o made.tgz", number=5),
+    "track": by(*RUNS, "track runs --track run --qrels qrels -m recall@5 -o made", number=5, most=RANKED),
+    "board bundle": by(*RUNS, "board bundle {runs} qrels -m recall@5 -o made.tgz", number=5, most=RANKED),
     "judge": [
         *by(*ANSWERS, "judge crag-auto answers --questions questions --judge contains -o out"),
         Growing("nuggets", bank, "judge nugget-assignment answers --nuggets nuggets --judge lexical -o out"),
