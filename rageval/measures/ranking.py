@@ -368,7 +368,7 @@ class Topic:
         best = self.keep("best grades", self._best_grades)
         return list(enumerate(best[:k], 1))
 
-    def documents_of(self, rel: int = 1) -> Mapping[int, int]:
+    def documents_of(self, rel: int) -> Mapping[int, int]:
         """Return, for each nugget that any document supports, how many do."""
         return self.keep(("documents", rel), lambda: self._count(rel))
 

@@ -16,10 +16,11 @@ class Scale:
 
     Rows belong to a scale by their aspect, where `aspects` are named, else by their rubric. Without labels
     a grade is any number (any whole number, if `whole`) from `low` to `high`, and a high one is good unless
-    `counts_faults`. `by_all` where a system that was not judged lacks what others were judged on; `nothing`
-    is the label of what an answer lacks that is not there. With `of_citations` the rows are of what sentences
-    cite, so that an answer that cites nothing has none. With `own_grades` a row may give any grade beside its
-    label, which alone counts. `measure` is what usually scores such rows.
+    `counts_faults`; with labels these are the least and the most that one is worth. `by_all` where a system
+    that was not judged lacks what others were judged on; `nothing` is the label of what an answer lacks
+    that is not there. With `of_citations` the rows are of what sentences cite, so that an answer that cites
+    nothing has none. With `own_grades` a row may give any grade beside its label, which alone counts.
+    `measure` is what usually scores such rows.
     """
 
     name: str
@@ -38,6 +39,11 @@ class Scale:
     of_whole: bool = False
     nothing: str | None = None
     measure: str = ""
+
+    def __post_init__(self) -> None:
+        if self.labels:
+            object.__setattr__(self, "low", min(self.labels.values()))
+            object.__setattr__(self, "high", max(self.labels.values()))
 
     def taken_for(self, end: str | float) -> tuple[str | None, float]:
         """Label and grade of a judgement taken for the `worst`, the `best`, or any other label or grade.
@@ -85,7 +91,6 @@ CRAG = Scale(
     "CRAG",
     ("crag", "crag-auto"),
     {"perfect": 1.0, "acceptable": 0.5, "missing": 0.0, "incorrect": -1.0, "accurate": 1.0},
-    low=-1.0,
     worst="incorrect",
     best="perfect",
     nothing="missing",
@@ -136,7 +141,6 @@ STANCE = Scale(
     "stance",
     ("stance",),
     {"supports": 1.0, "partial": 0.5, "none": 0.0, "contradicts": -1.0},
-    low=-1.0,
     worst="contradicts",
     best="supports",
     nothing="none",
@@ -176,7 +180,6 @@ SENTENCE = Scale(
     "sentence relevance",
     ("sentence-relevance",),
     {"required": 1.0, "borderline": 0.5, "unnecessary": 0.0, "unlabelled": 0.0, "inappropriate": -1.0},
-    low=-1.0,
     worst="inappropriate",
     best="required",
     by_all=False,
@@ -208,7 +211,6 @@ ANSWERABILITY = Scale(
     "answerability",
     ("answerability",),
     {"unrelated": 0.0, "related": 1.0, "hardly": 2.0, "partly": 3.0, "mostly": 4.0, "fully": 5.0},
-    high=5.0,
     worst="unrelated",
     best="fully",
 )
@@ -224,7 +226,6 @@ ENTAILMENT = Scale(
     "entailment",
     ("entailment",),
     {"entailment": 1.0, "neutral": 0.0, "contradiction": -1.0},
-    low=-1.0,
     worst="contradiction",
     best="entailment",
     nothing="neutral",

@@ -687,7 +687,8 @@ class TestYourOwn:
         assert seen[0][2] == 2.0
 
     def test_a_scale_of_your_own(self) -> None:
-        tone = scales.Scale("tone", ("tone",), {"kind": 1.0, "rude": 0.0}, worst="rude", best="kind")
+        tone = scales.Scale("tone", ("tone",), {"kind": 1.0, "rude": -2.0}, worst="rude", best="kind")
+        assert (tone.low, tone.high) == (-2.0, 1.0)
 
         @rageval.measure
         def kindness(answer: rageval.Assessment) -> float:
@@ -695,8 +696,8 @@ class TestYourOwn:
 
         judged = [row(rubric="tone@2", label="kind"), row("p", rubric="tone@2", status="refused")]
         found = evaluate_answers(kindness, judged, on_missing="worst")["r"]["kindness"]
-        assert found.by_query == {"q": 1.0, "p": 0.0}
-        assert found.bounds == (0.5, 1.0)
+        assert found.by_query == {"q": 1.0, "p": -2.0}
+        assert found.bounds == (-0.5, 1.0)
         with pytest.raises(InputError, match="expected one of kind, rude for tone, found label 'odd'"):
             evaluate_answers(kindness, [*judged, row("s", rubric="tone", label="odd")])
 

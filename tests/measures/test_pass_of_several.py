@@ -47,6 +47,11 @@ def test_they_are_the_shares_of_all_draws(n: int, k: int) -> None:
             assert scores[name].by_query[query] == pytest.approx(drawn(answers, k, over))
 
 
+def test_without_k_it_is_one_answer() -> None:
+    scores = rageval.evaluate_answers("pass_all, pass_any", rows({"q": [True, False]}))["r"]
+    assert [score.value for score in scores.scores] == [0.5, 0.5]
+
+
 def test_over_all_chances_they_are_unbiased() -> None:
     for n, k, p in ((3, 2, 0.3), (5, 3, 0.9), (4, 4, 0.5)):
         every = {f"q{at}": list(each) for at, each in enumerate(itertools.product((True, False), repeat=n))}
