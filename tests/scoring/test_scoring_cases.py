@@ -9,13 +9,19 @@ from typing import Any
 import pytest
 
 import rageval
+from rageval.files.trec import RunRows
 from rageval.measures.base import POOL
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Share
+from rageval.scoring._roles import JUDGED_DOCUMENTS, RUNS, _roles
 from rageval.scoring.answers import _taken_for
 from rageval.scoring.arguments import items_of
+from rageval.scoring.evaluation import Evaluator, Runs
 from rageval.scoring.gold import Draw, _against_chances
-from rageval.scoring.scores import groups_by
+from rageval.scoring.qrels import Qrels
+from rageval.scoring.runs import _together
+from rageval.scoring.scores import SpreadOfAnswers, groups_by
+from rageval.scoring.sources import run_source
 
 
 @pytest.mark.parametrize(("labelled", "is_doubtful"), [(50, False), (65, False), (80, True), (20, True)])
@@ -118,3 +124,67 @@ class Frame(dict[str, list[Any]]):
 )
 def test_a_gap_is_null_only_among_answers(what: str, column: str, rows: list[dict[str, str | None]]) -> None:
     assert items_of(Frame({"query_id": ["q", "r"], column: ["Oslo", None]}), what) == rows
+
+
+def test_answers_and_judges_add_less_to_a_mean_the_more_there_are() -> None:
+    """Answers .06 and judges .03 / 2, a third of it of three answers; one judge is within the answers."""
+    assert SpreadOfAnswers(0.1, 0.06, 0.03, 10, 3, 2, "").of_mean == pytest.approx(0.075 / 3)
+    assert SpreadOfAnswers(0.1, 0.06, math.nan, 10, 3, 1, "").of_mean == pytest.approx(0.02)
+
+
+def test_a_nugget_without_documents_is_listed_and_a_document_of_grade_0_is_no_nugget() -> None:
+    run = {"q": {"a": 1.0}}
+    for judged, listed in (
+        ({"n1": {"a": 1}, "n2": {}}, 2),
+        ({"n1": {"a": 1}, "b": 0}, 2),  # the document is of the nugget that stands for none
+        ({"n1": {"a": 1}, "n2": {}, "b": 0}, 3),
+    ):
+        found = rageval.evaluate("coverage(denominator=listed)", run, {"q": judged})
+        assert found.scores[0].value == pytest.approx(1 / listed)
+
+
+def test_what_is_missing_in_a_column_of_nuggets_names_none() -> None:
+    columns = [["q", "q", "r"], ["a", "b", "a"], [1, 2, 1], ["n", None, "n"]]
+    qrels = Qrels._from_named(columns, "nugget_id", (), "frame")
+    assert sorted((row.query_id, row.iteration, row.doc_id, row.relevance) for row in qrels) == [
+        ("q", "0", "b", 2),
+        ("q", "n", "a", 1),
+        ("r", "n", "a", 1),
+    ]
+
+
+@pytest.mark.parametrize("ranks", [(None, [b"1"]), ([b"1"], None), ([b"1"], [b"2"])])
+def test_rows_put_together_have_ranks_if_all_had(ranks: tuple[list[bytes] | None, ...]) -> None:
+    stretches = [
+        RunRows("run", [line], [b"q"], [b"d%d" % line], [1.0], given) for line, given in enumerate(ranks)
+    ]
+    (found,) = _together(stretches)
+    assert list(found.docs) == [b"d0", b"d1"]
+    assert found.ranks is None if None in ranks else list(found.ranks or ()) == [b"1", b"2"]
+
+
+@pytest.mark.parametrize(("fields", "role"), [("doc_id score", RUNS), ("doc_id relevance", JUDGED_DOCUMENTS)])
+def test_records_of_documents_are_told_by_what_they_give_them(fields: str, role: str) -> None:
+    record = {"query_id": "q", **dict.fromkeys(fields.split(), 1)}
+    assert _roles([record]) == {role}
+
+
+def test_every_mean_and_difference_may_find_that_labels_were_chosen() -> None:
+    """One measure of two systems: two means and a difference."""
+    judged = [
+        {"query_id": f"q{at}", "run_id": run, "label": "accurate", "rubric": "crag", "judge": judge}
+        for at in range(6)
+        for run in "ab"
+        for judge in ("m", "person:ann")
+    ]
+    asked, people = (
+        [row for row in judged if (row["judge"] == "m") is is_model] for is_model in (True, False)
+    )
+    for scores in rageval.evaluate_answers("crag_score", asked, gold=people, gold_chosen="uniform").values():
+        assert [score.people and score.people.tests for score in scores.scores] == [3]
+
+
+def test_without_a_cutoff_no_share_of_documents_is_unjudged() -> None:
+    for measure, unjudged in (("ap", None), ("ap@2", 0.5)):
+        runs = Runs(Evaluator(measure, {"q": {"a": 1, "b": 0}}), [run_source({"q": {"a": 1.0, "c": 0.5}})])
+        assert runs.held(runs.score().results[0]).unjudged == unjudged

@@ -87,6 +87,16 @@ def test_mean_and_ends_are_those_of_all_orders(k: int | None, rules: dict[str, o
             assert score.bounds == pytest.approx(ends, abs=1e-12), (name, seed)
 
 
+def test_the_worst_order_counts_the_documents_of_a_nugget_from_one() -> None:
+    """Four tied documents; worst are c, b, d, a in this order or one as bad: 47/36 for two nuggets."""
+    qrels = {"q": {"x": {"a": 1, "d": 1}, "y": {"a": 1, "b": 1, "c": 1}}}
+    run = {"q": dict.fromkeys("abcd", 1.0)}
+    score = rageval.evaluate("map_ia", run, qrels, ties="expected").scores[0]
+    orders = over_all_orders(["map_ia"], RunCase(run, qrels))["map_ia"]["q"]
+    assert score.bounds == (min(orders), max(orders))
+    assert min(orders) == pytest.approx(47 / 36 / 2, abs=1e-15)
+
+
 def test_ties_that_matter_are_found_often_enough_to_test_anything() -> None:
     spread = 0
     for seed in range(12):
