@@ -307,7 +307,7 @@ GROWS: dict[str, list[Growing]] = {
         Growing("rows", lambda n: columns(3, n), "import log.csv -o made"),
         Growing("columns", columns, "import log.csv -o made", 100),
         Growing("columns", columns, "import log.csv -o made --map question=user_input,answer=response", 100),
-        Growing("columns", columns, "import log.csv -o made --tool records", 100, (2,)),
+        Growing("columns", columns, "import log.csv -o made --tool records", 100, (2,), 100_000),
         Growing("columns", parquet_columns, "import log.parquet -o made", 100),
         Growing("entries", entries, "import log.eval -o made"),
     ],

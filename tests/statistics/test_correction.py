@@ -361,3 +361,11 @@ def test_no_corrected_mean_lies_outside_the_scale(sign: int) -> None:
     assert found.value == sign * 1.8
     assert -1.8 <= found.low < found.high <= 1.8
     assert found.p == free.p
+
+
+def test_of_many_different_labels_the_interval_is_students() -> None:
+    labels = np.random.default_rng(0).normal(0.3, 1.0, 12)
+    error = float(np.std(labels, ddof=1)) / math.sqrt(12)
+    reach = 2.200985160082949  # of 11 degrees of freedom, as tables have it
+    expected = [labels.mean() - reach * error, labels.mean() + reach * error]
+    assert correction.peoples_interval(labels) == pytest.approx(expected)

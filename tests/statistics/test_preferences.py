@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rageval.errors import TooFewLabels
 from rageval.statistics.correction import Corrected, corrected
 from rageval.statistics.preferences import (
+    PairBias,
     _likelihood,
     _Outcomes,
     bias_in_lists,
@@ -256,3 +257,22 @@ def test_games_just_as_expected_give_their_strengths_beside_ties_and_a_lead() ->
     first, second = rows[:, :2].astype(int).T
     found = strengths_beside_lead(3, first, second, rows[:, 2])
     assert found == pytest.approx([math.log(4), 0, -math.log(4)], abs=1e-6)
+
+
+def test_a_query_whose_pair_was_shown_twice_counts_once() -> None:
+    outcomes = np.random.default_rng(1).choice([0.0, 0.5, 1.0], (20, 2))
+
+    def found(times: int) -> PairBias | None:
+        games = [
+            (query, *pair, outcome)
+            for query, (one, turned) in enumerate(outcomes.tolist())
+            for other in range(1, times + 1)
+            for pair, outcome in (((0, other), one), ((other, 0), turned))
+        ]
+        query, first, second, outcome = np.array(games).T
+        return bias_in_pairs(query.astype(int), first.astype(int), second.astype(int), outcome)
+
+    once, twice = found(1), found(2)
+    assert once is not None
+    assert once.low < once.first_wins == outcomes.mean() < once.high
+    assert twice == once._replace(pairs=40)

@@ -274,3 +274,16 @@ def test_two_columns_that_are_clearly_apart_have_a_rank_each() -> None:
 def test_of_more_than_183_columns_fewer_draws_are_taken_and_500_at_least(columns: int, draws: int) -> None:
     assert _draws(columns, 4000) == draws
     assert _draws(columns, 100) == 100
+
+
+def test_a_copy_of_a_column_has_its_ranks() -> None:
+    """Two differences never scatter: nothing is divided by 0, and neither is better."""
+    values = np.random.default_rng(3).normal(0, 1, (30, 3))
+    columns = np.column_stack([values[:, 0] + 9, values[:, 1], values[:, 1], values[:, 2] - 9])
+    low, high = rank_intervals(Sample(tuple(map(str, range(30))), columns, np.arange(30)))
+    assert (low.tolist(), high.tolist()) == ([1, 2, 2, 4], [1, 3, 3, 4])
+
+
+def test_the_mean_of_one_value_is_the_value() -> None:
+    columns = Sample(("a", "b"), np.array([[2.0, 1.0], [np.nan, 3.0]]), np.arange(2))
+    assert columns.mean().tolist() == [2.0, 2.0]

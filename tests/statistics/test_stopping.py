@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rageval.errors import UsageError
+from rageval.statistics import LEVEL
+from rageval.statistics.correction import floor_of
 from rageval.statistics.stopping import Race, Rule, Stop, best_of, e_values, p_at_looks, replayed, stopped
 
 X = [1, 0, 1, -1, 1, 1, 0, 1, 1, 1]
@@ -208,3 +210,9 @@ def test_a_replay_ends_where_stopping_does(rule: Rule) -> None:
 def test_what_is_no_replay_of_the_rule_is_refused(rule: Rule) -> None:
     with pytest.raises(UsageError, match="replays need a claim without a margin"):
         replayed(np.zeros((3, 20)), rule)
+
+
+def test_of_two_questions_students_t_has_one_degree_of_freedom() -> None:
+    """Mean .6, variance .32 / 2 + 2.34 / 4; with one degree Student's is Cauchy's distribution."""
+    t = 0.6 / math.sqrt(0.32 / 2 + floor_of(LEVEL) / 4)
+    assert p_at_looks(np.array([1.0, 0.2, 5.0]), [1, 2]) == pytest.approx([0.5, 0.5 - math.atan(t) / math.pi])
