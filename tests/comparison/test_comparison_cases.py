@@ -18,7 +18,7 @@ from rageval.cli.label_agree import passport_lines
 from rageval.comparison import GateSettings, arena, gate, leaderboards, passport, plots, until
 from rageval.comparison.arena import said_of
 from rageval.comparison.corrections import CorrectedMeasure, remarks
-from rageval.errors import InputError, MissingJudgements
+from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.judges import Settings
 from rageval.measures.parsing import parse_measure
 from rageval.scoring.answers import read_judgements
@@ -292,3 +292,44 @@ def test_odd_ids_are_told_with_their_line(tmp_path: Path) -> None:
         passport.read(path)
     path = judged_lines(tmp_path / "judged", 20, aspect=" a", query_id=7)
     assert ("7", "r", "answer", " a") in passport.read(path)
+
+
+def test_several_judges_of_runs_are_a_table_each_and_one_of_pairs() -> None:
+    """A run without a value in the truth is left out; three topics are no test."""
+    truth = [
+        leaderboards.LeaderboardRow(f"r{run}", f"q{topic}", "m", 0.1 * run + 0.01 * (run * topic % 3))
+        for run in range(5)
+        for topic in range(3)
+    ]
+    gap = leaderboards.LeaderboardRow("r5", "all", "m", math.nan)
+    judges = {name: [*truth, gap._replace(value=0.4)] for name in ("one", "other")}
+    (found,) = leaderboards.compare_judges([*truth, gap], judges)
+    assert found.judges["one"].runs == 5
+    assert any(note.startswith("left out, without a value: r5") for note in found.judges["one"].notes)
+    columns = [column.name for column in found.pairs_table().columns]
+    assert columns == ["judge", "other", "difference", "low", "high", "p", "p (Holm)", "nearer"]
+    assert [row[:3] for row in found.pairs_table().rows] == [["one", "other", 0.0]]
+
+
+def test_where_orders_are_unknown_nothing_more_is_said_of_them() -> None:
+    found = {"pairs": None, "lists": [], "rankings": 3, "games": 0, "unknown": 0, "orders": 1}
+    assert list(said_of(found)) == [
+        "the effect of position is unknown: each answer was shown at one position only"
+    ]
+    assert list(said_of(found | {"unknown": 2})) == [
+        "2 of 3 rankings and games do not record the order in which answers were shown (`shown`)"
+    ]
+
+
+def test_the_size_of_a_figure_ends_at_40_inches_and_a_page_is_seven_wide() -> None:
+    assert plots.checked_size("page") == plots.Size(7.0, None)
+    assert plots.checked_size((40.0, 1)) == plots.Size(40.0, 1)
+    with pytest.raises(UsageError, match="from 1 to 40, as in 5x3"):
+        plots.checked_size("40.5x3")
+
+
+def test_the_color_of_a_difference_says_which_run_is_better() -> None:
+    first, other, neither = (
+        plots._colour_of(*each) for each in ((1, "higher"), (1, "lower"), (1, "neither"))
+    )
+    assert (first, other, neither) == ("#0072B2", "#E69F00", "#999999")

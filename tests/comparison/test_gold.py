@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
+from rageval.comparison import tables
 from rageval.errors import InputError
 
 Row = dict[str, Any]
@@ -974,9 +975,11 @@ def test_the_best_first_is_the_best_by_what_people_say(tmp_path: Path) -> None:
     words = [write(tmp_path / "j", said), "--gold", write(tmp_path / "g", first(turned, drawn(60)))]
     assert compared(*words, "--sort", "crag_score")["runs"] == ["theirs", "ours"]
     assert compared(words[0], "--sort", "crag_score")["runs"] == ["ours", "theirs"]
-    assert "corrected by human labels" in repr(
-        rageval.compare(rageval.evaluate_answers("crag_score", said, gold=first(turned, drawn(60))))
-    )
+    found = rageval.compare(rageval.evaluate_answers("crag_score", said, gold=first(turned, drawn(60))))
+    assert "corrected by human labels" in repr(found)
+    ((basis, source),) = tables.by_basis(found)
+    legend = tables.gold_legend(found, basis, source, ["crag_score"])
+    assert "(Student's t, one pair, 0.05)" in legend.replace("Holm over ", "")
 
 
 def test_python_writes_the_same_page(tmp_path: Path) -> None:
