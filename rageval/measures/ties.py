@@ -241,9 +241,7 @@ def _gained(topic: Topic, parameters: _Parameters, discount: Callable[[int], flo
 
 def _precisions(topic: Topic, parameters: _Parameters) -> _Worth:
     of, weight = topic.documents_of(parameters["rel"]), topic.weight_of
-    return lambda rank, nuggets, seen: math.fsum(
-        (seen.get(n, 0) + 1) / rank / of[n] * weight(n) for n in nuggets
-    )
+    return lambda rank, nuggets, seen: math.fsum((seen[n] + 1) / rank / of[n] * weight(n) for n in nuggets)
 
 
 def _coverage(tied: TiedRanking, *, k: int | None, rel: int, denominator: str = "attainable") -> Share:
