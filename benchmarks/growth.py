@@ -13,63 +13,37 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "laws")]
 
 from test_work import GROWS, Growing, cleared, names_of_runs  # noqa: E402
+from timing import Sample, measure  # noqa: E402
 
 LEAST, ENOUGH = 6, 1.0  # the least size; seconds over start-up
 RATIO = 2.3
-TIMES = 2  # the least of so many counts: other processes take the caches
 AGAIN = 4  # turns in which both sizes are measured once more, as long as the larger takes too much
-FLOOR = 16 * 2**20  # bytes over start-up below which memory says nothing
+FLOOR = 16  # megabytes over start-up below which memory says nothing
 
 
-class Cost(NamedTuple):
-    """What a process took."""
-
-    seconds: float
-    memory: int
-
-
-# The kernel says of a process at least the memory of the one that began it, so a small one begins it.
-LAUNCHER = """
-import os, sys
-child = os.fork()
-if not child:
-    said = os.open("said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(said, 1)
-    os.dup2(said, 2)
-    os.execv(sys.executable, [sys.executable, "-m", "rageval", *sys.argv[1:]])
-_, status, used = os.wait4(child, 0)
-print(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
-"""
-
-
-def cost(each: Growing, number: int) -> Cost:
-    """Return the least processor time and memory of a command on an input of this size."""
+def cost(each: Growing, number: int) -> Sample:
+    """Return the processor time and memory of a command on an input of this size, the least of two."""
     each.make(number)
     words = each.words.replace("{runs}", names_of_runs()) if "{runs}" in each.words else each.words
-    command = [sys.executable, "-S", "-c", LAUNCHER, *shlex.split(words)]
-    costs = []
-    for _ in range(TIMES):
+    samples = []
+    for _ in range(2):
         cleared()
-        code, seconds, memory = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.split()
-        if int(code) not in each.codes:
-            raise SystemExit(f"{words[:200]}: {Path('said').read_text()[-500:]}")
-        costs.append(Cost(float(seconds), int(memory)))
-    return Cost(min(one.seconds for one in costs), min(one.memory for one in costs))
+        samples.append(measure([sys.executable, "-m", "rageval", *shlex.split(words)], each.codes))
+    return cheaper(*samples)
 
 
-def cheaper(one: Cost, other: Cost) -> Cost:
-    """Return the least of two costs of the same command."""
-    return Cost(min(one.seconds, other.seconds), min(one.memory, other.memory))
+def cheaper(one: Sample, other: Sample) -> Sample:
+    """Return the least of what the same command took twice."""
+    return replace(one, cpu=min(one.cpu, other.cpu), megabytes=min(one.megabytes, other.megabytes))
 
 
 def measured(name: str, each: Growing) -> bool:
@@ -77,21 +51,21 @@ def measured(name: str, each: Growing) -> bool:
     start = cost(each, LEAST)
     number = each.number
     once = cost(each, number)
-    while once.seconds - start.seconds < ENOUGH and number < each.most:
+    while once.cpu - start.cpu < ENOUGH and number < each.most:
         number *= 2
         once = cost(each, number)
     twice = cost(each, 2 * number)
     for again in range(AGAIN + 1):
-        seconds = (twice.seconds - start.seconds) / (once.seconds - start.seconds)
-        grown = twice.memory - start.memory
-        memory = grown / max(once.memory - start.memory, FLOOR / RATIO) if grown > FLOOR else 1.0
+        seconds = (twice.cpu - start.cpu) / (once.cpu - start.cpu)
+        grown = twice.megabytes - start.megabytes
+        memory = grown / max(once.megabytes - start.megabytes, FLOOR / RATIO) if grown > FLOOR else 1.0
         is_right = seconds <= RATIO and memory <= RATIO
         if is_right or again == AGAIN:
             break
         # A machine that is shared is slower for minutes at a time: what grows too fast does so in each turn.
         once, twice = cheaper(once, cost(each, number)), cheaper(twice, cost(each, 2 * number))
     print(
-        f"{name:18} {each.thing:20} {number:9,} {once.seconds:8.2f} s {seconds:6.2f} {memory:6.2f}"
+        f"{name:18} {each.thing:20} {number:9,} {once.cpu:8.2f} s {seconds:6.2f} {memory:6.2f}"
         f"{'' if is_right else '  grows too fast'}",
         flush=True,
     )

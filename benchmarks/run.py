@@ -183,7 +183,7 @@ NEEDS = {"files": ["files"], "other": ["M", "D", "N", "N2", "answers", "log"]}
 
 
 def generate(names: list[str], data: Path) -> None:
-    """Make the data in a process of its own: timing.py says why this one has to stay small."""
+    """Make the data in a process of its own, which imports numpy."""
     script = Path(__file__).with_name("workloads.py")
     subprocess.run([sys.executable, str(script), *names, "--data", str(data)], check=True, stdout=sys.stderr)
 

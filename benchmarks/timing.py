@@ -1,7 +1,7 @@
 """Time and peak memory of whole processes, contestants taking turns; and the tables that say so.
 
-Standard library only, and small on purpose: a child's peak memory as the kernel reports it is never below its
-parent's, so this process must stay smaller than anything it measures.
+Standard library only. A child's peak memory as the kernel reports it is never below its parent's, so a small
+process begins each that is measured.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,20 @@ Row = Sequence[str]
 MEGABYTE = 10**6
 BYTECODE = tempfile.TemporaryDirectory(prefix="rageval-bytecode-")  # removed when this process ends
 PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes in one unit of ru_maxrss
+
+
+LAUNCHER = """
+import os, sys, time
+begin = time.perf_counter()
+child = os.fork()
+if not child:
+    os.execvp(sys.argv[2], sys.argv[2:])
+_, status, used = os.wait4(child, 0)
+seconds = time.perf_counter() - begin
+found = os.waitstatus_to_exitcode(status), seconds, used.ru_utime + used.ru_stime, used.ru_maxrss
+with open(sys.argv[1], "w") as file:
+    print(*found, file=file)
+"""
 
 
 class ProcessError(Exception):
@@ -52,22 +65,22 @@ def environment() -> dict[str, str]:
     return {**inherited, "PYTHONHASHSEED": "0", "PYTHONPYCACHEPREFIX": BYTECODE.name}
 
 
-def measure(command: Command) -> Sample:
-    """Run a command to its end."""
-    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        start = time.perf_counter()
-        # Not Popen.wait(): only wait4 tells the resources of this one child.
-        process = subprocess.Popen(command, stdout=output, stderr=errors, env=environment())
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - start
-        process.returncode = os.waitstatus_to_exitcode(status)
+def measure(command: Command, codes: Sequence[int] = (0,)) -> Sample:
+    """Run a command to its end, which has to be one of these exit codes."""
+    with (
+        tempfile.TemporaryFile("w+") as output,
+        tempfile.TemporaryFile("w+") as errors,
+        tempfile.NamedTemporaryFile("w+") as used,
+    ):
+        launcher = [sys.executable, "-S", "-c", LAUNCHER, used.name, *command]
+        subprocess.run(launcher, stdout=output, stderr=errors, env=environment(), check=True)
         output.seek(0)
         errors.seek(0)
-        if process.returncode != 0:
+        code, wall, cpu, peak = used.read().split()
+        if int(code) not in codes:
             end = errors.read()[-500:].strip()
-            raise ProcessError(f"{command[0]} ended with {process.returncode}: {end}")
-        cpu = usage.ru_utime + usage.ru_stime
-        return Sample(seconds, cpu, usage.ru_maxrss * PEAK_UNIT / MEGABYTE, output.read())
+            raise ProcessError(f"{command[0]} ended with {code}: {end}")
+        return Sample(float(wall), float(cpu), int(peak) * PEAK_UNIT / MEGABYTE, output.read())
 
 
 def take_turns(commands: Mapping[str, Command], rounds: int) -> dict[str, list[Sample]]:

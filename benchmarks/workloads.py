@@ -72,7 +72,7 @@ class Files:
 
 def draw(workload: Workload, files: Files) -> None:
     """Write a workload's files."""
-    import rows  # numpy: only here, because whoever measures has to stay small
+    import rows  # numpy, which only drawing needs
     from collection import draw_topics, rank_documents
 
     with ExitStack() as stack:
