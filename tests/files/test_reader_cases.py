@@ -11,20 +11,25 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
 import rageval
 from rageval.errors import InputError
 from rageval.files import columnar, parts, writing
-from rageval.files.answers import read_answers, write_answers
-from rageval.files.jsonl import as_line
-from rageval.files.kinds import told
+from rageval.files._records import _is_answer
+from rageval.files.answers import read_answers, topic_of, write_answers
+from rageval.files.jsonl import Unfit, _keys, as_line, refuse_long
+from rageval.files.kinds import Start, told, told_of_records
 from rageval.files.nuggets import NuggetBank, numbered_banks
+from rageval.files.objects import is_missing
 from rageval.files.opening import ADAPTIVE, DEFAULT, assigned, chunks, quoted
 from rageval.files.plans import LabelPlan, note_claim, plan_lines, read_asked
 from rageval.files.scores import is_leaderboard, read_leaderboard
+from rageval.files.spans import read_chunks
 from rageval.files.trec import Reading
+from rageval.files.whole import problem_of_name
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_qrels
 
@@ -244,3 +249,75 @@ def test_a_report_has_documents_where_their_texts_are_known() -> None:
         (report,) = write_answers(answers, "report")
         assert json.loads(report).get("documents") == documents
         assert [each.passages for each in read_answers(io.BytesIO(report.encode()))] == [answers[0].passages]
+
+
+def test_a_chunk_holds_something(tmp_path: Path) -> None:
+    path = tmp_path / "chunks"
+    path.write_text('{"id": "c", "doc_id": "d", "start": 3, "end": 3}\n')
+    with pytest.raises(InputError, match=r"chunks:1: .*at least one code point, found 3 to 3"):
+        list(read_chunks(path))
+
+
+def test_a_name_may_be_a_kibibyte_long() -> None:
+    assert [problem_of_name("n" * length) for length in (1024, 1025)] == ["", "is not a file name"]
+
+
+def test_parts_of_a_name_that_fits_into_theirs_are_removed(tmp_path: Path) -> None:
+    for length, is_removed in ((40, True), (41, False)):
+        target = tmp_path / ("n" * length)
+        part = tmp_path / f"{writing._start_of_part(target)}{'0' * 16}.part"
+        part.touch()
+        writing.remove_parts(target)
+        assert part.exists() != is_removed
+
+
+def test_sixty_characters_of_a_topic_are_shown() -> None:
+    with pytest.raises(Unfit) as caught:
+        topic_of({"topic_id": "x" * 70, "qa_id": "y"})
+    assert str(caught.value).endswith(f"found topic_id '{'x' * 60}' and qa_id 'y'")
+
+
+@pytest.mark.parametrize(("text", "number"), [(b'{"a" : 1, "b": 2}', 2), (b'{"a": 1, "b": "c : d"}', 2)])
+def test_keys_are_counted_with_a_blank_before_the_colon_or_without(text: bytes, number: int) -> None:
+    assert _keys(text) == number
+
+
+def test_only_the_first_line_has_to_end_soon_enough() -> None:
+    refuse_long(b"\n" + b"x" * 20, "here", 10)
+    with pytest.raises(InputError, match="here: a line of more than 10 bytes"):
+        refuse_long(b"x" * 10 + b"\n", "here", 10)
+
+
+def test_a_question_with_metadata_is_no_answer() -> None:
+    for more, holds in (
+        ({"metadata": {"a": 1}}, "questions"),
+        ({"metadata": {}, "responses": []}, "answers"),
+    ):
+        kind = told_of_records([{"query_id": "q", "question": "Why?", **more}])
+        assert kind is not None
+        assert kind.holds == holds
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_one"), [("metadata", False), ("metadata responses", True), ("answer", True)]
+)
+def test_an_answer_that_is_cut_off_is_told_by_its_keys(keys: str, is_one: bool) -> None:
+    begun = ", ".join(f'"{key}": []' for key in keys.split())
+    assert _is_answer(Start(f'{{{begun}, "long": "and on'.encode())) == is_one
+
+
+def test_a_plan_is_made_by_names_and_stays_and_is_written_without_what_is_usual() -> None:
+    plan = LabelPlan(plan="p", seed=1, rubric="crag", kind="each", systems=("a",), queries=3)
+    assert json.loads(msgspec.json.encode(plan)) == {
+        "plan": "p", "seed": 1, "rubric": "crag", "kind": "each", "systems": ["a"], "queries": 3
+    }  # fmt: skip
+    with pytest.raises(AttributeError):
+        plan.seed = 2  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        LabelPlan("p", 1, "crag", "each", ("a",), 3)  # type: ignore[call-arg, misc]
+
+
+def test_what_is_missing_is_none_or_no_number() -> None:
+    absent = type("NAType", (), {"__repr__": lambda self: "<NA>"})()
+    assert [is_missing(cell) for cell in (None, float("nan"), absent)] == [True] * 3
+    assert [is_missing(cell) for cell in (0, "", 0.0, "nan", [])] == [False] * 5
