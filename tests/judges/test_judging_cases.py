@@ -17,20 +17,22 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from rageval.cli import main
+from rageval.errors import TooFewLabels
 from rageval.files.jsonl import in_memory
-from rageval.judges import rubric, rubric_named
-from rageval.judges.asking import CallGate, JobTally, line
+from rageval.judges import rubric, rubric_named, short
+from rageval.judges.asking import CallGate, JobTally, backoff, line
 from rageval.judges.base import FILTERED, OK, TRUNCATED, Reply, Request, Usage
 from rageval.judges.foreign import Given, imported, python_template
 from rageval.judges.judge import UnreadableRun, _read
 from rageval.judges.material import gathered, tasks
-from rageval.judges.panel import _wished
+from rageval.judges.panel import Settings, _wished
 from rageval.judges.store import BEAT, Claims, Store, default_path
-from rageval.judges.verdicts import Invalid, _mended
+from rageval.judges.verdicts import Invalid, Verdict, _mended
 
 REQUEST = Request("Judge.", "Is it so?", {"type": "object"})
 
@@ -279,3 +281,29 @@ def test_a_reply_is_nested_fifty_deep_at_most(wrapped: Callable[[Any], Any]) -> 
     assert _mended(deep) == deep
     with pytest.raises(Invalid, match="nested 50 deep at most"):
         _mended(wrapped(deep))
+
+
+def test_one_try_after_another_waits_twice_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("random.uniform", lambda low, high: (low + high) / 2)
+    assert [backoff(attempt, 0.5) for attempt in (1, 2, 4, 90)] == [0.5, 1.0, 4.0, 60.0]
+
+
+def test_only_the_best_label_ends_a_search_among_gold_answers() -> None:
+    graded = rubric_named("crag-auto")
+    for label, is_best in (("accurate", True), ("missing", False), ("incorrect", False)):
+        assert graded.is_best(Verdict("", grade=graded.file.labels[label], label=label)) == is_best
+
+
+def test_who_says_nothing_gets_an_exact_judge_that_is_asked_at_once() -> None:
+    fields = {field.name: field.default for field in msgspec.structs.fields(rubric.RubricFile)}
+    assert fields["temperature"] == 0.0
+    assert Settings().batch is False
+
+
+def test_thirty_labels_are_enough_to_fit_a_curve() -> None:
+    rows = [[float(at % 2)] * len(short.FEATURES) for at in range(30)]
+    right = [at % 2 == 0 for at in range(30)]
+    groups = [str(at) for at in range(30)]
+    assert short.fitted_on(rows, right, groups).labels == 30
+    with pytest.raises(TooFewLabels, match="29 labels of answers, 15 of them right; expected 30 or more"):
+        short.fitted_on(rows[:29], right[:29], groups[:29])
