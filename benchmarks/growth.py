@@ -24,7 +24,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "laws")]
 from test_work import GROWS, Growing, cleared, names_of_runs  # noqa: E402
 from timing import Sample, measure  # noqa: E402
 
-LEAST, ENOUGH = 6, 1.0  # the least size; seconds over start-up
+LEAST, ENOUGH = 6, 1.0  # the least size; seconds over start-up below which time says nothing
 RATIO = 2.3
 AGAIN = 4  # turns in which both sizes are measured once more, as long as the larger takes too much
 FLOOR = 16  # megabytes over start-up below which memory says nothing
@@ -56,7 +56,7 @@ def measured(name: str, each: Growing) -> bool:
         once = cost(each, number)
     twice = cost(each, 2 * number)
     for again in range(AGAIN + 1):
-        seconds = (twice.cpu - start.cpu) / (once.cpu - start.cpu)
+        seconds = (twice.cpu - start.cpu) / max(once.cpu - start.cpu, ENOUGH / RATIO)
         grown = twice.megabytes - start.megabytes
         memory = grown / max(once.megabytes - start.megabytes, FLOOR / RATIO) if grown > FLOOR else 1.0
         is_right = seconds <= RATIO and memory <= RATIO

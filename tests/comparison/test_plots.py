@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 import rageval
 import rageval.comparison
 from rageval.cli import main
-from rageval.comparison.plots import _colour_of
+from rageval.comparison.plots import _colour_of, _titled
 
 DATA = Path(__file__).parents[2] / "examples/data"
 FILES = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
@@ -143,3 +143,8 @@ def test_without_matplotlib_the_way_out_is_said(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     done = command("compare", *FILES, "-m", "rr", "--plot", str(tmp_path / "a.png"), code=2)
     assert "pip install 'rageval[plots]'" in done.stderr
+
+
+def test_a_panel_says_that_low_is_good_and_whose_word_it_is() -> None:
+    assert _titled("mine", "higher", "") == ["mine"]
+    assert _titled("mine", "lower", "by m") == ["mine", "(low is good, by m)"]

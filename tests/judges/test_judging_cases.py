@@ -25,7 +25,7 @@ from rageval.cli import main
 from rageval.errors import TooFewLabels
 from rageval.files.jsonl import in_memory
 from rageval.judges import rubric, rubric_named, short
-from rageval.judges.asking import CallGate, JobTally, backoff, line
+from rageval.judges.asking import CallGate, JobTally, backoff, keep_beating, line
 from rageval.judges.base import FILTERED, OK, TRUNCATED, Reply, Request, Usage
 from rageval.judges.foreign import Given, imported, python_template
 from rageval.judges.judge import UnreadableRun, _read
@@ -297,7 +297,7 @@ def test_only_the_best_label_ends_a_search_among_gold_answers() -> None:
 def test_who_says_nothing_gets_an_exact_judge_that_is_asked_at_once() -> None:
     fields = {field.name: field.default for field in msgspec.structs.fields(rubric.RubricFile)}
     assert fields["temperature"] == 0.0
-    assert Settings().batch is False
+    assert (Settings().batch, Settings().rebuy) == (False, False)
 
 
 def test_thirty_labels_are_enough_to_fit_a_curve() -> None:
@@ -307,3 +307,22 @@ def test_thirty_labels_are_enough_to_fit_a_curve() -> None:
     assert short.fitted_on(rows, right, groups).labels == 30
     with pytest.raises(TooFewLabels, match="29 labels of answers, 15 of them right; expected 30 or more"):
         short.fitted_on(rows[:29], right[:29], groups[:29])
+
+
+def test_a_job_shows_that_it_is_alive_until_it_is_canceled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waited: list[float] = []
+    shown: list[int] = []
+    beaten: list[int] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) > 3:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    store = SimpleNamespace(beat=lambda: beaten.append(1))
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(keep_beating(store, lambda: shown.append(1)))  # type: ignore[arg-type]
+    assert (waited, len(shown), len(beaten)) == ([BEAT / 2] * 4, 3, 3)
