@@ -5,8 +5,8 @@
 
 The inputs and command lines are those of `tests/laws/test_work.py`, which counts lines of Python at small
 sizes. Here whole processes are measured. An input is doubled until a command takes a second more than on the
-least input, so that start-up, which is subtracted, hides nothing; then it is doubled once more. Exits with 1
-if anything grows faster.
+least input, so that start-up, which is subtracted, hides nothing, or is as large as it may be; then it is
+doubled once more. Exits with 1 if anything grows faster.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def warm_up(commands: Mapping[str, Command], ours: str = "rageval") -> dict[str,
     for name, command in commands.items():
         try:
             measure(command)
-        except (ProcessError, FileNotFoundError) as failure:
+        except ProcessError as failure:
             if name.startswith(ours):
                 raise
             note(f"{name} is skipped: {failure}")

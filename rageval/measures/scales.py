@@ -16,11 +16,10 @@ class Scale:
 
     Rows belong to a scale by their aspect, where `aspects` are named, else by their rubric. Without labels
     a grade is any number (any whole number, if `whole`) from `low` to `high`, and a high one is good unless
-    `counts_faults`; with labels these are the least and the most that one is worth. `by_all` where a system
-    that was not judged lacks what others were judged on; `nothing` is the label of what an answer lacks
-    that is not there. With `of_citations` the rows are of what sentences cite, so that an answer that cites
-    nothing has none. With `own_grades` a row may give any grade beside its label, which alone counts.
-    `measure` is what usually scores such rows.
+    `counts_faults`. `by_all` where a system that was not judged lacks what others were judged on; `nothing`
+    is the label of what an answer lacks that is not there. With `of_citations` the rows are of what sentences
+    cite, so that an answer that cites nothing has none. With `own_grades` a row may give any grade beside its
+    label, which alone counts. `measure` is what usually scores such rows.
     """
 
     name: str
@@ -39,11 +38,6 @@ class Scale:
     of_whole: bool = False
     nothing: str | None = None
     measure: str = ""
-
-    def __post_init__(self) -> None:
-        if self.labels:
-            object.__setattr__(self, "low", min(self.labels.values()))
-            object.__setattr__(self, "high", max(self.labels.values()))
 
     def taken_for(self, end: str | float) -> tuple[str | None, float]:
         """Label and grade of a judgement taken for the `worst`, the `best`, or any other label or grade.

@@ -979,7 +979,7 @@ def test_the_best_first_is_the_best_by_what_people_say(tmp_path: Path) -> None:
     assert "corrected by human labels" in repr(found)
     ((basis, source),) = tables.by_basis(found)
     legend = tables.gold_legend(found, basis, source, ["crag_score"])
-    assert "(Student's t, one pair, 0.05)" in legend.replace("Holm over ", "")
+    assert "(Student's t, Holm over one pair, 0.05)" in legend
 
 
 def test_python_writes_the_same_page(tmp_path: Path) -> None:
