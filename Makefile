@@ -8,7 +8,7 @@ SEED ?= $(shell date +%s)
 
 PYTEST = python -m pytest -q -n 2
 
-.PHONY: near test all check release-check other-draws without-kernel nightly two-readers machine fuzz fuzz-release fuzz-tools fuzz-readers fuzz-files hostile sanitize mutants docs vectors addresses growth
+.PHONY: near test all check release-check other-draws without-kernel nightly two-readers machine fuzz fuzz-release fuzz-tools fuzz-readers fuzz-files hostile sanitize mutants docs vectors regenerate addresses growth
 
 # The tests and the examples of the folder in which a file lies.
 FOLDER = $(firstword $(subst /, ,$(patsubst rageval/%,%,$(patsubst tests/%,%,$(FILE)))))
@@ -100,6 +100,11 @@ sanitize:
 
 docs:
 	sphinx-build -W docs site
+
+# Writes anew what is generated and kept: what commands print, and the page of measures.
+regenerate:
+	PYTHONPATH=tests python tests/outputs.py
+	python docs/generate.py
 
 vectors:
 	python tests/golden_vectors.py
