@@ -29,7 +29,7 @@ from rageval.errors import JudgeFailed
 from rageval.judges.asking import Patience, ask_all
 from rageval.judges.base import Reply
 from rageval.judges.judge import Asked as Requests
-from rageval.judges.judge import Judge, judge
+from rageval.judges.judge import JudgeClient, judge
 from rageval.judges.material import Material
 from rageval.judges.models import model_named
 from rageval.judges.rubric import rubric_named
@@ -400,7 +400,7 @@ def outcomes(provider: str, material: Material, answer: Answering, **more: Any) 
                     requests, model, store, concurrency=more.get("concurrency", 4), patience=patience
                 )
 
-        found = list(judge(rubric, material, Judge(model.name, ask, model.endpoint)))
+        found = list(judge(rubric, material, JudgeClient(model.name, ask, model.endpoint)))
         for judgement in found:  # as files are written
             json.dumps(judgement, ensure_ascii=False).encode()
         return found

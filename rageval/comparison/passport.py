@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from rageval.comparison.arena import compares_answers, positions_in, said_of
+from rageval.core.judge import parse_judge
 from rageval.errors import InputError
 from rageval.files.foreign_judgements import read_judged
 from rageval.files.jsonl import read_batches, read_records
@@ -32,7 +33,7 @@ from rageval.files.start import EITHER, JUDGED_DOCUMENTS
 from rageval.judges.base import Usage
 from rageval.judges.budget import cost
 from rageval.judges.material import DOCUMENTS
-from rageval.judges.votes import GRADED, Place, is_unfenced, place, voted
+from rageval.judges.votes import GRADED, Place, place, voted
 from rageval.measures.scales import ALL, CRAG, FAULTS
 from rageval.records import Qrel
 from rageval.scoring.scores import mean
@@ -470,7 +471,7 @@ def passport(
         **_spent_on(mine),
         "canaries": _canaries(mine),
         "annotators": list(people),
-        "unfenced": sorted(filter(is_unfenced, _judges_of(mine))),
+        "unfenced": sorted(judge for judge in _judges_of(mine) if parse_judge(judge).is_unfenced),
     }
     coefficients = agreement(one, other, [key[0] for key in both], kind)
     return Passport(coefficients, labels, table.astype(int).tolist(), facts)

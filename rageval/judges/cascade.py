@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval.core.judge import Cascade, Panel, parse_judge
 from rageval.errors import InputError, UsageError
 from rageval.judges.base import ERROR
 from rageval.judges.votes import GRADED, repeated_place
@@ -77,8 +78,6 @@ def handed_on(
     `ask_next` judges some answers; without a next judge, `then`, the rest is left to people, and missing. The
     first row says what became of all, once a job.
     """
-    from rageval.scoring.basis import handed_on as handing
-
     sure = [row for row in said if row["status"] in GRADED]
     if not all("p" in row for row in sure):
         raise UsageError(
@@ -102,15 +101,18 @@ def handed_on(
         found = [_without_verdict(row, why) if answer_of(row) in unsure else row for row in said]
     else:
         decided = {repeated_place(row): row for row in ask_next(unsure)} if unsure else {}
-        names = "+".join(sorted({str(row["judge"]) for row in decided.values()})) or then
+        deciders = sorted({str(row["judge"]) for row in decided.values()} or {then})
+        several = tuple(map(parse_judge, deciders))
+        last_judge = several[0] if len(several) == 1 else Panel("mixed", several)
+        percent = None if share is None else f"{100 * share:.3g}"
         found = []
         for row in said:
             last = row
             if answer_of(row) in unsure:
                 # The unsure verdict is no stand-in for one that the next judge owes.
                 last = decided.get(repeated_place(row)) or _without_verdict(row, f"{then} says nothing of it")
-            name = handing(str(row["judge"]), names, share)
-            found.append({**last, "judge": name, "decided_by": last["judge"]})
+            judge = Cascade(parse_judge(str(row["judge"])), last_judge, percent)
+            found.append({**last, "judge": str(judge), "decided_by": last["judge"]})
     return [row if at else {**row, "handed_on": summary} for at, row in enumerate(found)]
 
 

@@ -139,7 +139,7 @@ _COUNTED = (INVALID, REFUSED, FILTERED, TRUNCATED)  # what a source makes a grad
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class JudgeClient:
     """Who judges: a name for the judgements, and a way to ask many requests at once.
 
     `repetition` tells askings of the same things apart; `retry` are the statuses of stored replies that are
@@ -192,7 +192,7 @@ class _Outcome:
         return f"{self.status}: {visible(self.detail)}" if self.detail else self.status
 
 
-def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str, Any]]:
+def judge(rubric: Rubric, material: Material, judge: JudgeClient) -> Iterator[dict[str, Any]]:
     """Judge everything the rubric has to judge, by task.
 
     What the form of an answer decides is not asked. What fails has its status and no grade.
@@ -217,7 +217,7 @@ def judge(rubric: Rubric, material: Material, judge: Judge) -> Iterator[dict[str
         yield from judgements
 
 
-def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: Judge) -> dict[int, _Outcome]:
+def _asked(rubric: Rubric, todo: Mapping[int, Task], judge: JudgeClient) -> dict[int, _Outcome]:
     """Return the outcome of each task.
 
     Nothing is asked about an answer that is not there. What failed before, with a status that is to be tried
@@ -248,7 +248,7 @@ class _Round:
     of one thing, what comes next follows each reply.
     """
 
-    def __init__(self, rubric: Rubric, todo: Mapping[int, Task], judge: Judge, refresh: bool) -> None:
+    def __init__(self, rubric: Rubric, todo: Mapping[int, Task], judge: JudgeClient, refresh: bool) -> None:
         self.bought: set[int] = set()  # tasks of which some reply was not in the store
         self._rubric, self._todo, self._judge, self._refresh = rubric, todo, judge, refresh
         self._now = dict(todo)
@@ -397,7 +397,7 @@ def _note(trouble: str) -> Shown:
     return as_note((begun, *why, end, *shown), f"{begun}: {trouble}{end}")
 
 
-def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: Judge) -> list[dict[str, Any]]:
+def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: JudgeClient) -> list[dict[str, Any]]:
     common = {**_by(rubric, judge), "status": outcome.status}
     reply = outcome.reply
     call = {
@@ -420,13 +420,8 @@ def _rows(rubric: Rubric, task: Task, outcome: _Outcome, judge: Judge) -> list[d
     return rows
 
 
-def judge_name(model: str, rubric: Rubric) -> str:
-    """Return what a model is called that judges by a rubric."""
-    return f"{model}@{rubric.judged_by}"
-
-
-def _by(rubric: Rubric, judge: Judge) -> dict[str, str]:
-    return {"judge": judge_name(judge.name, rubric), "rubric": f"{rubric.judged_as}@{rubric.version}"}
+def _by(rubric: Rubric, judge: JudgeClient) -> dict[str, str]:
+    return {"judge": str(rubric.judge_called(judge.name)), "rubric": f"{rubric.judged_as}@{rubric.version}"}
 
 
 def _judgement(row: VerdictRow, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -541,7 +536,7 @@ class Written:
 
 
 def split(
-    rubric: Rubric, material: Material, judge: Judge
+    rubric: Rubric, material: Material, judge: JudgeClient
 ) -> tuple[list[ClaimList], list[tuple[str, str, str]]]:
     """Take answers apart into claims; return these, and (query, run, why) of what failed."""
     every = [task for task in tasks(rubric, material) if judge.has(rubric, task)]
@@ -556,7 +551,7 @@ def split(
     return done, failed
 
 
-def nuggetize(rubric: Rubric, material: Material, judge: Judge) -> Written:
+def nuggetize(rubric: Rubric, material: Material, judge: JudgeClient) -> Written:
     """Write nuggets of every question; at most as many as the rubric keeps, the most important first."""
     written = (_gathered if rubric.file.unit == "passages" else _noted)(rubric, material, judge)
     written.nuggets = [
@@ -569,7 +564,7 @@ def nuggetize(rubric: Rubric, material: Material, judge: Judge) -> Written:
     return written
 
 
-def _share(rubric: Rubric, material: Material, judge: Judge) -> list[Task]:
+def _share(rubric: Rubric, material: Material, judge: JudgeClient) -> list[Task]:
     """Return the first task of each question that is this judge's; all others of the question go with it."""
     # Reversed, so that the first of each query is the one that stays.
     first = {task.rows[""][0].query: task for task in reversed(list(tasks(rubric, material)))}
@@ -577,7 +572,7 @@ def _share(rubric: Rubric, material: Material, judge: Judge) -> list[Task]:
     return mine[::-1]
 
 
-def _noted(rubric: Rubric, material: Material, judge: Judge) -> Written:
+def _noted(rubric: Rubric, material: Material, judge: JudgeClient) -> Written:
     """One call a question: from its gold answer."""
     todo = dict(enumerate(_share(rubric, material, judge)))
     queries = [task.rows[""][0].query for task in todo.values()]
@@ -587,7 +582,7 @@ def _noted(rubric: Rubric, material: Material, judge: Judge) -> Written:
     return written
 
 
-def _gathered(rubric: Rubric, material: Material, judge: Judge) -> Written:
+def _gathered(rubric: Rubric, material: Material, judge: JudgeClient) -> Written:
     """Show a few passages at a time, each call bringing the list so far up to date, until all are shown."""
     if not material.candidates:
         raise InputError("no passages to write nuggets from; give a run (--run FILE)")

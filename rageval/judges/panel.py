@@ -18,7 +18,7 @@ from rageval.judges.base import ERROR, FILTERED, INVALID, REFUSED, TRUNCATED, Mo
 from rageval.judges.batches import ask_in_batches
 from rageval.judges.budget import Budget, estimate
 from rageval.judges.cascade import PeoplesLabels, handed_on, labels_of
-from rageval.judges.judge import Asked, Judge, Written, decided, judge, judge_name, nuggetize, split
+from rageval.judges.judge import Asked, JudgeClient, Written, decided, judge, nuggetize, split
 from rageval.judges.material import Material, tasks
 from rageval.judges.models import is_remote, model_named
 from rageval.judges.offline import NAMES, FrozenJudgements, judge_offline, short_fitted, short_remarks
@@ -42,7 +42,7 @@ _Rates = dict[str, list[int]]  # by attack: how many verdicts were the best ther
 _OF_ANSWERS, _OF_PASSAGES = ("answer", "nuggets", "against-gold"), ("passage",)  # else, citations
 
 
-def check_with_canaries(rubric: Rubric, material: Material, asked: Judge, number: int) -> _Rates:
+def check_with_canaries(rubric: Rubric, material: Material, asked: JudgeClient, number: int) -> _Rates:
     """Let the judge see so many canaries; `JudgeFailed` if it obeys one.
 
     An unfenced prompt is its source's, and how often it obeys is one of its facts: it is only counted.
@@ -357,7 +357,7 @@ def _called(spec: str, rubric: Rubric) -> str:
         return spec
     if asks_nobody(spec):
         return FrozenJudgements(spec.removeprefix("frozen:")).judge
-    return judge_name(model_named(spec).name, rubric)
+    return str(rubric.judge_called(model_named(spec).name))
 
 
 def said_by_all(
@@ -574,7 +574,7 @@ def _said_by(
         yield judgement
 
 
-def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
+def _asking(who: str | Model, settings: Settings, budget: Budget) -> JudgeClient:
     model = who
     if isinstance(model, str):
         is_timed = settings.timeout is not None and is_remote(model)
@@ -601,7 +601,7 @@ def _asking(who: str | Model, settings: Settings, budget: Budget) -> Judge:
                 hear=hear,
             )
 
-    return Judge(
+    return JudgeClient(
         model.name,
         ask,
         model.endpoint,

@@ -29,6 +29,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from rageval.core.judge import Judge
 from rageval.errors import InputError, MissingPackage, UsageError
 from rageval.files.whole import NamedInFile, beside, opened_file, read_beside, read_whole, text_of_whole
 from rageval.judges._exact import ABSTENTIONS
@@ -566,19 +567,21 @@ class Rubric:
     @property
     def version(self) -> str:
         """The digest, and whatever whoever sees a verdict is to know: it stands behind the judge's name."""
-        marks = ["unfenced"] * self.file.unfenced + [str(self.file.compat)] * self.file.lenient
-        return "+".join([self.digest, *marks])
+        return "+".join([self.digest, *self._marks])
 
     @property
-    def judged_by(self) -> str:
-        """What stands behind the judge's name: the version, or the family's, so that one judge said all.
+    def _marks(self) -> tuple[str, ...]:
+        return ("unfenced",) * self.file.unfenced + (str(self.file.compat),) * self.file.lenient
 
-        A copy that was changed is of no family, and has a name of its own.
+    def judge_called(self, model: str) -> Judge:
+        """Return the name of a model that judges by this rubric, with the digest of the rubric or its family.
+
+        The rubrics of a family are one judge's. A copy that was changed is of no family.
         """
         family = [rubric_named(name).digest for name in self.file.family]
         if self.digest not in family:
-            return self.version
-        return hashlib.sha256("+".join(family).encode()).hexdigest()[:8]
+            return Judge(model, self.digest, self._marks)
+        return Judge(model, hashlib.sha256("+".join(family).encode()).hexdigest()[:8])
 
     def request(self, data: Mapping[str, Any], ids: tuple[str, ...] = (), sample: int = 0) -> Request:
         """Make the request that asks this of the data; `ids` are what the reply must echo."""

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from types import MappingProxyType
 from typing import Any
 
+from rageval.core.judge import Panel, PanelKind, parse_judge
 from rageval.errors import UsageError
 
 VOTES = ("mean", "median", "majority")
-_UNFENCED = re.compile(r"@[0-9a-f]{8}\+unfenced\b")
 _Judgement = Mapping[str, Any]
 Place = tuple[str, str, str, str]
 GRADED = ("ok", "repaired")
-
-
-def is_unfenced(judge: str) -> bool:
-    """Tell whether this judge, or one of those who voted, was asked by a prompt that has no fence.
-
-    >>> [is_unfenced(f"openai:m@1a2b3c4d{mark}") for mark in ("", "+unfenced", "+unfenced+umbrela+openai:n")]
-    [False, True, True]
-    """
-    return _UNFENCED.search(judge) is not None
 
 
 def place(judgement: _Judgement) -> Place:
@@ -84,7 +74,11 @@ def voted(
         yield from map(dict, judgements)
         return
     groups = by_place(judgements).values()
-    name = f"{how}:{_voters((str(judgement['judge']) for group in groups for judgement in group), tiebreak)}"
+    voters = dict.fromkeys(parse_judge(str(judgement["judge"])) for group in groups for judgement in group)
+    breaker = None if tiebreak is None else parse_judge(tiebreak)
+    # A judge may break its own ties: it is then one of the voters, too.
+    kind: PanelKind = "median" if how == "median" else "majority"
+    name = str(Panel(kind, tuple(voter for voter in voters if voter != breaker), breaker))
     for group in groups:
         graded = [judgement for judgement in group if judgement["status"] in GRADED]
         winner = _median(graded, labels) if how == "median" else _majority(graded)
@@ -104,18 +98,6 @@ _KEPT = (
     *("query_id", "run_id", "item_id", "aspect", "repeat", "rubric", "importance", "weight", "sentences"),
     *("shown", "judged_sha"),
 )
-
-
-_TIEBREAK = ",tiebreak:"
-
-
-def _voters(judges: Iterable[str], tiebreak: str | None) -> str:
-    """Return who votes, each once, in the order in which they are first met; last who breaks ties."""
-    named = dict.fromkeys(judges)
-    if tiebreak is None:
-        return "+".join(named)
-    # A judge may break its own ties: it is then one of the voters, too.
-    return "+".join(judge for judge in named if judge != tiebreak) + _TIEBREAK + tiebreak
 
 
 def _verdict(judgement: _Judgement) -> Any:

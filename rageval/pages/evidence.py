@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rageval.comparison.passport import Judged, parting, passport
+from rageval.core.judge import parse_judge
 from rageval.errors import InputError, RagevalError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import read_batches
@@ -28,7 +29,7 @@ from rageval.files.opening import Source, can_read_again
 from rageval.judges.base import Usage
 from rageval.judges.budget import cost
 from rageval.judges.material import DOCUMENTS, passages_in
-from rageval.judges.votes import Place, is_unfenced
+from rageval.judges.votes import Place
 from rageval.measures.scales import FAULTS
 from rageval.pages._parts import plain
 from rageval.records import Answer, Nugget, Question, Sentence
@@ -420,7 +421,7 @@ def spending(grades: JudgementTable, notes: JudgesNotes) -> Iterator[Record]:
 
 def without_fence(grades: JudgementTable, notes: JudgesNotes) -> Iterator[str]:
     """Say of each judge that was asked by a prompt without a fence how many attacks on it succeeded."""
-    for judge in filter(is_unfenced, grades.judges.words):
+    for judge in (name for name in grades.judges.words if parse_judge(name).is_unfenced):
         best, shown = notes.attacks.get(judge, [0, 0])
         said = (
             f"{best:,} of {shown:,} verdicts on attacks were the best possible" if shown else "none was tried"

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from rageval.core.judge import parse_judge
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.judgements import JudgementLine, JudgementTable
@@ -28,7 +29,7 @@ from rageval.files.start import JUDGED_ANSWERS
 from rageval.measures.base import Measure
 from rageval.measures.scales import POSITION
 from rageval.scoring.assessments import MOST_MISSING, JudgeOfRun, NotThisJudge
-from rageval.scoring.basis import PEOPLE, basis_of_gold, named, voters_in
+from rageval.scoring.basis import PEOPLE, basis_of_gold, named
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.sources import as_qrels, read_qrels
 from rageval.text import visible
@@ -401,8 +402,8 @@ def some(names: Sequence[str]) -> str:
 def refuse_same(judges: Sequence[str], people: Sequence[str], name: str) -> None:
     """Refuse labels by a judge whose errors they are to tell."""
     # Without the digest of the prompt: the same model by another prompt is the same author.
-    ours = {name.partition("@")[0] for judge in judges if judge for name in voters_in(judge)}
-    same = [who for who in people if who and any(name.partition("@")[0] in ours for name in voters_in(who))]
+    ours = {voice.name for judge in judges for voice in parse_judge(judge).voices if voice.name}
+    same = [who for who in people if any(voice.name in ours for voice in parse_judge(who).voices)]
     if same:
         raise UsageError(
             f"{visible(name)}: has judgements by the judge itself ({some(same)}), which do not show its"

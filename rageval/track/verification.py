@@ -18,6 +18,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
+from rageval.core.judge import Judge, Panel, parse_judge
 from rageval.errors import EXIT_CODES, FAULTS, InputError, MissingJudgements, RagevalError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import read_records
@@ -25,10 +26,9 @@ from rageval.files.whole import digest_of, read_whole
 from rageval.judges.reread import calls_of, can_reread, reread
 from rageval.judges.rubric import Rubric, rubric_named
 from rageval.judges.verdicts import FIRST_STAGE
-from rageval.judges.votes import GRADED, VOTES
+from rageval.judges.votes import GRADED
 from rageval.plugins import above
 from rageval.records import Answer
-from rageval.scoring.basis import has_digest, is_offline, is_person
 from rageval.scoring.gold import UNIFORM
 from rageval.table import Column, Table
 from rageval.text import visible, without_keys
@@ -241,11 +241,11 @@ class _Verification:
                     without += len(call)
                     continue
                 again += len(call)
-                judge = str(call[0].get("judge"))
-                if not judge.endswith(f"@{rubric.judged_by}"):
-                    step.differ(
-                        f"{judged.file}: {visible(judge)}: expected @{rubric.judged_by} by its rubric"
-                    )
+                judge = parse_judge(str(call[0].get("judge")))
+                expected = rubric.judge_called(judge.name if isinstance(judge, Judge) else "")
+                if judge != expected:
+                    named = f"{visible(str(judge))}: expected {visible(str(expected))}"
+                    step.differ(f"{judged.file}: {named} by its rubric")
                 for each in reread(rubric, call, text):
                     step.differ(f"{judged.file}: {visible(each)}")
         step.said = f"{again:,} judgements" if again or without else "no judgement has a reply"
@@ -272,8 +272,10 @@ class _Verification:
         A vote is of several replies and holds none. What has no such digest may be anybody's: it is believed.
         """
         who = _decider(row)
-        is_asked = has_digest(who) or str(row.get("rubric")) in self.manifest.rubrics
-        is_known = who == FIRST_STAGE or who.partition(":")[0] in VOTES or is_person(who) or is_offline(who)
+        judge = parse_judge(who)
+        is_asked = judge.was_prompted or str(row.get("rubric")) in self.manifest.rubrics
+        is_vote = isinstance(judge, Panel)
+        is_known = who == FIRST_STAGE or is_vote or judge.is_person or judge.is_text_rule
         return is_asked and not is_known and row.get("status", "ok") in GRADED
 
     def _text(self, name: str) -> str:

@@ -17,7 +17,7 @@ from rageval import InputError, read_judgements
 from rageval.comparison.arena import Games, games, positions_in, positions_of, strengths, too_much
 from rageval.files.judgements import judgement_line
 from rageval.judges.base import Reply, Request, Usage
-from rageval.judges.judge import Asked, Judge, judge
+from rageval.judges.judge import Asked, JudgeClient, judge
 from rageval.judges.material import Material, tasks
 from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Question, Sentence
@@ -35,14 +35,14 @@ def material(systems: int = SYSTEMS, queries: int = QUERIES, **more: Any) -> Mat
     return Material(answers, {name: Question(name, "?") for name in names}, **more)
 
 
-def saying(read: Callable[[Any], Any]) -> Judge:
+def saying(read: Callable[[Any], Any]) -> JudgeClient:
     """A judge that says this of the data it is shown."""
 
     def ask(requests: Asked, *_: object) -> Iterator[tuple[int, Reply]]:
         for number, request in requests:
             yield number, Reply("ok", json.dumps(read(shown_in(request))), usage=Usage())
 
-    return Judge("made:up", ask)
+    return JudgeClient("made:up", ask)
 
 
 def shown_in(request: Request) -> Any:
@@ -50,7 +50,7 @@ def shown_in(request: Request) -> Any:
     return json.JSONDecoder().raw_decode(text[text.index("{", text.index("\n")) :])[0]
 
 
-def with_steps(steps: int) -> Judge:
+def with_steps(steps: int) -> JudgeClient:
     """Ranks by quality, but for the answer shown first, which it puts so many places higher."""
 
     def read(data: Any) -> Any:

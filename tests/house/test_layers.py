@@ -16,7 +16,7 @@ from rageval.plugins import _ABOVE, above
 PACKAGE = Path(__file__).parents[2] / "rageval"
 
 # A room may import the rooms named here (and itself); packages outside the standard library after the bar.
-BASE = {"options", "plugins", "errors", "records", "table", "text", "names", "version"}
+BASE = {"core", "options", "plugins", "errors", "records", "table", "text", "names", "version"}
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "errors": (set(), set()),
     "options": ({"errors"}, set()),
@@ -25,6 +25,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "names": (set(), set()),
     "table": ({"errors", "text"}, set()),
     "version": (set(), set()),
+    "core": (set(), set()),
     "kernel": (set(), set()),
     "files": (BASE | {"kernel"}, {"numpy", "msgspec"}),
     "plugins": (set(), set()),

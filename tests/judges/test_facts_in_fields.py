@@ -12,7 +12,7 @@ import pytest
 from rageval.comparison.arena import positions_in
 from rageval.comparison.passport import read, records_of
 from rageval.judges.base import Reply, Request, Usage
-from rageval.judges.judge import Asked, Judge, judge
+from rageval.judges.judge import Asked, JudgeClient, judge
 from rageval.judges.material import Material
 from rageval.judges.rubric import rubric_named
 from rageval.records import Answer, Nugget, Question, Sentence
@@ -24,7 +24,7 @@ def answers(*runs: str) -> list[Answer]:
     return [Answer("q1", run, (Sentence(f"It is {run}."),)) for run in runs]
 
 
-def saying(label: str) -> Judge:
+def saying(label: str) -> JudgeClient:
     """A judge that says this of whatever it is shown."""
 
     def ask(requests: Asked, *_: object) -> Iterator[tuple[int, Reply]]:
@@ -37,7 +37,7 @@ def saying(label: str) -> Judge:
         ids = request.schema["properties"]["verdicts"]["items"]["properties"]["id"]["enum"]
         return {"verdicts": [{"id": name, "evidence": "", "label": label} for name in ids]}
 
-    return Judge("scripted:m", ask)
+    return JudgeClient("scripted:m", ask)
 
 
 RUBRIC = """

@@ -14,7 +14,7 @@ import pytest
 import rageval
 from rageval.errors import InputError, UsageError
 from rageval.judges.base import FENCE, Reply, Request, Usage
-from rageval.judges.judge import Asked, Judge, judge
+from rageval.judges.judge import Asked, JudgeClient, judge
 from rageval.judges.material import Material, tasks
 from rageval.judges.rubric import rubric_named
 from rageval.judges.votes import disagreements, voted
@@ -45,7 +45,7 @@ MATERIAL = Material(
 Said = Callable[[Request], Reply | str]
 
 
-def asking(said: Said, seen: list[Request] | None = None) -> Judge:
+def asking(said: Said, seen: list[Request] | None = None) -> JudgeClient:
     def ask(requests: Asked, *_: object) -> Iterator[tuple[int, Reply]]:
         for number, request in reversed(list(requests)):  # replies come in any order
             if seen is not None:
@@ -53,7 +53,7 @@ def asking(said: Said, seen: list[Request] | None = None) -> Judge:
             reply = said(request)
             yield number, Reply("ok", reply, usage=Usage(10, 2)) if isinstance(reply, str) else reply
 
-    return Judge("scripted:m", ask)
+    return JudgeClient("scripted:m", ask)
 
 
 def ids_in(request: Request) -> list[str]:

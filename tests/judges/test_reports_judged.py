@@ -96,10 +96,12 @@ def test_sentences_before_are_shown() -> None:
 def test_a_changed_copy_is_another_judge() -> None:
     ours = rubric_named("argue-need")
     assert (
-        ours.judged_by == rubric_named("argue-attested").judged_by == rubric_named("argue-answers").judged_by
+        ours.judge_called("m")
+        == rubric_named("argue-attested").judge_called("m")
+        == rubric_named("argue-answers").judge_called("m")
     )
-    assert ours.judged_by != ours.version
-    assert rubric_named("crag").judged_by == rubric_named("crag").version
+    assert ours.judge_called("m").prompt_digest != ours.digest
+    assert rubric_named("crag").judge_called("m").prompt_digest == rubric_named("crag").digest
 
 
 def test_stances_are_judged_by_short_answers(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from rageval.errors import BudgetReached, JudgeFailed, OutputError, UsageError
 from rageval.judges.asking import CallGate, Patience, ask_all
 from rageval.judges.base import Fatal, Lost, Mark, Reply, Request, Transient, Usage
 from rageval.judges.budget import Budget
-from rageval.judges.judge import Judge
+from rageval.judges.judge import JudgeClient
 from rageval.judges.store import Store
 from rageval.testing._server import ScriptedModel
 
@@ -312,7 +312,7 @@ def test_shares_are_disjoint_and_together_everything(store: Store, shares: int) 
     model = ScriptedModel(lambda request: request.user)
     parts = []
     for part in range(shares):
-        judge = Judge(model.name, lambda *_: iter(()), model.endpoint, share=(part, shares))
+        judge = JudgeClient(model.name, lambda *_: iter(()), model.endpoint, share=(part, shares))
         mine = [(number, request) for number, request in asked(200) if judge.is_mine(request)]
         parts.append(dict(ask_all(mine, model, store)))
     assert sorted(number for part in parts for number in part) == list(range(200))

@@ -1,0 +1,90 @@
+"""On whose word a number rests: people's, a judge's, that of texts alone, or nobody's whom the files name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from rageval.core.judge import AnyJudge, Judge, parse_judge
+
+PEOPLE = "people"
+
+
+class BasisKind(Enum):
+    """What sort of word it is."""
+
+    PEOPLE = "people"
+    JUDGE = "judge"
+    TEXTS = "words"
+    UNSTATED = ""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The judges whose word a number is, and those whose values it corrects.
+
+    `judges` are in the order of their first judgement. Of a value that labels correct, they are who labeled,
+    and `corrected` the judges whose values are corrected. `is_of_texts` marks values that are computed from
+    the texts alone. Without all of it nobody says who judged, as in plain qrels.
+
+    Its `str` is a short text for programs, such as `people` or `judge:openai:m`, which nothing reads again.
+
+    >>> print(Basis.of(["person:ann"]), Basis.of(["person:ann", "exact"]), Basis.of([""]))
+    people judge:person:ann+exact judge
+    >>> print(Basis.of_labels(["person:ann", ""]), Basis.of_labels(["openai:gpt@3f2a"]))
+    people judge:openai:gpt
+    """
+
+    judges: tuple[AnyJudge, ...] = ()
+    corrected: tuple[AnyJudge, ...] = ()
+    is_of_texts: bool = False
+
+    @classmethod
+    def of(cls, judges: Iterable[str]) -> Basis:
+        """Return the basis of judgements by these, as files name them."""
+        return cls(tuple(dict.fromkeys(map(parse_judge, judges))))
+
+    @classmethod
+    def of_labels(cls, labelers: Iterable[str], corrected: Basis | None = None) -> Basis:
+        """Return the basis of labels, and of what they correct.
+
+        Who passes labels says what they are, so labels without a name are people's. A name that does not say
+        that it is a person's (`person:NAME`) stands for itself.
+        """
+        of_labels = cls.of([name or PEOPLE for name in labelers] or [PEOPLE])
+        return cls(of_labels.judges, () if corrected is None else corrected.judges)
+
+    @property
+    def kind(self) -> BasisKind:
+        """What sort of word it is; a judge without a name is no person."""
+        if self.is_of_texts:
+            return BasisKind.TEXTS
+        if not self.judges:
+            return BasisKind.UNSTATED
+        return BasisKind.PEOPLE if all(judge.is_person for judge in self.judges) else BasisKind.JUDGE
+
+    @property
+    def is_judge(self) -> bool:
+        """Whether all depends on what a judge says that is no person."""
+        return self.kind is BasisKind.JUDGE
+
+    @property
+    def source(self) -> Basis:
+        """The basis of the values that are corrected; without judges if none are."""
+        return Basis(self.corrected)
+
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether judges said it, all or most, that compare texts, and that nobody checked."""
+        return self.is_judge and all(judge.is_unchecked for judge in self.judges)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The judges that have a name, as a reader knows them, each once."""
+        return tuple(dict.fromkeys(judge.title for judge in self.judges if judge != Judge()))
+
+    def __str__(self) -> str:
+        if self.kind is not BasisKind.JUDGE:
+            return str(self.kind.value)
+        return f"judge:{'+'.join(self.names)}" if self.names else "judge"
