@@ -397,15 +397,6 @@ Looks: TypeAlias = Annotated[
 ]
 Alpha: TypeAlias = Annotated[float, claimed("Allowed rate of false claims.")]
 
-Ledger: TypeAlias = Annotated[
-    File,
-    claimed(
-        "Add each comparison to this ledger, and report p over all comparisons made on these questions.",
-        metavar="FILE",
-        kind="output",
-    ),
-]
-
 # Gates
 FailUnder: TypeAlias = Annotated[
     tuple[str, ...],

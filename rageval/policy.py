@@ -29,7 +29,6 @@ READS_OR_WORDS = frozenset(
 )
 EFFECTS = {
     "aa": "asks the judge again, which costs",
-    "ledger": "writes a file",
     "json": "writes a file",
     "junit": "writes a file",
     "limit": "lets files take more memory and time",

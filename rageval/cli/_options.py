@@ -459,7 +459,6 @@ class Comparing(Scoring):
     level: opt.Level = 0.95
     power: opt.Power = 0.8
     cluster: opt.Cluster | None = None
-    ledger: opt.Ledger | None = None
     draws: opt.Draws = 10_000
     resamples: opt.Resamples = 4000
     names: opt.Names = ()

@@ -121,7 +121,6 @@ class Options(Scoring):
     ] = None
     interval: opt.Interval = "bca"
     level: Annotated[opt.Level, "Confidence level of each one-sided bound."] = 0.95
-    ledger: opt.Ledger | None = None
     cluster: opt.Cluster | None = None
     resamples: opt.Resamples = 4000
     fail_under: opt.FailUnder = ()
@@ -266,7 +265,6 @@ def _shown(value: Any) -> str:
 def _gated(words: tuple[str, ...], options: Options) -> int:
     """Return the exit code, with everything said and written."""
     from rageval.cli._inputs import sorted_out
-    from rageval.cli._scoring import check_ledger
 
     earlier = [word for word in words if options.history and _is_baseline(word)]
     options = options.replaced(history=(*options.history, *earlier))
@@ -280,7 +278,6 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
         if not os.path.isfile(baseline):
             return _without_baseline(baseline, options)
         _required(options.margin, "margin", "the largest loss you accept")
-    check_ledger(options.ledger)
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = _judged(inputs, options)
     refuse_idle_for(bool(inputs.answers))
@@ -462,16 +459,7 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
         versions = [*map(version_in, options.history), version_of(candidate.side)]
         found = trend(versions, options.level, candidate.clusters)
         report = replace(report, remarks=[*report.remarks, *found.sentences()], trend=found)
-    if options.ledger is None:
-        return report
-    from rageval.cli._scoring import count_claims
-    from rageval.comparison.ledger import made_in_gate
-    from rageval.files.writing import today
-
-    beside = anchor.scores if anchor is not None else None
-    made = made_in_gate(report, candidate.side.scores, side.scores, beside, today())
-    said, claims = count_claims(options.ledger, made)
-    return replace(report, remarks=[*report.remarks, *said], claims=claims)
+    return report
 
 
 def _told(report: GateReport, options: Options) -> int:

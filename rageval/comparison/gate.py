@@ -238,7 +238,6 @@ class GateReport(Displayed):
     baseline: str
     signature: str
     signatures: Mapping[str, str] = field(hash=False)
-    claims: Mapping[str, Any] = field(default_factory=dict, hash=False)  # what a ledger says of it
     trend: Trend | None = None
 
     @property
@@ -279,7 +278,6 @@ class GateReport(Displayed):
             "fell": [finite(each._asdict()) for each in self.fell],
             "floors": list(self.floors),
             "remarks": list(self.remarks),
-            **({"claims": dict(self.claims)} if self.claims else {}),
             **({"trend": self.trend.as_dict()} if self.trend else {}),
         }
 

@@ -252,9 +252,8 @@ class Comparison(Displayed):
     """All runs by all measures, and the pairs that were compared.
 
     `better` says of each measure which values are good: `higher`, `lower` or `neither`; `definitions` are the
-    measures by their names, `scores` what was compared, and `claims` what a ledger says of the pairs. Printed
-    (and in a notebook) it is a table of the pairs, and a DataFrame by `to_pandas`; in LaTeX a table of the
-    runs.
+    measures by their names, and `scores` what was compared. Printed (and in a notebook) it is a table of the
+    pairs, and a DataFrame by `to_pandas`; in LaTeX a table of the runs.
     """
 
     runs: Sequence[str]
@@ -267,7 +266,6 @@ class Comparison(Displayed):
     gold: str = ""
     definitions: Mapping[str, AnyMeasure] = field(default_factory=dict, hash=False, compare=False)
     scores: ScoresTable = field(default_factory=ScoresTable, hash=False, compare=False)
-    claims: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
     # What is asked of every cell or pair, found once for all: else work would grow with their square.
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False, hash=False, compare=False)
 
@@ -387,7 +385,6 @@ class Comparison(Displayed):
             "pairs": [finite(asdict(pair)) | {"ruling": pair.ruling} for pair in self.pairs],
             "said": self.sentences(),
             "remarks": list(self.remarks),
-            **({"claims": dict(self.claims)} if self.claims else {}),
         }
 
 

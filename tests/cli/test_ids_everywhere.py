@@ -42,7 +42,6 @@ NO_IDS = {
     "weights": "shares of traffic, which no data set has",
     "names": "files of runs, which bear the names",
     "claims": "what a judge took answers apart into",
-    "ledger": "the comparisons that were made before",
     "chunks": "how a retriever cuts texts, which no data set has",
     "sources": "the texts before they are cut, which no data set has",
     "quotes": "judgements with quotes, which a judge made",
