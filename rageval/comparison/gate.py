@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -53,9 +53,6 @@ from rageval.statistics.significance import holm
 from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, finite
 from rageval.text import visible
 from rageval.version import __version__
-
-if TYPE_CHECKING:
-    from rageval.comparison.trend import Trend
 
 # What a gate is asked, what it is given, and what it says.
 
@@ -238,7 +235,6 @@ class GateReport(Displayed):
     baseline: str
     signature: str
     signatures: Mapping[str, str] = field(hash=False)
-    trend: Trend | None = None
 
     @property
     def blocking(self) -> list[Decision]:
@@ -278,7 +274,6 @@ class GateReport(Displayed):
             "fell": [finite(each._asdict()) for each in self.fell],
             "floors": list(self.floors),
             "remarks": list(self.remarks),
-            **({"trend": self.trend.as_dict()} if self.trend else {}),
         }
 
     def sentences(self) -> list[str]:
@@ -415,7 +410,7 @@ def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSet
             f" {', '.join(map(visible, theirs.measures))}: save it again, with all measures"
         )
     for name, signature in ours.measures.items():
-        if rules_in(signature) != rules_in(theirs.measures[name]):
+        if _rules_in(signature) != _rules_in(theirs.measures[name]):
             raise InputError(
                 f"{name}: the baseline was scored by other rules: {visible(theirs.measures[name])}; the"
                 f" candidate by {signature}; save the baseline again"
@@ -462,7 +457,7 @@ def _check_values(ours: GateSide, theirs: GateSide) -> None:
                 )
 
 
-def rules_in(signature: str) -> list[str]:
+def _rules_in(signature: str) -> list[str]:
     """Return a signature without its judge, and without the chunks: gold in spans does not depend on them."""
     return [part for part in signature.split("|") if not part.startswith(("judge:", "chunks:"))]
 

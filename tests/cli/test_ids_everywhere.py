@@ -37,7 +37,7 @@ NO_IDS = {
     "citation": "how the organizers want to be cited",
     "teams": "under which names the organizers list files",
     "policy": "rules of a project, which a person names",
-    **dict.fromkeys(("anchor", "baseline", "history"), "what rageval gate --save-baseline wrote"),
+    **dict.fromkeys(("anchor", "baseline"), "what rageval gate --save-baseline wrote"),
     "pilot": "what a judge said of some systems before",
     "weights": "shares of traffic, which no data set has",
     "names": "files of runs, which bear the names",

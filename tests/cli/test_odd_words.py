@@ -59,7 +59,7 @@ LINES: dict[str, tuple[str, ...]] = {
     "gate": (
         *("gate", *RUNS[1:], "-m", "recall@5", "--baseline", "held.jsonl", "--margin", "0.1"),
         *("--by", "question", "--questions", "questions.jsonl"),
-        *("--anchor", "held.jsonl", "--anchor-margin", "0.2", "--history", "held.jsonl"),
+        *("--anchor", "held.jsonl", "--anchor-margin", "0.2"),
     ),
     "gate answers": ("gate", "other", "-m", "crag_score", "--baseline", "held.jsonl", "--system", "ours"),
     "gate policy": ("gate", *RUNS[1:], "--policy", "rules.toml"),

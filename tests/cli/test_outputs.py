@@ -167,7 +167,6 @@ NO_FILES = {
         "--baseline",
         "--anchor",
         "--primary",
-        "--history",
         "--until",
         "--caption",
         "--label",

@@ -210,7 +210,6 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--junit": (GATE, "--junit out"),
         "--anchor": (GATE, "--anchor runs.base"),
         "--anchor-margin": (GATE + " --anchor runs.base", "--anchor-margin .4"),
-        "--history": (GATE, "--history runs.base"),
         "--json": (GATE, "--json out"),
         "--show-policy": (GATE, "--show-policy"),
         "--policy": (GATE, "--policy nowhere.toml"),
@@ -293,7 +292,7 @@ REFUSED = {
         for name in (
             *("margin .1", "block worse", "judge-changed allow", "inconclusive pass", "first-run pass"),
             *("level .9", "interval bca", "cluster clusters", "resamples 100", "seed 3", "aa 3"),
-            *("fail-under recall@5=.5", "baseline runs.base", "anchor runs.base", "history runs.base"),
+            *("fail-under recall@5=.5", "baseline runs.base", "anchor runs.base"),
         )
     },
     **{f"{JUDGE} --{name}": "--until" for name in ("claim set", "looks 3", "alpha .1", "pilot judged")},
