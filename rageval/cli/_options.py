@@ -453,8 +453,6 @@ class Comparing(Scoring):
     all_pairs: opt.AllPairs = False
     test: opt.Test = "randomization"
     adjust: opt.Adjust = "holm"
-    family: opt.Family = "pairs"
-    primary: opt.Primary | None = None
     interval: opt.Interval = "bca"
     level: opt.Level = 0.95
     power: opt.Power = 0.8

@@ -133,7 +133,7 @@ class GateSettings:
         same = {name: getattr(self, name) for name in names}
         # Rounded, as 2·0.95 − 1 is not 0.9 in floating point, and signatures show it.
         level = round(2 * self.level - 1, 12)
-        return Settings(baseline=baseline, test="t", adjust="none", level=level, **same)
+        return Settings(baseline=baseline, test="t", adjust="holm", level=level, **same)
 
     def signed(self, has_slices: bool) -> str:
         """Return everything needed to repeat the verdict."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
-from rageval.options import Adjust, Family, Interval, Population, Test, refuse_other_words
+from rageval.options import Adjust, Interval, Population, Test, refuse_other_words
 from rageval.scoring.basis import WORDS, by_whom
 from rageval.scoring.likeness import IDENTICAL
 from rageval.scoring.scores import ScoresTable
@@ -47,11 +47,7 @@ class Settings:
     test
         `randomization` or `t`.
     adjust
-        For several comparisons: `holm`, `max_t` or `none`.
-    family
-        What Holm adjusts for: the `pairs` of each measure by itself, or those of all `measures`.
-    primary
-        The measure that is tested; others are described. Without one all are tested.
+        For the pairs of each measure by itself: `holm` or `max_t`.
     interval
         `bca` or `percentile`, of measures with more than two values.
     level
@@ -76,8 +72,6 @@ class Settings:
     all_pairs: bool = False
     test: Test = "randomization"
     adjust: Adjust = "holm"
-    family: Family = "pairs"
-    primary: str | None = None
     interval: Interval = "bca"
     level: float = 0.95
     power: float = POWER
@@ -106,9 +100,6 @@ class Settings:
             raise UsageError(
                 f"adjust={self.adjust!r} flips signs; leave out test={self.test!r}, or choose holm"
             )
-        if self.family == "measures" and (self.adjust != "holm" or self.primary is not None):
-            other = "primary" if self.primary is not None else f"adjust={self.adjust!r}"
-            raise UsageError(f"family='measures' is Holm over all measures; leave it out, or {other}")
         if self.all_pairs and self.baseline != BEST:
             raise UsageError(f"all_pairs has no baseline; leave out baseline={self.baseline!r}")
 
@@ -125,8 +116,6 @@ class Settings:
             parts["draws"] = str(self.draws)
         parts |= {
             "adjust": self.adjust,
-            **({"family": self.family} if self.family == "measures" else {}),
-            **({"primary": visible(self.primary)} if self.primary is not None else {}),
             "against": "all-pairs" if self.all_pairs else visible(self.baseline),
             **({"population": self.population} if gold else {"interval": self.interval}),
             **({} if gold else {"resamples": str(self.resamples)}),
@@ -144,7 +133,6 @@ class Settings:
 HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
 BETTER, WORSE = "better", "worse"
 REFUSED = "refused"
-DESCRIBED = "described"
 NO_WINNER = "no winner"
 _DIRECTIONS = (HIGHER, LOWER, BETTER, WORSE)
 _CLAIMS = (*_DIRECTIONS, IDENTICAL)
@@ -193,8 +181,8 @@ class Pair:
 
     With labels, all of it is about the corrected difference. `judged` is then the judge's difference, with
     its basis `corrected_from`, and `people` that of the labels: `labels` queries, worth `gain` labels without
-    a judge, and won, tied or lost. `test` is how the pair was tested, and `family` over which pairs and
-    measures p is adjusted; both are empty where it was not tested.
+    a judge, and won, tied or lost. `test` is how the pair was tested, and `family` over which pairs p is
+    adjusted; both are empty where it was not tested.
     """
 
     run: str

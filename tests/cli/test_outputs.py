@@ -166,7 +166,6 @@ NO_FILES = {
     *(
         "--baseline",
         "--anchor",
-        "--primary",
         "--until",
         "--caption",
         "--label",

@@ -164,13 +164,11 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--all-pairs": (PAIR, "--all-pairs"),
         "--by-query": (PAIR, "-q"),
         "--test": (TWO.replace(" --draws 100", ""), "--test t"),
-        "--adjust": (PAIR, "--adjust none"),
+        "--adjust": (PAIR, "--adjust max_t"),
         "--interval": (PAIR, "--interval percentile"),
         "--level": (PAIR, "--level .9"),
         "--power": (PAIR, "--power .9"),
         "--cluster": (PAIR, "--cluster clusters"),
-        "--family": (PAIR + " -m p@3", "--family measures"),
-        "--primary": (PAIR + " -m p@3", "--primary p@3"),
         "--draws": ("compare fine -m crag_score --resamples 100 --format json", "--draws 100"),
         "--resamples": (
             "compare a.run b.run c.run qrels -m recall@5 --draws 100 --format json",
@@ -354,7 +352,6 @@ OF_SCORE = {  # held of `score`, whose parameters these are
 OF_COMPARE = {  # held of `compare`
     *("--baseline", "--all-pairs", "--test", "--adjust", "--interval", "--level", "--power", "--cluster"),
     *("--draws", "--resamples", "--seed", "--gold", "--gold-chosen", "--on-missing", "--questions"),
-    *("--family", "--primary"),
 }
 ELSEWHERE: dict[str, set[str]] = {
     "": {"--version"},
