@@ -274,10 +274,6 @@ class Comparison(Displayed):
         """Return whether a low value of this measure is a good one."""
         return self.better.get(measure) == LOW_IS_GOOD
 
-    def has_direction(self, measure: str) -> bool:
-        """Return whether one way of this measure is the better one."""
-        return self.better.get(measure) != NEITHER
-
     def of(self, measure: str) -> list[Pair]:
         """Return the pairs by one measure."""
         return self.once("pairs", _pairs_by_measure).get(measure, [])
