@@ -499,7 +499,7 @@ def of_runs(replays: int) -> Iterator[Found]:
 
 def of_values(replays: int) -> Iterator[Found]:
     """Intervals of rare events, and what flipped signs make of lopsided differences."""
-    for values, queries, share, alone, printed in significance.coverage(replays):
+    for values, queries, share, alone, printed, _ in significance.coverage(replays):
         row, column = f"{values} at {share}", f"{queries} queries"
         yield Found(f"{row}: BCa alone", column, [float(alone)])
         yield Found(f"{row}: as printed", column, [float(printed)], Limits((0.9, 1), (0.9, 1)))

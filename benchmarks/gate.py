@@ -1,14 +1,13 @@
 """How often `rageval gate` is wrong, and how often it sees what is there: pairs of systems drawn by the law.
 
-    python benchmarks/gate.py [--pairs 2000] [--only power|skewed|slices|anchor|history]
+    python benchmarks/gate.py [--pairs 2000] [--only power|skewed|slices|anchor]
 
 Two worlds. `binary`: answers are right or wrong, and on 15 % of the questions the two systems differ, more
 often to the worse as the true difference says. `graded`: values between 0 and 1, differences ~ N(δ, .25²).
 `block` and `ship` are shares of pairs; a block at δ = 0 and a ship at δ = −margin are wrong. Then the skewed
 worlds of worlds.py without a difference, in which a few questions win much, or lose much. Then versions, one
-after the other: what passes in all of ten, each held against the one before, with an anchor and without; and
-how often all intervals of ten looks (`--history`) hold the truth. Ends with 1 where a version that is as good
-is blocked in more than 6.5 % of cases with an anchor, or fewer than 93.5 % of histories hold it.
+after the other: what passes in all of ten, each held against the one before, with an anchor and without. Ends
+with 1 where a version that is as good is blocked in more than 6.5 % of cases with an anchor.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from rageval.comparison.gate import BLOCK, SHIP, GateSettings, GateSide, gate
-from rageval.comparison.trend import Version, VersionLook, trend
 from rageval.files.scores import BaselineHeader
 from rageval.measures import builtin
 from rageval.scoring.scores import Score, Scores
@@ -149,40 +147,11 @@ def anchored(pairs: int) -> Iterator[tuple[str, float]]:
             )
 
 
-def histories(pairs: int) -> Iterator[tuple[str, float]]:
-    """Yield a row a world and a size: how often all intervals of ten looks hold the truth, and each alone."""
-    worlds: dict[str, Any] = {
-        "binary": lambda random, shape: random.choice([-1.0, 0.0, 1.0], shape, p=[0.075, 0.85, 0.075]),
-        "rare": lambda random, shape: random.choice([-1.0, 0.0, 1.0], shape, p=[0.005, 0.99, 0.005]),
-        "graded": lambda random, shape: random.normal(0.0, 0.25, shape),
-    } | NULLS
-    for name, draw in worlds.items():
-        for questions in (25, 100, 400):
-            random = np.random.default_rng([questions, len(name)])
-            held = alone = 0
-            for _ in range(pairs):
-                looks = looks_at(draw(random, (VERSIONS, questions)))
-                held += all(look.low <= 0 <= look.high for look in looks)
-                alone += sum(look.low <= 0 <= look.high for look in looks)
-            share = held / pairs
-            yield f"| {name} | {questions} | {share:.1%} | {alone / pairs / VERSIONS:.1%} |", share
-
-
-def looks_at(differences: Any) -> list[VersionLook]:
-    """Return the looks at versions that differ so from the first, a row a version."""
-    first = np.zeros(differences.shape[1])
-    versions = [
-        Version(str(at), "", {"m": dict(enumerate(values.tolist()))}, {"m": ()})
-        for at, values in enumerate([first, *differences])
-    ]
-    return list(trend(versions).looks)[1:]
-
-
 def main() -> int:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=2000)
-    parser.add_argument("--only", choices=("power", "skewed", "slices", "anchor", "history"))
+    parser.add_argument("--only", choices=("power", "skewed", "slices", "anchor"))
     options = parser.parse_args()
     bootstrap._times = lru_cache(64)(bootstrap._times)  # the same seed draws the same questions each time
     for name, table in (("power", power), ("skewed", skewed)):
@@ -198,12 +167,6 @@ def main() -> int:
         for line, wrong in anchored(options.pairs):
             print(line, flush=True)
             is_wrong |= wrong > 0.065
-    if options.only in (None, "history"):
-        print("| differences | questions | all ten hold | each |")
-        print("|---|--:|--:|--:|")
-        for line, share in histories(options.pairs):
-            print(line, flush=True)
-            is_wrong |= share < 0.935
     return int(is_wrong)
 
 

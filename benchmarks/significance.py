@@ -1,16 +1,14 @@
 """How often what is claimed is false, simulated where the truth is known.
 
-    python benchmarks/significance.py [--replays 1000] [--only families|halves|ledger|lopsided|coverage]
+    python benchmarks/significance.py [--replays 1000] [--only families|halves|lopsided|coverage]
 
-Five tables, from fixed seeds: how often anything is claimed among runs none of which is better (family-wise
+Four tables, from fixed seeds: how often anything is claimed among runs none of which is better (family-wise
 error; 5 % are allowed); of runs that are right or wrong, how often by p as printed (mid-p where queries tie)
-and by all flips alone, one pair and 45 pairs by Holm, and how often a true difference is; how often the best
-of 30 variants, each compared alone with one baseline that is as good, is called better, alone and as a ledger
-counts them (`--ledger`); how often flipped signs call two runs different whose means are equal, but whose
-differences are not symmetric; how often 95 % intervals hold the truth where events are rare. Ends with 1 when
-an error is above .065 in one cell or .055 on average (of `holm` and `max_t`), a counted one above .065, one
-of two values above .055 (of replays: .05 and 1.5 of its errors), or an interval holds less than .90. With
-1,000 replays the error of a figure is about .007. Takes half an hour.
+and by all flips alone, one pair and 45 pairs by Holm, and how often a true difference is; how often flipped
+signs call two runs different whose means are equal, but whose differences are not symmetric; how often 95 %
+intervals hold the truth where events are rare. Ends with 1 when an error is above .065 in one cell or .055 on
+average (of `holm` and `max_t`), one of two values above .055 (of replays: .05 and 1.5 of its errors), or an
+interval holds less than .90. With 1,000 replays the error of a figure is about .007. Takes half an hour.
 
 Worlds: how hard a query is ~ U(0, 1); `alike`: every run adds N(0, .3²) to it; `8 + 2`: so do two runs and a
 base, of which eight runs are copies with N(0, .02²). `differ d`: right or wrong, and a query is won by one of
@@ -29,8 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from rageval.comparison.ledger import Made, counted
-from rageval.files.ledger import Claim, ClaimLedger
 from rageval.statistics.bootstrap import _resampled, intervals, ranges_of
 from rageval.statistics.samples import Sample
 from rageval.statistics.significance import holm, is_skewed, max_t, sign_flip
@@ -159,59 +155,6 @@ def lopsided(replays: int) -> Iterator[Row]:
             yield name, str(queries), f"{called.mean():.3f}", f"{(called & ~doubtful).mean():.3f}"
 
 
-VARIANTS = 30
-
-
-def ledgers(replays: int) -> Iterator[Row]:
-    """Variants no better than a baseline, one command each: how often the best of them is called better.
-
-    `alone` by its own command; `counted` by the ledger once all are in it, as `compare` would say it then;
-    `first` by whoever reads the ledger's p after each command, and would stop at the first small one.
-    """
-    pairs = np.stack((np.arange(1, VARIANTS + 1), np.zeros(VARIANTS, np.int64)), axis=1)
-    worlds: dict[str, Callable[[Generator, int], Float]] = {
-        "alike": lambda rng, queries: world(rng, queries, 0, VARIANTS + 1),
-        "right or wrong": lambda rng, queries: (
-            rng.random((queries, VARIANTS + 1)) < rng.random((queries, 1))
-        ).astype(float),
-        "rare": lambda rng, queries: (rng.random((queries, VARIANTS + 1)) < 0.9).astype(float),
-        "lognormal": lambda rng, queries: np.minimum(
-            np.exp(rng.normal(size=(queries, VARIANTS + 1))) / 8, 1.0
-        ),
-    }
-    for name, draw in worlds.items():
-        for queries in (25, 100):
-            rng = np.random.default_rng((queries, len(name)))
-            alone = by_all = first = 0
-            gains = []
-            for _ in range(replays):
-                values = draw(rng, queries)
-                tested = sign_flip(values, pairs, DRAWS)
-                gain = values[:, 1:].mean(axis=0) - values[:, 0].mean()
-                best = int(gain.argmax())
-                if tested.p[best] <= 0.05 and tested.direction[best] > 0:
-                    alone += 1
-                    gains.append(float(gain[best]))
-                by_all += bool(said_by_ledger(tested.p)[best] <= 0.05)
-                first += any(
-                    said_by_ledger(tested.p[: at + 1])[at] <= 0.05
-                    for at in np.flatnonzero(tested.p * (np.arange(VARIANTS) + 1) <= 0.05).tolist()
-                )
-            mean = f"{np.mean(gains):+.3f}" if gains else ""
-            shares = (f"{count / replays:.3f}" for count in (alone, by_all, first))
-            yield name, str(queries), *shares, mean
-
-
-def said_by_ledger(p: Float) -> Float:
-    """The p that a ledger says of comparisons with these p, one after another."""
-    made = []
-    for at, value in enumerate(p.tolist()):
-        claim = Claim(questions="q", number=1, systems=("", str(at)), measure="m", test="t", p=value)
-        made.append(Made(claim, "", "", value))
-    found = counted(ClaimLedger(), made)
-    return np.array(found.adjusted if found else [])
-
-
 def column(values: Float) -> Sample:
     return Sample(tuple(map(str, range(len(values)))), values, np.arange(len(values)))
 
@@ -247,7 +190,7 @@ def coverage(replays: int) -> Iterator[Row]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Simulate claims whose truth is known.")
     parser.add_argument("--replays", type=int, default=1000)
-    parser.add_argument("--only", choices=("families", "halves", "ledger", "lopsided", "coverage"))
+    parser.add_argument("--only", choices=("families", "halves", "lopsided", "coverage"))
     options = parser.parse_args()
     replays, is_wrong = options.replays, False
 
@@ -265,8 +208,6 @@ def main() -> int:
     for row in rows:  # what is added up has no error but that of the draws
         most = 0.055 if row[0].startswith("differ") else 0.05 + 1.5 * (0.05 * 0.95 / replays) ** 0.5
         is_wrong |= any(float(cell) > most for cell in row[3:5] if cell)
-    columns = ("30 variants", "queries", "best alone", "best counted", "first small", "its gain alone")
-    is_wrong |= any(float(row[3]) > MOST for row in rows_of("ledger", ledgers, columns))
     rows_of("lopsided", lopsided, ("values", "queries", "p ≤ .05", "claimed"))
     rows = rows_of(
         "coverage", coverage, ("values", "queries", "share", "BCa alone", "as printed", "flips inverted")

@@ -343,17 +343,10 @@ Test: TypeAlias = Annotated[
     claimed("Sign-flip randomization (exact up to 30 queries), or Student's t."),
 ]
 Adjust: TypeAlias = Annotated[
-    Literal["holm", "max_t", "none"],
+    Literal["holm", "max_t"],
     claimed(
-        "How to adjust p for several comparisons: Holm, step-down max-T (accounts for similar runs), or not."
+        "How to adjust p for the pairs of a measure: Holm, or step-down max-T (accounts for similar runs)."
     ),
-]
-Family: TypeAlias = Annotated[
-    Literal["pairs", "measures"],
-    claimed("Which tests Holm adjusts together: the pairs of one measure, or all pairs of all measures."),
-]
-Primary: TypeAlias = Annotated[
-    str, claimed("Test only this measure; describe the others.", metavar="MEASURE")
 ]
 Interval: TypeAlias = Annotated[
     Literal["bca", "percentile"],
@@ -396,15 +389,6 @@ Looks: TypeAlias = Annotated[
     ),
 ]
 Alpha: TypeAlias = Annotated[float, claimed("Allowed rate of false claims.")]
-
-Ledger: TypeAlias = Annotated[
-    File,
-    claimed(
-        "Add each comparison to this ledger, and report p over all comparisons made on these questions.",
-        metavar="FILE",
-        kind="output",
-    ),
-]
 
 # Gates
 FailUnder: TypeAlias = Annotated[

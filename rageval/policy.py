@@ -22,14 +22,13 @@ _NAMES = ("rageval.toml", "pyproject.toml")
 _SECTIONS = ("gate", "logs")
 _LARGEST = 2**20  # bytes; a policy is read by people
 # Keys of [gate] by what they do; all others are rules.
-READS = frozenset({"anchor", "baseline", "chunks", "history", "sources"})
+READS = frozenset({"anchor", "baseline", "chunks", "sources"})
 # A word (the id of a dataset, a field, a built-in rubric), or a file where one is there.
 READS_OR_WORDS = frozenset(
     {"answers", "by", "cluster", "gold", "gold-chosen", "intent-weights", "nuggets", "questions", "rubric"}
 )
 EFFECTS = {
     "aa": "asks the judge again, which costs",
-    "ledger": "writes a file",
     "json": "writes a file",
     "junit": "writes a file",
     "limit": "lets files take more memory and time",

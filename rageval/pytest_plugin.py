@@ -31,7 +31,7 @@ _INI = (
 )
 _RUN = "pytest"  # what recorded answers are called
 _LEAST = 0.9  # of the baseline's questions
-_ELSEWHERE = {"first-run", "history", "inconclusive", "judge", "rubric"}  # of the command
+_ELSEWHERE = {"first-run", "inconclusive", "judge", "rubric"}  # of the command
 _Row = dict[str, Any]
 
 

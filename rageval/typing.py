@@ -14,7 +14,6 @@ from rageval.options import (
     Block,
     CompatOfAnswers,
     CompatOfRuns,
-    Family,
     Interval,
     JudgeChanged,
     OnMissing,
@@ -170,8 +169,6 @@ class ComparisonOptions(TypedDict, total=False):
     all_pairs: bool
     test: Test
     adjust: Adjust
-    family: Family
-    primary: str | None
     interval: Interval
     level: float
     power: float

@@ -56,8 +56,7 @@ _NEEDS: Mapping[str, _Clauses] = {
         (
             *("gate margin", "gate block", "gate judge_changed", "gate inconclusive", "gate first_run"),
             *("gate level", "gate interval", "gate cluster", "gate resamples", "gate seed"),
-            *("gate fail_under", "gate baseline", "gate aa", "gate ledger"),
-            *("gate anchor", "gate history"),
+            *("gate fail_under", "gate baseline", "gate aa", "gate anchor"),
         ),
         _VERDICT,
     ),

@@ -453,13 +453,10 @@ class Comparing(Scoring):
     all_pairs: opt.AllPairs = False
     test: opt.Test = "randomization"
     adjust: opt.Adjust = "holm"
-    family: opt.Family = "pairs"
-    primary: opt.Primary | None = None
     interval: opt.Interval = "bca"
     level: opt.Level = 0.95
     power: opt.Power = 0.8
     cluster: opt.Cluster | None = None
-    ledger: opt.Ledger | None = None
     draws: opt.Draws = 10_000
     resamples: opt.Resamples = 4000
     names: opt.Names = ()

@@ -20,11 +20,8 @@ from rageval.scoring.sources import RunSource
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rageval.cli._options import Comparing, OfLabels, Scoring
     from rageval.comparison import Settings
-    from rageval.comparison.ledger import Made
     from rageval.scoring.answers import Answers
     from rageval.scoring.scores import Scored
     from rageval.scoring.subject import Subject
@@ -158,30 +155,6 @@ def settings_of_claims(options: Comparing, queries: Sequence[str], sources: Sequ
         clusters = groups_of(by, queries, options.questions, sources)
     # The name of the file alone: paths of a machine do not belong into what is published.
     return settings_from(Settings, options, clusters=clusters, clustered_by=Path(by or "").name)
-
-
-def check_ledger(path: Path | None) -> None:
-    """Refuse a file that is no ledger of claims, before anything is scored."""
-    if path is not None:
-        from rageval.files.ledger import read_ledger
-
-        read_ledger(path)
-
-
-def count_claims(path: Path, made: list[Made]) -> tuple[list[str], dict[str, Any]]:
-    """Add what was compared to a ledger; return the result in words and for a program."""
-    from rageval.comparison.ledger import counted
-    from rageval.files.ledger import add_to_ledger, read_ledger
-
-    ledger = read_ledger(path)
-    found = counted(ledger, made)
-    said = []
-    if ledger.unreadable:
-        said.append(f"{visible(str(path))}: {ledger.unreadable:,} lines are no claims, and do not count")
-    if found is None:
-        return said, {}
-    add_to_ledger(path, found.new)
-    return [*said, found.sentence(path)], found.as_dict()
 
 
 def refuse_bounds_of_spans(subject: Subject) -> None:

@@ -94,8 +94,6 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     from rageval.cli._inputs import ids_of_datasets, named_measures, sorted_out
     from rageval.cli._scoring import (
         best_first,
-        check_ledger,
-        count_claims,
         refuse,
         refuse_bounds_of_labels,
         refuse_bounds_of_spans,
@@ -107,9 +105,7 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     from rageval.cli._tables import judged, system_named
     from rageval.comparison.citations import cite
     from rageval.comparison.comparisons import compared, sensitivity
-    from rageval.comparison.ledger import made_in
     from rageval.comparison.plots import figure_of_comparison, save
-    from rageval.files.writing import today
 
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = judged(inputs, options)
@@ -126,7 +122,6 @@ def compare(words: tuple[str, ...], options: Options) -> None:
             "--by-query shows the judge's values of each query, but --gold corrects means; leave one out"
         )
     plot = checked_plot(options.plot, options.size)
-    check_ledger(options.ledger)
     subject = subject_of(inputs, measures, options)
     refuse_bounds_of_spans(subject)
     settings = settings_of_claims(options, list(subject.queries), inputs.telling)
@@ -140,10 +135,6 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     typed = said_of_sets([*options.measures, *inputs.measures], options.compat)
     # Scoring and comparing may say the same of a run; once is enough.
     say(*dict.fromkeys([*typed, *remarks, *found.remarks]))
-    if options.ledger is not None:
-        counted, claims = count_claims(options.ledger, made_in(found, today()))
-        say(*counted)
-        found = replace(found, claims=claims)
     # What Python shows beneath a comparison stands in JSON, too.
     found = replace(found, remarks=list(dict.fromkeys([*found.remarks, *remarks])))
     if plot is not None:

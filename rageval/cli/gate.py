@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from rageval.cli._inputs import Inputs
     from rageval.comparison.gate import Decision, GateReport, GateSide
-    from rageval.comparison.trend import Trend
     from rageval.scoring.scores import Score
 
 _Value = TypeVar("_Value")
@@ -121,7 +120,6 @@ class Options(Scoring):
     ] = None
     interval: opt.Interval = "bca"
     level: Annotated[opt.Level, "Confidence level of each one-sided bound."] = 0.95
-    ledger: opt.Ledger | None = None
     cluster: opt.Cluster | None = None
     resamples: opt.Resamples = 4000
     fail_under: opt.FailUnder = ()
@@ -144,12 +142,6 @@ class Options(Scoring):
     anchor_margin: Annotated[
         float | None, opt.gated("The margin for --anchor (default: twice --margin).", metavar="M", least=0)
     ] = None
-    history: Annotated[
-        tuple[str, ...],
-        opt.gated(
-            "Earlier baselines, oldest first: also compare each version with the first.", metavar="FILE"
-        ),
-    ] = ()
     block: opt.Block = "worse"
     judge_changed: opt.JudgeChanged = "error"
     inconclusive: Annotated[
@@ -229,7 +221,6 @@ def gate(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> Non
     rageval gate v2.csv --baseline v1.csv --margin 0.05 --judge short
     rageval gate judged.jsonl -m crag_score --baseline gold/baseline.jsonl --margin 0.05 --by domain
     rageval gate run.trec qrels -m nDCG@10 --baseline gold/last.jsonl --anchor gold/v1.jsonl --margin 0.03
-    rageval gate --history gold/v1.jsonl gold/v2.jsonl gold/v3.jsonl
     """
     if options.show_policy:
         print_lines(_said_of_policy(ctx))
@@ -266,13 +257,7 @@ def _shown(value: Any) -> str:
 def _gated(words: tuple[str, ...], options: Options) -> int:
     """Return the exit code, with everything said and written."""
     from rageval.cli._inputs import sorted_out
-    from rageval.cli._scoring import check_ledger
 
-    earlier = [word for word in words if options.history and _is_baseline(word)]
-    options = options.replaced(history=(*options.history, *earlier))
-    words = tuple(word for word in words if word not in earlier)
-    if options.history and not words:
-        return _shown_history(options)
     if not options.save_baseline:
         baseline = _required(
             options.baseline, "baseline", "a table of answers, or the file that --save-baseline wrote"
@@ -280,7 +265,6 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
         if not os.path.isfile(baseline):
             return _without_baseline(baseline, options)
         _required(options.margin, "margin", "the largest loss you accept")
-    check_ledger(options.ledger)
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = _judged(inputs, options)
     refuse_idle_for(bool(inputs.answers))
@@ -296,29 +280,6 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
     if options.aa:
         said += _judged_again(candidate.side, replace(report, remarks=said), options)
     return _told(replace(report, remarks=said), options)
-
-
-def _is_baseline(word: str) -> bool:
-    from rageval.files.kinds import told
-
-    kind = told(word) if os.path.isfile(word) else None
-    return kind is not None and kind.name == "baseline"
-
-
-def _shown_history(options: Options) -> int:
-    """Print each version beside the first, and gate nothing."""
-    from rageval.comparison.trend import trend, version_in
-
-    if len(options.history) < 2:
-        raise UsageError("--history: expected two or more baselines, or a candidate")
-    found = trend([*map(version_in, options.history)], options.level)
-    if options.md:
-        _put(options.md, "\n".join(_within([*_of_trend(found)])) + "\n")
-    if options.json:
-        _put(options.json, as_json({"trend": found.as_dict()}) + "\n")
-    say(*found.sentences())
-    print_lines([str(found)])
-    return 0
 
 
 def _required(value: _Value | None, name: str, way: str) -> _Value:
@@ -448,7 +409,6 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
     from rageval.cli.score import _gate_at_least
     from rageval.comparison.gate import GateSettings, baseline_in, baseline_side
     from rageval.comparison.gate import gate as decided
-    from rageval.comparison.trend import trend, version_in, version_of
 
     side = candidate.other or baseline_side(baseline_in(options.baseline or ""), candidate.side)
     anchor = baseline_side(baseline_in(options.anchor), candidate.side) if options.anchor else None
@@ -457,21 +417,7 @@ def _report(candidate: _Gated, options: Options) -> GateReport:
     settings = settings_from(
         GateSettings, options, clusters=candidate.clusters, clustered_by=by, fail_under=floors
     )
-    report = decided(candidate.side, side, settings, candidate.slices, anchor)
-    if options.history:
-        versions = [*map(version_in, options.history), version_of(candidate.side)]
-        found = trend(versions, options.level, candidate.clusters)
-        report = replace(report, remarks=[*report.remarks, *found.sentences()], trend=found)
-    if options.ledger is None:
-        return report
-    from rageval.cli._scoring import count_claims
-    from rageval.comparison.ledger import made_in_gate
-    from rageval.files.writing import today
-
-    beside = anchor.scores if anchor is not None else None
-    made = made_in_gate(report, candidate.side.scores, side.scores, beside, today())
-    said, claims = count_claims(options.ledger, made)
-    return replace(report, remarks=[*report.remarks, *said], claims=claims)
+    return decided(candidate.side, side, settings, candidate.slices, anchor)
 
 
 def _told(report: GateReport, options: Options) -> int:
@@ -656,8 +602,6 @@ def markdown(report: GateReport) -> str:
         lines += ["", *_table(blocking)] if blocking else []
     sentences = [f"- {_sentence(text)}" for text in report.sentences()]
     lines += ["", *sentences] if sentences else []
-    if report.trend is not None:
-        lines += ["", *_of_trend(report.trend)]
     if report.fell:
         lines += [
             "",
@@ -674,18 +618,6 @@ def markdown(report: GateReport) -> str:
     lines += ["", f"Questions: {counts}. {_code(report.candidate)} against {_code(report.baseline)}."]
     lines += ["", *map(_code, [report.signature, *dict.fromkeys(report.signatures.values())])]
     return "\n".join(_within(lines)) + "\n"
-
-
-def _of_trend(trend: Trend) -> Iterator[str]:
-    """Yield each version beside the first, as a table."""
-    yield f"Versions compared with the first, {trend.level:g} intervals over all looks:"
-    yield ""
-    yield "| measure | version | date | questions | value | difference [low, high] |"
-    yield "|---|---|---|--:|--:|--:|"
-    for look in trend.looks:
-        ends = "-" if math.isnan(look.low) else f"{look.difference:+.4f} [{look.low:+.4f}, {look.high:+.4f}]"
-        names = " | ".join(map(_cell, (look.measure, look.name, look.date)))
-        yield f"| {names} | {look.queries:,} | {look.value:.4f} | {look.why or ends} |"
 
 
 def markdown_of_error(message: str) -> str:

@@ -91,9 +91,9 @@ def label_agree(
     """Compare a judge with human labels: JUDGED with GOLD, beyond chance.
 
     Both are judgements: rageval's, qrels, UMBRELA's, the nuggetizer's assignments, or a dataset id. Items
-    judged by both are compared. Prints agreement, Cohen's kappa, Gwet's AC and Krippendorff's alpha with 95 %
-    intervals over queries, and the confusion of labels. Also prints the direction of the judge's errors,
-    whether systems rank alike, biases (length, order, its own family of models), failures and cost.
+    judged by both are compared. Prints agreement, Cohen's kappa and Gwet's AC with 95 % intervals over
+    queries, and the confusion of labels. Also prints the direction of the judge's errors, whether systems
+    rank alike, biases (length, order, its own family of models), failures and cost.
 
     \b
     rageval label agree judged.jsonl human.jsonl --near-misses quadratic

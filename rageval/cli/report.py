@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -172,22 +171,17 @@ def _refuse_texts(options: Options, of_answers: bool) -> None:
 def _of_systems(inputs: Inputs, options: Options) -> Report:
     from rageval.cli._inputs import named_measures
     from rageval.cli._scoring import (
-        check_ledger,
-        count_claims,
         refuse_bounds_of_labels,
         refuse_bounds_of_spans,
         scored,
         settings_of_claims,
         subject_of,
     )
-    from rageval.comparison.ledger import made_in
-    from rageval.files.writing import today
-    from rageval.pages.report import comparison_of, report_of
+    from rageval.pages.report import report_of
     from rageval.scoring.evaluation import Runs
 
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
-    check_ledger(options.ledger)
     # Of runs, nuggets are texts for the page alone.
     own = options if inputs.answers else options.replaced(nuggets=None)
     subject = subject_of(inputs, measures, own)
@@ -196,13 +190,8 @@ def _of_systems(inputs: Inputs, options: Options) -> Report:
     extra = _beside(options, queries, inputs.telling)
     results, said, refused = scored(subject, options.baseline)
     settings = settings_of_claims(options, queries, inputs.telling)
-    compared = comparison_of(results, settings, subject)
-    counted: list[str] = []
-    if options.ledger is not None and compared is not None:
-        counted, claims = count_claims(options.ledger, made_in(compared, today()))
-        compared = replace(compared, claims=claims)
-    found = report_of(results, settings, extra, subject, inputs.answers, compared)
-    whole = {**found, "remarks": list(dict.fromkeys([*refused, *said, *found["remarks"], *counted]))}
+    found = report_of(results, settings, extra, subject, inputs.answers)
+    whole = {**found, "remarks": list(dict.fromkeys([*refused, *said, *found["remarks"]]))}
     if not isinstance(subject, Runs):
         return whole
     systems = {scores.run for scores in results}
@@ -219,10 +208,8 @@ def _of_earlier(earlier: list[str], inputs: Inputs, options: Options) -> Report:
             " alone"
         )
     _refuse_texts(options, of_answers=False)
-    if options.gold or options.evidence or options.by or options.cluster or options.ledger:
-        raise UsageError(
-            "--gold, --evidence, --by, --cluster and --ledger need the runs or the judgements themselves"
-        )
+    if options.gold or options.evidence or options.by or options.cluster:
+        raise UsageError("--gold, --evidence, --by and --cluster need the runs or the judgements themselves")
     return earlier_report(earlier, settings_of_claims(options, [], []), _beside(options, [], []))
 
 

@@ -217,7 +217,7 @@ def failed_sides(grades: JudgementTable) -> int:
     return sum(not grades.said_in(row).is_graded for _, row in on(grades, OUTCOME).rows())
 
 
-def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -> list[_Strength]:
+def strengths(played: Games, resamples: int = RESAMPLES) -> list[_Strength]:
     """Return every system's strength, strongest first, with a bootstrap interval over queries."""
     groups = finite_groups(*played.counts())
     if len(groups) > 1:
@@ -228,7 +228,7 @@ def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -
             " (win_rate does not need this)"
         )
     theta = bradley_terry(*played.counts())
-    low, high = _interval(played, resamples, level)
+    low, high = _interval(played, resamples)
     wins, ties = played.counts()
     # Games of each system: won, lost, and neither.
     number = (wins + wins.T + ties).sum(axis=1)
@@ -253,7 +253,7 @@ def strengths(played: Games, resamples: int = RESAMPLES, level: float = LEVEL) -
     return sorted(found, key=lambda each: -each.strength)
 
 
-def _interval(played: Games, resamples: int, level: float) -> tuple[Float, Float]:
+def _interval(played: Games, resamples: int) -> tuple[Float, Float]:
     """Return percentiles over resampled queries; NaN if strengths are infinite in many or the same in all."""
     # Queries are drawn and not games: games of one query are not independent.
     queries, of_game = np.unique(played.query, return_inverse=True)
@@ -267,7 +267,7 @@ def _interval(played: Games, resamples: int, level: float) -> tuple[Float, Float
     if len(found) < _ENOUGH * resamples:
         nothing = np.full(len(played.systems), np.nan)
         return nothing, nothing
-    low, high = ends_of(np.array(found), level, len(queries))
+    low, high = ends_of(np.array(found), LEVEL, len(queries))
     point = high - low < _POINT  # every query says the same, so nothing is known of other ones
     return np.where(point, np.nan, low), np.where(point, np.nan, high)
 
@@ -578,7 +578,6 @@ class _StrengthByPeople(NamedTuple):
 def strengths_by_people(
     judged: JudgementTable,
     gold: Gold,
-    level: float = LEVEL,
     population: Literal["kind", "set"] = "kind",
 ) -> tuple[list[_StrengthByPeople], list[str]]:
     """Return every system's strength, strongest first, and which pairs have too few human labels.
@@ -619,13 +618,13 @@ def strengths_by_people(
                 raise TooFewLabels(f"more than {MOST_MISSING:.0%} is missing; judge these again")
             if why := why_lost(len(lost), len(labels)):
                 raise TooFewLabels(why)
-            found[pair] = _corrected(outcomes, labels, pair, gold.draw, level, population, len(ours))
+            found[pair] = _corrected(outcomes, labels, pair, gold.draw, population, len(ours))
             used[pair] = {query: value for query, value in labels.items() if query in outcomes}
         except TooFewLabels as error:
             said.append(f"{one} and {other}: left out: {error}")
     if not found:
         raise TooFewLabels("no strengths: " + "; ".join(said))
-    rows = _ranked(played, found, used, gold.draw.look_level(level) or level)
+    rows = _ranked(played, found, used, gold.draw.look_level(LEVEL) or LEVEL)
     if any(row.high - row.low <= SLACK for row in rows):
         said.append("labels cover every comparison of this set, so nothing is uncertain")
     return rows, said
@@ -651,7 +650,6 @@ def _corrected(
     labels: _Outcomes,
     pair: tuple[str, str],
     draw: Draw,
-    level: float,
     population: Literal["kind", "set"],
     tests: int,
 ) -> Corrected:
@@ -665,8 +663,8 @@ def _corrected(
         list(outcomes.values()),
         labelled,
         paired=True,
-        level=level,
-        look=draw.look_level(level),
+        level=LEVEL,
+        look=draw.look_level(LEVEL),
         population=population,
         chosen=chances_of(draw, queries, [queries[at] for at in labelled]),
         clusters=queries,

@@ -30,7 +30,6 @@ _TESTS = {
 _ADJUSTED = {
     "holm": "$p$ adjusted by Holm's method",
     "max_t": "$p$ adjusted by the maximum of $|t|$ (max-T)",
-    "none": "$p$ not adjusted",
 }
 _BY_LABELS = "angelopoulos2023ppi"  # whose estimator corrects a judge by people's labels
 
@@ -245,8 +244,6 @@ def _said_of_tests(found: Comparison) -> Iterator[str]:
 def _family(found: Comparison) -> str:
     """Say for which comparisons p is adjusted, where there are several."""
     family = family_of(found.settings, len(found.runs), len(found.measures))
-    if family == "one pair":
-        return ""
-    if family.startswith("one pair, ") or found.settings.adjust == "none":
-        return ", each measure by itself" if len(found.measures) > 1 else ""
+    if len(found.runs) == 2:
+        return family.removeprefix("one pair")
     return f" over {latex_text(family)}"

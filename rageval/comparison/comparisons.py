@@ -32,7 +32,6 @@ from rageval.comparison.pairs import (
 )
 from rageval.comparison.results import (
     BEST,
-    DESCRIBED,
     HIGHER,
     LOWER,
     REFUSED,
@@ -48,7 +47,6 @@ from rageval.errors import MeasureError, UsageError
 from rageval.files.judgements import JudgementTable
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import MEAN, NEITHER, POOL, SUM, Measure
-from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Topic
 from rageval.names import suggestion
 from rageval.scoring.answers import Answers, by_judge
@@ -292,7 +290,7 @@ def compare(
     >>> pair.run, pair.other, pair.difference, pair.p == 2 / 2**8, pair.verdict
     ('bad', 'good', -0.5, True, 'lower')
     """
-    settings = _with_primary(settings or Settings(), results)
+    settings = settings or Settings()
     runs = [scores.run for scores in results]
     _check(results, runs, settings)
     absent = {scores.run: scores.absent for scores in results if scores.absent}
@@ -319,36 +317,12 @@ def compare(
         cells = [replace(cell, low=math.nan, high=math.nan) for cell in cells]
         pairs = [replace(pair, **_UNTESTED) for pair in pairs]
         return _compared(results, settings, cells, pairs, list(dict.fromkeys(known.failed.values())), "")
-    if settings.primary is not None:
-        pairs = [pair if pair.measure == settings.primary else _described(pair, settings) for pair in pairs]
     # What corrected tables lack is said with them, in words of their own.
     uncorrected = [table for table in found if not is_corrected(table)]
     remarks = [*_remarks(found, runs, settings), *_limits(uncorrected, pairs, runs, able, settings)]
     remarks += _of_repeats(results, pairs)
     said = [*known.failed.values(), *remarks, *said_of_gold(found, cells, pairs)]
     return _compared(results, settings, cells, pairs, said, gold_signature(found, pairs))
-
-
-def _described(pair: Pair, settings: Settings) -> Pair:
-    """Return a pair by another measure than the primary one: its numbers, and no test."""
-    pair = replace(pair, p=math.nan, adjusted=math.nan)
-    if not pair.is_significant and pair.ruling != UNDECIDED:
-        return pair
-    why = f"{settings.primary} alone is tested"
-    return replace(pair, verdict=DESCRIBED, why=why, better_run=None)
-
-
-def _with_primary(settings: Settings, results: Sequence[Scores]) -> Settings:
-    """Return the settings with the primary measure as it is called; `UsageError` if it is not compared."""
-    if settings.primary is None or not results:
-        return settings
-    names = [str(score.measure) for score in results[0].scores]
-    if settings.primary in names:
-        return settings
-    name = str(parse_measure(settings.primary))
-    if name not in names:
-        raise UsageError(f"primary {visible(name)!r}: is not measured; use one of {', '.join(names)}")
-    return replace(settings, primary=name)
 
 
 def _is_contested(table: Tested, runs: list[str], pairs: Sequence[Pair], known: KnownOfRuns) -> bool:

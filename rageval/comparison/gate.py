@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -53,9 +53,6 @@ from rageval.statistics.significance import holm
 from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, finite
 from rageval.text import visible
 from rageval.version import __version__
-
-if TYPE_CHECKING:
-    from rageval.comparison.trend import Trend
 
 # What a gate is asked, what it is given, and what it says.
 
@@ -136,7 +133,7 @@ class GateSettings:
         same = {name: getattr(self, name) for name in names}
         # Rounded, as 2·0.95 − 1 is not 0.9 in floating point, and signatures show it.
         level = round(2 * self.level - 1, 12)
-        return Settings(baseline=baseline, test="t", adjust="none", level=level, **same)
+        return Settings(baseline=baseline, test="t", adjust="holm", level=level, **same)
 
     def signed(self, has_slices: bool) -> str:
         """Return everything needed to repeat the verdict."""
@@ -238,8 +235,6 @@ class GateReport(Displayed):
     baseline: str
     signature: str
     signatures: Mapping[str, str] = field(hash=False)
-    claims: Mapping[str, Any] = field(default_factory=dict, hash=False)  # what a ledger says of it
-    trend: Trend | None = None
 
     @property
     def blocking(self) -> list[Decision]:
@@ -279,8 +274,6 @@ class GateReport(Displayed):
             "fell": [finite(each._asdict()) for each in self.fell],
             "floors": list(self.floors),
             "remarks": list(self.remarks),
-            **({"claims": dict(self.claims)} if self.claims else {}),
-            **({"trend": self.trend.as_dict()} if self.trend else {}),
         }
 
     def sentences(self) -> list[str]:
@@ -417,7 +410,7 @@ def _check_alike(ours: BaselineHeader, theirs: BaselineHeader, settings: GateSet
             f" {', '.join(map(visible, theirs.measures))}: save it again, with all measures"
         )
     for name, signature in ours.measures.items():
-        if rules_in(signature) != rules_in(theirs.measures[name]):
+        if _rules_in(signature) != _rules_in(theirs.measures[name]):
             raise InputError(
                 f"{name}: the baseline was scored by other rules: {visible(theirs.measures[name])}; the"
                 f" candidate by {signature}; save the baseline again"
@@ -464,7 +457,7 @@ def _check_values(ours: GateSide, theirs: GateSide) -> None:
                 )
 
 
-def rules_in(signature: str) -> list[str]:
+def _rules_in(signature: str) -> list[str]:
     """Return a signature without its judge, and without the chunks: gold in spans does not depend on them."""
     return [part for part in signature.split("|") if not part.startswith(("judge:", "chunks:"))]
 

@@ -300,7 +300,7 @@ def selection(
 FEW = 20  # queries; an interval from fewer says little
 
 
-def bootstrap(measure: AnyMeasure, values: Sequence[float], level: float = LEVEL) -> tuple[float, float]:
+def bootstrap(measure: AnyMeasure, values: Sequence[float]) -> tuple[float, float]:
     """Return the interval of what the defined values become; the same values, the same interval.
 
     There is one for means and for pooled shares; sums, and what a function makes of a list, have none (NaN).
@@ -315,14 +315,14 @@ def bootstrap(measure: AnyMeasure, values: Sequence[float], level: float = LEVEL
         return float("nan"), float("nan")
     queries = tuple(map(str, range(len(known))))
     columns = _sample_of(measure, queries, [known], np.arange(len(known)))
-    low, high = intervals(columns, level=level, seed=SEED, scale=ranges_of(columns.values, measure.limits))
+    low, high = intervals(columns, level=LEVEL, seed=SEED, scale=ranges_of(columns.values, measure.limits))
     return float(low[0]), float(high[0])
 
 
-def bootstrap_of(score: Score, level: float = LEVEL) -> tuple[float, float]:
+def bootstrap_of(score: Score) -> tuple[float, float]:
     """Return the interval of a score; the same one, whatever the order of its queries."""
     numbers = sorted(zip(score.query_ids, score.numbers, strict=True), key=lambda each: each[0])
-    return bootstrap(score.measure, [value for _, value in numbers], level)
+    return bootstrap(score.measure, [value for _, value in numbers])
 
 
 def _sample(scores: Sequence[Score], clusters: Mapping[str, str] | None = None) -> Sample:

@@ -115,7 +115,6 @@ class Evidence:
         """Take the run and the judgements; what a grade is worth from `rel` on is support."""
         ranked = dict(run.ranked(Order()))
         self.depth = depth or max(map(len, ranked.values()), default=0)
-        self._rel = rel
         self._ranked = ranked
         self._parts: dict[str, tuple[_Passages, _Passages]] = {}  # within the depth and below it, by query
         self._spans = qrels.spans
@@ -403,10 +402,10 @@ class Diagnosis:
         """How many nuggets there are, of all answers."""
         return sum(self.counts.values())
 
-    def worst(self, number: int = _WORST) -> list[QuestionLosses]:
+    def worst(self) -> list[QuestionLosses]:
         """Return the questions with the largest losses, the worst first."""
         lost = [found for found in self.questions if found.shares and found.lost]
-        return sorted(lost, key=lambda found: (found.recall, found.query_id))[:number]
+        return sorted(lost, key=lambda found: (found.recall, found.query_id))[:_WORST]
 
     def tables(self) -> list[Table]:
         """Return the shares, what could be gained, slices, refusals, and the worst questions."""

@@ -294,22 +294,15 @@ def tables(
         lacks_nothing = whole if whole and scores[0].measure.better == LOW_IS_GOOD else able
         best, first = best_among(way_of(scores[0]), values, lacks_nothing)
         tested = _test(values, family, settings)
-        p = adjusted = tested.p
+        p = tested.p
         if settings.adjust == "holm":
             adjusted = holm(p)
-        # The largest statistic over all pairs is drawn with them, so that this p is adjusted already.
-        elif settings.adjust == "max_t":
+        else:
+            # The largest statistic over all pairs is drawn with them, so that this p is adjusted already.
             tested = max_t(*_flipped(values, family), settings.draws, settings.seed)
             adjusted = tested.p
         rest = tested.at_floor, tested.draws, tested.direction
         found.append(Tested(scores, values, best, first, family, len(family), p, adjusted, *rest))
-    if settings.family == "measures":
-        over_all = holm(np.concatenate([table.p for table in found]))
-        parts = np.split(over_all, np.cumsum([len(table.p) for table in found])[:-1])
-        sizes = len(family) * len(found)
-        found = [
-            table._replace(adjusted=part, family=sizes) for table, part in zip(found, parts, strict=True)
-        ]
     return found
 
 
@@ -633,10 +626,8 @@ def corrected_pairs(table: Tested, runs: list[str], settings: Settings, known: K
     found = [(at, each.found) for at, each in enumerate(tested) if each.found is not None]
     p = [each.p for _, each in found]
     if settings.adjust == "holm":
-        # Of all measures: so many families, of which none may err.
-        times = table.family // max(len(family), 1)
-        p = [min(each * times, 1.0) for each in holm(np.array(p)).tolist()]
-    elif settings.adjust == "max_t" and found:
+        p = holm(np.array(p)).tolist()
+    elif found:
         units = [each.units if settings.clusters is not None else tested[at].queries for at, each in found]
         p = corrected_max_t(
             [each for _, each in found], units=units, draws=settings.draws, seed=settings.seed

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
-from rageval.options import Adjust, Family, Interval, Population, Test, refuse_other_words
+from rageval.options import Adjust, Interval, Population, Test, refuse_other_words
 from rageval.scoring.basis import WORDS, by_whom
 from rageval.scoring.likeness import IDENTICAL
 from rageval.scoring.scores import ScoresTable
@@ -47,11 +47,7 @@ class Settings:
     test
         `randomization` or `t`.
     adjust
-        For several comparisons: `holm`, `max_t` or `none`.
-    family
-        What Holm adjusts for: the `pairs` of each measure by itself, or those of all `measures`.
-    primary
-        The measure that is tested; others are described. Without one all are tested.
+        For the pairs of each measure by itself: `holm` or `max_t`.
     interval
         `bca` or `percentile`, of measures with more than two values.
     level
@@ -76,8 +72,6 @@ class Settings:
     all_pairs: bool = False
     test: Test = "randomization"
     adjust: Adjust = "holm"
-    family: Family = "pairs"
-    primary: str | None = None
     interval: Interval = "bca"
     level: float = 0.95
     power: float = POWER
@@ -106,9 +100,6 @@ class Settings:
             raise UsageError(
                 f"adjust={self.adjust!r} flips signs; leave out test={self.test!r}, or choose holm"
             )
-        if self.family == "measures" and (self.adjust != "holm" or self.primary is not None):
-            other = "primary" if self.primary is not None else f"adjust={self.adjust!r}"
-            raise UsageError(f"family='measures' is Holm over all measures; leave it out, or {other}")
         if self.all_pairs and self.baseline != BEST:
             raise UsageError(f"all_pairs has no baseline; leave out baseline={self.baseline!r}")
 
@@ -125,8 +116,6 @@ class Settings:
             parts["draws"] = str(self.draws)
         parts |= {
             "adjust": self.adjust,
-            **({"family": self.family} if self.family == "measures" else {}),
-            **({"primary": visible(self.primary)} if self.primary is not None else {}),
             "against": "all-pairs" if self.all_pairs else visible(self.baseline),
             **({"population": self.population} if gold else {"interval": self.interval}),
             **({} if gold else {"resamples": str(self.resamples)}),
@@ -144,7 +133,6 @@ class Settings:
 HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
 BETTER, WORSE = "better", "worse"
 REFUSED = "refused"
-DESCRIBED = "described"
 NO_WINNER = "no winner"
 _DIRECTIONS = (HIGHER, LOWER, BETTER, WORSE)
 _CLAIMS = (*_DIRECTIONS, IDENTICAL)
@@ -193,8 +181,8 @@ class Pair:
 
     With labels, all of it is about the corrected difference. `judged` is then the judge's difference, with
     its basis `corrected_from`, and `people` that of the labels: `labels` queries, worth `gain` labels without
-    a judge, and won, tied or lost. `test` is how the pair was tested, and `family` over which pairs and
-    measures p is adjusted; both are empty where it was not tested.
+    a judge, and won, tied or lost. `test` is how the pair was tested, and `family` over which pairs p is
+    adjusted; both are empty where it was not tested.
     """
 
     run: str
@@ -252,9 +240,8 @@ class Comparison(Displayed):
     """All runs by all measures, and the pairs that were compared.
 
     `better` says of each measure which values are good: `higher`, `lower` or `neither`; `definitions` are the
-    measures by their names, `scores` what was compared, and `claims` what a ledger says of the pairs. Printed
-    (and in a notebook) it is a table of the pairs, and a DataFrame by `to_pandas`; in LaTeX a table of the
-    runs.
+    measures by their names, and `scores` what was compared. Printed (and in a notebook) it is a table of the
+    pairs, and a DataFrame by `to_pandas`; in LaTeX a table of the runs.
     """
 
     runs: Sequence[str]
@@ -267,7 +254,6 @@ class Comparison(Displayed):
     gold: str = ""
     definitions: Mapping[str, AnyMeasure] = field(default_factory=dict, hash=False, compare=False)
     scores: ScoresTable = field(default_factory=ScoresTable, hash=False, compare=False)
-    claims: Mapping[str, Any] = field(default_factory=dict, hash=False, compare=False)
     # What is asked of every cell or pair, found once for all: else work would grow with their square.
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False, hash=False, compare=False)
 
@@ -287,10 +273,6 @@ class Comparison(Displayed):
     def lower_is_better(self, measure: str) -> bool:
         """Return whether a low value of this measure is a good one."""
         return self.better.get(measure) == LOW_IS_GOOD
-
-    def has_direction(self, measure: str) -> bool:
-        """Return whether one way of this measure is the better one."""
-        return self.better.get(measure) != NEITHER
 
     def of(self, measure: str) -> list[Pair]:
         """Return the pairs by one measure."""
@@ -387,7 +369,6 @@ class Comparison(Displayed):
             "pairs": [finite(asdict(pair)) | {"ruling": pair.ruling} for pair in self.pairs],
             "said": self.sentences(),
             "remarks": list(self.remarks),
-            **({"claims": dict(self.claims)} if self.claims else {}),
         }
 
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 # What stands beside the numbers of a comparison, and beneath them: letters, counts, and what they mean.
 
 TESTS = {"randomization": "sign-flip randomization with mid-p", "t": "paired t-test"}
-ADJUSTMENTS = {"holm": "Holm", "max_t": "max-T", "none": "not adjusted"}
+ADJUSTMENTS = {"holm": "Holm", "max_t": "max-T"}
 
 
 def letters_of(found: Comparison) -> dict[str, str]:
@@ -125,8 +125,6 @@ def family_of(settings: Settings, runs: int, measures: int) -> str:
         pairs = "one pair"
     elif settings.baseline != "best" and not settings.all_pairs:
         pairs = f"pairs with {visible(settings.baseline)}"
-    if settings.family == "measures":
-        return f"{pairs} of {measures:,} measures" if measures > 1 else pairs
     return pairs + (", each measure by itself" if measures > 1 else "")
 
 
@@ -134,8 +132,6 @@ def adjusted_over(found: Comparison) -> str:
     """Say how p is adjusted, and over which comparisons."""
     how = ADJUSTMENTS[found.settings.adjust]
     family = next((pair.family for pair in found.pairs if pair.family), "")
-    if found.settings.adjust == "none":
-        return how + ", each measure by itself" * family.endswith("each measure by itself")
     return f"{how} over {family}" if family else how
 
 
@@ -343,8 +339,7 @@ def pairs_of(found: Comparison, places: int = 4) -> Table:
     by_labels = bool(found.gold)
     difference = partial(Column, kind=NUMBER, places=places, sign="+", nan="-" if by_labels else None)
     p = partial(Column, kind=P, nan="-" if by_labels else None)
-    adjusted = {"holm": "p (Holm)", "max_t": "p (max-T)", "none": "p (as is)"}[found.settings.adjust]
-    tested = [difference("low"), difference("high"), p("p"), p(adjusted)]
+    tested = [difference("low"), difference("high"), p("p"), p(f"p ({ADJUSTMENTS[found.settings.adjust]})")]
     columns = [Column("measure"), Column("run"), Column("against")]
     if by_labels:
         columns += [difference("judge", none="-"), difference("corrected"), *tested]

@@ -372,8 +372,6 @@ def comparison_of(
 def comparison_record(found: Mapping[str, Any], settings: Settings | None = None) -> _Record:
     """Return the pairs of a comparison and how they were tested."""
     record = {"signature": found["signature"], "pairs": found["pairs"], "said": found.get("said", [])}
-    if "claims" in found:  # of a ledger
-        record["claims"] = found["claims"]
     if settings is not None:
         record |= {"baseline": settings.baseline, "level": settings.level, "test": settings.test}
     return record

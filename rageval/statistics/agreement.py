@@ -4,7 +4,6 @@ Ratings are numbers (grades). With weights w(a, b) = 1 for equal grades, falling
     observed   p_o = mean of w over the items
     κ          (p_o − p_e) / (1 − p_e)      p_e from both judges' own shares (Cohen)
     AC2        the same with p_e = T/(q(q−1)) Σ π_k(1 − π_k)      π: mean shares, T: Σ w, q grades (Gwet)
-    α          1 − D_o / D_e      with distances instead, and one common distribution (Krippendorff)
 
 With values x_{qj} of Q queries by J judges, x = μ + query + judge + rest, from the analysis of variance:
     rest  = MS_rest      query = (MS_query − MS_rest)/J      judge = (MS_judge − MS_rest)/Q
@@ -95,24 +94,6 @@ def _gwet(table: Float, w: Float) -> float:
     return _beyond(_observed(table, w), expected)
 
 
-def _krippendorff(table: Float, w: Float) -> float:
-    """Return Krippendorff's α for two judges without gaps; distances are 1 − w.
-
-    >>> table = np.array([[4.0, 0.0], [2.0, 4.0]])
-    >>> round(_krippendorff(table, np.eye(2)), 12)
-    0.62
-    """
-    coincidence = table + table.T
-    total = coincidence.sum()
-    shares = coincidence.sum(axis=0)
-    distance = 1 - w
-    disagreement = float((coincidence * distance).sum() / total)
-    # Pairs of labels without replacement: an item's label is not paired with itself.
-    by_chance = np.outer(shares, shares) - np.diag(shares)
-    expected = float((by_chance * distance).sum() / (total * (total - 1)))
-    return 1 - disagreement / expected if expected else math.nan
-
-
 def _levels_of(one: Float, other: Float) -> Float:
     """Return the grades that there are, the lowest first; `np.unique` would load numpy.ma to find them."""
     return np.array(sorted({*one.tolist(), *other.tolist()}))
@@ -131,7 +112,6 @@ _COEFFICIENTS: Mapping[str, Callable[[Float, Float], float]] = {
     "agreement": _observed,
     "kappa": _kappa,
     "gwet": _gwet,
-    "krippendorff": _krippendorff,
 }
 
 

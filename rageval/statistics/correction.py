@@ -415,15 +415,13 @@ def max_t(
 def at_once(
     means: Sequence[Corrected],
     *,
-    level: float = LEVEL,
-    units: Sequence[Sequence[Hashable]] | None = None,
     draws: int = DRAWS,
     seed: int = 0,
     sides: Sequence[int] | None = None,
 ) -> list[tuple[float, float]]:
-    """Return intervals of corrected means that all hold at once, widened to this `level`.
+    """Return intervals of corrected means that all hold at once, widened to 95 %.
 
-    By as much as the `level` quantile of the largest |Σ s·ψ|/‖ψ‖ of all (see `max_t`) is farther out than a
+    By as much as the 95 % quantile of the largest |Σ s·ψ|/‖ψ‖ of all (see `max_t`) is farther out than a
     single one, in Student's terms. `sides` are the signs of means that are known to differ from 0, and can
     only be wrong by having the other sign; 0 of others.
 
@@ -438,11 +436,11 @@ def at_once(
     if not means:
         return []
     side = np.zeros(len(means)) if sides is None else np.array(sides)
-    noise = _noise(means, units, draws, seed)
+    noise = _noise(means, None, draws, seed)
     farthest = [np.where(side == 0, np.abs(rows), -side * rows).max(axis=1) for rows in noise]
-    far = min(float(np.quantile(np.concatenate(farthest), level)), FARTHEST)
+    far = min(float(np.quantile(np.concatenate(farthest), LEVEL)), FARTHEST)
     inside = 2 * float(ndtr(far)) - 1
-    wider = [max(_reach(each.freedom, inside) / _reach(each.freedom, level), 1.0) for each in means]
+    wider = [max(_reach(each.freedom, inside) / _reach(each.freedom, LEVEL), 1.0) for each in means]
     return [
         (each.value - by * (each.value - each.low), each.value + by * (each.high - each.value))
         for each, by in zip(means, wider, strict=True)

@@ -70,7 +70,7 @@ class Nearer(NamedTuple):
     p: float = math.nan
 
 
-def nearer(truth: Float, one: Float, other: Float, resamples: int = 1000, seed: int = SEED) -> Nearer:
+def nearer(truth: Float, one: Float, other: Float, resamples: int = 1000) -> Nearer:
     """Test whether one estimate ranks systems more like the truth than another, by τ_b of the means.
 
     All three are tables of the same topics (rows) and systems. Topics are drawn for all three at once. The
@@ -89,7 +89,7 @@ def nearer(truth: Float, one: Float, other: Float, resamples: int = 1000, seed: 
     seen = [side.mean(axis=0) for side in sides]
     difference = tau_b(seen[0], seen[1]) - tau_b(seen[0], seen[2])
     topics = len(truth)
-    drawn = [np.array([side[rows].mean(axis=0) for rows in draws(topics, resamples, seed)]) for side in sides]
+    drawn = [np.array([side[rows].mean(axis=0) for rows in draws(topics, resamples, SEED)]) for side in sides]
     differences = _taus(drawn[0], drawn[1]) - _taus(drawn[0], drawn[2])
     differences = differences[~np.isnan(differences)]
     if math.isnan(difference) or len(differences) <= resamples / 2:
@@ -234,7 +234,7 @@ def corrected_rank_intervals(
         known, sides = [0] * len(pairs), None
         while known != sides:
             sides = known
-            ends = at_once(means, level=LEVEL, draws=draws, seed=seed, sides=sides)
+            ends = at_once(means, draws=draws, seed=seed, sides=sides)
             known = [(least > 0) - (most < 0) for least, most in ends]
         for (first, _), side in zip(pairs, known, strict=True):
             towards = (sign if column == first else -sign) * side

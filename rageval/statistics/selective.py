@@ -29,9 +29,7 @@ class Kept(NamedTuple):
     wrong: int
 
 
-def keep(
-    doubts: Sequence[float], wrong: Mapping[int, bool], error: float, level: float = LEVEL
-) -> Kept | None:
+def keep(doubts: Sequence[float], wrong: Mapping[int, bool], error: float) -> Kept | None:
     """Return how much may be kept, None if nothing; `wrong` has the labels' result, by place in `doubts`.
 
     TooFewLabels where not even labels that all agree could show it.
@@ -41,7 +39,7 @@ def keep(
     >>> keep(doubts, wrong, 0.05)
     Kept(doubt=0.799, share=0.8, labels=200, wrong=0)
     """
-    needed = labels_needed(error, level)
+    needed = labels_needed(error)
     if len(wrong) < needed:
         raise TooFewLabels(
             f"{len(wrong):,} labels cannot show that at most {error:.3g} of verdicts are wrong, even if all"
@@ -56,26 +54,26 @@ def keep(
         )
         for most in steps
     ]
-    first = labels_needed(error, level, _SPARED)
+    first = labels_needed(error, _SPARED)
     enough = first if len(wrong) >= first else needed
     found = None
     for most, (labels, bad) in zip(steps, counts, strict=True):
         if labels < enough:
             continue
-        if _p(bad, labels, error) > 1 - level:
+        if _p(bad, labels, error) > 1 - LEVEL:
             break
         found = Kept(most, sum(doubt <= most for doubt in doubts) / len(doubts), labels, bad)
     return found
 
 
-def labels_needed(error: float, level: float = LEVEL, wrong: int = 0) -> int:
+def labels_needed(error: float, wrong: int = 0) -> int:
     """Return the least number of labels, with this many wrong, that shows an error rate up to `error`.
 
     >>> labels_needed(0.05), labels_needed(0.05, wrong=2)
     (59, 124)
     """
     number = wrong + 1
-    while _p(wrong, number, error) > 1 - level:
+    while _p(wrong, number, error) > 1 - LEVEL:
         number += 1
     return number
 

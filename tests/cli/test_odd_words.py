@@ -40,10 +40,7 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "spans anchor quotes": ("spans", "anchor", "qrels", *CUT, "--quotes", "quotes.jsonl", "-o", "out/x"),
     "score names": (*RUNS, "-m", "recall@5", "--names", "mine=runs/one", "--sort", "recall@5"),
-    "compare": (
-        *("compare", *RUNS, "-m", "recall@5", "--cluster", "groups", "--baseline", "one"),
-        *("--ledger", "out/claims"),
-    ),
+    "compare": ("compare", *RUNS, "-m", "recall@5", "--cluster", "groups", "--baseline", "one"),
     "compare latex": (
         *(
             "compare",
@@ -61,8 +58,8 @@ LINES: dict[str, tuple[str, ...]] = {
     ),
     "gate": (
         *("gate", *RUNS[1:], "-m", "recall@5", "--baseline", "held.jsonl", "--margin", "0.1"),
-        *("--by", "question", "--questions", "questions.jsonl", "--ledger", "out/claims"),
-        *("--anchor", "held.jsonl", "--anchor-margin", "0.2", "--history", "held.jsonl"),
+        *("--by", "question", "--questions", "questions.jsonl"),
+        *("--anchor", "held.jsonl", "--anchor-margin", "0.2"),
     ),
     "gate answers": ("gate", "other", "-m", "crag_score", "--baseline", "held.jsonl", "--system", "ours"),
     "gate policy": ("gate", *RUNS[1:], "--policy", "rules.toml"),

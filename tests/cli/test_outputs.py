@@ -130,8 +130,8 @@ FOLDERS = {
 }
 FOLDERS |= {("import", "--output"), ("track", "--output"), ("board publish", "--output")}
 STORES = {("store merge", "--output")}
-# A label at a time, as long as it is served; a ledger of claims.
-ADDED_TO = {("label page", "--serve"), *((name, "--ledger") for name in ("compare", "gate", "report"))}
+# A label at a time, as long as it is served.
+ADDED_TO = {("label page", "--serve")}
 # Every other option or argument that takes a text: read, or no file.
 READ = {
     *("words", "runs", "files", "file", "folder", "gold", "judged", "judgements", "pooled", "questions"),
@@ -166,8 +166,6 @@ NO_FILES = {
     *(
         "--baseline",
         "--anchor",
-        "--primary",
-        "--history",
         "--until",
         "--caption",
         "--label",

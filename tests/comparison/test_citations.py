@@ -64,11 +64,11 @@ def test_the_sentence_says_measures_with_parameters_queries_test_and_correction(
     assert found.signature in cite(found).signatures
     assert {cell.signature for cell in found.cells} < set(cite(found).signatures)
     other = cite(
-        replace(found, settings=replace(found.settings, test="t", adjust="none", baseline="best"))
+        replace(found, settings=replace(found.settings, test="t", adjust="holm", baseline="best"))
     ).text
     assert (
-        "from the best run by each measure were tested by two-sided paired $t$-tests, $p$ not adjusted"
-        in other
+        "from the best run by each measure were tested by two-sided paired $t$-tests, $p$ adjusted by Holm's"
+        " method over all pairs, each measure by itself" in other
     )
 
 

@@ -7,9 +7,11 @@ import io
 import json
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -18,6 +20,7 @@ from rageval.cli import main
 from rageval.comparison import Comparison, Settings, compare, compare_runs
 from rageval.errors import UsageError
 from rageval.scoring.scores import Scores
+from rageval.statistics.significance import holm
 
 DATA = Path(__file__).parents[2] / "examples/data"
 FILES = [str(DATA / name) for name in ("run.trec", "baseline.trec", "qrels.nugget")]
@@ -211,6 +214,22 @@ def test_against_the_best_p_is_adjusted_for_all_pairs() -> None:
     everything = compare(results, Settings(all_pairs=True, adjust="max_t"))
     assert len(everything.pairs) == 6
     assert all(pair.adjusted >= pair.p - 0.02 for pair in everything.pairs)
+
+
+def test_p_is_adjusted_over_the_pairs_of_each_measure_by_itself() -> None:
+    runs = {
+        name: mixed(share, seed) for seed, (name, share) in enumerate({"a": 0.9, "b": 0.6, "c": 0.5}.items())
+    }
+    results = scored(runs, "rr, success@1, ndcg@2")
+    found = compare(results, Settings(all_pairs=True))
+    assert {pair.family for pair in found.pairs} == {"all pairs, each measure by itself"}
+    for measure in found.measures:
+        pairs = found.of(measure)
+        expected = holm(np.array([pair.p for pair in pairs]))
+        assert [pair.adjusted for pair in pairs] == pytest.approx(expected.tolist())
+        alone = compare([replace(each, scores=(each[measure],)) for each in results], found.settings)
+        assert {pair.family for pair in alone.pairs} == {"all pairs"}
+        assert [pair.adjusted for pair in alone.pairs] == [pair.adjusted for pair in pairs]
 
 
 def test_undefined_values_count_where_both_runs_have_one() -> None:

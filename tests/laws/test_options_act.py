@@ -164,14 +164,11 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--all-pairs": (PAIR, "--all-pairs"),
         "--by-query": (PAIR, "-q"),
         "--test": (TWO.replace(" --draws 100", ""), "--test t"),
-        "--adjust": (PAIR, "--adjust none"),
+        "--adjust": (PAIR, "--adjust max_t"),
         "--interval": (PAIR, "--interval percentile"),
         "--level": (PAIR, "--level .9"),
         "--power": (PAIR, "--power .9"),
         "--cluster": (PAIR, "--cluster clusters"),
-        "--ledger": (PAIR, "--ledger out"),
-        "--family": (PAIR + " -m p@3", "--family measures"),
-        "--primary": (PAIR + " -m p@3", "--primary p@3"),
         "--draws": ("compare fine -m crag_score --resamples 100 --format json", "--draws 100"),
         "--resamples": (
             "compare a.run b.run c.run qrels -m recall@5 --draws 100 --format json",
@@ -209,10 +206,8 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--aa": ("gate whole -m crag_score --baseline answers.base --margin .1", "--aa 3"),
         "--md": (GATE, "--md out.md"),
         "--junit": (GATE, "--junit out"),
-        "--ledger": (GATE, "--ledger out"),
         "--anchor": (GATE, "--anchor runs.base"),
         "--anchor-margin": (GATE + " --anchor runs.base", "--anchor-margin .4"),
-        "--history": (GATE, "--history runs.base"),
         "--json": (GATE, "--json out"),
         "--show-policy": (GATE, "--show-policy"),
         "--policy": (GATE, "--policy nowhere.toml"),
@@ -295,8 +290,7 @@ REFUSED = {
         for name in (
             *("margin .1", "block worse", "judge-changed allow", "inconclusive pass", "first-run pass"),
             *("level .9", "interval bca", "cluster clusters", "resamples 100", "seed 3", "aa 3"),
-            *("fail-under recall@5=.5", "baseline runs.base", "anchor runs.base", "history runs.base"),
-            "ledger ledger",
+            *("fail-under recall@5=.5", "baseline runs.base", "anchor runs.base"),
         )
     },
     **{f"{JUDGE} --{name}": "--until" for name in ("claim set", "looks 3", "alpha .1", "pilot judged")},
@@ -358,7 +352,6 @@ OF_SCORE = {  # held of `score`, whose parameters these are
 OF_COMPARE = {  # held of `compare`
     *("--baseline", "--all-pairs", "--test", "--adjust", "--interval", "--level", "--power", "--cluster"),
     *("--draws", "--resamples", "--seed", "--gold", "--gold-chosen", "--on-missing", "--questions"),
-    *("--ledger", "--family", "--primary"),
 }
 ELSEWHERE: dict[str, set[str]] = {
     "": {"--version"},

@@ -61,9 +61,7 @@ def drawn(seed: int) -> Comparison:
             scores.append(Score(parse_measure(name), queries, values, 0, f"{name}|v:0"))
         results.append(Scores(run, tuple(scores)))
     how = rng.choice(({}, {"all_pairs": True}, {"baseline": rng.choice(runs)}))
-    settings = Settings(
-        test="randomization" if seed % 10 == 0 else "t", adjust=rng.choice(("holm", "none")), **how, **QUICK
-    )
+    settings = Settings(test="randomization" if seed % 10 == 0 else "t", **how, **QUICK)
     found = compare(results, settings)
     SCORED[id(found)] = results
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import random
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,6 @@ from rageval.statistics.agreement import (
     _COEFFICIENTS,
     _gwet,
     _kappa,
-    _krippendorff,
     _observed,
     _weights,
     agreement,
@@ -46,25 +44,11 @@ def slow_kappa(rows: list[tuple[int, int]], power: int) -> float:
     return 1 - seen / chance if chance else math.nan
 
 
-def slow_alpha(rows: list[tuple[int, int]]) -> float:
-    values = [value for row in rows for value in row]
-    seen = sum(a != b for a, b in rows) / len(rows)
-    every = list(combinations(values, 2))
-    chance = sum(a != b for a, b in every) / len(every)
-    return 1 - seen / chance if chance else math.nan
-
-
 @given(pairs)
 @pytest.mark.parametrize(("kind", "power"), [("none", 0), ("linear", 1), ("quadratic", 2)])
 def test_kappa_equals_its_slow_twin(kind: str, power: int, rows: list[tuple[int, int]]) -> None:
     table, levels = tabled(rows)
     assert _kappa(table, _weights(levels, kind)) == pytest.approx(slow_kappa(rows, power), nan_ok=True)
-
-
-@given(pairs)
-def test_alpha_equals_its_slow_twin(rows: list[tuple[int, int]]) -> None:
-    table, levels = tabled(rows)
-    assert _krippendorff(table, _weights(levels)) == pytest.approx(slow_alpha(rows), nan_ok=True)
 
 
 @given(pairs, st.sampled_from(list(_COEFFICIENTS)))
@@ -77,7 +61,7 @@ def test_the_two_judges_may_change_places(rows: list[tuple[int, int]], name: str
 def test_perfect_agreement_is_1_and_perfect_disagreement_is_not() -> None:
     same, opposite = np.diag([5.0, 5.0]), np.array([[0.0, 5.0], [5.0, 0.0]])
     w = _weights(np.array([0.0, 1.0]))
-    for coefficient in (_observed, _kappa, _gwet, _krippendorff):
+    for coefficient in (_observed, _kappa, _gwet):
         assert coefficient(same, w) == 1.0
         assert coefficient(opposite, w) < 0.06
     assert _kappa(opposite, w) == -1.0
