@@ -82,7 +82,7 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     Where there are `sizes`, by query, the judge's doubt decided: each query's chance is in proportion to
     its size, and the order is such that this holds of every beginning of it.
     Of `labels` with their grades, `names` says what some are called where people choose among them.
-    It may be looked at whenever one likes: `until` is the claim that it is stopped for. Labels of the plan
+    It may be looked at whenever one likes: `decide` is the claim that is to be decided. Labels of the plan
     whose sha is in `extends`, which drew the beginning of the same order, are labels of this one, too.
     """
 
@@ -104,7 +104,7 @@ class LabelPlan(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     compare: tuple[str, str] | None = None
     same: tuple[str, ...] = ()
     level: float = 0.95
-    until: tuple[str, str] | None = None
+    decide: tuple[str, str] | None = msgspec.field(default=None, name="until")
     width: float | None = None
     depth: int | None = None
     extends: str = ""

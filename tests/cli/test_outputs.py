@@ -196,7 +196,7 @@ NO_FILES = {
         "-m",
         "--sort",
         "--names",
-        "--until-labelled",
+        "--decide",
         "--annotator",
         "--prompt",
         "key",

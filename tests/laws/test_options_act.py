@@ -472,7 +472,7 @@ ELSEWHERE: dict[str, set[str]] = {
     "label correct": {"--gold-chosen", "--answers", "--nuggets"},
     "label plan": {
         "--by",  # tests/comparison/test_plan_by_doubt.py
-        *("--output", "--overwrite", "--number", "--width", "--pilot", "--compare", "--until-labelled"),
+        *("--output", "--overwrite", "--number", "--width", "--pilot", "--compare", "--decide"),
         *(
             "--measure",
             "--rubric",
