@@ -422,7 +422,7 @@ class Qrels:
 
     @cached_property
     def highest(self) -> int | float:
-        """The highest grade of a document; a judge's scale may say that there are higher ones."""
+        """The highest grade of a document."""
         return max(0, max(self._columns.grade, default=0))
 
     @cached_property
