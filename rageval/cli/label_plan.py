@@ -65,11 +65,10 @@ class Options(opt.Options):
         "Documents of each run to label (default: those the measure uses, or 10).",
     ] = None
     level: opt.Level = 0.95
-    until: Annotated[
+    decide: Annotated[
         str | None,
         opt.claimed(
-            "Compare while labels come in, and stop as soon as the claim is decided.",
-            ("--until-labelled",),
+            "The claim to decide: compare while labels come in, and stop as soon as it is decided.",
             metavar="'A>B'",
         ),
     ] = None
@@ -105,7 +104,7 @@ def label_plan(words: tuple[str, ...], options: Options) -> None:
     ask.jsonl
     rageval label plan judged.jsonl --compare ours theirs -n 100 --answers answers.jsonl -o ask.jsonl
     rageval label plan judged.jsonl --width 0.05 --pilot labels.jsonl -m crag_score -o more.jsonl
-    rageval label plan judged.jsonl --until-labelled 'ours>theirs' -m crag_score -n 200 -o ask.jsonl
+    rageval label plan judged.jsonl --decide 'ours>theirs' -m crag_score -n 200 -o ask.jsonl
     rageval label plan umbrela.qrels a.run b.run --passages corpus.jsonl --questions topics.jsonl -n 50 …
     """
     from rageval.files.plans import plan_lines
@@ -132,11 +131,11 @@ def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Popul
     inputs = sorted_out(words, Reading())
     if inputs.measures:
         raise UsageError(f"{', '.join(map(visible, inputs.measures))}: name measures with -m")
-    until = _claim(options.until, options.compare)
-    if options.until and not options.measures:
-        raise UsageError("--until-labelled needs -m MEASURE to decide the claim")
+    decide = _claim(options.decide, options.compare)
+    if options.decide and not options.measures:
+        raise UsageError("--decide needs -m MEASURE to decide the claim")
     measure = str(parse_measure(options.measures)) if options.measures else None
-    compare = options.compare or until
+    compare = options.compare or decide
     if (options.number is None) == (options.width is None):
         raise UsageError(
             "expected -n N, the number of queries to label, or --width W with --pilot LABELS.jsonl"
@@ -151,7 +150,7 @@ def _planned(words: tuple[str, ...], options: Options) -> tuple[LabelPlan, Popul
         options.seed,
         measure=measure,
         compare=compare,
-        until=until,
+        decide=decide,
         level=options.level,
         width=options.width,
         depth=options.depth,
@@ -212,12 +211,10 @@ def _claim(text: str | None, compare: tuple[str, str] | None) -> tuple[str, str]
     if compare is not None:
         known = [pair for pair in (compare, compare[::-1]) if "".join(text.split()) == _claimed(pair)]
         if not known:
-            raise UsageError(f"--until-labelled {text!r}: expected {_claimed(compare)!r}, as --compare says")
+            raise UsageError(f"--decide {text!r}: expected {_claimed(compare)!r}, as --compare says")
         return known[0]
     if not (one and mark and other) or ">" in other:
-        raise UsageError(
-            f"--until-labelled {text!r}: expected 'A>B', two systems (--compare A B if names hold '>')"
-        )
+        raise UsageError(f"--decide {text!r}: expected 'A>B', two systems (--compare A B if names hold '>')")
     return one, other
 
 
@@ -308,7 +305,7 @@ def _said(found: LabelPlan, population: Population) -> Iterable[str]:
             else "the pilot's labels are not the beginning of this order (another seed or no plan): they do"
             " not count"
         )
-    if found.until is not None:
+    if found.decide is not None:
         yield "you may check whenever you like: rageval compare --gold says whether to go on"
     if not any(query.contexts for query in found.asked):
         yield "the plan has no texts: for rageval label page, make it with the judged files (--answers …)"

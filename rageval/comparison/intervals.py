@@ -236,8 +236,8 @@ def _no_labels(draw: Draw, names: Collection[str], score: Score, labels: int) ->
     if draw.compares and draw.compares != set(names):
         compared = " and ".join(sorted(map(visible, draw.compares)))
         return f"the labels were drawn to compare only {compared}"
-    until = draw.plan is not None and draw.plan.until is not None
-    if until and draw.plan is not None and str(score.measure) != draw.plan.measure:
+    decides = draw.plan is not None and draw.plan.decide is not None
+    if decides and draw.plan is not None and str(score.measure) != draw.plan.measure:
         return f"the plan decides only by {draw.plan.measure}"
     return f"labels for {labels:,} of both (≥ {FEWEST} needed)" if labels < FEWEST else ""
 

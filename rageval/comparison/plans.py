@@ -56,13 +56,13 @@ class Population:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What the labels are for; with `until` they end when that claim is decided."""
+    """What the labels are for; with `decide` they end when that claim is decided."""
 
     number: int
     seed: int = 0
     measure: str | None = None
     compare: tuple[str, str] | None = None
-    until: tuple[str, str] | None = None
+    decide: tuple[str, str] | None = None
     level: float = 0.95
     width: float | None = None
     depth: int | None = None
@@ -71,9 +71,9 @@ class Aim:
     def __post_init__(self) -> None:
         if self.number < 1:
             raise UsageError(f"-n {self.number}: expected 1 query or more")
-        if self.by_doubt and (self.until is not None or self.width is not None):
+        if self.by_doubt and (self.decide is not None or self.width is not None):
             raise UsageError("--by doubt: looks and widths are not supported for labels drawn by doubt")
-        if self.until is not None and self.number < FEWEST:
+        if self.decide is not None and self.number < FEWEST:
             raise UsageError(f"-n {self.number}: expected {FEWEST} or more; fewer labels decide nothing")
 
 
@@ -274,7 +274,7 @@ def plan(population: Population, aim: Aim, rubric: Rubric, material: Material | 
         compare=aim.compare,
         same=population.same,
         level=aim.level,
-        until=aim.until,
+        decide=aim.decide,
         width=aim.width,
         depth=aim.depth,
     )

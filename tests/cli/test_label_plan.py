@@ -136,9 +136,9 @@ def test_a_plan_that_ends_with_a_claim_names_it(tmp_path: Path) -> None:
         for run in "ab"
     ]
     judged = lines(tmp_path / "judged.jsonl", rows)
-    words = (judged, "-m", "crag_score", "--until-labelled")
+    words = (judged, "-m", "crag_score", "--decide")
     found = planned(tmp_path, *words, "b > a", "-n", 82)
-    assert (found.until, found.compare) == (("b", "a"), ("b", "a"))
+    assert (found.decide, found.compare) == (("b", "a"), ("b", "a"))
     assert (found.measure, found.level) == ("crag_score", 0.95)
     for text, more, message in (
         ("b>a", ["-n", 19], "-n 19: expected 20 or more"),
@@ -147,8 +147,8 @@ def test_a_plan_that_ends_with_a_claim_names_it(tmp_path: Path) -> None:
         ("b>a", ["-n", 80, "--compare", "a", "c"], "expected 'a>c', as --compare says"),
     ):
         assert message in run(*words, text, *more, "-o", tmp_path / "new.jsonl", code=2).stderr
-    done = run(judged, "--until-labelled", "a>b", "-n", 80, "-o", tmp_path / "new.jsonl", code=2)
-    assert "--until-labelled needs -m MEASURE" in done.stderr
+    done = run(judged, "--decide", "a>b", "-n", 80, "-o", tmp_path / "new.jsonl", code=2)
+    assert "--decide needs -m MEASURE" in done.stderr
 
 
 def test_a_plan_that_is_there_is_not_replaced_unless_asked(tmp_path: Path, judged: Path) -> None:

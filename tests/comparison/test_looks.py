@@ -16,7 +16,7 @@ from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
 from rageval.scoring.gold import Draw
 from rageval.statistics.correction import corrected
-from rageval.statistics.stopping import bound_at
+from rageval.statistics.looks import bound_at
 
 QUERIES, LABELS = 120, 80
 Said = dict[tuple[str, str], str]
@@ -49,7 +49,7 @@ def judged(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def plan(tmp_path: Path, judged: Path) -> LabelPlan:
-    words = ("--until-labelled", "ours>theirs", "-m", "crag_score", "-n", LABELS)
+    words = ("--decide", "ours>theirs", "-m", "crag_score", "-n", LABELS)
     run("label", "plan", judged, *words, "-o", tmp_path / "ask.jsonl")
     return read_plan(str(tmp_path / "ask.jsonl"))
 
@@ -217,7 +217,7 @@ def test_the_arena_reads_a_beginning_by_its_bound(tmp_path: Path) -> None:
         return [{**place, "run_id": name, "label": label, **more} for name, label in sides]
 
     judged = lines(tmp_path / "judged.jsonl", [row for at in range(100) for row in battle(at, "openai:m")])
-    words = ("--until-labelled", "ours>theirs", "-m", "win_rate", "-n", 80, "-o", tmp_path / "ask.jsonl")
+    words = ("--decide", "ours>theirs", "-m", "win_rate", "-n", 80, "-o", tmp_path / "ask.jsonl")
     run("label", "plan", judged, *words)
     plan = read_plan(str(tmp_path / "ask.jsonl"))
     labels = [row for query in plan.order for row in battle(int(query[1:]), "person:kim", plan=plan.sha)]

@@ -148,7 +148,7 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     done = run("label", "plan", plain, "--by", "doubt", "-n", 50, "-o", tmp_path / "x.jsonl")
     assert done.exit_code == 2
     assert "the judgements have no probabilities" in done.stderr
-    claim = ("--until-labelled", "a>b", "-m", "crag_score")
+    claim = ("--decide", "a>b", "-m", "crag_score")
     done = run("label", "plan", judged, "--by", "doubt", "-n", 100, *claim, "-o", tmp_path / "x.jsonl")
     assert done.exit_code == 2
     assert "are not supported" in done.stderr

@@ -20,7 +20,7 @@ PLAN = LabelPlan(
     labels={"perfect": 1.0, "incorrect": -1.0},
     compare=("ours", "theirs"),
     same=("q8", "q9"),
-    until=("ours", "theirs"),
+    decide=("ours", "theirs"),
     asked=tuple(AskedQuery(name, (Ask("ours"), Ask("theirs"))) for name in ("q5", "q\u202e1", "q3")),
 )
 

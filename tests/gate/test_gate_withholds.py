@@ -76,7 +76,7 @@ def test_a_pending_look_decides_nothing(tmp_path: Path) -> None:
     _judged(tmp_path / "base", "base", base)
     _judged(tmp_path / "now", "now", ["perfect" if at % 3 else label for at, label in enumerate(base)])
     both.write_text((tmp_path / "base").read_text() + (tmp_path / "now").read_text())
-    words = ["label", "plan", both, "--until-labelled", "now>base", "-m", "crag_score", "-n", "80", "-o", ask]
+    words = ["label", "plan", both, "--decide", "now>base", "-m", "crag_score", "-n", "80", "-o", ask]
     planned = CliRunner().invoke(main, list(map(str, words)))
     assert planned.exit_code == 0, planned.output
     plan = read_plan(str(ask))

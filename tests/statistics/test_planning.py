@@ -9,8 +9,8 @@ import pytest
 
 from rageval.errors import TooFewLabels, UsageError
 from rageval.statistics.correction import corrected
+from rageval.statistics.looks import look_sizes
 from rageval.statistics.power import labels_needed
-from rageval.statistics.stopping import look_sizes
 
 
 def test_looks_are_taken_at_equal_steps() -> None:
