@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
-from rageval.conformance.inputs import run_and_qrels
 from rageval.measures import run_measures
 from rageval.measures.base import NEITHER, Measure
 from rageval.scoring.evaluation import evaluate
 from rageval.scoring.scores import Score
 from rageval.testing._cases import SLACK, K, Law, comparable, cut, listed_in, never_worse
+from rageval.testing._inputs import run_and_qrels
 
 LAWS: dict[str, Law] = {}
 SOME_LAWS: dict[str, Law] = {}

@@ -59,7 +59,6 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         ("diagnose", "supported", "--run", "runs/one", "--qrels", "qrels", "--system", "ours", "-o", "OUT"),
         "",
     ),
-    ("conformance", "--output"): (("conformance", "--vectors", "runs", "-o", "OUT"), ""),
     ("reproduce", "--output"): (("reproduce", "crag-leaderboard", "--data", "c", "-o", "OUT"), ""),
     ("label agree", "--output"): (("label", "agree", "many", "people", "-o", "OUT"), ""),
     ("label correct", "--output"): (
@@ -419,7 +418,7 @@ def assert_refused_whole(which: tuple[str, str], out: Path | str, *expected: str
 @EVERY
 def test_no_input_is_written_over(which: tuple[str, str]) -> None:
     found = inputs(which)
-    assert found or which[0] in ("store export", "conformance")
+    assert found or which[0] == "store export"
     for at, path in enumerate([*found, Path("store.sqlite")]):
         if "store" in path.name and which[0] not in ("judge", "store export", "collection nuggetize"):
             continue

@@ -272,9 +272,6 @@ REFUSED = {
     f"{RUNS} --format json --no-summary": "--format json",
     f"{RUNS} --by domain --questions questions -q": "--by",
     f"{RUNS} --gold-chosen uniform": "--gold",
-    "conformance --fuzz 1 --format csv": "--fuzz",
-    "conformance --fuzz 1 -o out": "--fuzz",
-    "conformance --vectors runs --format csv": "--vectors",
     f"{RUNS} --population set": "--gold",
     f"{ANSWERS} --jobs 2": "runs",
     f"{ANSWERS} --dask tcp://127.0.0.1:1": "runs",
@@ -312,7 +309,6 @@ REFUSED = {
     f"{JUDGE} --disagreements out": "--judge",
     "collection next a.run b.run --judged qrels -m ap --claim set": "--until",
     "collection next a.run b.run --judged qrels -m ap --store x": "--until",
-    "conformance --seed 3": "--fuzz",
 }
 # Options of which a line shows nothing, by what they are: held by the tests that are named.
 ASKING = {  # tests/judges: needs a model that is asked
@@ -486,7 +482,6 @@ ELSEWHERE: dict[str, set[str]] = {
         "--seed",
     },
     "label page": {"--output", "--annotator", "--serve", "--port"},
-    "conformance": {"--peer", "--format", "--output", "--vectors", "--fuzz", "--seed"},
     "spans anchor": {
         *("--chunks", "--sources", "--quotes", "--nuggets", "--rel", "--unanchored", "--output"),
         *("--comments", "--limit"),
