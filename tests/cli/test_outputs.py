@@ -19,11 +19,11 @@ import pytest
 
 from building_samples import by_rule, write_samples
 from fair_judge import fair
+from llm_server import Asked, LlmServer, Saying, openai_reply
 from rageval.cli import COMMANDS, main
 from rageval.cli._options import OutputOption
 from rageval.judges.base import Reply, Request
 from rageval.judges.store import Store
-from rageval.testing import Asked, LlmServer, Saying, openai_reply
 from rageval.track.bundle import Board
 from rageval.track.leaderboard import bundled
 from rageval.track.values import ScoringInputs, System
