@@ -10,9 +10,10 @@ import random
 
 from hypothesis import strategies as st
 
+from laws_of_some import SOME_LAWS
 from rageval.testing._inputs import run_and_qrels
 from rageval.testing._laws import LAWS
-from rageval.testing._run_cases import SOME_LAWS, RunCase
+from rageval.testing._run_cases import RunCase
 
 
 def case(rng: random.Random) -> RunCase:
