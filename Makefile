@@ -69,7 +69,7 @@ mutants:
 fuzz: fuzz-tools fuzz-readers fuzz-files
 
 fuzz-tools:
-	rageval conformance --fuzz $(SECONDS) --seed $(SEED)
+	python tests/peers/fuzz_peers.py $(SECONDS) --seed $(SEED)
 
 # Led by coverage (pip install -e '.[fuzz]'); SECONDS in all, and a fault is left behind as a file.
 fuzz-readers:

@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# This copy of rageval, `making`, and the helper that runs snippets.
-sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(ROOT / "tests")]
+# This copy of rageval, `making`, the helper that runs snippets, and what other tools do differently.
+sys.path[:0] = [str(ROOT), str(ROOT / "docs"), str(ROOT / "tests"), str(ROOT / "tests/peers")]
 
 from rageval.version import __version__  # noqa: E402
 

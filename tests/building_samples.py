@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from fair_judge import data_in, said, schema_in
+from llm_server import Asked, Saying
 from rageval.judges.judge import _as_quoted
-from rageval.testing import Asked, Saying
 
 TOOLS = (  # a question each
     *("anvil", "beacon", "cobalt", "dynamo", "ember", "falcon"),

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, settings
 from circles import LACKING, SCORING
 
 if TYPE_CHECKING:
-    from rageval.testing import LlmServer
+    from llm_server import LlmServer
 
 collect_ignore = [
     "downstream",  # a project of its own, which type checkers read and nobody runs
@@ -180,7 +180,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LlmServer]:
     pytest.importorskip("openai")
     pytest.importorskip("anthropic")
     from fair_judge import fair
-    from rageval.testing import LlmServer
+    from llm_server import LlmServer
 
     with LlmServer(fair) as found:
         monkeypatch.setenv("OPENAI_BASE_URL", found.openai)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rageval.conformance import RunVector
+from vectors import RunVector
 
 Qrels = dict[str, dict[str, dict[str, int]]]
 Run = dict[str, dict[str, float]]

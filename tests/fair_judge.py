@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from llm_server import Asked, Saying, anthropic_reply, openai_reply
 from rageval.judges.judge import _as_quoted
-from rageval.testing import Asked, Saying, anthropic_reply, openai_reply
 
 SENTINEL = "sk-sentinel-0123456789abcdef0123456789"  # a key, which may be found nowhere
 

@@ -21,7 +21,7 @@ from rageval.judges.material import UNITS, Material
 from rageval.judges.panel import Settings, judged_by, nuggets_by
 from rageval.judges.rubric import rubric_named, rubric_names
 from rageval.records import Answer, Nugget, Question, Sentence
-from rageval.testing._server import ScriptedModel, _Replies
+from rageval.testing._scripted import ScriptedModel, _Replies
 
 QUESTIONS = {
     "q1": Question("q1", "Capital of France?", ("Paris",), (("query_time", "noon"),), (("d1", "Paris."),)),

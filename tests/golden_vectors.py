@@ -1,4 +1,4 @@
-"""Writes the golden vectors of `rageval.conformance`: `python tests/golden_vectors.py`.
+"""Writes the golden vectors of the package: `python tests/golden_vectors.py`.
 
 Inputs are the counter-examples of the field (`counter_examples`) and small random cases; right values come
 from the oracles, which share no code with the package.
@@ -19,18 +19,19 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "measures"))
+sys.path.insert(0, str(Path(__file__).parent / "peers"))
 
 import answers_oracle as oracle_answers
 import oracle
 import strategies
 import test_answer_laws as laws
 from counter_examples import ANSWERS, BASE_QRELS, BASE_RUN, COUNTER_EXAMPLES, QUESTIONABLE, USUAL, Qrels, Run
-from rageval.conformance import AnswerVector, RunVector
-from rageval.conformance.peers import topics_in
+from peer_tools import topics_in
 from rageval.measures import run_measures
 from rageval.measures.parsing import parse_measure
+from vectors import AnswerVector, RunVector
 
-FOLDER = Path(__file__).parents[1] / "rageval/conformance"
+FOLDER = Path(__file__).parents[1] / "rageval/vectors"
 RANDOM_RUNS, RANDOM_ANSWERS = 40, 3
 CUTOFFS = (1, 2, 3, 5, 10, 20)
 ALPHAS = (0, 0.25, 0.5, 0.75, 1)

@@ -25,6 +25,7 @@ from importlib import import_module
 from typing import Any
 
 from fair_judge import data_in
+from llm_server import Asked, LlmServer, Saying, anthropic_reply, openai_reply
 from rageval.errors import JudgeFailed
 from rageval.judges.asking import Patience, ask_all
 from rageval.judges.base import Reply
@@ -35,7 +36,6 @@ from rageval.judges.models import model_named
 from rageval.judges.rubric import rubric_named
 from rageval.judges.store import Store
 from rageval.records import Answer, Question, Sentence
-from rageval.testing import Asked, LlmServer, Saying, anthropic_reply, openai_reply
 
 OK, INVALID, ERROR = {"ok", "repaired"}, {"invalid"}, {"error"}
 ENDS = {"ends"}  # the job: every further call would fail in the same way

@@ -1,4 +1,4 @@
-"""Inputs made to find something: those of the fuzzer, and some that only these tests need.
+"""Inputs made to find something: those of `check_measure`, and some that only these tests need.
 
 Everything is built from a `random.Random`, so that hypothesis (through `randoms`) and plain loops over
 seeds draw from the same well.
@@ -10,9 +10,10 @@ import random
 
 from hypothesis import strategies as st
 
-from rageval.conformance.inputs import run_and_qrels
+from laws_of_some import SOME_LAWS
+from rageval.testing._inputs import run_and_qrels
 from rageval.testing._laws import LAWS
-from rageval.testing._run_cases import SOME_LAWS, RunCase
+from rageval.testing._run_cases import RunCase
 
 
 def case(rng: random.Random) -> RunCase:

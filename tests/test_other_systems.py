@@ -18,10 +18,10 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import peer_process
 from rageval import __main__ as program
 from rageval.building.collection import setting_of
 from rageval.cli import _output, main
-from rageval.conformance import _process
 from rageval.datasets import home
 from rageval.errors import OutputError, UsageError
 from rageval.files import writing
@@ -285,7 +285,7 @@ def test_a_limit_that_a_mac_refuses_is_none(monkeypatch: pytest.MonkeyPatch) -> 
         raise ValueError("current limit exceeds maximum limit")
 
     monkeypatch.setattr(resource, "setrlimit", refused)
-    _process._limit_memory()
+    peer_process._limit_memory()
     monkeypatch.setitem(sys.modules, "resource", None)
     monkeypatch.setattr(sys, "platform", "win32")
-    _process._limit_memory()
+    peer_process._limit_memory()

@@ -178,7 +178,6 @@ def test_formats_are_from_one_list() -> None:
             "label correct",
             "diagnose",
             "report",
-            "conformance",
             "reproduce",
         )
     }

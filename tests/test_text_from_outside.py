@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fair_judge import fair
+from llm_server import LlmServer, Saying, openai_reply
 from model_checks import environment
 from rageval.judges import _exact
 from rageval.judges._exact import first_stage, folded
 from rageval.judges.judge import _is_quoted
 from rageval.judges.offline import _lexical_evidence
 from rageval.judges.store import _checksum
-from rageval.testing import LlmServer, Saying, openai_reply
 from rageval.text import compatible, length, mended
 from test_bad_input import command
 

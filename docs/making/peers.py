@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from making.marks import table
-from rageval.conformance.peers import PEERS, TOPICS, peer_named, reasons_of
+from peer_tools import PEERS, TOPICS, peer_named, reasons_of
 from rageval.measures import Measure, _nuggets
 from rageval.scoring.rules import COMPAT, COMPAT_OF_ANSWERS, as_in
 from rageval.scoring.runs import Order
@@ -22,11 +22,11 @@ def comparison(measure: Measure, remarks: str) -> str:
     called = f"In ir_measures it is `{name}`." if name else ""
     rows = _of_answers(measure) if measure.of_answers else _of_runs(measure)
     rules = table(("option", "computes", "by these rules"), rows) if rows else ""
-    return "\n\n".join(filter(None, [remarks, called, rules, _conformance(measure)]))
+    return "\n\n".join(filter(None, [remarks, called, rules, _differences(measure)]))
 
 
-def _conformance(measure: Measure) -> str:
-    """What each tool that has the measure does otherwise, as `rageval conformance` finds it."""
+def _differences(measure: Measure) -> str:
+    """What each tool that has the measure does otherwise, as its reasons say."""
     asked = [measure, measure @ 10] if measure.takes_k else [measure]
     rows = []
     for name in PEERS:

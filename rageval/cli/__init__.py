@@ -54,7 +54,6 @@ GROUPS = {
         "diagnose": "Tell retrieval losses from generation losses.",
         "validate": "Check a file against a track's rules, and repair it.",
         "reproduce": "Recompute a published table, beside the published values.",
-        "conformance": "Compare with other installed tools on reference inputs.",
     },
 }
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}

@@ -67,14 +67,6 @@ _NEEDS: Mapping[str, _Clauses] = {
     **dict.fromkeys(("judge shard", "judge batch", "judge refresh", "judge retry"), _ASKED),
     # That none are planted is so of a judge that is not asked, too.
     "judge canaries": (((_JUDGES_ASK, "canaries=0"), _ASKED[0][1]),),
-    "conformance seed": ((("fuzz",), "applies to random cases; add --fuzz N"),),
-    "conformance output": (
-        (("!fuzz",), "changes nothing with --fuzz, which prints results as it finds them"),
-    ),
-    "conformance style": (
-        (("!fuzz",), "changes nothing with --fuzz, which prints inputs as JSON lines"),
-        (("!vectors",), "changes nothing with --vectors, which are JSON lines"),
-    ),
 }
 _OF_RUNS, _OF_ANSWERS = "runs", "judged answers"
 # By parameter, or by command and parameter: of which of the two, unless another option is there.

@@ -1,8 +1,4 @@
-"""A case of runs, and the laws of measures of runs.
-
-`LAWS` hold of every measure, or of every one that declares so; `SOME_LAWS` of some only, and a table in
-rageval's own tests says of which.
-"""
+"""A case of runs, and the laws of measures of runs (`LAWS`)."""
 
 from __future__ import annotations
 
@@ -12,16 +8,15 @@ from collections.abc import Iterator, Mapping
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
-from rageval.conformance.inputs import run_and_qrels
 from rageval.measures import run_measures
 from rageval.measures.base import NEITHER, Measure
 from rageval.scoring.evaluation import evaluate
 from rageval.scoring.scores import Score
 from rageval.testing._cases import SLACK, K, Law, comparable, cut, listed_in, never_worse
+from rageval.testing._inputs import run_and_qrels
 
 LAWS: dict[str, Law] = {}
-SOME_LAWS: dict[str, Law] = {}
-law, law_of_some = listed_in(LAWS), listed_in(SOME_LAWS)
+law = listed_in(LAWS)
 _MOST_ORDERS = 120
 _COMPLETIONS = 3
 _WITNESSES = ("alpha_ndcg", "ndcg", "hole", "p")  # they ask for nuggets, grades, what is judged, the depth
@@ -121,17 +116,6 @@ def renaming_documents_in_order_changes_no_digit(measure: Measure, case: RunCase
     return with_documents(case, names).values(measure) == case.values(measure)
 
 
-@law_of_some
-def renaming_documents_at_will_changes_nothing(measure: Measure, case: RunCase, rng: random.Random) -> bool:
-    """Without ties in the run; the ideal of the novelty measures breaks its own ties by name."""
-    run = {q: {d: -float(at) for at, d in enumerate(docs)} for q, docs in case.run.items()}
-    untied = case._replace(run=run)
-    docs = sorted(all_documents(case))
-    rng.shuffle(docs)
-    names = {doc: f"{at:05d}" for at, doc in enumerate(docs)}
-    return close(with_documents(untied, names).values(measure), untied.values(measure))
-
-
 @law
 def increasing_maps_of_scores_change_no_digit(measure: Measure, case: RunCase, rng: random.Random) -> bool:
     # 8 and 100 are exact in binary, so that equal scores stay equal.
@@ -164,66 +148,6 @@ def judging_a_document_0_changes_nothing(measure: Measure, case: RunCase, rng: r
         for query, judged in case.qrels.items()
     }
     return case._replace(qrels=qrels).values(measure) == case.values(measure)
-
-
-@law_of_some
-def a_nugget_nobody_supports_changes_nothing(measure: Measure, case: RunCase, rng: random.Random) -> bool:
-    qrels = {
-        query: {**judged, "no such fact": dict.fromkeys({d for docs in judged.values() for d in docs}, 0)}
-        for query, judged in case.qrels.items()
-    }
-    return case._replace(qrels=qrels).values(measure) == case.values(measure)
-
-
-@law_of_some
-def grows_with_k(measure: Measure, case: RunCase, rng: random.Random) -> bool:
-    return all(never_lower(case.values(measure @ (k + 1)), case.values(measure @ k)) for k in (1, 2, 3))
-
-
-@law_of_some
-def is_the_same_beyond_the_runs_depth(measure: Measure, case: RunCase, rng: random.Random) -> bool:
-    deep = max(map(len, case.run.values()))
-    return close(case.values(measure @ deep), case.values(measure @ (deep + 5)))
-
-
-@law_of_some
-def appending_a_document_never_lowers(measure: Measure, case: RunCase, rng: random.Random) -> bool:
-    run = {}
-    for query, docs in case.run.items():
-        new = sorted(all_documents(case) - set(docs)) or ["new"]
-        run[query] = {**docs, rng.choice(new): min(docs.values()) - 1}
-    return never_lower(case._replace(run=run).values(measure @ 10), case.values(measure @ 10))
-
-
-@law_of_some
-def moving_a_relevant_document_up_never_lowers(measure: Measure, case: RunCase, rng: random.Random) -> bool:
-    """Two neighbors change places, the upper one supporting nothing."""
-    run = dict(case.run)
-    for query in set(run) & set(case.qrels):
-        ranked = sorted(run[query], key=lambda doc: (run[query][doc], doc.encode()), reverse=True)
-        relevant = [any(docs.get(doc, 0) > 0 for docs in case.qrels[query].values()) for doc in ranked]
-        for at in range(len(ranked) - 1):
-            if relevant[at + 1] and not relevant[at]:
-                ranked[at : at + 2] = ranked[at + 1], ranked[at]
-                break
-        run[query] = {doc: -float(rank) for rank, doc in enumerate(ranked)}
-    return never_lower(case._replace(run=run).values(measure), case.values(measure))
-
-
-@law_of_some
-def is_at_most_1(measure: Measure, case: RunCase, rng: random.Random) -> bool:
-    return all(value <= 1 + SLACK for k in (1, 2, 3) for value in case.values(measure @ k).values())
-
-
-@law_of_some
-def is_never_negative(measure: Measure, case: RunCase, rng: random.Random) -> bool:
-    return all(value >= 0 for value in case.values(measure).values())
-
-
-@law_of_some
-def an_absent_query_scores_0(measure: Measure, case: RunCase, rng: random.Random) -> bool:
-    values = case.values(measure)
-    return all(values[query] == 0 for query in set(case.qrels) - set(case.run))
 
 
 @law
@@ -319,15 +243,6 @@ def _orders(docs: Mapping[str, float]) -> Iterator[dict[str, float]]:
 def judged_in(nuggets: Mapping[str, Mapping[str, int]]) -> set[str]:
     """Return the documents that somebody judged for a query."""
     return {doc for docs in nuggets.values() for doc in docs}
-
-
-def never_lower(after: dict[str, float], before: dict[str, float]) -> bool:
-    """Return whether no query's value fell."""
-    return all(after[query] >= before[query] - SLACK for query in before)
-
-
-def close(left: dict[str, float], right: dict[str, float]) -> bool:
-    return left.keys() == right.keys() and all(abs(left[query] - right[query]) <= SLACK for query in left)
 
 
 def all_documents(case: RunCase) -> set[str]:

@@ -14,10 +14,10 @@ import pytest
 
 import rageval
 from building_samples import KEPT, WITHOUT_A_NUGGET, WITHOUT_DOCUMENT, by_rule, corpus, write_samples
+from llm_server import Asked, LlmServer, Saying, openai_reply
 from rageval.building.collection import _FILES, SETTINGS, Index, _read_manifest, changed
 from rageval.building.pools import run_lines
 from rageval.files.questions import read_questions
-from rageval.testing import Asked, LlmServer, Saying, openai_reply
 from test_bad_input import RAGEVAL, Outcome, assert_refused, command
 
 pytestmark = pytest.mark.slow

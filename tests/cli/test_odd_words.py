@@ -222,12 +222,10 @@ LINES: dict[str, tuple[str, ...]] = {
         *("import", "answers", "--map", "question=query_id,answer=answer", "--tool", "records", "--run", "r"),
         *("--records", "[]", "--split", "contexts=|", "-o", "out/imported"),
     ),
-    "conformance": ("conformance", "--peer", "pyndeval"),
     "reproduce": ("reproduce", "crag-leaderboard", "--data", "answers"),
     "demo": ("demo", "out/demo"),
     "init": ("init",),
 }
-SLOW = {"conformance"}  # asks other tools
 OUTPUTS = (
     "-o",
     "--values",
@@ -359,7 +357,7 @@ def assert_civil(words: list[str]) -> None:
 
 def test_every_command_has_a_line() -> None:
     paths = {path for path, found in commands(main) if path and not isinstance(found, click.Group)}
-    assert {path for path in paths - SLOW if not any(covers(line, path) for line in LINES.values())} == set()
+    assert {path for path in paths if not any(covers(line, path) for line in LINES.values())} == set()
 
 
 def covers(line: tuple[str, ...], path: str) -> bool:
@@ -401,7 +399,7 @@ def with_odd_files(line: tuple[str, ...], every: int = 1) -> Iterator[list[str]]
                 yield [*line[:at], f"frozen:{path}", *line[at + 1 :]]
 
 
-some_of_all = pytest.mark.parametrize("name", [name for name in LINES if name not in SLOW])
+some_of_all = pytest.mark.parametrize("name", LINES)
 quick_or_all = pytest.mark.parametrize(
     "every", [pytest.param(4, id="some"), pytest.param(1, marks=pytest.mark.nightly, id="all")]
 )

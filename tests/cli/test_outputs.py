@@ -19,11 +19,11 @@ import pytest
 
 from building_samples import by_rule, write_samples
 from fair_judge import fair
+from llm_server import Asked, LlmServer, Saying, openai_reply
 from rageval.cli import COMMANDS, main
 from rageval.cli._options import OutputOption
 from rageval.judges.base import Reply, Request
 from rageval.judges.store import Store
-from rageval.testing import Asked, LlmServer, Saying, openai_reply
 from rageval.track.bundle import Board
 from rageval.track.leaderboard import bundled
 from rageval.track.values import ScoringInputs, System
@@ -59,7 +59,6 @@ JOBS: dict[tuple[str, str], tuple[tuple[str, ...], str]] = {
         ("diagnose", "supported", "--run", "runs/one", "--qrels", "qrels", "--system", "ours", "-o", "OUT"),
         "",
     ),
-    ("conformance", "--output"): (("conformance", "--vectors", "runs", "-o", "OUT"), ""),
     ("reproduce", "--output"): (("reproduce", "crag-leaderboard", "--data", "c", "-o", "OUT"), ""),
     ("label agree", "--output"): (("label", "agree", "many", "people", "-o", "OUT"), ""),
     ("label correct", "--output"): (
@@ -411,7 +410,7 @@ def assert_refused_whole(which: tuple[str, str], out: Path | str, *expected: str
 @EVERY
 def test_no_input_is_written_over(which: tuple[str, str]) -> None:
     found = inputs(which)
-    assert found or which[0] in ("store export", "conformance")
+    assert found or which[0] == "store export"
     for at, path in enumerate([*found, Path("store.sqlite")]):
         if "store" in path.name and which[0] not in ("judge", "store export", "collection nuggetize"):
             continue

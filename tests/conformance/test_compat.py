@@ -10,8 +10,8 @@ import pytest
 import pytrec_eval
 
 import rageval
-from rageval.conformance.peers import NDEVAL_WITH_CUTOFF as NDEVAL
-from rageval.conformance.peers import NDEVAL_WITHOUT_CUTOFF as NDEVAL_TO_THE_END
+from peer_tools import NDEVAL_WITH_CUTOFF as NDEVAL
+from peer_tools import NDEVAL_WITHOUT_CUTOFF as NDEVAL_TO_THE_END
 from rageval.scoring.scores import Score
 from strategies import case
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 import time
 from collections import Counter
@@ -15,23 +16,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 
+import fuzz_peers
 import golden_vectors
-import rageval
-from rageval.cli import main
-from rageval.conformance import (
-    AnswerVector,
-    RunVector,
-    answer_vectors,
-    fuzzer,
-    run_vectors,
-    verdicts,
-)
-from rageval.conformance._process import _MEMORY, PeerProcess, PeerQuestion, PeerReply, reply_to
-from rageval.conformance._vectors import text_of
-from rageval.conformance.peers import PEERS, REASONS, TOPICS, installed, peer_named
-from rageval.conformance.verdicts import (
+import peer_verdicts
+from peer_process import _MEMORY, PeerProcess, PeerQuestion, PeerReply, reply_to
+from peer_tools import PEERS, REASONS, TOPICS, installed, peer_named
+from peer_verdicts import (
     AGREES,
     COMPATIBLE,
     DIFFERS,
@@ -43,6 +34,7 @@ from rageval.conformance.verdicts import (
 )
 from rageval.measures import builtin, span_measures
 from rageval.measures.parsing import parse_measure
+from vectors import RunVector, answer_vectors, run_vectors, text_of
 
 VECTORS = {vector.name: vector for vector in [*run_vectors(), *answer_vectors()]}
 PINNED = Path(__file__).parents[1] / "conformance/fuzzed.jsonl"
@@ -187,9 +179,9 @@ class TestVerdicts:
         assert self.of(PeerReply(failure="crashed")) == FAILS
 
     def test_undefined_is_a_value(self) -> None:
-        assert verdicts._same({"q": None}, {"q": float("nan")})
-        assert not verdicts._same({"q": None}, {"q": 0.0})
-        assert not verdicts._same({"q": 1.0}, {"q": 1.0, "p": 1.0})
+        assert peer_verdicts._same({"q": None}, {"q": float("nan")})
+        assert not peer_verdicts._same({"q": None}, {"q": 0.0})
+        assert not peer_verdicts._same({"q": 1.0}, {"q": 1.0, "p": 1.0})
 
 
 def write_peer(folder: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
@@ -252,7 +244,7 @@ class TestFuzzing:
     @pytest.mark.slow
     @pytest.mark.parametrize("name", ["pyndeval", "pytrec_eval", "ir_measures"])
     def test_nothing_differs(self, name: str) -> None:
-        done = list(islice(fuzzer.fuzz(name, 3600, seed=1), 4))
+        done = list(islice(fuzz_peers.fuzz(name, 3600, seed=1), 4))
         assert sum(one.values for one in done) > 100
         assert [difference for one in done for difference in one.differences] == []
 
@@ -272,7 +264,7 @@ class TestFuzzing:
             }
 
         monkeypatch.setattr(RunVector, "found", wrong)
-        differences = (one for done in fuzzer.fuzz("pytrec_eval", 3600) for one in done.differences)
+        differences = (one for done in fuzz_peers.fuzz("pytrec_eval", 3600) for one in done.differences)
         found = next(differences)
         assert found.verdict.measure == "rr"
         assert len(found.vector.run) == 2
@@ -282,11 +274,22 @@ class TestFuzzing:
         assert [one.verdict for one in of_rageval(again)] == [WRONG]
 
     def test_the_same_seed_draws_the_same(self) -> None:
-        import random
-
         tool = peer_named("pyndeval")
-        one, two, other = (fuzzer._drawn(random.Random(seed), tool) for seed in ("1/1", "1/1", "2/1"))
+        one, two, other = (fuzz_peers._drawn(random.Random(seed), tool) for seed in ("1/1", "1/1", "2/1"))
         assert one == two != other
+
+    @pytest.mark.slow
+    def test_the_command(self, capsys: pytest.CaptureFixture[str]) -> None:
+        pytest.importorskip("pyndeval")
+        assert fuzz_peers.main(["0.5", "pyndeval", "--seed", "3"]) == 0
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "values compared, 0 differ" in err
+
+    def test_a_tool_that_is_not_here(self, capsys: pytest.CaptureFixture[str]) -> None:
+        with pytest.raises(SystemExit):
+            fuzz_peers.main(["1", "nobody"])
+        assert "not installed: nobody" in capsys.readouterr().err
 
     @pytest.mark.parametrize("line", PINNED.read_text(encoding="utf-8").splitlines())
     def test_what_it_ever_found(self, line: str) -> None:
@@ -296,74 +299,3 @@ class TestFuzzing:
         assert [one.verdict for one in of_rageval(vector)] == [AGREES] * len(vector.expected)
         by_rules = vector.found(list(vector.expected), found["rules"])
         assert {name: dict(values) for name, values in by_rules.items()} == found["by_rules"]
-
-
-def run(*words: str) -> Any:
-    return CliRunner().invoke(main, ["conformance", *words])
-
-
-class TestCommand:
-    @pytest.mark.slow
-    def test_the_table(self) -> None:
-        found = run("--peer", "pyndeval", "--peer", "pytrec_eval")
-        assert found.exit_code == 0
-        total = sum(len(vector.expected) for vector in VECTORS.values())
-        assert f"{total:,} of {total:,} right, on {len(VECTORS)} golden vectors" in found.stdout
-        assert "equal scores go by document id ascending (--compat pyndeval says the same)" in found.stdout
-        assert "\nndcg " in found.stdout
-        assert "Of rageval alone, as far as these tools go: coverage, " in found.stdout
-        assert "ir_measures" in found.stdout.splitlines()[-1]
-
-    @pytest.mark.slow
-    def test_lines_of_json(self) -> None:
-        found = run("--peer", "pyndeval", "--format", "jsonl")
-        lines = [json.loads(line) for line in found.stdout.splitlines()]
-        assert {line["tool"] for line in lines} == {"rageval", "pyndeval"}
-        assert {line["verdict"] for line in lines} == {AGREES, COMPATIBLE, DIFFERS, FAILS}
-
-    @pytest.mark.slow
-    def test_markdown(self) -> None:
-        assert "| measure | pyndeval |" in run("--peer", "pyndeval", "--format", "md").stdout
-
-    @pytest.mark.slow
-    def test_a_fault_ends_with_1(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        lied = everyday(expected={"rr": {"101": 0.0, "102": 0.5, "103": 1.0}})
-        monkeypatch.setattr("rageval.conformance.run_vectors", lambda: [lied])
-        found = run("--peer", "pytrec_eval")
-        assert found.exit_code == 1
-        assert "cannot be explained" in found.stdout
-        assert "rageval, rr of everyday: expected" in found.stdout
-
-    def test_the_vectors_for_other_tools(self) -> None:
-        assert run("--vectors", "runs").stdout == text_of("runs")
-        answers = [
-            msgspec.json.decode(line, type=AnswerVector)
-            for line in run("--vectors", "answers").stdout.splitlines()
-        ]
-        assert answers == answer_vectors()
-
-    @pytest.mark.slow
-    def test_the_fuzzer(self) -> None:
-        found = run("--fuzz", "0.5", "--peer", "pyndeval", "--seed", "3")
-        assert (found.exit_code, found.stdout) == (0, "")
-        assert "values compared, 0 differ" in found.stderr
-
-    @pytest.mark.parametrize(
-        ("name", "words"), [("nobody", "expected one of"), ("pyndevall", "pyndeval"), ("ranx", "ranx")]
-    )
-    def test_a_tool_that_is_not_here(self, name: str, words: str) -> None:
-        if name in installed():
-            pytest.skip("it is")
-        found = run("--peer", name)
-        assert found.exit_code == 2
-        assert words in found.stderr
-
-
-@pytest.mark.slow
-def test_without_any_peer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval.conformance.peers.find_spec", lambda name: None)
-    monkeypatch.setattr("rageval.conformance.peers.which", lambda name: None)
-    found = run()
-    assert found.exit_code == 0
-    assert "Not asked, or not installed: pyndeval, pytrec_eval" in found.stdout
-    assert rageval.__version__ in found.stdout

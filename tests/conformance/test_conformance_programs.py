@@ -1,4 +1,4 @@
-"""`rageval conformance` and C programs on the PATH: stand-ins print what the real ones have printed."""
+"""The peers that are C programs on the PATH: stand-ins print what the real ones have printed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from click.testing import CliRunner
 
-from rageval.cli import main
-from rageval.conformance import RunVector
-from rageval.conformance.peers import installed, peer_named, topics_in
-from rageval.conformance.verdicts import AGREES, COMPATIBLE, FAILS, WRONG, of_peer
+from peer_tools import installed, topics_in
+from peer_verdicts import AGREES, COMPATIBLE, FAILS, WRONG, of_peer
+from vectors import RunVector
 
 pytestmark = pytest.mark.slow
 
@@ -139,19 +137,7 @@ def test_a_program_that_ends_with_an_error(stand_in: Any) -> None:
     assert {one.why for one in found} == {"ProgramFailed: exit code 4: a query is missing"}
 
 
-def test_the_command(stand_in: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rageval.conformance.run_vectors", lambda: [TREC_EVAL])
-    monkeypatch.setattr("rageval.conformance.answer_vectors", list)
-    stand_in("trec_eval", GOLDEN / "trec_eval/out.test.aq")
-    done = CliRunner().invoke(main, ["conformance", "--peer", "trec_eval"])
-    assert (done.exit_code, "trec_eval" in done.stdout) == (0, True)
-
-
 @pytest.mark.parametrize("name", ["ndeval", "ndeval_traditional", "trec_eval"])
 def test_a_program_that_is_not_there(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert name not in installed()
-    done = CliRunner().invoke(main, ["conformance", "--peer", name])
-    assert done.exit_code == 2
-    assert f"--peer {name}: not installed" in done.stderr
-    assert peer_named(name).package

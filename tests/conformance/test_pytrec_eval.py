@@ -8,7 +8,7 @@ import pytest
 import pytrec_eval
 
 import rageval
-from rageval.conformance.peers import TREC_EVAL_WITH_CUTOFF, TREC_EVAL_WITHOUT_CUTOFF
+from peer_tools import TREC_EVAL_WITH_CUTOFF, TREC_EVAL_WITHOUT_CUTOFF
 
 pytestmark = pytest.mark.slow
 

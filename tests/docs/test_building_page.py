@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from building_samples import by_rule, write_samples
-from rageval.testing import LlmServer
+from llm_server import LlmServer
 from test_readme import ROOT
 from walking import Walk
 

@@ -1,23 +1,23 @@
-"""docs/conformance.md: what it shows is what the command prints here."""
+"""docs/conformance.md: its example runs, and its table is what the tools say here."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from rageval.cli import main
-from rageval.conformance import answer_vectors, run_vectors
-from rageval.conformance.peers import installed
-from rageval.conformance.verdicts import AGREES, COMPATIBLE, DIFFERS, FAILS, of_peer
+from peer_tools import installed
+from peer_verdicts import AGREES, COMPATIBLE, DIFFERS, FAILS, of_peer
 from rageval.measures.parsing import parse_measure
-from snippets import blocks
+from snippets import blocks, python_mistake
+from vectors import answer_vectors, run_vectors
 
 pytestmark = pytest.mark.slow
 
 TEXT = (Path(__file__).parents[2] / "docs/conformance.md").read_text(encoding="utf-8")
+VECTORS = [*run_vectors(), *answer_vectors()]
 ROWS = {
     cells[1]: cells[2:-1]
     for cells in ([c.strip() for c in line.split("|")] for line in TEXT.splitlines())
@@ -25,12 +25,18 @@ ROWS = {
 }
 
 
-def test_what_is_printed() -> None:
-    (block,) = blocks("text", TEXT)
-    command, _, expected = block.partition("\n")
-    if f"pytrec_eval {installed()['pytrec_eval']}\n" not in expected:
-        pytest.skip("another version of pytrec_eval is installed")
-    assert CliRunner().invoke(main, command.split()[2:]).stdout == expected
+def test_the_example() -> None:
+    (block,) = blocks("python", TEXT)
+    assert python_mistake(block) is None
+
+
+def test_its_keys_are_those_of_the_vectors() -> None:
+    keys = {
+        key
+        for row in re.findall(r"^\| (`.*?`) \|", TEXT, re.MULTILINE)
+        for key in re.findall(r"`(\w+)`", row)
+    }
+    assert keys == {key for vector in VECTORS for key in vector.__struct_fields__}
 
 
 @pytest.mark.parametrize("name", installed())
@@ -38,7 +44,7 @@ def test_the_table(name: str) -> None:
     version, *numbers = ROWS[name]
     if version != installed()[name]:
         pytest.skip("another version is installed")
-    found = list(of_peer(name, [*run_vectors(), *answer_vectors()]))
+    found = list(of_peer(name, VECTORS))
     counts = Counter(one.verdict for one in found)
     measures = {parse_measure(one.measure).name for one in found}
     assert [int(number) for number in numbers] == [

@@ -16,7 +16,7 @@ from rageval import interop
 from rageval.measures import builtin
 
 MEASURES = list(builtin().values())
-ROOMS = ("comparison", "judges", "datasets", "building", "track", "testing", "parallel", "conformance")
+ROOMS = ("comparison", "judges", "datasets", "building", "track", "testing", "parallel")
 
 
 def test_the_examples_on_a_page_are_true(capsys: pytest.CaptureFixture[str]) -> None:

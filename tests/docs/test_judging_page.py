@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fair_judge import data_in, fair, said, schema_in
-from rageval.testing import Asked, LlmServer, Saying
+from llm_server import Asked, LlmServer, Saying
 from test_readme import ROOT
 
 pytestmark = pytest.mark.slow

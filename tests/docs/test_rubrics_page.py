@@ -13,12 +13,12 @@ import msgspec
 import pytest
 
 from fair_judge import said, write_lines
+from llm_server import Asked, LlmServer, Saying
 from rageval.cli.rubrics import _Source
 from rageval.judges.base import ITEM_WAYS, WAYS
 from rageval.judges.foreign import SOURCES
 from rageval.judges.rubric import RubricFile, rubric_named, rubric_names
 from rageval.judges.verdicts import READS
-from rageval.testing import Asked, LlmServer, Saying
 from snippets import ROOT, blocks, python_mistake
 
 PAGE = (ROOT / "docs/rubrics.md").read_text(encoding="utf-8")

@@ -38,7 +38,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         BASE | {"comparison", "files", "judges", "measures", "scoring", "statistics"},
         {"numpy", "msgspec"},
     ),
-    "testing": (BASE | {"conformance", "scoring", "judges", "measures"}, set()),
+    "testing": (BASE | {"scoring", "judges", "measures"}, set()),
     "statistics": (BASE, {"numpy"}),
     "comparison": (
         BASE | {"scoring", "files", "judges", "measures"} | {"statistics"},
@@ -55,7 +55,6 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         | {"statistics"},
         {"msgspec"},
     ),
-    "conformance": (BASE | {"scoring", "measures"}, {"msgspec"}),
     "published": (BASE | {"building", "comparison", "files", "scoring"}, {"msgspec"}),
     "interop": (BASE | {"scoring", "measures"}, set()),
     "typing": ({"options"}, set()),

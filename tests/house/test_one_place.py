@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[2] / "rageval"
 FAMILIES = {"rageval.measures", *(f"rageval.measures.{path.stem}" for path in PACKAGE.glob("measures/*.py"))}
 NAMES = set(builtin())
 SPELLED = re.compile(r"(\w+)(?:\([^()]*\))?(?:@\d+)?")
-NAMING = ("measures", "conformance")  # where measures are, and where they are held against other tools'
+NAMING = ("measures",)  # where measures are
 
 # Words that are something else, too, or what a command or a judge is about; and where.
 MEANT = {

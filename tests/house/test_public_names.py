@@ -100,7 +100,7 @@ OPTIONS = {
 PAGE = Path(__file__).parents[2] / "docs" / "promises.md"
 ROOMS = (
     *("measures", "comparison", "judges", "datasets", "building", "checking", "testing", "parallel"),
-    *("conformance", "errors", "logs", "spans", "track"),
+    *("errors", "logs", "spans", "track"),
 )
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from fair_judge import data_in, said
+from llm_server import Asked, LlmServer, Saying
 from rageval.comparison.passport import one_judge, parting, read
-from rageval.testing import Asked, LlmServer, Saying
 from test_bad_input import command
 
 ANSWERS = [

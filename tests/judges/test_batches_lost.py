@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 
 from fair_judge import fair, write_lines
+from llm_server import Asked, LlmServer, Saying, usual
 from rageval.errors import BudgetReached, JudgeFailed
 from rageval.judges.base import Lost, Reply, Request, Usage
 from rageval.judges.batches import ask_in_batches
 from rageval.judges.budget import Budget
 from rageval.judges.models import model_named
 from rageval.judges.store import INTENDED, OPEN, Store
-from rageval.testing import Asked, LlmServer, Saying
-from rageval.testing._server import usual
 from test_bad_input import Outcome, command
 from test_batching import FAST, Provider, asked
 from test_judge_command import ANSWERS, QUESTIONS

@@ -23,7 +23,7 @@ from rageval.judges.base import ENDED, ERROR, WORKING, Fatal, Reply, Request, Tr
 from rageval.judges.batches import ROUNDS, ask_in_batches
 from rageval.judges.budget import Budget
 from rageval.judges.store import OPEN, Store
-from rageval.testing._server import ScriptedModel
+from rageval.testing import ScriptedModel
 
 FAST: dict[str, Any] = {"poll_every": 0.005, "patience": Patience(tries=4, first_pause=0.002)}
 SLOW = 3  # looks before a batch has ended

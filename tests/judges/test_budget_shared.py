@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fair_judge import SENTINEL, fair
+from llm_server import Asked, LlmServer, Saying
 from rageval.errors import BudgetReached, UsageError
 from rageval.judges.asking import ask_all
 from rageval.judges.base import Reply, Request, Transient, Unreachable, Usage
 from rageval.judges.budget import Budget, _price_of, _stated, _upper_cost, _upper_usage, cost
 from rageval.judges.store import PATIENCE, Store
-from rageval.testing import Asked, LlmServer, Saying
-from rageval.testing._server import ScriptedModel
+from rageval.testing import ScriptedModel
 from test_bad_input import assert_refused, command
 from test_judge_command import QUESTIONS
 

@@ -10,7 +10,7 @@ import pytest
 
 import rageval
 from fair_judge import data_in, said
-from rageval.testing import Asked, LlmServer, Saying
+from llm_server import Asked, LlmServer, Saying
 from test_bad_input import command
 
 QUESTION = {"query_id": "q", "question": "Where is it?", "answer": "It is in Oslo. It is in Norway."}

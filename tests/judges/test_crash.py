@@ -26,7 +26,7 @@ KILLS = 25 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 8
 JOB = """
 import asyncio, hashlib, os, sys
 from rageval.judges.base import Request
-from rageval.testing._server import ScriptedModel
+from rageval.testing import ScriptedModel
 from rageval.judges.asking import ask_all
 from rageval.judges.store import Store
 

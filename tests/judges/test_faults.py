@@ -25,9 +25,9 @@ from typing import Any
 import pytest
 
 from fair_judge import fair
+from llm_server import LlmServer
 from rageval.judges.base import Reply, Request
 from rageval.judges.store import Store
-from rageval.testing import LlmServer
 
 pytestmark = pytest.mark.slow
 

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fair_judge import said, write_lines
+from llm_server import Asked, LlmServer
 from rageval.judges import rubric_named
 from rageval.judges.foreign import yaml_texts
 from rageval.judges.rubric import rubric_names
-from rageval.testing import Asked, LlmServer
 from test_bad_input import assert_refused, command
 
 pytestmark = pytest.mark.slow

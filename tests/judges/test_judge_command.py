@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from fair_judge import SENTINEL, fair, obedient, said, write_lines
+from llm_server import Asked, LlmServer, Saying, openai_error, openai_reply
 from rageval.judges import gathered, judged_by, rubric_named
-from rageval.testing import Asked, LlmServer, Saying, openai_error, openai_reply
 from test_bad_input import Outcome, assert_refused, command
 
 QUESTIONS = [

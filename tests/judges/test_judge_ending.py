@@ -17,14 +17,14 @@ from typing import Any
 import pytest
 
 from fair_judge import fair, write_lines
+from llm_server import Asked, LlmServer, Saying, openai_error
 from rageval.errors import JudgeFailed
 from rageval.judges import asking, panel
 from rageval.judges.asking import Patience, ask_all
 from rageval.judges.base import Reply, Request, Unreachable
 from rageval.judges.budget import Budget
 from rageval.judges.store import Store
-from rageval.testing import Asked, LlmServer, Saying, openai_error
-from rageval.testing._server import ScriptedModel
+from rageval.testing import ScriptedModel
 from test_bad_input import command
 from test_judge_command import ANSWERS, QUESTIONS
 from test_scheduler import asked

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from fair_judge import data_in, fair
-from rageval.testing import Asked, LlmServer, Saying
+from llm_server import Asked, LlmServer, Saying
 from snippets import ROOT, blocks
 from test_bad_input import command as done
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from llm_server import VERDICT, Asked, LlmServer, Saying, anthropic_error, anthropic_reply, usual
 from model_checks import ANTHROPIC_KEY, REQUEST, TOKEN, environment, outcome, outcomes
 from rageval.errors import MissingPackage
 from rageval.judges.base import ERROR, FILTERED, OK, REFUSED, TRUNCATED, Fatal, Reply, Transient, Usage
 from rageval.judges.models import _anthropic, _remote, model_named
 from rageval.judges.models._anthropic import AnthropicMessages
-from rageval.testing import VERDICT, Asked, LlmServer, Saying, anthropic_error, anthropic_reply, usual
 
 pytestmark = pytest.mark.slow
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from llm_server import Asked, LlmServer, Saying, anthropic_error, anthropic_reply, openai_error, openai_reply
 from model_checks import ANTHROPIC_KEY, OPENAI_KEY, REQUEST, environment, in_a_loop
 from rageval.errors import UsageError
 from rageval.judges.base import (
@@ -33,15 +34,6 @@ from rageval.judges.models import _anthropic
 from rageval.judges.models._anthropic import AnthropicMessages
 from rageval.judges.models._openai import OpenAIChat
 from rageval.judges.models._remote import RemoteBatches
-from rageval.testing import (
-    Asked,
-    LlmServer,
-    Saying,
-    anthropic_error,
-    anthropic_reply,
-    openai_error,
-    openai_reply,
-)
 
 pytestmark = pytest.mark.slow
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from llm_server import Asked, LlmServer, Saying, openai_decision
 from model_checks import environment, outcome
 from rageval.judges.base import ERROR, OK, REFUSED, Fatal, Request, Transient, Usage
 from rageval.judges.models import model_named
 from rageval.judges.models._openai import OpenAIDecisions
 from rageval.judges.rubric import rubric_named
-from rageval.testing import Asked, LlmServer, Saying, openai_decision
 
 openai = pytest.importorskip("openai")
 HAS_DECISIONS = hasattr(openai.resources, "decisions")

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from llm_server import VERDICT, Asked, LlmServer, Saying, openai_error, openai_reply, usual
 from model_checks import OPENAI_KEY, REQUEST, environment, outcome, outcomes
 from rageval.errors import MissingPackage, UsageError
 from rageval.judges.base import (
@@ -31,7 +32,6 @@ from rageval.judges.base import (
 )
 from rageval.judges.models import _direct, _remote, is_remote, model_named
 from rageval.judges.models._openai import OpenAIChat
-from rageval.testing import VERDICT, Asked, LlmServer, Saying, openai_error, openai_reply, usual
 
 pytestmark = pytest.mark.slow
 

@@ -20,9 +20,9 @@ from typing import Any
 import pytest
 
 from fair_judge import said, write_lines
+from llm_server import Asked, LlmServer
 from rageval.judges.foreign import SOURCES as FOREIGN
 from rageval.judges.rubric import RubricFile, rubric_named
-from rageval.testing import Asked, LlmServer
 from snippets import ROOT
 from test_bad_input import command
 

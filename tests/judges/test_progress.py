@@ -12,7 +12,7 @@ import pytest
 from rageval.judges.asking import JobProgress, JobTally, Patience, ask_all, line
 from rageval.judges.base import Reply, Request, Transient, Usage
 from rageval.judges.store import Store
-from rageval.testing._server import ScriptedModel
+from rageval.testing import ScriptedModel
 
 
 class Terminal(io.StringIO):

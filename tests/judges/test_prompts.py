@@ -16,6 +16,7 @@ import pytest
 
 import golden_store
 from fair_judge import said
+from llm_server import LlmServer
 from rageval.errors import UsageError
 from rageval.judges import Settings, judged_by
 from rageval.judges.base import FENCE, Fences, Mark, Reply, Request, as_data
@@ -23,7 +24,6 @@ from rageval.judges.judge import Asked, JudgeClient, _asked
 from rageval.judges.material import Task
 from rageval.judges.rubric import Rubric, rubric_named, rubric_names
 from rageval.records import Answer, Sentence
-from rageval.testing import LlmServer
 
 TAG, OTHER = "0123456789abcdef" * 2, "f" * 32
 # What a fence is made of, in stores and in calls, and what could end a line or a string of JSON.

@@ -16,12 +16,13 @@ import msgspec
 import pytest
 
 from fair_judge import said, write_lines
+from llm_server import Asked, LlmServer
 from rageval.errors import InputError, MissingPackage, UsageError
 from rageval.judges import Settings, gathered, judged_by, rubric_named
 from rageval.judges.base import Reply, Request, names_in, template_of
 from rageval.judges.rubric import RubricFile, as_toml, content_of
 from rageval.judges.store import Store
-from rageval.testing import Asked, LlmServer, ScriptedModel
+from rageval.testing import ScriptedModel
 from test_bad_input import assert_refused, command
 from test_prompts import ALL, OTHER, TAG
 

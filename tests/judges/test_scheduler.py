@@ -22,7 +22,7 @@ from rageval.judges.base import Fatal, Lost, Mark, Reply, Request, Transient, Us
 from rageval.judges.budget import Budget
 from rageval.judges.judge import JudgeClient
 from rageval.judges.store import Store
-from rageval.testing._server import ScriptedModel
+from rageval.testing import ScriptedModel
 
 HASTY = Patience(first_pause=0.002, longest_pause=0.05, away=0.1)
 PATIENT = Patience(tries=4, deadline=5, first_pause=0.002)
@@ -434,7 +434,7 @@ def test_two_jobs_at_once_pay_once_for_each_question(store: Store) -> None:
 INTERRUPTED = """
 import asyncio, signal, sys
 from rageval.judges.base import Request
-from rageval.testing._server import ScriptedModel
+from rageval.testing import ScriptedModel
 from rageval.judges.asking import ask_all
 from rageval.judges.store import Store
 

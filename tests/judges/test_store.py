@@ -24,7 +24,7 @@ from rageval.errors import InputError, OutputError, UsageError
 from rageval.judges.asking import ask_all
 from rageval.judges.base import FENCE, Reply, Request, Usage
 from rageval.judges.store import BEAT, MIGRATIONS, PATIENCE, Store, _from_line, on_network
-from rageval.testing._server import ScriptedModel
+from rageval.testing import ScriptedModel
 
 NOBODY = 65534
 REQUEST = Request("Judge.", "Is it so?", {"type": "object"})
@@ -317,7 +317,7 @@ FULL = """
 import resource, signal, sys
 from rageval.errors import OutputError
 from rageval.judges.base import Request
-from rageval.testing._server import ScriptedModel
+from rageval.testing import ScriptedModel
 from rageval.judges.asking import ask_all
 from rageval.judges.store import Store
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from fair_judge import fair
+from llm_server import Asked, LlmServer, Saying
 from rageval.errors import OutputError, StoreLost
 from rageval.judges import asking as asking
 from rageval.judges.base import Reply
 from rageval.judges.store import Store
-from rageval.testing import Asked, LlmServer, Saying
 from test_bad_input import command
 from test_budget_shared import many_answers
 from test_scheduler import asked

@@ -28,7 +28,7 @@ from rageval.judges.asking import Patience, ask_all
 from rageval.judges.base import ENDED, Lost, Reply, Request
 from rageval.judges.batches import LOOKS, ask_in_batches
 from rageval.judges.store import INTENDED, PATIENCE, Store
-from rageval.testing._server import ScriptedModel
+from rageval.testing import ScriptedModel
 
 pytestmark = pytest.mark.slow
 

@@ -36,7 +36,6 @@ OTHERS = {
         "judge",
         "label plan",
         "label page",
-        "conformance",
         "reproduce",
         "spans anchor",
         "spans project",

@@ -263,9 +263,6 @@ REFUSED = {
     f"{RUNS} --format json --no-summary": "--format json",
     f"{RUNS} --by domain --questions questions -q": "--by",
     f"{RUNS} --gold-chosen uniform": "--gold",
-    "conformance --fuzz 1 --format csv": "--fuzz",
-    "conformance --fuzz 1 -o out": "--fuzz",
-    "conformance --vectors runs --format csv": "--vectors",
     f"{RUNS} --population set": "--gold",
     f"{ANSWERS} --jobs 2": "runs",
     f"{ANSWERS} --dask tcp://127.0.0.1:1": "runs",
@@ -299,7 +296,6 @@ REFUSED = {
     f"{JUDGE} --on-missing skip": "-m",
     f"{JUDGE} --tiebreak exact": "--judge",
     f"{JUDGE} --disagreements out": "--judge",
-    "conformance --seed 3": "--fuzz",
 }
 # Options of which a line shows nothing, by what they are: held by the tests that are named.
 ASKING = {  # tests/judges: needs a model that is asked
@@ -458,7 +454,6 @@ ELSEWHERE: dict[str, set[str]] = {
         "--seed",
     },
     "label page": {"--output", "--annotator", "--serve", "--port"},
-    "conformance": {"--peer", "--format", "--output", "--vectors", "--fuzz", "--seed"},
     "spans anchor": {
         *("--chunks", "--sources", "--quotes", "--nuggets", "--rel", "--unanchored", "--output"),
         *("--comments", "--limit"),

@@ -193,8 +193,8 @@ def call(
 def prints_numbers() -> Iterator[str]:
     """The commands that print numbers as JSON."""
     for name, found in leaves().items():
-        if name in ("conformance", "reproduce", "board verify"):
-            continue  # one takes no files, the others what is scored as elsewhere
+        if name in ("reproduce", "board verify"):
+            continue  # they take what is scored as elsewhere
         for option in found.params:
             if "--format" in option.opts and "json" in getattr(option.type, "choices", ()):
                 yield name

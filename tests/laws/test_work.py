@@ -343,7 +343,6 @@ OTHERS = {
     "collection support": "asks models",
     "collection variants": "asks models",
     "label page": "writes one page of a plan",
-    "conformance": "reads golden vectors",
     "reproduce": "scores each file as score does",
     "datasets": "a group of commands",
     "datasets check": "needs a data set",

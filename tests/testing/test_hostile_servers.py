@@ -11,8 +11,8 @@ import pytest
 
 import hostile_servers
 from hostile_servers import KINDS, LIE, alone, items, mixed, outcomes
+from llm_server import Saying
 from model_checks import environment
-from rageval.testing import Saying
 
 pytestmark = pytest.mark.slow
 

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from boards import FORGERIES, forged
-from rageval.conformance import text_of
 from rageval.measures import builtin
 from rageval.track.site import publish
 from report_pages import browser_  # noqa: F401
+from snippets import ROOT
 from test_bad_input import command
 
 pytest.importorskip("jinja2")
@@ -31,7 +31,7 @@ from rageval.measures import builtin
 from rageval.testing._answer_cases import AnswerCase
 from rageval.testing._cases import cut
 from rageval.testing._run_cases import RunCase
-from rageval.conformance import answer_vectors, run_vectors
+from vectors import answer_vectors, run_vectors
 from rageval.errors import RagevalError
 
 def bits(found):
@@ -175,8 +175,9 @@ said.className = "done";
 
 def _packages(folder: Path) -> list[str]:
     with zipfile.ZipFile(folder / "vectors.zip", "w") as archive:
-        for name in ("runs", "answers"):
-            archive.writestr(f"rageval/conformance/{name}.jsonl", text_of(name))
+        for path in (ROOT / "rageval/vectors").glob("*.jsonl"):
+            archive.write(path, f"rageval/vectors/{path.name}")
+        archive.write(ROOT / "tests/peers/vectors.py", "vectors.py")
     wheels = [f"pyodide/{path.name}" for path in (folder / "pyodide").glob("*.whl")]
     return [*wheels, "rageval.zip", "vectors.zip"]
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from fair_judge import fair
+from llm_server import LlmServer
 from rageval.building import read_pool
 from rageval.comparison.leaderboards import standings
 from rageval.errors import BudgetReached, InputError, MissingJudgements, UsageError
@@ -17,7 +18,6 @@ from rageval.files.plans import read_plan
 from rageval.files.scores import read_leaderboard
 from rageval.judges.panel import Settings
 from rageval.scoring.evaluation import evaluate
-from rageval.testing import LlmServer
 from rageval.track import Organized, TrackPlan, leaderboard_of, organize
 from rageval.track.stages import STAGES
 from test_bad_input import assert_refused, command

@@ -1,7 +1,6 @@
 """Small inputs made to find something: many ties, equal-sized nugget sets, ids that nearly agree.
 
-Everything is built from a `random.Random`: hypothesis, plain loops over seeds, and the fuzzer draw from the
-same well.
+Everything is built from a `random.Random`, so that the same seed draws the same inputs.
 """
 
 from __future__ import annotations

@@ -106,42 +106,19 @@ class AnswerVector(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @cache
 def run_vectors() -> list[RunVector]:
-    """Return the golden vectors of runs.
-
-    Returns
-    -------
-    list of RunVector
-        Small runs with judgements, and the right values.
-    """
+    """Return the golden vectors of runs."""
     return list(_read("runs", RunVector))
 
 
 @cache
 def answer_vectors() -> list[AnswerVector]:
-    """Return the golden vectors of judged answers.
-
-    Returns
-    -------
-    list of AnswerVector
-        Small sets of judgements, and the right values.
-    """
+    """Return the golden vectors of judged answers."""
     return list(_read("answers", AnswerVector))
 
 
 def text_of(name: str) -> str:
-    """Return a file of golden vectors, for other tools.
-
-    Parameters
-    ----------
-    name
-        `runs` or `answers`.
-
-    Returns
-    -------
-    str
-        JSON lines.
-    """
-    return (files("rageval.conformance") / f"{name}.jsonl").read_text(encoding="utf-8")
+    """Return a file of golden vectors, `runs` or `answers`."""
+    return (files("rageval") / f"vectors/{name}.jsonl").read_text(encoding="utf-8")
 
 
 def _read(name: str, kind: type[_Kind]) -> Iterator[_Kind]:

@@ -1,13 +1,12 @@
 """What the APIs of OpenAI and Anthropic send, as their documentation shows it, and a server that sends it.
 
 It is on this machine, and misbehaves as told. So do its batches: handed over together, worked on for a while,
-answered in another order. A scripted model needs neither.
+answered in another order.
 """
 
 from __future__ import annotations
 
 import email
-import inspect
 import json
 import random
 import re
@@ -16,7 +15,7 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.policy import default
@@ -24,29 +23,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from rageval.errors import UsageError
-from rageval.judges.base import OK, Reply, Request
-
 VERDICT = '{"label": "support"}'
 
 
 def openai_reply(content: object = VERDICT, finish: str | None = "stop", **message: object) -> dict[str, Any]:
-    """Return a chat completion.
-
-    Parameters
-    ----------
-    content
-        The text of the message.
-    finish
-        Why it ends, such as `stop` or `length`.
-    **message
-        Further keys of the message, such as `refusal`.
-
-    Returns
-    -------
-    dict
-        The body of a response.
-    """
+    """Return a chat completion."""
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -70,20 +51,7 @@ def openai_reply(content: object = VERDICT, finish: str | None = "stop", **messa
 
 
 def openai_decision(questions: Iterable[Mapping[str, Any]], choice: int = 0) -> dict[str, Any]:
-    """Return answers of the Decisions API.
-
-    Parameters
-    ----------
-    questions
-        The questions of the request.
-    choice
-        Which choice of each question is the answer.
-
-    Returns
-    -------
-    dict
-        The body of a response.
-    """
+    """Return answers of the Decisions API."""
     answers = []
     for question in questions:
         values = [option["value"] for option in question["choices"]]
@@ -112,22 +80,7 @@ def openai_decision(questions: Iterable[Mapping[str, Any]], choice: int = 0) -> 
 
 
 def anthropic_reply(*blocks: dict[str, Any], stop: str = "end_turn", **more: object) -> dict[str, Any]:
-    """Return a message.
-
-    Parameters
-    ----------
-    *blocks
-        Its content; without any, a verdict as text.
-    stop
-        Why it ends, such as `end_turn` or `max_tokens`.
-    **more
-        Further keys of the message, in place of what it has.
-
-    Returns
-    -------
-    dict
-        The body of a response.
-    """
+    """Return a message."""
     return {
         "id": "msg_1",
         "type": "message",
@@ -147,38 +100,12 @@ def anthropic_reply(*blocks: dict[str, Any], stop: str = "end_turn", **more: obj
 
 
 def openai_error(message: str, **more: object) -> dict[str, Any]:
-    """Return an error as OpenAI words it.
-
-    Parameters
-    ----------
-    message
-        What went wrong.
-    **more
-        `type`, `param` or `code`.
-
-    Returns
-    -------
-    dict
-        The body of a response.
-    """
+    """Return an error as OpenAI words it."""
     return {"error": {"message": message, "type": None, "param": None, "code": None, **more}}
 
 
 def anthropic_error(message: str, type: str = "invalid_request_error") -> dict[str, Any]:
-    """Return an error as Anthropic words it.
-
-    Parameters
-    ----------
-    message
-        What went wrong.
-    type
-        The kind of error.
-
-    Returns
-    -------
-    dict
-        The body of a response.
-    """
+    """Return an error as Anthropic words it."""
     return {"type": "error", "error": {"type": type, "message": message}, "request_id": "req_2"}
 
 
@@ -218,18 +145,7 @@ class Asked:
 
 
 def usual(asked: Asked) -> Saying:
-    """Return a verdict in the format of the address that was asked.
-
-    Parameters
-    ----------
-    asked
-        The request.
-
-    Returns
-    -------
-    Saying
-        The response.
-    """
+    """Return a verdict in the format of the address that was asked."""
     if asked.path == "/v1/chat/completions":
         return Saying(body=openai_reply(), headers={"x-request-id": "req_1"})
     if asked.path == "/v1/decisions":
@@ -237,62 +153,6 @@ def usual(asked: Asked) -> Saying:
     if asked.path == "/v1/messages":
         return Saying(body=anthropic_reply(), headers={"request-id": "req_1"})
     return Saying(404, openai_error(f"no such path: {asked.path}"))
-
-
-_Said = str | Reply | Exception
-_Replies = Sequence[_Said] | Mapping[str, _Said] | Callable[[Request], _Said | Awaitable[_Said]]
-
-
-class ScriptedModel:
-    """Replies from a list in its order, from a dict by a piece of the request's text, or from a function.
-
-    A reply is a text, a `Reply`, or an exception to raise. `requests` are the requests received, in order.
-
-    >>> import asyncio
-    >>> model = ScriptedModel({"Eiffel": '{"label": "support"}'})
-    >>> asyncio.run(model.ask(Request("Judge.", "The Eiffel tower …", {}))).text
-    '{"label": "support"}'
-    >>> model.calls
-    1
-    """
-
-    def __init__(self, replies: _Replies, name: str = "scripted", endpoint: str = "") -> None:
-        self.name = name
-        self.endpoint = endpoint
-        self.requests: list[Request] = []
-        self._replies = replies
-
-    @property
-    def calls(self) -> int:
-        """How often the model was asked."""
-        return len(self.requests)
-
-    async def ask(self, request: Request) -> Reply:
-        """Return the scripted reply; raises what the script holds an exception for."""
-        self.requests.append(request)
-        said = self._said(request, self.calls)
-        if inspect.isawaitable(said):
-            said = await said
-        if isinstance(said, Exception):
-            raise said
-        return Reply(OK, said, served=self.name) if isinstance(said, str) else said
-
-    def _said(self, request: Request, call: int) -> _Said | Awaitable[_Said]:
-        if callable(self._replies):
-            return self._replies(request)
-        if isinstance(self._replies, Mapping):
-            for piece, said in self._replies.items():
-                if piece in request.user or piece in request.system:
-                    return said
-            raise UsageError(
-                f"the scripted model has no reply to {request.user[:80]!r}; expected one of the texts"
-                f" {', '.join(map(repr, list(self._replies)[:5]))} in it"
-            )
-        if call > len(self._replies):
-            raise UsageError(
-                f"the scripted model was asked {call} times, expected {len(self._replies)} at most"
-            )
-        return self._replies[call - 1]
 
 
 Answer = Callable[[Asked], Saying]

@@ -1,12 +1,16 @@
-"""A differential fuzzer: random inputs to rageval and to a peer, until they disagree or time is up.
+"""A differential fuzzer: random inputs to rageval and to its peers, until time is up.
+
+    python tests/peers/fuzz_peers.py SECONDS [TOOL …] [--seed SEED]    (make fuzz-tools: all installed tools)
 
 Inputs are such that a peer ought to give our numbers, plainly or by its own rules (`--compat`). What
-disagrees is made as small as it goes and handed over as a golden vector.
+disagrees is made as small as it goes and printed as a golden vector.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -14,13 +18,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from rageval.conformance._process import PeerProcess
-from rageval.conformance._vectors import QrelsRow, RunRow, RunVector
-from rageval.conformance.inputs import run_and_qrels
-from rageval.conformance.peers import Peer, peer_named, reasons_of, topics_in
-from rageval.conformance.verdicts import FAILS, WRONG, ToolVerdict, has, topics_of, verdict_of
+from peer_process import PeerProcess
+from peer_tools import OF_ANSWERS, Peer, installed, peer_named, reasons_of, topics_in
+from peer_verdicts import FAILS, WRONG, ToolVerdict, has, topics_of, verdict_of
 from rageval.measures import run_measures
 from rageval.measures.parsing import parse_measure
+from rageval.testing._inputs import run_and_qrels
+from vectors import QrelsRow, RunRow, RunVector
 
 _QUERIES = 12  # cases a vector, so that a question is worth its way
 _CUTOFFS = (1, 2, 3, 5, 10, 20, None)
@@ -149,3 +153,31 @@ def _smallest(process: PeerProcess, peer: Peer, name: str, vector: RunVector, me
     # What is left has other right values than the whole had.
     vector = _with_values(vector, [measure])
     return _Difference(verdict_of(name, peer, vector, measure, process.ask([measure], vector)), vector)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Print every difference that is found, as a vector; return 1 if there are any, else 0."""
+    versions = {name: version for name, version in installed().items() if name not in OF_ANSWERS}
+    parser = argparse.ArgumentParser(description="Compare rageval with other tools on random inputs.")
+    parser.add_argument("seconds", type=float, help="for how long, over all tools")
+    parser.add_argument("tools", nargs="*", metavar="TOOL", help=f"installed: {', '.join(versions)}")
+    parser.add_argument("--seed", type=int, default=0, help="the same seed draws the same inputs")
+    given = parser.parse_args(words)
+    if unknown := set(given.tools) - versions.keys():
+        parser.error(f"not installed: {', '.join(sorted(unknown))}")
+    tools, total = given.tools or list(versions), 0
+    for name in tools:
+        values = differ = 0
+        for done in fuzz(name, given.seconds / len(tools), given.seed):
+            values += done.values
+            for verdict, vector in done.differences:
+                differ += 1
+                print(f"{name}: {verdict.measure}: {verdict.why or verdict.values}", file=sys.stderr)
+                print(msgspec.json.encode(vector).decode())
+        print(f"{name} {versions[name]}: {values:,} values compared, {differ:,} differ", file=sys.stderr)
+        total += differ
+    return int(total > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -14,19 +14,18 @@ from importlib.util import find_spec
 from shutil import which
 from typing import Any, ClassVar
 
-from rageval.conformance._vectors import AnswerVector, QrelsRow, RunRow, RunVector
-from rageval.errors import RagevalError
 from rageval.measures.base import Measure
+from vectors import AnswerVector, QrelsRow, RunRow, RunVector
 
 ByMeasure = dict[str, dict[str, float]]
 _Grades = dict[str, dict[str, int]]
 
 
-class NotAsked(RagevalError):
+class NotAsked(Exception):
     """A question that cannot be put to this tool as a whole."""
 
 
-class Lacks(RagevalError):
+class Lacks(Exception):
     """A measure that this tool would have if more of it were installed."""
 
 

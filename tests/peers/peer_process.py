@@ -1,6 +1,6 @@
 """A peer in a process of its own: some crash, hang, or take all memory, which is an answer, too.
 
-python -m rageval.conformance._process pyndeval      # questions in, replies out, a line of JSON each
+The process reads questions and writes replies, a line of JSON each.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from typing import Any, Self
 
 import msgspec
 
-from rageval.conformance._vectors import AnswerVector, RunVector
-from rageval.conformance.peers import Lacks, NotAsked, peer_named
+from peer_tools import Lacks, NotAsked, peer_named
+from rageval.measures.parsing import parse_measure
+from vectors import AnswerVector, RunVector
 
 _LONGEST = 120.0  # seconds for one question; compiling on first use is part of it
 _MEMORY = 2**33  # bytes of address space
@@ -91,7 +92,7 @@ class PeerProcess:
         # Sets have one order, so that a tool that goes through one answers a question alike each time.
         environment = os.environ | {"PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0"}
         return subprocess.Popen(
-            [sys.executable, "-m", "rageval.conformance._process", self._name],
+            [sys.executable, __file__, self._name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -110,8 +111,6 @@ class PeerProcess:
 
 def reply_to(name: str, question: PeerQuestion) -> PeerReply:
     """Return what the peer says, in this process."""
-    from rageval.measures.parsing import parse_measure
-
     vector = question.run or question.answers
     measures: Any = [parse_measure(measure) for measure in question.measures]
     try:
