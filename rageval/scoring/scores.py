@@ -295,8 +295,7 @@ class Scores(Displayed, Mapping[Any, Score]):
     `judged_by_query` is how many of the documents retrieved for a query are judged, at any rank and with any
     grade, for the judged queries that the run has; `judged` is their sum. Both are of runs only.
     `is_adaptive` says that earlier judgements chose what was judged: such scores are not tested. `absent` are
-    the judged queries that the run lacks; None where they are unknown. `made_by` identifies the judgements of
-    documents. `remarks` are notes for the reader, printed below the scores.
+    the judged queries that the run lacks. `made_by` identifies the judgements of documents. `remarks` are notes for the reader, printed below the scores.
 
     >>> import rageval
     >>> scores = rageval.evaluate("recall@1,rr", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})
@@ -313,7 +312,7 @@ class Scores(Displayed, Mapping[Any, Score]):
     notes: Notes | None = field(default=None, repr=False, compare=False)
     judged_by_query: Mapping[str, int] = field(default_factory=dict, repr=False)
     is_adaptive: bool = field(default=False, repr=False)
-    absent: frozenset[str] | None = field(default=None, repr=False)
+    absent: frozenset[str] = field(default=frozenset(), repr=False)
     made_by: Fingerprint | None = field(default=None, repr=False, compare=False)
     remarks: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
