@@ -1,22 +1,26 @@
-"""The leaderboard of a track: where runs stand by each measure, and the values of every topic."""
+"""A leaderboard: where runs stand by each measure, the values of every topic, and the bundle of both."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rageval.comparison.leaderboards import HOW, Standing, standings
+from rageval.errors import InputError
 from rageval.files.answers import read_answers
+from rageval.files.whole import open_regular
 from rageval.files.writing import write_lines
 from rageval.text import visible
 from rageval.track.bundle import Board, Mode, given_away, write_bundle
-from rageval.track.plan import TrackPlan, questions_of, source_of
+from rageval.track.plan import ANSWERS, TrackPlan, questions_of, source_of
 from rageval.track.submissions import Submission, answers_of
 from rageval.track.values import (
+    STANDINGS,
     ScoringInputs,
     System,
     leaderboard_files,
@@ -26,30 +30,34 @@ from rageval.track.values import (
     values_of,
 )
 
+ARCHIVE = "board.tar.gz"
+# What is known where no citation was named.
+_CITATION = """\
+cff-version: 1.2.0
+message: If you use these runs, judgements or scores, please cite them.
+title: {}
+type: dataset
+authors:
+  - name: "The organizers"
+"""
+_Say = Callable[[str], None]
+
 
 def parsed(plan: TrackPlan) -> list[Any]:
     """Return the measures, which must fit the kind of the submissions."""
     return measures_of(plan.measures, plan.is_of_runs, f"--track {plan.track}")
 
 
-def score(
-    plan: TrackPlan, submissions: Sequence[Submission], judged: dict[str, str], say: Callable[[str], None]
-) -> list[str]:
+def score(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[str], say: _Say) -> list[str]:
     """Score every run, and write the standings."""
     said: list[str] = []
-    topics = questions_of(plan)
-    inputs = ScoringInputs(
-        plan.measures,
-        plan.is_of_runs,
-        [System(each.run, each.file, str(plan.folder / each.file)) for each in submissions],
-        judged=[str(plan.out / name) for name in judged],
+    inputs = replace(
+        _inputs(plan, submissions, judged),
         answers=() if plan.is_of_runs else answers_of(plan, submissions),
         qrels=source_of(plan, "qrels"),
         nuggets=source_of(plan, "nuggets"),
-        topics=None if topics is None else list(topics),
         gold=list(map(str, plan.gold)),
         gold_chosen=plan.gold_chosen,
-        on_missing=plan.on_missing,
     )
     results = values_of(inputs, said.append)
     rows = standings(results)
@@ -63,7 +71,66 @@ def score(
     return list(files)
 
 
-def bundled(path: Path, inputs: ScoringInputs, board: Board, mode: Mode, say: Callable[[str], None]) -> str:
+def write_archive(
+    plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[str], made: Sequence[str], say: _Say
+) -> list[str]:
+    """Write everything that others need to recompute the leaderboard, as a bundle."""
+    for each in submissions:
+        try:
+            with open_regular(plan.folder / each.file) as handed_in:
+                sha256 = hashlib.file_digest(handed_in, "sha256").hexdigest()
+        except OSError as error:
+            raise InputError(f"{visible(each.file)}: cannot be read: {error.strerror or error}") from None
+        # What is published has to be what was validated.
+        if sha256 != each.sha256:
+            raise InputError(f"{visible(each.file)}: changed after it was validated; run the command again")
+    chosen = next((str(plan.out / name) for name in made if name.startswith("labels/chosen")), "")
+    inputs = replace(
+        _inputs(plan, submissions, judged),
+        gold=[str(plan.out / name) for name in made if name.startswith("labels/gold-")],
+        gold_chosen=chosen or plan.gold_chosen,
+    )
+    signatures = dict.fromkeys(row.signature for row in read_standings(plan.out / STANDINGS))
+    # A title in quotes is JSON, which YAML reads.
+    citation = _CITATION.format(json.dumps(visible(plan.heading), ensure_ascii=False))
+    board = Board(
+        plan.heading,
+        plan.track,
+        {name: source_of(plan, name) for name in ("qrels", "nuggets", "topics", "passages")},
+        HOW,
+        answers=[plan.out / ANSWERS] if plan.is_of_tables else [],
+        rubrics=plan.rubrics,
+        judges=list(map(_without_folder, plan.judges)),
+        contents={
+            **{name: plan.out / name for name in made},
+            "signatures.txt": "".join(f"{line}\n" for line in signatures).encode(),
+            "CITATION.cff": plan.citation if plan.citation is not None else citation.encode(),
+        },
+    )
+    for line in given_away(inputs, board, plan.bundle):
+        say(f"archive: {line}")
+    write_bundle(plan.out / ARCHIVE, inputs, board, plan.bundle)
+    return [ARCHIVE]
+
+
+def _without_folder(judge: str) -> str:
+    kind, colon, rest = judge.partition(":")
+    return f"{kind}:{Path(rest).name}" if kind == "frozen" and colon else judge
+
+
+def _inputs(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[str]) -> ScoringInputs:
+    topics = questions_of(plan)
+    return ScoringInputs(
+        plan.measures,
+        plan.is_of_runs,
+        [System(each.run, each.file, str(plan.folder / each.file)) for each in submissions],
+        judged=[str(plan.out / name) for name in judged],
+        topics=None if topics is None else list(topics),
+        on_missing=plan.on_missing,
+    )
+
+
+def bundled(path: Path, inputs: ScoringInputs, board: Board, mode: Mode, say: _Say) -> str:
     """Score, and write a bundle of everything the leaderboard is computed from; return its SHA-256."""
     for line in given_away(inputs, board, mode):
         say(line)

@@ -27,7 +27,7 @@ from rageval.scoring.sources import read_run
 from rageval.statistics.correction import FEWEST
 from rageval.text import visible
 from rageval.track.entries import EntryLimits, entries_in
-from rageval.track.leaderboard import judged_topics, parsed, read_standings, score
+from rageval.track.leaderboard import judged_topics, parsed, read_standings, score, write_archive
 from rageval.track.plan import (
     ANSWERS,
     NAME,
@@ -496,14 +496,13 @@ def _files_of(plan: TrackPlan, stage: Stage, ledger: DoneStages, say: _Say) -> l
         kept = list(_labels_kept(plan, valid, say))
         labels = [str(plan.out / name) for name in kept if Path(name).name.startswith("gold-")]
         return [*score(replace(plan, gold=tuple(labels)), valid, ledger.files("judge"), say), *kept]
-    # Not imported for the stages before: pages need a package more.
-    from rageval.track.publication import write_archive, write_pages
-
     if stage == "pages":
+        # Not imported for the stages before: pages need a package more.
+        from rageval.track.publication import write_pages
+
         return write_pages(plan, submissions, ledger.files("judge"))
-    rows = [str(plan.out / name) for name in ledger.files("judge")]
     # Pages are published beside, and show texts that a bundle of digests does not give away.
     published = list(ledger.files("validate", "pool", "score"))
     if plan.topics is not None:  # whose right answers are the organizer's to publish
         published = [name for name in published if name != QUESTIONS]
-    return write_archive(plan, valid, rows, published, say)
+    return write_archive(plan, valid, ledger.files("judge"), published, say)

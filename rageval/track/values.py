@@ -1,7 +1,6 @@
 """The values of a leaderboard, from what they rest on: runs and qrels, or answers and their judgements.
 
-A track scores by it what was handed in, and `rageval board verify` what is in a bundle. It needs no numpy, so
-that a browser can do the same.
+A track scores by it what was handed in, and `rageval board verify` what is in a bundle.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A bundle, recomputed: digests, judgements from replies, values from judgements, claims from values.
 
-Each step is done by what made the bundle: the rubric's parser, the scoring, the comparison. All but the last
-step works without numpy, so that a browser can do it.
+Each step is done by what made the bundle: the rubric's parser, the scoring, the comparison.
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
-from rageval.errors import EXIT_CODES, FAULTS, InputError, MissingJudgements, RagevalError
+from rageval.comparison.leaderboards import standings
+from rageval.errors import EXIT_CODES, FAULTS, InputError, MissingJudgements, MissingPackage, RagevalError
 from rageval.files.answers import read_answers
 from rageval.files.jsonl import read_records
 from rageval.files.whole import digest_of, read_whole
@@ -45,7 +45,7 @@ from rageval.track.values import (
 )
 from rageval.version import __version__
 
-State = Literal["same", "differs", "missing", "not checked here"]
+State = Literal["same", "differs", "missing"]
 _SHOWN = 10  # differences of a step
 _CLOSE = 1e-9  # linear algebra of another machine may move the last digits of an interval by less
 _INTERVALS = ("low", "high")
@@ -163,7 +163,7 @@ class _Verification:
         manifest = self.manifest
         steps = [self._digests(), self._judgements()]
         values, results = self._values()
-        steps += [values, self._claims(values, results)]
+        steps += [values, self._claims(results)]
         remarks = []
         if manifest.rageval != __version__:
             remarks.append(
@@ -318,11 +318,8 @@ class _Verification:
             return step, None
         try:
             results = values_of(self._scoring(), lambda remark: None)
-        except ImportError as error:
-            step.state, step.said = (
-                "not checked here",
-                f"a measure needs a package: {visible(str(error))[:80]}",
-            )
+        except MissingPackage as error:
+            step.lack(visible(str(error)))
             return step, None
         except RagevalError as error:
             step.differ(f"cannot be recomputed: {self._without_folder(str(error))}")
@@ -381,27 +378,17 @@ class _Verification:
             for answer in read_answers(self._text(each.file)) if each.file else ():
                 yield answer._replace(run_id=each.name)
 
-    def _claims(self, values: RecomputedStep, results: Any) -> RecomputedStep:
+    def _claims(self, results: Any) -> RecomputedStep:
         """Bootstrap again: intervals of values and of ranks."""
         step = RecomputedStep("claims from values")
         said = {name: self.bundle.paths.get(name) for name in (STANDINGS, TABLE)}
         for name, path in said.items():
             if path is None:
                 step.differ(f"{name}: is not in the bundle")
-        if results is None and not step.differences and values.state == "not checked here":
-            step.state, step.said = "not checked here", "values were not recomputed"
-            return step
         if results is None or step.differences:
             step.lack("there are no values to recompute them from")
             return step
-        try:
-            from rageval.comparison.leaderboards import standings
-
-            files = leaderboard_files(results, standings(results))
-        except ImportError as error:
-            step.state = "not checked here"
-            step.said = f"intervals and ranks need {error.name or 'a package'}, which is not installed"
-            return step
+        files = leaderboard_files(results, standings(results))
         published = _read(said[STANDINGS]).splitlines()
         close: list[str] = []
         for where in _differing(published, list(files[STANDINGS]), ("measure", "run"), close):

@@ -172,7 +172,6 @@ NO_FILES = {
         "--caption",
         "--label",
         "--sha256",
-        "--pyodide",
         "--size",
         "--looks",
         "--overlap",

@@ -18,9 +18,11 @@ from boards import FORGERIES, Board, forged, packed, unpacked
 from rageval.judges.reread import calls_of, can_reread, reread
 from rageval.judges.rubric import rubric_named
 from rageval.track.verification import verify
+from rageval.version import __version__
 from test_bad_input import command
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "store-0.1" / "judged.json"
+EARLIER = Path(__file__).parents[1] / "golden" / "board-1"  # bundles of 0.2.0, one of them of a track
 
 
 @pytest.fixture(name="board")
@@ -40,6 +42,16 @@ def test_a_bundle_recomputes(boards: Mapping[str, Path]) -> None:
     said = {name: verify(path).steps[1].said for name, path in boards.items()}
     nothing = "no judgement has a reply"
     assert said == {"runs": nothing, "answers": "24 judgements", "labelled": nothing}
+
+
+@pytest.mark.parametrize("name", ["runs", "answers", "labelled", "track"])
+def test_earlier_bundles_are_read(name: str) -> None:
+    found = verify(EARLIER / f"{name}.tar.gz")
+    said = [each for step in found.steps for each in step.differences]
+    # Signatures name the version, and a later one has another.
+    assert all("signature" in each for each in said), said
+    assert {step.state for step in found.steps[:3]} == {"same"}
+    assert found.exit_code == (0 if __version__ == "0.2.0" else 1)
 
 
 @pytest.mark.some(10)
