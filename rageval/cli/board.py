@@ -180,12 +180,18 @@ def _publish(
 ) -> None:
     """Write a static site: the leaderboard, a page a system and a topic, downloads, and how to verify.
 
-    Put the folder on any server. It also has records for every_eval_ever.
+    The bundle is verified first: if something differs, nothing is written (exit 1), and also if values
+    cannot be recomputed (exit 3). Put the folder on any server. It also has records for every_eval_ever.
 
     \b
     rageval board publish board.tar.gz -o site
     """
     from rageval.track.publication import publish
 
-    written = publish(bundle, Path(output))
+    found, written = publish(bundle, Path(output))
+    if not written:
+        for line in found.sentences():
+            say(visible(line))
+        say("nothing was published")
+        raise click.exceptions.Exit(found.exit_code)
     say(f"wrote {len(written):,} files to {visible(str(output))}")

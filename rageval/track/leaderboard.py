@@ -8,12 +8,15 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
+
+import msgspec
 
 from rageval.comparison.leaderboards import HOW, Standing, standings
 from rageval.errors import InputError
 from rageval.files.answers import read_answers
-from rageval.files.whole import open_regular
+from rageval.files.jsonl import read_records
+from rageval.files.whole import digest_of, open_regular
 from rageval.files.writing import write_lines
 from rageval.text import visible
 from rageval.track.bundle import Board, Mode, given_away, write_bundle
@@ -23,9 +26,12 @@ from rageval.track.values import (
     STANDINGS,
     ScoringInputs,
     System,
+    alike,
     leaderboard_files,
     measures_of,
     read_qrels_once,
+    rows_of_scores,
+    some_of,
     topics_of_qrels,
     values_of,
 )
@@ -66,6 +72,10 @@ def score(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[s
         write_lines(plan.out / name, lines)
     said += [f"{visible(row.run)}: {row.measure}: {'no corrected mean: ' * (row.value != row.value)}{row.why}"
              for row in rows if row.why]  # fmt: skip
+    said += [
+        f"the same value on every topic: {some_of(list(map(visible, runs)))}"
+        for runs in alike(rows_of_scores(results))
+    ]
     for remark in [f"{len(results):,} runs by {', '.join(map(str, results[0]))}", *said]:
         say(f"score: {remark}")
     return list(files)
@@ -100,7 +110,6 @@ def write_archive(
         HOW,
         answers=[plan.out / ANSWERS] if plan.is_of_tables else [],
         rubrics=plan.rubrics,
-        judges=list(map(_without_folder, plan.judges)),
         contents={
             **{name: plan.out / name for name in made},
             "signatures.txt": "".join(f"{line}\n" for line in signatures).encode(),
@@ -111,11 +120,6 @@ def write_archive(
         say(f"archive: {line}")
     write_bundle(plan.out / ARCHIVE, inputs, board, plan.bundle)
     return [ARCHIVE]
-
-
-def _without_folder(judge: str) -> str:
-    kind, colon, rest = judge.partition(":")
-    return f"{kind}:{Path(rest).name}" if kind == "frozen" and colon else judge
 
 
 def _inputs(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[str]) -> ScoringInputs:
@@ -132,6 +136,11 @@ def _inputs(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable
 
 def bundled(path: Path, inputs: ScoringInputs, board: Board, mode: Mode, say: _Say) -> str:
     """Score, and write a bundle of everything the leaderboard is computed from; return its SHA-256."""
+    # In an order of their own, so that it does not matter in which they were given.
+    inputs = replace(
+        inputs, systems=sorted(inputs.systems), judged=_in_order(inputs.judged), gold=_in_order(inputs.gold)
+    )
+    board = replace(board, answers=_in_order(board.answers), rubrics=sorted(board.rubrics))
     for line in given_away(inputs, board, mode):
         say(line)
     # What is iterated once is scored by, and then packed.
@@ -144,6 +153,11 @@ def bundled(path: Path, inputs: ScoringInputs, board: Board, mode: Mode, say: _S
     return write_bundle(path, inputs, replace(board, intervals=HOW, contents=content), mode)
 
 
+def _in_order(files: Iterable[str | Path]) -> list[str]:
+    """Return files by their names, and those of one name by what they hold."""
+    return sorted(map(str, files), key=lambda file: (Path(file).name, digest_of(file, "a file of a bundle")))
+
+
 def judged_topics(plan: TrackPlan) -> Iterator[str]:
     """Yield the topics of the qrels."""
     return topics_of_qrels(read_qrels_once(source_of(plan, "qrels")))
@@ -152,8 +166,22 @@ def judged_topics(plan: TrackPlan) -> Iterator[str]:
 def read_standings(path: Path) -> list[Standing]:
     """Return where runs stand, as it was written."""
     found = []
-    for line in path.read_bytes().splitlines():
-        row: dict[str, Any] = json.loads(line)
-        numbers: dict[str, Any] = {name: math.nan for name in ("value", "low", "high") if row[name] is None}
-        found.append(Standing(**{**row, **numbers}))
+    for _, row in read_records(str(path), _StandingLine, "where a run stands"):
+        fields = msgspec.structs.asdict(row)
+        numbers = {name: math.nan for name in _UNDEFINED if fields[name] is None}
+        found.append(Standing(**{**fields, **numbers}))
     return found
+
+
+_UNDEFINED = ("value", "low", "high")  # are null where they are not defined
+_StandingLine = msgspec.defstruct(
+    "_StandingLine",
+    [
+        (
+            name,
+            float | None if name in _UNDEFINED else kind,
+            Standing._field_defaults.get(name, msgspec.NODEFAULT),
+        )
+        for name, kind in get_type_hints(Standing).items()
+    ],
+)

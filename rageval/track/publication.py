@@ -31,7 +31,8 @@ from rageval.track.evaluations import record_files
 from rageval.track.leaderboard import ARCHIVE, read_standings
 from rageval.track.plan import DoneStages, TrackPlan, questions_of, source_of
 from rageval.track.submissions import Submission
-from rageval.track.values import STANDINGS, TABLE, VALUES
+from rageval.track.values import STANDINGS, TABLE, VALUES, alike, some_of
+from rageval.track.verification import Verified, verified
 from rageval.version import __version__
 
 _PAGES = "pages"
@@ -66,8 +67,8 @@ def write_pages(plan: TrackPlan, submissions: Sequence[Submission], judged: Iter
     return [f"{_PAGES}/{name}" for name in shown.write(plan.out / _PAGES, submissions)]
 
 
-def publish(path: Path, folder: Path) -> list[str]:
-    """Write the site of a bundle: pages, downloads, and records of every_eval_ever.
+def publish(path: Path, folder: Path) -> tuple[Verified, list[str]]:
+    """Write the site of a bundle that recomputes: pages, downloads, and records of every_eval_ever.
 
     Parameters
     ----------
@@ -78,8 +79,10 @@ def publish(path: Path, folder: Path) -> list[str]:
 
     Returns
     -------
+    Verified
+        What recomputing gave.
     list of str
-        The names of the files.
+        The names of the files; none where something differs, or values cannot be recomputed.
     """
     require_folder(folder)
     if os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep):
@@ -88,6 +91,9 @@ def publish(path: Path, folder: Path) -> list[str]:
     if not ledger.files(_SITE):
         refuse_others(folder, (), "a new folder, or the site of a board")
     with opened_bundle(path) as bundle:
+        found = verified(bundle)
+        if not found.is_recomputed:
+            return found, []
         manifest = bundle.manifest
         topics, nuggets = bundle.paths.get(manifest.topics), bundle.paths.get(manifest.nuggets)
         asked = () if topics is None else read_questions(str(topics))
@@ -113,6 +119,8 @@ def publish(path: Path, folder: Path) -> list[str]:
                 f"rageval board verify {ARCHIVE} \\",
                 f"    --sha256 {bundle.sha256}",
             ],
+            "steps": found.steps,
+            "believed": found.believed,
         }
         written = shown.write(folder, check=check)
         for name, source in content.items():
@@ -120,7 +128,7 @@ def publish(path: Path, folder: Path) -> list[str]:
             written.append(name)
     # What an earlier bundle had, and this one has not, is removed.
     ledger.keep(_SITE, bundle.sha256, written)
-    return written
+    return found, written
 
 
 def _put(place: Path, source: bytes | Path) -> None:
@@ -182,6 +190,9 @@ class LeaderboardPages:
         self.measures = list(dict.fromkeys(row.measure for row in self.standings))
         self.runs = [row.run for row in self.standings if row.measure == self.measures[0]]
         self.values: _Values = {}
+        values = list(values)
+        # Runs that are the same are all listed, and each says so.
+        self.same = {run: some_of(runs) for runs in alike(values) for run in runs}
         for value in values:
             if value.query_id != ALL:
                 of_run = self.values.setdefault(value.measure, {}).setdefault(value.run_id, {})
@@ -264,7 +275,14 @@ class LeaderboardPages:
         tables = []
         for measure in self.measures:
             rows = [row for row in self.standings if row.measure == measure]
-            cells = [{**finite(row._asdict()), "href": self.page_of_run[row.run]} for row in rows]
+            cells = [
+                {
+                    **finite(row._asdict()),
+                    "href": self.page_of_run[row.run],
+                    "same": self.same.get(row.run, ""),
+                }
+                for row in rows
+            ]
             basis = in_words(rows[0].basis, rows[0].corrected_from)
             ends = [end for row in rows for end in (row.low, row.value, row.high) if end == end]
             tables.append(

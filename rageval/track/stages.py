@@ -201,7 +201,7 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
         # Written all the same: what was paid for stays, and only what failed is asked again.
         lost += failed
         say(f"judge: {len(said):,} judgements by {rubric.name}" + (f", {failed:,} failed" if failed else ""))
-    for number, path in enumerate(plan.judgements, 1):
+    for number, path in enumerate(sorted(plan.judgements, key=stamp), 1):
         # Copied, so that the archive holds what the scores rest on; by number, as two files may have one
         # name.
         files.append(f"{FOLDER}/given-{number}.jsonl")
@@ -225,7 +225,7 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
 
 def _labels_kept(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> Iterator[str]:
     """Copy what people said, and how it was chosen, for whoever wants to correct again; yield the files."""
-    for number, path in enumerate(plan.gold, 1):
+    for number, path in enumerate(sorted(plan.gold, key=stamp), 1):
         name = f"{_LABELS}/gold-{number}.jsonl"
         write_lines(plan.out / name, _copied(path, {each.run for each in submissions}, say))
         yield name

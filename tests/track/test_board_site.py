@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from boards import FORGERIES, forged
 from rageval.track.publication import publish
 from report_pages import browser_  # noqa: F401
 from test_bad_input import command
@@ -62,3 +63,39 @@ def test_records_of_every_eval_ever(boards: Mapping[str, Path], tmp_path: Path) 
         assert re.fullmatch(r"data/[^/]+/[^/]+/[^/]+/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f-]+_samples.jsonl", path)
         (result,) = record["evaluation_results"]
         assert result["metric_config"]["min_score"] == -1
+
+
+@pytest.mark.some(5)
+@pytest.mark.parametrize("name", FORGERIES)
+def test_nothing_is_published_that_differs(boards: Mapping[str, Path], name: str, tmp_path: Path) -> None:
+    board, _, forge = FORGERIES[name]
+    path = forged(boards[board], forge, tmp_path / "forged.tar.gz")
+    done = command("board", "publish", str(path), "-o", str(tmp_path / "site"))
+    assert (done.code, done.out) == (1, "")
+    assert done.err.endswith("nothing was published\n")
+    assert done.err.count("\n") > 1
+    assert not (tmp_path / "site").exists()
+
+
+def test_without_a_dataset_nothing_is_published(boards: Mapping[str, Path], tmp_path: Path) -> None:
+    def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
+        manifest |= {"qrels": "", "datasets": {"qrels": "/no/such/set"}}
+
+    path = forged(boards["runs"], forge, tmp_path / "b.tar.gz")
+    done = command("board", "publish", str(path), "-o", str(tmp_path / "site"))
+    assert (done.code, "datasets that are not on this computer" in done.err) == (3, True)
+
+
+def test_what_a_manifest_states_is_not_on_the_pages(boards: Mapping[str, Path], tmp_path: Path) -> None:
+    def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
+        manifest |= {"judges": ["the best judge"], "rageval": "99.0", "intervals": "", "title": "A <b>title"}
+
+    path = forged(boards["answers"], forge, tmp_path / "b.tar.gz")
+    done = command("board", "publish", str(path), "-o", str(tmp_path / "site"))
+    assert done.code == 0, done.err
+    index = (tmp_path / "site" / "index.html").read_text()
+    assert "the best judge" not in index
+    assert "99.0" not in index
+    assert "<dt>judge</dt><dd>openai:m@" in index
+    assert "Not verified: the title &#39;A &lt;b&gt;title&#39;" in index
+    assert "95% from 4,000 resamples" in index
