@@ -177,24 +177,21 @@ def _verify(
 def _publish(
     bundle: Path,
     output: Annotated[opt.Folder, "Folder for the site."],
-    pyodide: Annotated[
-        str | None,
-        opt.Option(
-            "The runtime for recomputing in the browser: a folder to copy (npm install pyodide), or a URL.",
-            metavar="FOLDER|URL",
-        ),
-    ] = None,
 ) -> None:
     """Write a static site: the leaderboard, a page a system and a topic, downloads, and how to verify.
 
-    With --pyodide, the page recompute.html runs rageval in the reader's browser. Put the folder on
-    any server. It also has records for every_eval_ever.
+    The bundle is verified first: if something differs, nothing is written (exit 1), and also if values
+    cannot be recomputed (exit 3). Put the folder on any server. It also has records for every_eval_ever.
 
     \b
     rageval board publish board.tar.gz -o site
-    rageval board publish board.tar.gz -o site --pyodide node_modules/pyodide
     """
-    from rageval.track.site import publish
+    from rageval.track.publication import publish
 
-    written = publish(bundle, Path(output), pyodide, lambda line: say(visible(line)))
+    found, written = publish(bundle, Path(output))
+    if not written:
+        for line in found.sentences():
+            say(visible(line))
+        say("nothing was published")
+        raise click.exceptions.Exit(found.exit_code)
     say(f"wrote {len(written):,} files to {visible(str(output))}")

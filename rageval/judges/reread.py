@@ -93,7 +93,7 @@ def _names(rubric: Rubric, call: Sequence[_Row]) -> tuple[str, ...]:
     unit = rubric.file.unit
     if unit == "documents":
         documents, nuggets = _grid(call)
-        return tuple(f"{documents[str(row['item_id'])]}\t{nuggets[str(row['aspect'])]}" for row in call)
+        return tuple(f"{documents[_item(row)]}\t{nuggets[_aspect(row)]}" for row in call)
     if unit == "list":  # rows stand in the order of the ranking, names in that of what was shown
         return tuple(f"a{1 + list(call[0]['shown']).index(row['run_id'])}" for row in call)
     if unit in _LETTERS:
@@ -105,12 +105,19 @@ def _names(rubric: Rubric, call: Sequence[_Row]) -> tuple[str, ...]:
 
 def _grid(call: Sequence[_Row]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the short names of the documents and of the nuggets of a call."""
-    documents = dict.fromkeys(str(row["item_id"]) for row in call)
-    nuggets = dict.fromkeys(str(row["aspect"]) for row in call)
+    documents, nuggets = dict.fromkeys(map(_item, call)), dict.fromkeys(map(_aspect, call))
     return (
         {name: f"d{number}" for number, name in enumerate(documents, 1)},
         {name: f"n{number}" for number, name in enumerate(nuggets, 1)},
     )
+
+
+def _item(row: _Row) -> str:
+    return str(row.get("item_id"))
+
+
+def _aspect(row: _Row) -> str:
+    return str(row.get("aspect"))
 
 
 def _is_same(said: tuple[Any, Any], read: tuple[str | None, float | None]) -> bool:

@@ -24,7 +24,6 @@ from rageval.pages._parts import (
     OPENING,
     as_block,
     asset,
-    hash_of,
     pairs_packed,
     pairs_unpacked,
     policy,
@@ -467,38 +466,6 @@ def _heat_maps(slices: Sequence[_Record]) -> list[dict[str, Any]]:
 
 _TRACK_STYLES = ("page.css", "parts.css", "track.css")
 _TRACK_PLACES = 4
-
-
-def recompute_page(record: Mapping[str, Any], runtime: Mapping[str, Any], origin: str) -> str:
-    """Return the page that recomputes a leaderboard in the reader's browser, under a policy of its own.
-
-    Parameters
-    ----------
-    record
-        What it shows: title, command and digest.
-    runtime
-        Where the runtime's files are, with their integrity digests; empty where there is none.
-    origin
-        The origin these may be loaded from, besides the page's own folder.
-    """
-    style, script = "\n".join(map(asset, _TRACK_STYLES)), asset("recompute.js")
-    modules = {each["href"]: each["integrity"] for each in runtime.get("modules", ())}
-    known = as_block({"integrity": modules})
-    # Compiled code is what a runtime is; nothing else is loaded, and nothing is sent anywhere.
-    scripts = f"script-src {hash_of(script)} {hash_of(known)} 'self' {origin} 'wasm-unsafe-eval'"
-    sources = f"connect-src 'self' {origin}"
-    rules = ["default-src 'none'", scripts, sources, f"style-src {hash_of(style)}", "base-uri 'none'"]
-    environment = _environment(_TRACK_PLACES)
-    found: str = environment.get_template("recompute.html.jinja").render(
-        **record,
-        policy="; ".join([*rules, "form-action 'none'"]),
-        style=_trusted(style),
-        script=_trusted(script),
-        modules=_trusted(known),
-        about=_trusted(as_block({**runtime, "sha256": record["sha256"]})),
-        has_runtime=bool(runtime),
-    )
-    return found
 
 
 def track_page(kind: Literal["index", "topic", "run"], record: Mapping[str, Any]) -> str:

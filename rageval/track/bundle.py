@@ -14,11 +14,12 @@ import os
 import tarfile
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -28,7 +29,7 @@ from rageval.files.whole import digest_of, opened_file, problem_of_name, read_wh
 from rageval.files.writing import file_names, whole_file
 from rageval.judges.rubric import Rubric, as_toml, rubric_named, rubric_names
 from rageval.text import visible, without_keys
-from rageval.track.values import ScoringInputs
+from rageval.track.values import OnMissing, ScoringInputs
 from rageval.version import __version__
 
 Mode = Literal["digests", "full"]
@@ -42,6 +43,8 @@ _WHAT = "a bundle"
 _BLOCK = 512  # bytes, of a tar
 _MOST_FILES = 50_000
 _MOST_BYTES = 4 * 2**30  # of all files together, unpacked
+_MOST_SYSTEMS = 1_000  # every two of them are compared
+_MOST_PLACES = 10_000  # of all systems by all measures
 _LARGEST_MANIFEST = 64 * 2**20
 _PIECE = 2**20
 
@@ -60,8 +63,8 @@ class JudgementsFile(msgspec.Struct, frozen=True):
     replies: str = ""
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is in a bundle; `docs/board.md` has a line for each field."""
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is in a bundle; `docs/board.md` has a line for each field. Others are not read."""
 
     form: str = FORM
     bundle: Mode
@@ -70,11 +73,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     track: str
     measures: str
     intervals: str = ""
-    on_missing: str = "error"
-    systems: list[SystemFile]
+    on_missing: OnMissing = "error"
+    systems: Annotated[list[SystemFile], msgspec.Meta(min_length=1)]
     answers: list[str] = []
     judgements: list[JudgementsFile] = []
-    judges: list[str] = []
     rubrics: dict[str, str] = {}
     qrels: str = ""
     nuggets: str = ""
@@ -98,7 +100,6 @@ class Board:
     intervals: str = ""
     answers: Sequence[str | Path] = ()  # files of answers, where these are not the systems' own
     rubrics: Sequence[str] = ()
-    judges: Sequence[str] = ()
     contents: Mapping[str, bytes | Path] = field(default_factory=dict)  # more files, as they are
 
 
@@ -158,11 +159,11 @@ def write_bundle(path: Path, inputs: ScoringInputs, board: Board, mode: Mode) ->
         measures=inputs.measures,
         intervals=board.intervals,
         on_missing=inputs.on_missing,
-        judges=[without_keys(judge) for judge in board.judges],
         # Of all but the manifest itself.
         files={name: _digest(content) for name, content in sorted(contents.items())},
         **fields,
     )
+    _check(manifest, visible(str(path)))
     text = json.dumps(msgspec.to_builtins(manifest), indent=1, ensure_ascii=False, sort_keys=True)
     contents[MANIFEST] = f"{text}\n".encode()
     return _write(path, contents)
@@ -175,7 +176,8 @@ def _with_systems(inputs: ScoringInputs, contents: dict[str, bytes | Path]) -> l
     for each in inputs.systems:
         name = "/".join(["runs", *(safe[part] for part in each.file.split("/"))]) if each.file else ""
         if name:
-            contents.setdefault(name, Path(each.path))
+            name = _free(name, contents)
+            contents[name] = Path(each.path)
         found.append(SystemFile(each.name, name))
     return found
 
@@ -351,7 +353,30 @@ def _manifest(path: Path, shown: str) -> Manifest:
         raise InputError(f"{shown}: {MANIFEST}: {visible(str(error))[:200]}") from None
     if found.form != FORM:
         raise InputError(f"{shown}: {MANIFEST}: has form {visible(found.form)[:40]}, expected {FORM}")
+    _check(found, f"{shown}: {MANIFEST}")
     return found
+
+
+def _check(found: Manifest, shown: str) -> None:
+    """Raise `InputError` for a manifest whose leaderboard would take hours, or that names something twice."""
+    systems, measures = len(found.systems), found.measures.count(",") + 1
+    if systems > _MOST_SYSTEMS or systems * measures > _MOST_PLACES:
+        raise InputError(
+            f"{shown}: has {systems:,} systems and {measures:,} measures, expected at most {_MOST_SYSTEMS:,}"
+            f" systems and {_MOST_PLACES:,} places"
+        )
+    # A file that is named often would be read as often, and a system that is there twice has no one value.
+    for names in (
+        [each.name for each in found.systems],
+        [each.file for each in found.systems if each.file],
+        [each.file for each in found.judgements],
+        [each.replies for each in found.judgements if each.replies],
+        found.answers,
+        found.labels,
+    ):
+        name, often = Counter(names).most_common(1)[0] if names else ("", 1)
+        if often > 1:
+            raise InputError(f"{shown}: names {visible(name)[:200]} {often:,} times, expected once")
 
 
 def _unpacked(stream: Any, folder: Path) -> dict[str, Path]:
@@ -375,13 +400,14 @@ def _unpacked(stream: Any, folder: Path) -> dict[str, Path]:
         if name.casefold() in taken:
             raise ValueError(f"{name!r} is there twice")
         taken.add(name.casefold())
-        left -= member.size
-        if left < 0 or len(paths) >= _MOST_FILES:
+        # A header can state any number, also one below 0.
+        if not 0 <= member.size <= left or len(paths) >= _MOST_FILES:
             raise ValueError(f"it has more than {_MOST_FILES:,} files or {_MOST_BYTES:,} bytes")
         # The names' ends are kept: some readers look at them.
         paths[name] = place = folder / f"{len(paths)}" / name.rpartition("/")[2]
         place.parent.mkdir()
         with place.open("wb") as out:
+            left -= member.size
             rest = member.size
             while rest:
                 piece = packed.read(min(rest, _PIECE))

@@ -21,6 +21,7 @@ from rageval.table import or_none
 from rageval.track.bundle import Bundle
 from rageval.track.leaderboard import read_standings
 from rageval.track.values import STANDINGS, VALUES
+from rageval.version import __version__
 
 SCHEMA = "0.3.0"
 _BY = "rageval"
@@ -74,7 +75,7 @@ def _record(bundle: Bundle, about: str, run: str, standings: Sequence[Standing],
             "source_organization_name": manifest.title,
             "evaluator_relationship": "third_party",
         },
-        "eval_library": {"name": _BY, "version": manifest.rageval},
+        "eval_library": {"name": _BY, "version": __version__},
         "model_info": {
             "name": run,
             "id": f"{_BY}/{run}",

@@ -23,12 +23,12 @@ from rageval.records import Question
 from rageval.text import mended
 from rageval.track.bundle import Mode
 from rageval.track.entries import EntryLimits
+from rageval.track.values import OnMissing
 
 NAME = "stages.json"
 # What tables hold together, as lines: answers under the names of runs, and what was asked.
 ANSWERS, QUESTIONS = "answers.jsonl", "questions.jsonl"
 _PART = "a file of a track"
-OnMissing = Literal["error", "skip", "worst", "best"]
 Stage = Literal["validate", "pool", "judge", "score", "pages", "archive"]
 STAGES: tuple[Stage, ...] = ("validate", "pool", "judge", "score", "pages", "archive")
 

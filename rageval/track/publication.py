@@ -1,38 +1,43 @@
-"""What is published of a track: pages to look at, and an archive whose bytes can be made again."""
+"""The publisher of leaderboards: pages of a track, and the site of a bundle."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rageval.comparison.leaderboards import HOW, Standing
-from rageval.errors import InputError
+from rageval.errors import UsageError
+from rageval.files.folders import refuse_others, require_folder
 from rageval.files.jsonl import read_records
 from rageval.files.judgements import GRADED
 from rageval.files.nuggets import read_nuggets
+from rageval.files.questions import read_questions
 from rageval.files.scores import ALL, LeaderboardRow, read_leaderboard
-from rageval.files.whole import open_regular
-from rageval.files.writing import file_names, write_lines
-from rageval.judges.rubric import rubric_named
+from rageval.files.writing import file_names, make_folder, whole_file, write_lines
 from rageval.measures.parsing import parse_measure
-from rageval.pages.page import track_page
+from rageval.pages.page import size_of, track_page
 from rageval.records import Nugget
-from rageval.scoring.basis import in_words
+from rageval.scoring.basis import in_words, is_person
 from rageval.table import finite, or_none
 from rageval.text import visible
-from rageval.track.bundle import Board, given_away, write_bundle
-from rageval.track.leaderboard import read_standings
-from rageval.track.plan import ANSWERS, TrackPlan, questions_of, source_of
+from rageval.track.bundle import opened_bundle
+from rageval.track.evaluations import record_files
+from rageval.track.leaderboard import ARCHIVE, read_standings
+from rageval.track.plan import DoneStages, TrackPlan, questions_of, source_of
 from rageval.track.submissions import Submission
-from rageval.track.values import STANDINGS, VALUES, ScoringInputs, System
+from rageval.track.values import STANDINGS, TABLE, VALUES, alike, some_of
+from rageval.track.verification import Verified, verified
 from rageval.version import __version__
 
-ARCHIVE = "board.tar.gz"
 _PAGES = "pages"
+_SITE = "site"
+_RECORDS = "every_eval_ever"
 _MOST = 300  # characters of what was asked in a table
 _MARKS = {
     **dict.fromkeys(("support", "full", "full_support", "supports", "yes", "met"), "✓"),
@@ -40,27 +45,16 @@ _MARKS = {
     **dict.fromkeys(("not_support", "no_support", "none", "no", "not"), "–"),
     **dict.fromkeys(("contradicts", "contradiction"), "✗"),
 }
-# What is known where no citation was named.
-_CITATION = """\
-cff-version: 1.2.0
-message: If you use these runs, judgements or scores, please cite them.
-title: {}
-type: dataset
-authors:
-  - name: "The organizers"
-"""
 _SIGNS = frozenset(_MARKS.values())
-_Say = Callable[[str], None]
+_MOST_NAMES = 20  # of rubrics, and of judges
 _Values = dict[str, dict[str, dict[str, float]]]  # measure -> run -> topic -> value
 
 
-def write_pages(plan: TrackPlan, submissions: Sequence[Submission], judged: Mapping[str, str]) -> list[str]:
-    """Write the page of the leaderboard, a page a topic and a page a run."""
-    made = [("track", plan.track), ("rageval", __version__), ("intervals", HOW)]
-    made += [("rubric", f"{name}@{rubric_named(name).digest}") for name in dict.fromkeys(plan.rubrics)]
-    made += [("judge", _without_folder(judge)) for judge in plan.judges]
+def write_pages(plan: TrackPlan, submissions: Sequence[Submission], judged: Iterable[str]) -> list[str]:
+    """Write the pages of a track; return their names in its folder."""
+    made = [("track", plan.track)]
     if plan.gold:
-        made += [("human labels", f"chosen: {_chosen(plan)}")]
+        made.append(("human labels", f"chosen: {_name_of(plan.gold_chosen)}"))
     shown = LeaderboardPages(
         plan.heading,
         read_standings(plan.out / STANDINGS),
@@ -70,10 +64,100 @@ def write_pages(plan: TrackPlan, submissions: Sequence[Submission], judged: Mapp
         nuggets=read_nuggets(source_of(plan, "nuggets")) if plan.nuggets is not None else (),
         judged=[str(plan.out / name) for name in judged],
     )
-    pages = shown.pages(submissions)
-    for name, text in pages.items():
-        write_lines(plan.out / _PAGES / name, [text])
-    return [f"{_PAGES}/{name}" for name in pages]
+    return [f"{_PAGES}/{name}" for name in shown.write(plan.out / _PAGES, submissions)]
+
+
+def publish(path: Path, folder: Path) -> tuple[Verified, list[str]]:
+    """Write the site of a bundle that recomputes: pages, downloads, and records of every_eval_ever.
+
+    Parameters
+    ----------
+    path
+        The bundle.
+    folder
+        Folder for the site: a new folder, or the site of a bundle.
+
+    Returns
+    -------
+    Verified
+        What recomputing gave.
+    list of str
+        The names of the files; none where something differs, or values cannot be recomputed.
+    """
+    require_folder(folder)
+    if os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep):
+        raise UsageError(f"{visible(str(path))}: is read from, expected another folder to write to")
+    ledger = DoneStages(folder)
+    if not ledger.files(_SITE):
+        refuse_others(folder, (), "a new folder, or the site of a board")
+    with opened_bundle(path) as bundle:
+        found = verified(bundle)
+        if not found.is_recomputed:
+            return found, []
+        manifest = bundle.manifest
+        topics, nuggets = bundle.paths.get(manifest.topics), bundle.paths.get(manifest.nuggets)
+        asked = () if topics is None else read_questions(str(topics))
+        made = []
+        if manifest.labels:
+            made.append(("human labels", f"chosen: {_name_of(manifest.labels_chosen)}"))
+        shown = LeaderboardPages(
+            manifest.title,
+            read_standings(bundle.path(STANDINGS)),
+            read_leaderboard(str(bundle.path(VALUES))),
+            made,
+            texts={each.query_id: each.text for each in asked},
+            nuggets=() if nuggets is None else read_nuggets(str(nuggets)),
+            judged=[str(bundle.path(each.file)) for each in manifest.judgements],
+        )
+        content: dict[str, bytes | Path] = {ARCHIVE: path}
+        content |= {name: bundle.path(name) for name in (TABLE, STANDINGS, VALUES)}
+        content |= {f"{_RECORDS}/{name}": data for name, data in record_files(bundle).items()}
+        check = {
+            "size": size_of(path.stat().st_size),
+            "command": [
+                f"pip install rageval=={__version__}",
+                f"rageval board verify {ARCHIVE} \\",
+                f"    --sha256 {bundle.sha256}",
+            ],
+            "steps": found.steps,
+            "believed": found.believed,
+        }
+        written = shown.write(folder, check=check)
+        for name, source in content.items():
+            _put(folder / name, source)
+            written.append(name)
+    # What an earlier bundle had, and this one has not, is removed.
+    ledger.keep(_SITE, bundle.sha256, written)
+    return found, written
+
+
+def _put(place: Path, source: bytes | Path) -> None:
+    make_folder(place.parent)
+    with whole_file(place) as stream:
+        if isinstance(source, bytes):
+            stream.write(source)
+        else:
+            with source.open("rb") as content:
+                shutil.copyfileobj(content, stream)
+
+
+def _name_of(chosen: str) -> str:
+    """Return how people's labels were chosen: a word, or the name of a file."""
+    return Path(chosen).name or "not said"
+
+
+class _ShownJudgement(msgspec.Struct):
+    """What pages show of a judgement."""
+
+    query_id: str | int = ""
+    run_id: str | int = ""
+    item_id: str | int = "answer"
+    aspect: str | int = "0"
+    label: str | None = None
+    grade: float | None = None
+    status: str = "ok"
+    judge: str = ""
+    rubric: str = ""
 
 
 class LeaderboardPages:
@@ -86,7 +170,7 @@ class LeaderboardPages:
     standings, values
         Where runs stand, and the values of every topic.
     made
-        How it was made, as names and texts.
+        More of how it was made, as names and texts.
     texts, nuggets, judged
         What was asked by topic, what was to be said, and files of judgements of it, where these are known.
     """
@@ -102,10 +186,13 @@ class LeaderboardPages:
         nuggets: Iterable[Nugget],
         judged: Iterable[str],
     ) -> None:
-        self.title, self.standings, self.made = title, standings, made
+        self.title, self.standings = title, standings
         self.measures = list(dict.fromkeys(row.measure for row in self.standings))
         self.runs = [row.run for row in self.standings if row.measure == self.measures[0]]
         self.values: _Values = {}
+        values = list(values)
+        # Runs that are the same are all listed, and each says so.
+        self.same = {run: some_of(runs) for runs in alike(values) for run in runs}
         for value in values:
             if value.query_id != ALL:
                 of_run = self.values.setdefault(value.measure, {}).setdefault(value.run_id, {})
@@ -126,33 +213,45 @@ class LeaderboardPages:
             self.nuggets.setdefault(nugget.query_id, []).append(nugget)
         # What was said of every nugget in every answer, as a sign: by topic, run and nugget.
         self.marks: dict[tuple[str, str, str], str] = {}
-        for path in judged if self.nuggets else ():
-            for _, row in read_records(path, dict[str, Any], "judgements"):
-                if row.get("item_id", "answer") == "answer":
-                    place = str(row.get("query_id")), str(row.get("run_id")), str(row.get("aspect", "0"))
-                    label, grade = row.get("label"), row.get("grade")
-                    if row.get("status", "ok") not in GRADED:
+        rubrics: dict[str, None] = {}
+        judges: dict[str, None] = {}
+        for path in judged:
+            for _, row in read_records(path, _ShownJudgement, "judgements"):
+                rubrics.setdefault(row.rubric)
+                judges.setdefault(row.judge)
+                if self.nuggets and row.item_id == "answer":
+                    place = str(row.query_id), str(row.run_id), str(row.aspect)
+                    if row.status not in GRADED:
                         mark = "?"
-                    elif isinstance(label, str):
-                        mark = _MARKS.get(label.lower().replace(" ", "_"), label[:8])
+                    elif row.label is not None:
+                        mark = _MARKS.get(row.label.lower().replace(" ", "_"), row.label[:8])
                     else:
                         # A number is no verdict: a proxy that counts words says nothing of support.
-                        mark = f"{grade:.1f}" if isinstance(grade, int | float) else ""
+                        mark = "" if row.grade is None else f"{row.grade:.1f}"
                     self.marks[place] = mark
+        # All that can be known from what is shown: nothing that somebody states is repeated.
+        self.made = [*made, ("rageval", __version__), ("intervals", HOW)]
+        self.made += [("rubric", name) for name in list(rubrics)[:_MOST_NAMES] if name]
+        self.made += [("judge", name) for name in list(judges)[:_MOST_NAMES] if name and not is_person(name)]
 
-    def pages(
-        self, submissions: Sequence[Submission], check: Mapping[str, Any] | None = None
-    ) -> dict[str, str]:
-        """Return the page of the leaderboard, a page a topic and a page a run, by the names of their files.
+    def write(
+        self,
+        folder: Path,
+        submissions: Sequence[Submission] = (),
+        check: Mapping[str, Any] | None = None,
+    ) -> list[str]:
+        """Write the page of the leaderboard, a page a topic and a page a run; return their names.
 
-        `check` is what the first page says of how to recompute it.
+        `submissions` are all files of a track; `check` is what the first page says of how to recompute it.
         """
         pages = {"index.html": track_page("index", {**self.index(submissions), "check": check})}
         for topic in self.topics:
             pages[self.page_of_topic[topic]] = track_page("topic", self.topic(topic))
         for run in self.runs:
             pages[self.page_of_run[run]] = track_page("run", self.run(run))
-        return pages
+        for name, text in pages.items():
+            write_lines(folder / name, [text])
+        return list(pages)
 
     def value(self, measure: str, run: str, topic: str) -> float | None:
         """Return a value, None where it is undefined."""
@@ -176,7 +275,14 @@ class LeaderboardPages:
         tables = []
         for measure in self.measures:
             rows = [row for row in self.standings if row.measure == measure]
-            cells = [{**finite(row._asdict()), "href": self.page_of_run[row.run]} for row in rows]
+            cells = [
+                {
+                    **finite(row._asdict()),
+                    "href": self.page_of_run[row.run],
+                    "same": self.same.get(row.run, ""),
+                }
+                for row in rows
+            ]
             basis = in_words(rows[0].basis, rows[0].corrected_from)
             ends = [end for row in rows for end in (row.low, row.value, row.high) if end == end]
             tables.append(
@@ -268,62 +374,3 @@ def _neighbours(names: Sequence[str], pages: Mapping[str, str]) -> dict[str, dic
     links = [{"name": name, "href": pages[name]} for name in names]
     places = [None, *links, None]
     return {name: {"before": places[at], "after": places[at + 2]} for at, name in enumerate(names)}
-
-
-def _chosen(plan: TrackPlan) -> str:
-    """Return how people's labels were chosen: a word, or the name of a file."""
-    return Path(plan.gold_chosen).name or "not said"
-
-
-def _without_folder(judge: str) -> str:
-    kind, colon, rest = judge.partition(":")
-    return f"{kind}:{Path(rest).name}" if kind == "frozen" and colon else judge
-
-
-def write_archive(
-    plan: TrackPlan, submissions: Sequence[Submission], judged: Sequence[str], made: Sequence[str], say: _Say
-) -> list[str]:
-    """Write everything that others need to recompute the leaderboard, as a bundle."""
-    for each in submissions:
-        try:
-            with open_regular(plan.folder / each.file) as handed_in:
-                sha256 = hashlib.file_digest(handed_in, "sha256").hexdigest()
-        except OSError as error:
-            raise InputError(f"{visible(each.file)}: cannot be read: {error.strerror or error}") from None
-        # What is published has to be what was validated.
-        if sha256 != each.sha256:
-            raise InputError(f"{visible(each.file)}: changed after it was validated; run the command again")
-    topics = questions_of(plan)
-    labels = [str(plan.out / name) for name in made if name.startswith("labels/gold-")]
-    chosen = next((str(plan.out / name) for name in made if name.startswith("labels/chosen")), "")
-    inputs = ScoringInputs(
-        plan.measures,
-        plan.is_of_runs,
-        [System(each.run, each.file, str(plan.folder / each.file)) for each in submissions],
-        judged=judged,
-        topics=None if topics is None else list(topics),
-        gold=labels,
-        gold_chosen=chosen or plan.gold_chosen,
-        on_missing=plan.on_missing,
-    )
-    signatures = dict.fromkeys(row.signature for row in read_standings(plan.out / STANDINGS))
-    # A title in quotes is JSON, which YAML reads.
-    citation = _CITATION.format(json.dumps(visible(plan.heading), ensure_ascii=False))
-    board = Board(
-        plan.heading,
-        plan.track,
-        {name: source_of(plan, name) for name in ("qrels", "nuggets", "topics", "passages")},
-        HOW,
-        answers=[plan.out / ANSWERS] if plan.is_of_tables else [],
-        rubrics=plan.rubrics,
-        judges=list(map(_without_folder, plan.judges)),
-        contents={
-            **{name: plan.out / name for name in made},
-            "signatures.txt": "".join(f"{line}\n" for line in signatures).encode(),
-            "CITATION.cff": plan.citation if plan.citation is not None else citation.encode(),
-        },
-    )
-    for line in given_away(inputs, board, plan.bundle):
-        say(f"archive: {line}")
-    write_bundle(plan.out / ARCHIVE, inputs, board, plan.bundle)
-    return [ARCHIVE]

@@ -27,7 +27,7 @@ from rageval.scoring.sources import read_run
 from rageval.statistics.correction import FEWEST
 from rageval.text import visible
 from rageval.track.entries import EntryLimits, entries_in
-from rageval.track.leaderboard import judged_topics, parsed, read_standings, score
+from rageval.track.leaderboard import judged_topics, parsed, read_standings, score, write_archive
 from rageval.track.plan import (
     ANSWERS,
     NAME,
@@ -201,7 +201,7 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
         # Written all the same: what was paid for stays, and only what failed is asked again.
         lost += failed
         say(f"judge: {len(said):,} judgements by {rubric.name}" + (f", {failed:,} failed" if failed else ""))
-    for number, path in enumerate(plan.judgements, 1):
+    for number, path in enumerate(sorted(plan.judgements, key=stamp), 1):
         # Copied, so that the archive holds what the scores rest on; by number, as two files may have one
         # name.
         files.append(f"{FOLDER}/given-{number}.jsonl")
@@ -225,7 +225,7 @@ def _judge(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> lis
 
 def _labels_kept(plan: TrackPlan, submissions: Sequence[Submission], say: _Say) -> Iterator[str]:
     """Copy what people said, and how it was chosen, for whoever wants to correct again; yield the files."""
-    for number, path in enumerate(plan.gold, 1):
+    for number, path in enumerate(sorted(plan.gold, key=stamp), 1):
         name = f"{_LABELS}/gold-{number}.jsonl"
         write_lines(plan.out / name, _copied(path, {each.run for each in submissions}, say))
         yield name
@@ -496,14 +496,13 @@ def _files_of(plan: TrackPlan, stage: Stage, ledger: DoneStages, say: _Say) -> l
         kept = list(_labels_kept(plan, valid, say))
         labels = [str(plan.out / name) for name in kept if Path(name).name.startswith("gold-")]
         return [*score(replace(plan, gold=tuple(labels)), valid, ledger.files("judge"), say), *kept]
-    # Not imported for the stages before: pages need a package more.
-    from rageval.track.publication import write_archive, write_pages
-
     if stage == "pages":
+        # Not imported for the stages before: pages need a package more.
+        from rageval.track.publication import write_pages
+
         return write_pages(plan, submissions, ledger.files("judge"))
-    rows = [str(plan.out / name) for name in ledger.files("judge")]
     # Pages are published beside, and show texts that a bundle of digests does not give away.
     published = list(ledger.files("validate", "pool", "score"))
     if plan.topics is not None:  # whose right answers are the organizer's to publish
         published = [name for name in published if name != QUESTIONS]
-    return write_archive(plan, valid, rows, published, say)
+    return write_archive(plan, valid, ledger.files("judge"), published, say)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import signal
 import subprocess
 import sys
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from rageval.checking.findings import ERROR
+from rageval.checking.findings import ERROR, WARNING
 from rageval.checking.tables import answers_in, topics_in
 from rageval.checking.tracks import OF_TABLES
 from rageval.errors import InputError, OutputError
@@ -164,7 +164,7 @@ def _started() -> subprocess.Popen[bytes]:
 
 OF_NO_RUN = (DOCUMENTS, "nuggets", "gold", "")  # run ids of judgements that are of no run
 _LONGEST = 100  # characters of a run's name
-_SHOWN = 3
+_START_OF_NAME, _DIGITS = 80, 16  # of a file's name, and of its digest, where no shorter name is left
 
 
 class Submission(msgspec.Struct, frozen=True):
@@ -213,17 +213,17 @@ def checked(
         for each in entries
     ]
     run_of = [names.get(each.name, found.run) for each, found in zip(entries, read, strict=True)]
-    if track == OF_TABLES:
-        run_of = _after_files(entries, read, run_of, names)
-    bad_names = {
-        at: f"{problem}; write another as the run's name"
-        for at, (found, run) in enumerate(zip(read, run_of, strict=True))
-        if not found.errors and (problem := _problem_of(run))
-    }
-    for problems in (bad_names, _claimed_twice(entries, read, run_of, names)):
-        for at, message in problems.items():
-            said = [*read[at].said, EntryFinding(1, ERROR, message)]
-            read[at] = msgspec.structs.replace(read[at], errors=read[at].errors + 1, said=said)
+    for at, (found, run) in enumerate(zip(read, run_of, strict=True)):
+        if not found.errors and (problem := _problem_of(run)):
+            said = [*found.said, EntryFinding(1, ERROR, f"{problem}; write another as the run's name")]
+            read[at] = msgspec.structs.replace(found, errors=1, said=said)
+    claimed, run_of = run_of, _told_apart(entries, read, run_of, names)
+    for at, (found, run, name) in enumerate(zip(read, claimed, run_of, strict=True)):
+        # Most tables name no system, so that there it is no news.
+        if run != name and track != OF_TABLES:
+            message = f"another file claims the name {visible(run)}, too: listed as {name} (see --teams)"
+            said = [*found.said, EntryFinding(1, WARNING, message)]
+            read[at] = msgspec.structs.replace(found, warnings=found.warnings + 1, said=said)
     submissions, lines = [], []
     for entry, found, run in zip(entries, read, run_of, strict=True):
         first = next((each.message for each in found.said if each.level == ERROR), "")
@@ -246,52 +246,48 @@ def _problem_of(name: str) -> str:
     return ""
 
 
-def _after_files(
-    entries: Sequence[Entry], read: Sequence[EntryRead], names: Sequence[str], given: Mapping[str, str]
+def _told_apart(
+    entries: Sequence[Entry], read: Sequence[EntryRead], runs: Sequence[str], given: Collection[str]
 ) -> list[str]:
-    """Return the names, of which two tables that call their systems the same are called after their files."""
+    """Return the names to list entries under: those that claim one name are called after their files.
+
+    Nobody can tell from the files whose name it is, and no entry takes another off the leaderboard. Names
+    that the organizer gave stay.
+    """
     from rageval.logs.readers import stem_of
 
-    counts = Counter(_alike(name) for found, name in zip(read, names, strict=True) if not found.errors)
+    def after_file(entry: Entry) -> Iterator[str]:
+        """Yield names after the file, the last of which nobody else has."""
+        if entry.name not in given:
+            folder, slash, file = entry.name.rpartition("/")
+            stem = stem_of(file)  # known endings of tables, else the last one
+            if stem == file:
+                stem = file.rpartition(".")[0] or file
+            digest = hashlib.sha256(entry.name.encode()).hexdigest()[:_DIGITS]
+            start = entry.name[:_START_OF_NAME]
+            names = f"{folder}{slash}{stem}", entry.name, f"{start}-{digest}"
+            yield from (name for name in names if not _problem_of(name))
 
-    def called(entry: Entry, name: str) -> str:
-        if entry.name in given or counts[_alike(name)] < 2:
-            return name
-        folder, slash, _ = entry.name.rpartition("/")
-        return f"{folder}{slash}{stem_of(entry.name)}"
-
-    return [called(entry, name) for entry, name in zip(entries, names, strict=True)]
-
-
-def _claimed_twice(
-    entries: Sequence[Entry], read: Sequence[EntryRead], names: Sequence[str], given: Mapping[str, str]
-) -> dict[int, str]:
-    """Return what to say of entries that claim the name of another, by their places.
-
-    Nobody can tell from the files whose name it is: none of them counts, unless the organizer gave it to one.
-    """
+    names = list(runs)
+    more = [after_file(entry) for entry in entries]
     claims: dict[str, list[int]] = {}
-    for at, (each, name) in enumerate(zip(read, names, strict=True)):
-        if not each.errors:
+    for at, (found, name) in enumerate(zip(read, names, strict=True)):
+        if not found.errors:
             claims.setdefault(_alike(name), []).append(at)
-    found = {}
-    for places in claims.values():
-        owner = next((entries[at].name for at in places if entries[at].name in given), None)
+    waiting = list(claims)
+    while waiting:
+        name = waiting.pop()
+        places = claims[name]
         if len(places) < 2:
             continue
+        claims[name] = []
         for at in places:
-            mine, name = entries[at].name, visible(names[at])
-            if owner is not None and mine != owner:
-                found[at] = f"claims the name {name}, which --teams gives to {visible(owner)}"
-            elif owner is None:
-                others = [visible(entries[other].name) for other in places[: _SHOWN + 1] if other != at]
-                left = len(places) - 1 - _SHOWN
-                more = f" and {left:,} more" if left > 0 else ""
-                found[at] = (
-                    f"claims the name {name}, as {', '.join(others[:_SHOWN])}{more} does: none of them"
-                    f" counts until --teams says which file it belongs to, with the line '{mine}<TAB>{name}'"
-                )
-    return found
+            after = next(more[at], None)
+            if after is not None:
+                names[at] = after
+                waiting.append(_alike(after))
+            claims.setdefault(_alike(names[at]), []).append(at)
+    return names
 
 
 def _alike(name: str) -> str:

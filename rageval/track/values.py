@@ -1,7 +1,6 @@
 """The values of a leaderboard, from what they rest on: runs and qrels, or answers and their judgements.
 
-A track scores by it what was handed in, and `rageval board verify` what is in a bundle. It needs no numpy, so
-that a browser can do the same.
+A track scores by it what was handed in, and `rageval board verify` what is in a bundle.
 """
 
 from __future__ import annotations
@@ -9,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import as_line, read_records
@@ -19,7 +20,7 @@ from rageval.measures.base import Measure
 from rageval.measures.parsing import parse_measures
 from rageval.records import Answer, Qrel
 from rageval.scoring.scores import Scores
-from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table
+from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table, or_none
 from rageval.text import visible
 
 STANDINGS, TABLE, VALUES = "leaderboard.jsonl", "leaderboard.tsv", "scores.jsonl"
@@ -34,6 +35,8 @@ _COLUMNS = (
 _JUDGED = (Column("judged", NUMBER, nan="-", none="-"), Column("labels", COUNT, none="-"))
 _FIELDS = {"from": "rank_low", "to": "rank_high"}  # of a standing, where its column is called otherwise
 _NAMED = 5  # runs or topics in a remark
+_LARGEST_GRADE = 2**31
+OnMissing = Literal["error", "skip", "worst", "best"]
 _Say = Callable[[str], None]
 
 
@@ -64,7 +67,7 @@ class ScoringInputs:
     topics: Collection[str] | None = None
     gold: Sequence[str] = ()
     gold_chosen: str = ""
-    on_missing: str = "error"
+    on_missing: OnMissing = "error"
 
 
 def measures_of(text: str, of_runs: bool, what: str) -> list[Any]:
@@ -91,6 +94,19 @@ def rows_of_scores(results: Iterable[Scores]) -> Iterator[LeaderboardRow]:
             for query, value in score.by_query.items():
                 yield LeaderboardRow(scores.run, query, str(score.measure), value)
             yield LeaderboardRow(scores.run, ALL, str(score.measure), score.value)
+
+
+def alike(values: Iterable[LeaderboardRow]) -> list[list[str]]:
+    """Return the runs that have the same value on every topic, by every measure, as groups."""
+    by_run: dict[str, set[tuple[str, str, float | None]]] = {}
+    for row in values:
+        if row.query_id != ALL:
+            place = row.measure, row.query_id, or_none(row.value)
+            by_run.setdefault(row.run_id, set()).add(place)
+    groups: dict[frozenset[Any], list[str]] = {}
+    for run, of_run in by_run.items():
+        groups.setdefault(frozenset(of_run), []).append(run)
+    return [runs for runs in groups.values() if len(runs) > 1]
 
 
 def value_lines(results: Iterable[Scores]) -> Iterator[str]:
@@ -186,21 +202,29 @@ def _of_runs(inputs: ScoringInputs, say: _Say) -> list[Scores]:
     return results
 
 
+class _GradedDocument(msgspec.Struct):
+    """A judgement of a document."""
+
+    query_id: str | int
+    item_id: str | int
+    grade: float | None = None
+    aspect: str | int = "0"
+    status: str = "ok"
+
+
 def _of_documents(files: Sequence[str]) -> Any:
     """Return judgements of documents as qrels."""
     from rageval.scoring.qrels import Qrels
 
     rows = []
     for path in files:
-        for line, row in read_records(path, dict[str, Any], "judgements of documents"):
+        for line, row in read_records(path, _GradedDocument, "judgements of documents"):
             # Not judged, that is; a grade of 0 would say that somebody looked.
-            if row.get("status", "ok") not in GRADED:
+            if row.status not in GRADED:
                 continue
-            grade = row.get("grade")
-            if not isinstance(grade, int | float) or not float(grade).is_integer():
-                raise InputError(f"{path}:{line}: expected a whole number as grade, found {grade!s:.40}")
-            place = str(row["query_id"]), str(row["item_id"])
-            rows.append(Qrel(*place, int(grade), str(row.get("aspect", "0"))))
+            if row.grade is None or not row.grade.is_integer() or abs(row.grade) > _LARGEST_GRADE:
+                raise InputError(f"{path}:{line}: expected a whole number as grade, found {row.grade}")
+            rows.append(Qrel(str(row.query_id), str(row.item_id), int(row.grade), str(row.aspect)))
     return Qrels.from_records(rows, ", ".join(Path(path).name for path in files))
 
 

@@ -1,7 +1,6 @@
 """A bundle, recomputed: digests, judgements from replies, values from judgements, claims from values.
 
-Each step is done by what made the bundle: the rubric's parser, the scoring, the comparison. All but the last
-step works without numpy, so that a browser can do it.
+Each step is done by what made the bundle: the rubric's parser, the scoring, the comparison.
 """
 
 from __future__ import annotations
@@ -18,10 +17,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
+from rageval.comparison.leaderboards import HOW, standings
 from rageval.core.judge import Judge, Panel, parse_judge
-from rageval.errors import EXIT_CODES, FAULTS, InputError, MissingJudgements, RagevalError
+from rageval.errors import EXIT_CODES, FAULTS, InputError, MissingJudgements, MissingPackage, RagevalError
 from rageval.files.answers import read_answers
-from rageval.files.jsonl import read_records
+from rageval.files.jsonl import read_decoded, read_records
 from rageval.files.whole import digest_of, read_whole
 from rageval.judges.reread import calls_of, can_reread, reread
 from rageval.judges.rubric import Rubric, rubric_named
@@ -45,11 +47,12 @@ from rageval.track.values import (
 )
 from rageval.version import __version__
 
-State = Literal["same", "differs", "missing", "not checked here"]
+State = Literal["same", "differs", "missing"]
 _SHOWN = 10  # differences of a step
 _CLOSE = 1e-9  # linear algebra of another machine may move the last digits of an interval by less
 _INTERVALS = ("low", "high")
 _LARGEST = 2**28  # bytes of a file of values or places
+_REPLIES = "judgements from replies"
 _CONTENT = ("qrels", "nuggets")  # inputs that may be of a data set
 
 
@@ -82,6 +85,13 @@ class Verified:
     steps: list[RecomputedStep]
     believed: list[str]
     remarks: list[str] = field(default_factory=list)
+
+    @property
+    def is_recomputed(self) -> bool:
+        """Whether all that a page shows follows: replies may be missing, and nothing else."""
+        return all(
+            step.state == "same" or (step.name == _REPLIES and step.state == "missing") for step in self.steps
+        )
 
     @property
     def exit_code(self) -> int:
@@ -147,7 +157,39 @@ def verify(path: str | Path, inputs: str | Path | None = None, expected: str = "
         The steps, and what was not verified.
     """
     with opened_bundle(path) as bundle:
-        return _Verification(bundle, inputs, expected).done()
+        return verified(bundle, inputs, expected)
+
+
+def verified(bundle: Bundle, inputs: str | Path | None = None, expected: str = "") -> Verified:
+    """Recompute a leaderboard from its unpacked bundle."""
+    return _Verification(bundle, inputs, expected).done()
+
+
+class _JudgementRow(msgspec.Struct):
+    """What the fields of a judgement may be that are looked at here."""
+
+    query_id: str | int | None = None
+    run_id: str | int | None = None
+    item_id: str | int | None = None
+    aspect: str | int | None = None
+    label: str | None = None
+    grade: float | None = None
+    status: str | None = None
+    judge: str | None = None
+    decided_by: str | None = None
+    rubric: str | None = None
+    reply: str | None = None
+    judged_sha: str | None = None
+    shown: list[str | int] | None = None
+    repeat: str | int | None = None
+
+
+_of_its_types = msgspec.json.Decoder(_JudgementRow).decode
+
+
+def _judgement(line: bytes) -> dict[str, Any]:
+    _of_its_types(line)
+    return msgspec.json.decode(line, type=dict[str, Any])
 
 
 class _Verification:
@@ -170,6 +212,10 @@ class _Verification:
                 f"the bundle was made by rageval {visible(manifest.rageval)}, this is {__version__}:"
                 " signatures and values may differ for this reason"
             )
+        self.believed.append(
+            f"the title {visible(manifest.title)[:200]!r}, and that files follow the rules of"
+            f" {visible(manifest.track)[:40]}"
+        )
         if manifest.labels:
             self.believed.append(
                 f"that {', '.join(map(visible, manifest.labels))} holds human labels, and how these were"
@@ -206,14 +252,14 @@ class _Verification:
 
     def _judgements(self) -> RecomputedStep:
         """Read the replies again, by the rubric's parser."""
-        step = RecomputedStep("judgements from replies")
+        step = RecomputedStep(_REPLIES)
         rubrics: dict[str, Rubric | None] = {}
         again = without = 0
         unasked: Counter[str] = Counter()
         for judged in self.manifest.judgements:
             try:
                 replies = self._replies(judged.replies)
-                rows = [row for _, row in read_records(self._text(judged.file), dict[str, Any], "judgements")]
+                rows = [row for _, row in read_decoded(self._text(judged.file), _judgement, "judgements")]
             except InputError as error:
                 step.differ(self._without_folder(str(error)))
                 continue
@@ -320,11 +366,8 @@ class _Verification:
             return step, None
         try:
             results = values_of(self._scoring(), lambda remark: None)
-        except ImportError as error:
-            step.state, step.said = (
-                "not checked here",
-                f"a measure needs a package: {visible(str(error))[:80]}",
-            )
+        except MissingPackage as error:
+            step.lack(visible(str(error)))
             return step, None
         except RagevalError as error:
             step.differ(f"cannot be recomputed: {self._without_folder(str(error))}")
@@ -390,20 +433,12 @@ class _Verification:
         for name, path in said.items():
             if path is None:
                 step.differ(f"{name}: is not in the bundle")
-        if results is None and not step.differences and values.state == "not checked here":
-            step.state, step.said = "not checked here", "values were not recomputed"
-            return step
-        if results is None or step.differences:
+        if values.state != "same" or step.differences:
             step.lack("there are no values to recompute them from")
             return step
-        try:
-            from rageval.comparison.leaderboards import standings
-
-            files = leaderboard_files(results, standings(results))
-        except ImportError as error:
-            step.state = "not checked here"
-            step.said = f"intervals and ranks need {error.name or 'a package'}, which is not installed"
-            return step
+        files = leaderboard_files(results, standings(results))
+        if self.manifest.intervals not in ("", HOW):
+            step.differ(f"{MANIFEST}: intervals {visible(self.manifest.intervals)[:120]}, recomputed {HOW}")
         published = _read(said[STANDINGS]).splitlines()
         close: list[str] = []
         for where in _differing(published, list(files[STANDINGS]), ("measure", "run"), close):

@@ -123,7 +123,7 @@ LINES: dict[str, tuple[str, ...]] = {
         *("--passages", "corpus.jsonl", "--gold", "labels", "--gold-chosen", "uniform", "-o", "out/b"),
     ),
     "board verify": ("board", "verify", "board.tar.gz", "--inputs", "c", "--sha256", "0" * 64),
-    "board publish": ("board", "publish", "board.tar.gz", "--pyodide", "c", "-o", "out/site"),
+    "board publish": ("board", "publish", "board.tar.gz", "-o", "out/site"),
     "track tables": (
         *("track", "tabled", "--track", "answers", "--topics", "asked.csv", "--judge", "short"),
         *("--gold", "labels", "--gold-chosen", "uniform", "-o", "out/tt"),

@@ -164,7 +164,6 @@ NO_FILES = {
         "--caption",
         "--label",
         "--sha256",
-        "--pyodide",
         "--size",
         "--overlap",
         "--by",

@@ -33,12 +33,7 @@ def test_organizers(tmp_path: Path) -> None:
 def test_publishers(tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
     Walk(tmp_path, more={"SOURCE_DATE_EPOCH": "0"}).along(page("board"))
-    assert (tmp_path / "site" / "recompute.html").is_file()
-    # What fetches the runtime asks the network: CI runs these very lines where there is npm.
-    fetched = page("board").split("```\nnpm ")[1].split("\n```")[0]
-    steps = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    for line in f"npm {fetched}".splitlines():
-        assert line in steps
+    assert (tmp_path / "site" / "index.html").is_file()
 
 
 def test_authors(tmp_path: Path) -> None:

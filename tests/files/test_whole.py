@@ -59,7 +59,7 @@ READ_AT_ONCE = {
         "track/publication.py",
         "track/entries.py",
     ),
-    *("track/leaderboard.py", "track/bundle.py", "track/site.py"),
+    *("track/leaderboard.py", "track/bundle.py"),
     "track/submissions.py",
 }
 

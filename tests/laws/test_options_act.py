@@ -390,7 +390,7 @@ ELSEWHERE: dict[str, set[str]] = {
         *("--on-missing", "--rubric", "--bundle", "--title", "--output"),
     },
     "board verify": {"--inputs", "--sha256", "--format"},
-    "board publish": {"--output", "--pyodide"},
+    "board publish": {"--output"},
     "rubrics import": {"--as", "--examples", "--tokenizer", "--prompt", "--system", "--output"},
     "store export": {"--store", "--output"},
     **{f"store {name}": {"--store"} for name in ("import", "show", "stats")},

@@ -18,9 +18,11 @@ from boards import FORGERIES, Board, forged, packed, unpacked
 from rageval.judges.reread import calls_of, can_reread, reread
 from rageval.judges.rubric import rubric_named
 from rageval.track.verification import verify
+from rageval.version import __version__
 from test_bad_input import command
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "store-0.1" / "judged.json"
+EARLIER = Path(__file__).parents[1] / "golden" / "board-1"  # bundles of 0.2.0, one of them of a track
 
 
 @pytest.fixture(name="board")
@@ -40,6 +42,16 @@ def test_a_bundle_recomputes(boards: Mapping[str, Path]) -> None:
     said = {name: verify(path).steps[1].said for name, path in boards.items()}
     nothing = "no judgement has a reply"
     assert said == {"runs": nothing, "answers": "24 judgements", "labelled": nothing}
+
+
+@pytest.mark.parametrize("name", ["runs", "answers", "labelled", "track"])
+def test_earlier_bundles_are_read(name: str) -> None:
+    found = verify(EARLIER / f"{name}.tar.gz")
+    said = [each for step in found.steps for each in step.differences]
+    # Signatures name the version, and a later one has another.
+    assert all("signature" in each for each in said), said
+    assert {step.state for step in found.steps[:3]} == {"same"}
+    assert found.exit_code == (0 if __version__ == "0.2.0" else 1)
 
 
 @pytest.mark.some(10)
@@ -203,6 +215,76 @@ def test_what_is_no_bundle(content: bytes, said: str, tmp_path: Path) -> None:
     done = command("board", "verify", str(tmp_path / "b.tar.gz"))
     assert done.code == 2
     assert said in done.err
+
+
+@pytest.mark.parametrize("size", [-1, -513, -(2**60), 2**33, 2**80])
+def test_a_size_that_a_header_states(size: int, tmp_path: Path) -> None:
+    member = tarfile.TarInfo("board/x")
+    member.size = size
+    header = member.tobuf(tarfile.GNU_FORMAT)
+    assert tarfile.TarInfo.frombuf(header, "utf-8", "strict").size == size
+    (tmp_path / "b").write_bytes(gzip.compress(header + b"0" * 4096))
+    done = command("board", "verify", str(tmp_path / "b"))
+    assert (done.code, "more than 50,000 files or" in done.err) == (2, True)
+
+
+def _named_twice(manifest: dict[str, Any]) -> None:
+    manifest["systems"] = [{"name": str(at), "file": "runs/one.run"} for at in range(900)]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (_named_twice, "names runs/one.run 900 times, expected once"),
+        (lambda manifest: manifest["systems"].append(manifest["systems"][0]), "names one.run 2 times"),
+        (
+            lambda manifest: manifest.update(systems=[{"name": str(at)} for at in range(1001)]),
+            "1,001 systems",
+        ),
+        (lambda manifest: manifest.update(measures=",".join(["rr"] * 5001)), "10,000 places"),
+        (lambda manifest: manifest.update(systems=[]), "length >= 1"),
+        (lambda manifest: manifest.update(on_missing="other"), "Invalid enum value"),
+    ],
+)
+def test_what_takes_too_long_is_refused(
+    boards: Mapping[str, Path], change: Any, said: str, tmp_path: Path
+) -> None:
+    path = forged(boards["runs"], lambda files, manifest: change(manifest), tmp_path / "b")
+    done = command("board", "verify", str(path))
+    assert (done.code, said in done.err) == (2, True), done
+
+
+def test_what_a_manifest_states_of_intervals(boards: Mapping[str, Path], tmp_path: Path) -> None:
+    def forge(files: dict[str, bytes], manifest: dict[str, Any]) -> None:
+        manifest["intervals"] = "99% from 10,000,000 resamples"
+
+    assert states(forged(boards["runs"], forge, tmp_path / "b"))["claims from values"] == "differs"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["runs", "answers", "labelled"])
+def test_no_order_of_files_changes_a_byte(board: Board, kind: str) -> None:
+    words = board.words(kind, "full")
+    if kind == "runs":
+        # Of one name in two folders, too.
+        for folder, run in (("x", "one"), ("y", "two")):
+            Path(folder).mkdir()
+            Path(folder, "same.run").write_text(Path(f"{run}.run").read_text().replace("2", "3"))
+        files = ["one.run", "two.run", "x/same.run", "y/same.run", "qrels"]
+        rest = words[2 + 3 :]
+    else:
+        lines = Path(words[2]).read_text().splitlines(keepends=True)
+        half = len(lines) // 2
+        for name, part in (("p1.jsonl", lines[:half]), ("p2.jsonl", lines[half:])):
+            Path(name).write_text("".join(part))
+        files, rest = ["p1.jsonl", "p2.jsonl"], words[3:]
+    made = set()
+    for order in (files, files[::-1]):
+        done = command(*words[:2], *order, *rest)
+        assert done.code == 0, done.err
+        made.add(Path(f"{kind}.tar.gz").read_bytes())
+    assert len(made) == 1
+    assert verify(f"{kind}.tar.gz").exit_code == 0
 
 
 def test_a_bundle_that_unpacks_to_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -245,30 +245,54 @@ def test_sixty_entries_that_are_valid_in_form_take_their_own_ranks(plan: TrackPl
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["0evil.trec", "zevil.trec"])
-def test_a_name_that_two_claim_is_of_neither(plan: TrackPlan, name: str) -> None:
-    put(name, run_text("TEAM3", 99))
-    found = organize(changed(plan, stage="score"))
-    lost = {each.file: each for each in found.submissions if not each.valid}
-    assert lost.keys() == {name, "team3.trec"}
-    assert "'team3.trec<TAB>team3'" in lost["team3.trec"].first
-    assert name in lost["team3.trec"].first
-    Path("teams").write_text("team3.trec\tteam3\n")
+@pytest.mark.parametrize("seed", [3, 99], ids=["a copy", "another run"])
+def test_a_name_that_two_claim_takes_nobody_off(plan: TrackPlan, name: str, seed: int) -> None:
+    put(name, run_text("TEAM3", seed))
+    put("x.trec", run_text("team5", 98))  # a name after a file that a third one has
+    put("team5.run", run_text("x", 97))
+    found = organize(changed(plan, stage="pages"))
+    honest = {f"team{at}" for at in range(HONEST)} - {"team5"}
+    evil = name.removesuffix(".trec")
+    # What is called after its file keeps its name.
+    assert {each.run for each in found.valid} == honest | {evil, "team5.trec", "team5.run", "x.trec"}
+    said = [json.loads(line)["message"] for line in Path("out/findings.jsonl").read_text().splitlines()]
+    assert f"another file claims the name TEAM3, too: listed as {evil} (see --teams)" in said
+    page = Path("out/pages/index.html").read_text()
+    assert (f"the same value on every topic: {evil}, team3" in page or "team3, zevil" in page) == (seed == 3)
+    Path("teams").write_text(f"team5.trec\tteam5\n{name}\tEvil Inc.\n")
     organize(changed(plan, stage="score", teams=Path("teams")))
-    assert {row.run for row in leaderboard_of(plan)} == {f"team{at}" for at in range(HONEST)}
-    Path("teams").write_text(f"team3.trec\tteam3\n{name}\tEvil Inc.\n")
-    organize(changed(plan, stage="score", teams=Path("teams")))
-    assert {row.run for row in leaderboard_of(plan)} == {*(f"team{at}" for at in range(HONEST)), "Evil Inc."}
+    assert {row.run for row in leaderboard_of(plan)} == honest | {"team5", "Evil Inc.", "x.trec", "team5.run"}
 
 
 @pytest.mark.slow
-def test_an_organizer_who_says_whose_a_name_is_has_the_scores_of_before(plan: TrackPlan) -> None:
-    Path("teams").write_text("".join(f"team{at}.trec\tteam{at}\n" for at in range(HONEST)))
-    plan = changed(plan, teams=Path("teams"))
-    organize(changed(plan, out=Path("alone")))
+def test_copies_of_all_runs_change_no_value(plan: TrackPlan) -> None:
+    alone = changed(plan, stage="score", out=Path("alone"))
+    organize(alone)
     for at in range(HONEST):
-        put(f"0evil-{at}.trec", run_text(f"team{at}", 50 + at))
-    assert len(organize(plan).valid) == HONEST
-    assert_untouched(Path("alone"), Path("out"))
+        put(f"0evil-{at}.trec", run_text(f"team{at}", at))
+    plan = changed(plan, stage="score")
+    assert len(organize(plan).valid) == 2 * HONEST
+    rows = [row for row in leaderboard_of(plan) if row.run.startswith("team")]
+    assert [row[:6] for row in rows] == [row[:6] for row in leaderboard_of(alone)]
+
+
+def test_names_after_files_are_told_apart() -> None:
+    from rageval.track.entries import Entry, EntryRead
+    from rageval.track.submissions import _told_apart
+
+    def named(*entries: tuple[str, str], given: tuple[str, ...] = ()) -> list[str]:
+        files = [Entry(file) for file, _ in entries]
+        return _told_apart(files, [EntryRead()] * len(files), [run for _, run in entries], given)
+
+    assert named(("a.run", "x"), ("b.run", "y")) == ["x", "y"]
+    assert named(("a.run", "x"), ("b.run", "X")) == ["a", "b"]
+    assert named(("x.run", "x"), ("b.run", "x")) == ["x", "b"]
+    assert named(("x.run", "x"), ("b.run", "x"), given=("b.run",)) == ["x.run", "x"]
+    assert named(("x.run", "x"), ("x.trec", "x")) == ["x.run", "x.trec"]
+    one, other = named(("x.run", "x"), ("X.run", "x"))
+    assert (one[:6], other[:6]) == ("x.run-", "X.run-")
+    chain = [("0.run", "0"), *((f"{at}.run", f"{at - 1}") for at in range(1, 300))]
+    assert len({*map(str.casefold, named(*chain))}) == 300
 
 
 @pytest.mark.parametrize(
@@ -408,7 +432,7 @@ class TestAnswers:
         Path("answers/0evil.jsonl").write_text(
             Path("answers/one.jsonl").read_text().replace("leaves", "cows")
         )
-        assert [each.run for each in organize(answers).valid] == ["two"]
+        assert [each.run for each in organize(answers).valid] == ["0evil", "one", "two"]
         Path("teams").write_text("one.jsonl\tone\n0evil.jsonl\tevil\n")
         organize(changed(answers, teams=Path("teams")))
         rows = {row.run: row.value for row in leaderboard_of(answers)}
@@ -502,18 +526,22 @@ class _Counted(str):
     __hash__ = str.__hash__
 
 
-def test_names_and_neighbours_take_twice_the_work_for_twice_the_entries() -> None:
+def test_names_and_neighbours_take_twice_the_work_for_twice_the_entries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from rageval.track.entries import Entry, EntryRead
     from rageval.track.publication import _neighbours
-    from rageval.track.submissions import _claimed_twice
+    from rageval.track.submissions import _told_apart
 
     def work(number: int) -> int:
         names = [_Counted(f"run{at}") for at in range(number)]
         _Counted.compared = 0
         _neighbours(names, {name: f"{name}.html" for name in names})
-        said = _claimed_twice(
-            [Entry(f"{at}") for at in range(number)], [EntryRead()] * number, ["x"] * number, {}
-        )
-        return _Counted.compared + sum(map(len, said.values()))
+        entries = [Entry(f"{at}") for at in range(number)]
+        alike.clear()
+        _told_apart(entries, [EntryRead()] * number, ["x"] * number, ())
+        return _Counted.compared + len(alike)
 
+    alike: list[str] = []
+    monkeypatch.setattr(apart, "_alike", lambda name: alike.append(name) or name.casefold())
     assert work(2000) <= 2.3 * work(1000)
