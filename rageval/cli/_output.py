@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 import click
 
 from rageval import options as opt
+from rageval.core.basis import UNSTATED, written_bases
 from rageval.errors import FAULTS, JudgeFailed, OutputError, UsageError
-from rageval.scoring.basis import in_words, said_of_corrected
-from rageval.scoring.basis import said_of_bases as said_by_measure
 from rageval.table import (
     COUNT,
     FORMATS,
@@ -36,6 +35,7 @@ from rageval.table import (
 )
 from rageval.text import visible
 from rageval.version import __version__
+from rageval.views.bases import correction_notes, describe_basis, uncorrected_notes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -453,7 +453,7 @@ def _footnote(results: list[Scores]) -> Iterator[str]:
 
 def said_of_bases(results: Sequence[Scores]) -> list[str]:
     """Say which measures are judged by a model alone, and which compare words."""
-    return said_by_measure({str(score.measure): score.basis for each in results for score in each.scores})
+    return uncorrected_notes({str(score.measure): score.basis for each in results for score in each.scores})
 
 
 def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
@@ -468,8 +468,8 @@ def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
         "missing": score.missing,
         "signature": score.signature,
     }
-    if score.basis:
-        record["basis"] = score.basis
+    if score.basis != UNSTATED:
+        record["basis"] = str(score.basis)
     if score.lost:
         record["lost"] = dict(score.lost)
     if score.bounds:
@@ -527,7 +527,13 @@ def slice_lines(
         for scores in results:
             for score in scores.scores:
                 sliced = [
-                    finite({name: value for name, value in one._asdict().items() if value is not None})
+                    finite(
+                        {
+                            name: value
+                            for name, value in written_bases(one._asdict()).items()
+                            if value is not None
+                        }
+                    )
                     | {"small": one.is_small}
                     for _, of, one in found
                     if of is score
@@ -558,7 +564,11 @@ def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred
     columns += [Column("basis", programs=True), Column("corrected_from", programs=True)]
     rows = []
     for scores, score, one in found:
-        known = one._asdict() | {"run": scores.run, "slice": f"{one.field}={one.name}", "judge": one.judged}
+        known = written_bases(one._asdict()) | {
+            "run": scores.run,
+            "slice": f"{one.field}={one.name}",
+            "judge": one.judged,
+        }
         known["measure"] = Marked(str(score.measure), typeset=score.measure.typeset)
         known["n"] = Marked(one.queries, note="*" * (is_starred and one.is_small))
         rows.append([known[column.name] for column in columns])
@@ -566,22 +576,22 @@ def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred
     notes = [f"* fewer than {FEW} queries"] * few
     if is_read:
         # What the values rest on: a judge alone, words, or labels.
-        of_measure = {str(score.measure): (one.basis, one.corrected_from) for _, score, one in found}
-        corrected = said_of_corrected(of_measure)
+        of_measure = {str(score.measure): one.basis for _, score, one in found}
+        corrected = correction_notes(of_measure)
         notes += [f"{said}; 'judge' is the judge's value without correction" for said in corrected]
-        notes += said_by_measure({name: basis for name, (basis, source) in of_measure.items() if not source})
+        notes += uncorrected_notes(of_measure)
     return Table(columns, rows, 3, notes=notes)
 
 
 def _lines_of_slices(found: _Sliced, layout: Layout, with_run: bool) -> Iterator[str]:
     """Write a line a slice, as trec_eval's lines are."""
     columns, rows, *_ = _slices(found, layout, is_read=True, is_starred=True)
-    for row in rows:
+    for (*_, one), row in zip(found, rows, strict=True):
         shown = {column.name: column.read(value) for column, value in zip(columns, row, strict=True)}
         head = f"{visible(shown['run'])}\t" if with_run else ""
         names = (name for name in ("n", "undefined", "judge", "labels") if name in shown)
         rest = [f"{name}={shown[name]}" for name in names]
-        rest += filter(None, [in_words(shown["basis"], shown["corrected_from"])])
+        rest += filter(None, [describe_basis(one.basis)])
         numbers = f"{shown['value']}\t[{shown['low']}, {shown['high']}]\t{', '.join(rest)}"
         yield f"{head}{shown['measure']:<22}\t{visible(shown['slice'])}\t{numbers}"
 

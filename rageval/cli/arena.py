@@ -12,10 +12,11 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, OfLabels, takes_options
 from rageval.cli._output import TableFormat, deliver, end_if_biased, say
+from rageval.core.basis import Basis
 from rageval.errors import InputError, UsageError
-from rageval.scoring.basis import basis_of, basis_of_gold, in_words, said_of_bases
 from rageval.table import NUMBER, TALLY, Column, Table, lines
 from rageval.text import visible
+from rageval.views.bases import describe_basis, uncorrected_notes
 
 if TYPE_CHECKING:
     from rageval.comparison.arena import Positions
@@ -72,12 +73,12 @@ def arena(files: tuple[str, ...], options: Options) -> None:
     say(*grades.remarks)
     _say_what_failed(grades, options.invalid)
     positions = positions_of(grades)
-    basis, source = basis_of(grades.judges.words), ""
+    basis = Basis.of(grades.judges.words)
     if is_gold_given(options):
         if options.matrix or options.compat:
             raise UsageError("--gold corrects strengths; leave out --matrix and --compat")
-        source = basis
-        table, basis = _by_people(grades, options)
+        table, labelers = _by_people(grades, options)
+        basis = Basis.of_labels(labelers, basis)
     elif options.matrix:
         table = _matrix(grades, options.invalid)
     elif options.compat:
@@ -85,7 +86,7 @@ def arena(files: tuple[str, ...], options: Options) -> None:
         table = _table([], ["elo"], [[name, rating] for name, rating in ratings])
     else:
         table = _standing(grades, positions, options.invalid)
-    table = _with_basis(table, basis, source)
+    table = _with_basis(table, basis)
     deliver(lines(options.style, lambda: [table], lambda: table), options.output)
     for each in positions:
         for text in said_of(each.as_dict()):
@@ -151,8 +152,8 @@ def _table(numbers: Sequence[str], counts: Sequence[str], rows: list[list[Any]])
     return Table([*columns, *(Column(name, NUMBER, 0) for name in counts)], rows)
 
 
-def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, str]:
-    """Return strengths that labels correct, and their basis; say which pairs have too few of these."""
+def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, tuple[str, ...]]:
+    """Return strengths that labels correct, and who labeled; say which pairs have too few of these."""
     from rageval.comparison.arena import has_rankings, strengths_by_people
     from rageval.scoring.answers import read_judgements
     from rageval.scoring.gold import drawn, gold_of, said_of_labels
@@ -166,7 +167,7 @@ def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, str]:
     found, said = strengths_by_people(grades, gold, population=options.population)
     say(*said_of_labels(gold), *said)
     rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in found]
-    return _table(["strength", "low", "high", "judge"], ["games", "labels"], rows), basis_of_gold(gold.by)
+    return _table(["strength", "low", "high", "judge"], ["games", "labels"], rows), gold.by
 
 
 def _with_corrected(table: Table, corrected: Mapping[str, float]) -> Table:
@@ -178,15 +179,15 @@ def _with_corrected(table: Table, corrected: Mapping[str, float]) -> Table:
     return table._replace(columns=[*table.columns, column], rows=rows)
 
 
-def _with_basis(table: Table, basis: str, source: str) -> Table:
-    """Add what strengths rest on (`basis`), and are corrected from (`source`): for people, in words."""
-    more = {"basis": basis} | ({"corrected_from": source} if source else {})
-    columns = [*table.columns, *(Column(name, programs=True) for name in more)]
-    rows = [[*row, *more.values()] for row in table.rows]
-    if source:
-        notes = [f"{in_words(basis, source)}; 'judge' is the judge's strength without correction"]
+def _with_basis(table: Table, basis: Basis) -> Table:
+    """Add the basis of strengths: columns for programs, a note for people."""
+    texts = {"basis": str(basis)} | ({"corrected_from": str(basis.source)} if basis.corrected else {})
+    columns = [*table.columns, *(Column(name, programs=True) for name in texts)]
+    rows = [[*row, *texts.values()] for row in table.rows]
+    if basis.corrected:
+        notes = [f"{describe_basis(basis)}; 'judge' is the judge's strength without correction"]
     else:
-        notes = [each.replace(": strength", "", 1) for each in said_of_bases({"strength": basis})]
+        notes = [note.replace(": strength", "", 1) for note in uncorrected_notes({"strength": basis})]
     return table._replace(columns=columns, rows=rows, notes=notes)
 
 

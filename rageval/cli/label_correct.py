@@ -11,7 +11,9 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, takes_options
 from rageval.cli._output import TableFormat, deliver, say
+from rageval.core.basis import written_bases
 from rageval.table import NUMBER, Column, Table, finite, lines
+from rageval.views.bases import correction_notes
 
 if TYPE_CHECKING:
     from rageval.comparison.corrections import CorrectedMeasure
@@ -53,7 +55,6 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     from rageval.comparison.corrections import correct as corrected
     from rageval.comparison.corrections import remarks
     from rageval.scoring.answers import measures_of_answers, read_judgements
-    from rageval.scoring.basis import said_of_corrected
     from rageval.scoring.gold import drawn, gold_of, said_of_labels
     from rageval.scoring.rules import Rules
 
@@ -65,10 +66,10 @@ def label_correct(judged: tuple[str, ...], options: Options) -> None:
     rules = Rules(on_missing=options.on_missing)
     labels = gold_of(gold, list(options.gold), drawn(options.gold_chosen))
     found = corrected(measures, judgements, gold, rules, options.level, options.population, labels.draw)
-    bases = said_of_corrected({each.measure: (each.basis, each.corrected_from) for each in found})
+    bases = correction_notes({each.measure: each.basis for each in found})
     say(*judgements.remarks, *said_of_labels(labels), *bases, *remarks(found, judgements))
     table = _table(found, options.places)
-    records = [finite(each._asdict()) for each in found]
+    records = [finite(written_bases(each._asdict())) for each in found]
     found_as = lines(
         options.style, lambda: [table], lambda: table, lambda: records, lambda: {"results": records}
     )
@@ -82,8 +83,9 @@ def _table(found: Sequence[CorrectedMeasure], places: int) -> Table:
     columns += [Column(name, NUMBER, 0) for name in ("queries", "checked", "labels", "of")]
     columns += [Column("slope", NUMBER, 3, nan=""), Column("gain", NUMBER, 0, nan="")]
     columns += [Column("basis"), Column("corrected_from")]
+    records = [written_bases(each._asdict()) for each in found]
     rows = [
-        [getattr(each, "value" if column.name == "corrected" else column.name) for column in columns]
-        for each in found
+        [record["value" if column.name == "corrected" else column.name] for column in columns]
+        for record in records
     ]
     return Table(columns, rows, 3)

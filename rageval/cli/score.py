@@ -23,9 +23,9 @@ from rageval.cli._options import (
 )
 from rageval.errors import FAULTS, UsageError
 from rageval.measures.base import HIGHER, LOWER, NEITHER
-from rageval.scoring.basis import said_of_bases
 from rageval.table import FORMATS, on_terminal
 from rageval.text import visible
+from rageval.views.bases import uncorrected_notes
 
 if TYPE_CHECKING:
     from rageval.scoring.scores import Score, Scores
@@ -245,7 +245,7 @@ def _passed(results: Sequence[Scores], wanted: Sequence[_ScoreGate], queries: in
             every = every and not _turned(scores[gate.measure], gate)
             for text in _said_of_gate(scores, gate, queries):
                 _output.say(f"{visible(scores.run)}: {text}")
-    for said in said_of_bases(
+    for said in uncorrected_notes(
         {gate.text: results[0][gate.measure].basis for gate in wanted} if results else {}
     ):
         _output.say(said)

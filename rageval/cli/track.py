@@ -18,9 +18,9 @@ from rageval.cli._options import (
 )
 from rageval.cli._output import print_lines, say
 from rageval.options import settings_from
-from rageval.scoring.basis import in_words
 from rageval.table import COUNT, NUMBER, PRINTERS, Column, Table
 from rageval.text import visible
+from rageval.views.bases import describe_basis
 
 if TYPE_CHECKING:
     from rageval.track import Organized, TrackPlan
@@ -191,7 +191,7 @@ def _lines(plan: TrackPlan, found: Organized) -> Iterator[str]:
             yield from _drawn(Table([*columns, *beside], standing))
             yield ""
         if first := next((row for row in rows if row.basis), None):
-            yield in_words(first.basis, first.corrected_from)
+            yield describe_basis(first.claim_basis)
     done = f"done: {', '.join(found.done)}" if found.done else "nothing to do"
     before = f"; unchanged: {', '.join(found.kept)}" if found.kept else ""
     yield f"{done}{before}; in {visible(str(plan.out))}"

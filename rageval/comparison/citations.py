@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.comparison.results import BEST, Comparison
 from rageval.comparison.tables import by_basis, family_of, untested
+from rageval.core.basis import Basis
 from rageval.errors import UsageError
 from rageval.measures.papers import bibliography, entries
 from rageval.plugins import above
-from rageval.scoring.basis import NO_WINNER, PEOPLE, WORDS, is_judge, named
 from rageval.scoring.scores import Scores
 from rageval.table import latex_text, latex_typeset
 from rageval.text import visible
 from rageval.version import __version__
+from rageval.views.bases import NO_WINNER, name_judges, name_labels
 
 if TYPE_CHECKING:
     from rageval.measures.parsing import AnyMeasure
@@ -118,7 +119,7 @@ class _Number(NamedTuple):
     queries: int
     undefined: int
     signature: str
-    basis: str
+    basis: Basis
     is_corrected: bool = False
 
 
@@ -133,7 +134,7 @@ def _numbers_of(found: Comparison | Scores | Mapping[str, Scores] | Iterable[Sco
                 each.undefined,
                 each.signature,
                 each.basis,
-                bool(each.corrected_from),
+                bool(each.basis.corrected),
             )
             for each in found.cells
         ]
@@ -191,14 +192,14 @@ def _counted(queries: Sequence[int]) -> str:
     return f"{f'{least:,} to ' * (least < most)}{most:,} quer{'y' if most == 1 else 'ies'}"
 
 
-def _said_of_judges(bases: Mapping[str, str]) -> Iterator[str]:
+def _said_of_judges(bases: Mapping[str, Basis]) -> Iterator[str]:
     """Say of which measures all rests on a judge that is no person, or on words alone."""
-    for basis in dict.fromkeys(filter(is_judge, bases.values())):
+    for basis in dict.fromkeys(basis for basis in bases.values() if basis.is_judge):
         names = [latex_text(name) for name, each in bases.items() if each == basis]
         what = "All values" if len(names) == len(bases) else f"Values by {_listed(names)}"
-        who = f"{latex_text(named(basis))}, an automatic judge" if named(basis) else "an automatic judge"
+        who = f"{latex_text(name_judges(basis))}, an automatic judge"
         yield f"{what} are by {who}; intervals do not include its error."
-    words = [latex_text(name) for name, basis in bases.items() if basis == WORDS]
+    words = [latex_text(name) for name, basis in bases.items() if basis.is_of_texts]
     if words:
         yield f"Values by {_listed(words)} are {NO_WINNER}."
 
@@ -216,7 +217,7 @@ def _said_of_tests(found: Comparison) -> Iterator[str]:
         if settings.baseline != BEST:
             against = f"from {latex_text(settings.baseline)}"
     level = f"at the level {1 - settings.level:.3g}"
-    if any(not source for _, source in found.claimed_by.values()):
+    if any(not basis.corrected for basis in found.bases.values()):
         test = _TESTS[settings.test].format(draws=settings.draws)
         adjusted = f"{_ADJUSTED[settings.adjust]}{_family(found)}, {level}"
         if settings.clusters:
@@ -227,13 +228,13 @@ def _said_of_tests(found: Comparison) -> Iterator[str]:
             rf"The {100 * settings.level:.4g}\% intervals are {way} bootstrap intervals"
             " (of measures with two values, Wilson's)."
         )
-    for (basis, source), measures in groups.items():
-        if not source:
+    for basis, measures in groups.items():
+        if not basis.corrected:
             continue
         names = _listed(list(map(latex_text, measures)))
         labels = _counted([cell.labels or 0 for cell in found.cells if cell.measure in measures])
-        by = "human labels" if basis == PEOPLE else f"labels of {latex_text(named(basis))}"
-        judge = latex_text(named(source))
+        by = latex_text(name_labels(basis))
+        judge = latex_text(name_judges(basis.source))
         yield (
             f"Differences by {names} {against} are by {judge}, corrected by {by} of {labels}"
             rf"~\cite{{{_BY_LABELS}}}, and tested by Student's $t$, {_ADJUSTED[settings.adjust]}"

@@ -31,17 +31,14 @@ from rageval.comparison.pairs import (
 )
 from rageval.comparison.results import (
     BEST,
-    HIGHER,
-    LOWER,
-    REFUSED,
-    UNDECIDED,
     Cell,
     Comparison,
     Pair,
     Settings,
-    worded,
+    claimed,
 )
 from rageval.comparison.tables import family_of
+from rageval.core.ruling import Ruling
 from rageval.errors import MeasureError, UsageError
 from rageval.files.judgements import JudgementTable
 from rageval.measures.base import LOWER as LOW_IS_GOOD
@@ -188,22 +185,22 @@ def under_every_completion(found: Comparison, runs: Runs, results: Sequence[Scor
     topics = evaluator.topics
     scored = {scores.run: scores for scores in results}
     for pair in found.pairs:
-        if pair.verdict == REFUSED and not evaluator.qrels.is_adaptive:
-            pairs.append(replace(pair, every_completion=UNDECIDED))
+        if pair.ruling is Ruling.REFUSED and not evaluator.qrels.is_adaptive:
+            pairs.append(replace(pair, every_completion=Ruling.UNDECIDED))
             continue
         measure: Any = scored[pair.run][pair.measure].measure
         one, other = ((documents[run], scored[run][pair.measure].by_query) for run in (pair.run, pair.other))
-        certain = _certain_verdict(measure, topics, one, other)
-        pairs.append(replace(pair, every_completion=worded(certain, measure.better, pair.basis)))
+        certain = _certain_ruling(measure, topics, one, other)
+        pairs.append(replace(pair, every_completion=claimed(certain, measure.better, pair.basis)))
     return replace(found, pairs=pairs)
 
 
-def _certain_verdict(
+def _certain_ruling(
     measure: Measure,
     topics: Mapping[str, Topic],
     one: tuple[_Rankings, Mapping[str, float]],
     other: tuple[_Rankings, Mapping[str, float]],
-) -> str:
+) -> Ruling:
     """Return `higher` or `lower` if the first run's mean is so under every completion, else `undecided`.
 
     Each run is its rankings and its values by query.
@@ -217,7 +214,7 @@ def _certain_verdict(
         )
         ends.append(bounds.difference(first, second, (one[1][query], other[1][query]), parameters))
     low, high = (math.fsum(end) / len(ends) for end in zip(*ends, strict=True))
-    return HIGHER if low > SLACK else LOWER if high < -SLACK else UNDECIDED
+    return Ruling.HIGHER if low > SLACK else Ruling.LOWER if high < -SLACK else Ruling.UNDECIDED
 
 
 def sensitivity(subject: Subject, results: Sequence[Scores]) -> Iterator[str]:
@@ -347,11 +344,11 @@ def _is_contested(table: Tested, runs: list[str], pairs: Sequence[Pair], known: 
             is_idle = names[1] in known.failed or (table.better == LOW_IS_GOOD and known.absent.get(names[1]))
             if other == best or is_idle:
                 continue
-            ruling = rulings.get(frozenset(names), UNDECIDED)
+            ruling = rulings.get(frozenset(names), Ruling.UNDECIDED)
             # What is shown was tested. Labels that correct a judge say what the judge's bounds cannot.
-            untested = ruling == UNDECIDED and not has_labels
+            untested = ruling is Ruling.UNDECIDED and not has_labels
             doubt = untested and doubt_of_best(table.scores[best], score, names)
-            if ruling == REFUSED or known.forbids(names, name) or doubt:
+            if ruling is Ruling.REFUSED or known.forbids(names, name) or doubt:
                 return True
     return False
 
@@ -370,7 +367,7 @@ def _compared(
     pairs = [
         pair
         if math.isnan(pair.p)
-        else replace(pair, test="t" if pair.corrected_from else settings.test, family=family)
+        else replace(pair, test="t" if pair.basis.corrected else settings.test, family=family)
         for pair in pairs
     ]
     better = {name: measure.better for name, measure in measures.items()}
@@ -547,7 +544,7 @@ def _limits(
         yield from _out_of_reach(table, name, of_measure, settings)
         yield from _skewed(table, name, of_measure, settings)
         stuck = sum(
-            pair.verdict == UNDECIDED
+            pair.ruling is Ruling.UNDECIDED
             and bool(pair.why)
             and not pair.why.startswith((ALONE, SKEWED))
             and pair.wins + pair.losses > 0
@@ -562,7 +559,7 @@ def _of_repeats(results: Sequence[Scores], pairs: Sequence[Pair]) -> Iterator[st
     by_run = {scores.run: {str(score.measure): score for score in scores.scores} for scores in results}
     for pair in pairs:
         one, other = by_run[pair.run][pair.measure], by_run[pair.other][pair.measure]
-        if pair.verdict != UNDECIDED or one.spread is None or other.spread is None:
+        if pair.ruling is not Ruling.UNDECIDED or one.spread is None or other.spread is None:
             continue
         spread = float(np.nanvar(one.values - other.values, ddof=1)) if pair.queries > 1 else 0.0
         if spread > 0:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rageval.comparison.intervals import filled, scale_of, selection
+from rageval.core.basis import UNSTATED, Basis
 from rageval.errors import InputError, MeasureError, TooFewLabels, UsageError
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.measures.base import MEAN, Measure
@@ -22,7 +23,6 @@ from rageval.measures.parsing import AnyMeasure
 from rageval.measures.scales import POSITION
 from rageval.scoring.answers import evaluate_all
 from rageval.scoring.assessments import JudgeOfRun, NotThisJudge, with_labelled
-from rageval.scoring.basis import basis_of_gold
 from rageval.scoring.gold import Draw, chances_of, failed_labels, refuse_the_judge, why_lost
 from rageval.scoring.rules import Rules
 from rageval.scoring.scores import Score
@@ -41,9 +41,8 @@ class CorrectedMeasure(NamedTuple):
     corrected mean. `coarse`: so few human values differ that the interval has a floor. Labels cover only a
     part of `partly` answers, which are `used` if the measure works on a part. `missing` of the judge's
     judgements failed or are not there; with them its mean lies between `least` and `most`, and the interval
-    holds for all of these. `basis` is what `rageval.scoring.basis` writes about the annotators,
-    `corrected_from` about the judge. `doubt` says why the labels might be no uniform draw; `failed` of them
-    failed.
+    holds for all of these. `basis` is that of the labels. `doubt` says why the labels might be no uniform
+    draw; `failed` of them failed.
     """
 
     run: str
@@ -67,8 +66,7 @@ class CorrectedMeasure(NamedTuple):
     partly: int = 0
     used: bool = False
     missing: int = 0
-    basis: str = ""
-    corrected_from: str = ""
+    basis: Basis = UNSTATED
     doubt: str = ""
     failed: int = 0
     least: float | None = None
@@ -98,7 +96,6 @@ def correct(
     for measure in measures:
         if measure.aggregate != MEAN:
             raise MeasureError(f"{measure} is no mean over queries, so it cannot be corrected; leave it out")
-    basis = basis_of_gold(gold.judges.words)
     judged = with_labelled(judged, gold, None if draw is None else draw.plan)
     # What people did not judge, or could not, says nothing: it is no worst and no best.
     people = {scores.run: scores for scores in evaluate_all(measures, gold, Rules(on_missing="skip"))}
@@ -112,7 +109,9 @@ def correct(
     for scores in results:
         pairs = zip(scores.scores, people[scores.run].scores, strict=True)
         found += [
-            _whatever_is_missing(scores.run, one, other, how)._replace(basis=basis, corrected_from=one.basis)
+            _whatever_is_missing(scores.run, one, other, how)._replace(
+                basis=Basis.of_labels(gold.judges.words, one.basis)
+            )
             for one, other in pairs
         ]
     if not any(each.checked for each in found):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,6 +29,8 @@ from rageval.comparison.pairs import (
     tables,
 )
 from rageval.comparison.results import Pair, Settings
+from rageval.core.basis import UNSTATED, Basis, written_bases
+from rageval.core.ruling import Ruling
 from rageval.errors import InputError, MeasureError, MissingJudgements, RagevalError, UsageError
 from rageval.files.kinds import told
 from rageval.files.opening import ADAPTIVE, Source, name_of, noted
@@ -39,9 +41,7 @@ from rageval.measures.base import LOWER, NEITHER, Measure
 from rageval.options import Block, Interval, JudgeChanged, Population, refuse_other_words
 from rageval.scoring.answers import without_value
 from rageval.scoring.assessments import MOST_MISSING
-from rageval.scoring.basis import NO_WINNER, WORDS, by_whom, is_judge, is_unchecked
 from rageval.scoring.gold import People, why_lost
-from rageval.scoring.likeness import IDENTICAL
 from rageval.scoring.scores import Score, Scores, combined
 from rageval.scoring.subject import Subject
 from rageval.statistics import SEED
@@ -52,6 +52,7 @@ from rageval.statistics.significance import holm
 from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, finite
 from rageval.text import visible
 from rageval.version import __version__
+from rageval.views.bases import NO_WINNER, attribution
 
 # What a gate is asked, what it is given, and what it says.
 
@@ -170,9 +171,8 @@ class Decision:
 
     `difference` is candidate − baseline with its one-sided bounds; `p` is that of no loss, `adjusted` for all
     measures and slices. `needed` questions (`needed_of`: or clusters, or labels) would decide it with power
-    0.8, if the difference stayed the same. `basis` is what the verdict is based on, as
-    `rageval.scoring.basis` writes it, and `corrected_from` what labels correct. `against` is empty for a
-    comparison with the baseline, and `anchor` for one with the anchor.
+    0.8, if the difference stayed the same. `basis` is the basis of the verdict. `against` is empty
+    for a comparison with the baseline, and `anchor` for one with the anchor.
     """
 
     measure: str
@@ -191,9 +191,12 @@ class Decision:
     needed: int | None = None
     needed_of: str = "questions"
     why: str = ""
-    basis: str = ""
-    corrected_from: str = ""
+    basis: Basis = UNSTATED
     against: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """Return everything, for a program."""
+        return written_bases({name: getattr(self, name) for name in self.__slots__})
 
     @property
     def place(self) -> str:
@@ -259,7 +262,7 @@ class GateReport(Displayed):
     @property
     def unchecked(self) -> list[str]:
         """The text-matching judges behind the verdict that have no human labels, for the headline."""
-        found = (by_whom(each.basis) for each in self.overall if is_unchecked(each.basis))
+        found = (attribution(each.basis) for each in self.overall if each.basis.is_unchecked)
         return list(dict.fromkeys(found))
 
     def as_dict(self) -> dict[str, Any]:
@@ -269,7 +272,7 @@ class GateReport(Displayed):
             **found,
             "measures": dict(self.signatures),
             "counts": dict(self.counts),
-            "decisions": [finite(asdict(each)) for each in self.decisions],
+            "decisions": [finite(each.record()) for each in self.decisions],
             "fell": [finite(each._asdict()) for each in self.fell],
             "floors": list(self.floors),
             "remarks": list(self.remarks),
@@ -291,7 +294,7 @@ class GateReport(Displayed):
         return Table([*columns, Column("needed", COUNT, none="-")], rows, title=self.headline)
 
     def _records(self) -> list[dict[str, Any]]:
-        return [asdict(each) for each in self.decisions]
+        return [each.record() for each in self.decisions]
 
 
 _LEAST_COMPARED = 0.9  # of the baseline's questions
@@ -634,7 +637,7 @@ class _Tested(NamedTuple):
     values: tuple[float, float]
     sign: float
     can_block: bool
-    claimed_by: tuple[str, str]
+    basis: Basis
     look: Look | None = None  # at the labels of a plan
     is_same: bool = False
     clusters: int | None = None  # of the questions on which both have a value
@@ -781,13 +784,13 @@ def _test(
     settings: GateSettings,
     is_same: bool,
 ) -> _Tested:
-    claimed_by = scores[0].claimed_by
+    basis = scores[0].claim_basis
     if is_same:  # nobody's labels can make a difference of what is none
         scores = replace(scores[0], people=None), replace(scores[1], people=None)
     results = [Scores(name, (score,)) for name, score in zip(names, scores, strict=True)]
     how = settings.comparison(names[1])
     (table,) = tables(results, how)
-    known = KnownOfRuns(alike={frozenset(names): IDENTICAL} if is_same else {})
+    known = KnownOfRuns(alike={frozenset(names): Ruling.IDENTICAL} if is_same else {})
     with np.errstate(invalid="ignore"):
         tell = corrected_pairs if is_corrected(table) else pairs_of
         (pair,) = tell(table, list(names), how, known)
@@ -799,7 +802,7 @@ def _test(
     values = _only(scores[1], both).value, _only(scores[0], both).value
     look = scores[0].people.draw.look if scores[0].people is not None else None
     clusters = len({settings.clusters[query] for query in both}) if settings.clusters is not None else None
-    return _Tested(part, measure, pair, values, sign, can_block, claimed_by, look, is_same, clusters)
+    return _Tested(part, measure, pair, values, sign, can_block, basis, look, is_same, clusters)
 
 
 def _p_of_loss(tested: _Tested, settings: GateSettings) -> float:
@@ -886,8 +889,7 @@ def _decision(tested: _Tested, p: float, adjusted: float, settings: GateSettings
         of,
         why,
         # Of what is the same on both sides a pair says no basis.
-        tested.pair.basis or tested.claimed_by[0],
-        tested.claimed_by[1],
+        tested.basis if tested.pair.basis == UNSTATED else tested.pair.basis,
     )
 
 
@@ -985,19 +987,18 @@ def _said(common: _Common, found: Sequence[Decision], settings: GateSettings) ->
     elif alike := dict.fromkeys(visible(each.place) for each in found if each.low == each.high == 0):
         yield f"candidate and baseline {how} in every question of {', '.join(alike)}"
     yield from _said_of_questions(common, found)
-    if corrected := dict.fromkeys(each.measure for each in found if each.corrected_from):
+    if corrected := dict.fromkeys(each.measure for each in found if each.basis.corrected):
         yield (
             f"{', '.join(corrected)}: the means are the judge's; difference and bounds are corrected by human"
             " labels"
         )
-    for basis in dict.fromkeys(each.basis for each in found if is_judge(each.basis)):
-        of_basis = [each for each in found if each.basis == basis]
-        names = ", ".join(dict.fromkeys(each.measure for each in of_basis))
-        if source := of_basis[0].corrected_from:
-            yield f"no human labels: {names} {by_whom(basis, source)}"
+    for basis in dict.fromkeys(each.basis for each in found if each.basis.is_judge):
+        names = ", ".join(dict.fromkeys(each.measure for each in found if each.basis == basis))
+        if basis.corrected:
+            yield f"no human labels: {names} {attribution(basis)}"
         else:
-            yield f"judge error not included: {names} {by_whom(basis)} (human labels, --gold, add it)"
-    words = [name for name, pair in common.scores.items() if pair[0].basis == WORDS]
+            yield f"judge error not included: {names} {attribution(basis)} (human labels, --gold, add it)"
+    words = [name for name, pair in common.scores.items() if pair[0].basis.is_of_texts]
     if words:
         yield f"{', '.join(words)}: {NO_WINNER}"
     ours, theirs = common.candidate.header.known, common.baseline.header.known

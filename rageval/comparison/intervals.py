@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rageval.core.basis import UNSTATED, Basis
 from rageval.errors import TooFewLabels
 from rageval.files.plans import Look
 from rageval.measures.parsing import AnyMeasure
@@ -390,9 +391,8 @@ def _without(whole: Blend, one: Blend) -> float:
 class Slice(NamedTuple):
     """A measure's value over the queries of one kind, with its 95 % bootstrap interval.
 
-    The value is over the `queries` where the measure is defined, not over the `undefined` ones. `basis` is
-    what `rageval.scoring.basis` writes. With labels it is the corrected value, NaN where there are too few
-    (`why`); `judged` is the judge's value, and `corrected_from` its basis.
+    The value is over the `queries` where the measure is defined, not over the `undefined` ones. With labels
+    it is the corrected value, NaN where there are too few (`why`), and `judged` is the judge's value.
     """
 
     field: str
@@ -402,10 +402,9 @@ class Slice(NamedTuple):
     high: float
     queries: int
     undefined: int = 0
-    basis: str = ""
+    basis: Basis = UNSTATED
     judged: float | None = None
     labels: int | None = None
-    corrected_from: str = ""
     why: str = ""
 
     @property
@@ -430,8 +429,7 @@ def slices(
                 (by_labels.value, by_labels.low, by_labels.high) if by_labels else (math.nan,) * 3
             )
             known, judged = len(slice_.queries), combined(score.measure, values)
-            basis, source = score.claimed_by
-            rest = known, len(values) - known, basis, judged, len(slice_.people), source, slice_.why
+            rest = known, len(values) - known, score.claim_basis, judged, len(slice_.people), slice_.why
             found.append(Slice(field, name, value, low, high, *rest))
             continue
         low, high = bootstrap(score.measure, values)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rageval.comparison.intervals import _has_interval, _sample, corrected_pair, corrected_score
+from rageval.core.basis import Basis
 from rageval.errors import InputError, MeasureError, MissingPackage, UsageError
 from rageval.files.scores import ALL, LeaderboardRow
 from rageval.measures.base import HIGHER, LOWER
@@ -303,7 +304,7 @@ class Standing(NamedTuple):
 
     NaN and None stand for unknown values: a measure without a better direction gives no ranks. Human labels
     correct all values, with NaN and None where there are too few (`why`); `judged` is then the judge's value,
-    and `corrected_from` its basis.
+    and `corrected_from` its basis. It is a line of a file, so that both bases are written.
     """
 
     measure: str
@@ -322,6 +323,11 @@ class Standing(NamedTuple):
     labels: int | None = None
     corrected_from: str = ""
     why: str = ""
+
+    @property
+    def claim_basis(self) -> Basis:
+        """The basis of the value."""
+        return Basis.parse(self.basis, self.corrected_from)
 
 
 def standings(results: Sequence[Scores]) -> list[Standing]:
@@ -364,7 +370,7 @@ def _standings(results: Sequence[Scores], number: int) -> list[Standing]:
             score.undefined,
             *ranks[at],
             score.signature,
-            score.basis,
+            str(score.basis),
         )
         for at, (found, score) in enumerate(zip(results, scores, strict=True))
     ]
@@ -391,7 +397,6 @@ def _corrected(results: Sequence[Scores], scores: Sequence[Score], sign: float |
         ranks = _ranked(values, *corrected_rank_intervals(len(scores), differences, sign))
     rows = []
     for name, score, mean, number, rank in zip(names, scores, means, numbers, ranks, strict=True):
-        basis, source = score.claimed_by
         row = Standing(
             str(score.measure),
             name,
@@ -400,10 +405,10 @@ def _corrected(results: Sequence[Scores], scores: Sequence[Score], sign: float |
             score.undefined,
             *rank,
             score.signature,
-            basis,
+            str(score.claim_basis),
             judged=score.value,
             labels=len(mean.people),
-            corrected_from=source,
+            corrected_from=str(score.claim_basis.source),
             why=mean.why or mean.doubt,
         )
         rows.append(row)

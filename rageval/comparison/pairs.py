@@ -14,25 +14,20 @@ from numpy.typing import NDArray
 from rageval.comparison.intervals import Labelled, _sample, corrected_pair, corrected_score
 from rageval.comparison.results import (
     BEST,
-    HIGHER,
-    LOWER,
-    NO_WINNER,
-    REFUSED,
-    UNDECIDED,
     Absent,
     Cell,
     Pair,
     Settings,
     better_of,
-    worded,
+    claimed,
 )
+from rageval.core.basis import Basis
+from rageval.core.ruling import ReasonedRuling, Ruling
 from rageval.files.opening import ADAPTIVE
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
-from rageval.scoring.basis import NO_WINNER as SAID_OF_WORDS
-from rageval.scoring.basis import WORDS, basis_of_gold
-from rageval.scoring.likeness import IDENTICAL, TIES_ONLY, Alike
+from rageval.scoring.likeness import Alike
 from rageval.scoring.scores import HOW_MANY, Score, Scores, mean
 from rageval.statistics.bootstrap import intervals, least_errors, ranges_of_differences
 from rageval.statistics.correction import max_t as corrected_max_t
@@ -41,6 +36,7 @@ from rageval.statistics.power import detectable, fewest, needed_between
 from rageval.statistics.samples import SLACK, Float, Int, Sample, settled_columns
 from rageval.statistics.significance import Significance, holm, is_skewed, max_t, sign_flip, t_test
 from rageval.text import visible
+from rageval.views.bases import NO_WINNER
 
 # What may be claimed of a pair of runs, and when nothing may be.
 #
@@ -50,13 +46,6 @@ from rageval.text import visible
 _NO_VALUE = "it failed, or the measure is defined nowhere"
 _HOPELESS = "no judged query has anything relevant"
 _NOTHING = "it failed, or found nothing that counts"
-
-
-class Ruling(NamedTuple):
-    """A verdict, and what else should be known."""
-
-    verdict: str
-    why: str = ""
 
 
 def outcomes(differences: Float, better: str) -> tuple[int, int, int]:
@@ -92,36 +81,47 @@ def failures(results: Sequence[Scores]) -> dict[str, str]:
     return found
 
 
-def ruling(adjusted: float, direction: int, difference: float, level: float) -> Ruling:
+def test_ruling(adjusted: float, direction: int, difference: float, level: float) -> ReasonedRuling:
     """Return the plain verdict, in the test's direction: which is higher, if that is more than chance."""
     if not adjusted <= 1 - level:
-        return Ruling(UNDECIDED)
+        return ReasonedRuling(Ruling.UNDECIDED)
     if direction * difference <= 0:
-        return Ruling(UNDECIDED, "the test and the mean difference point in different directions")
-    return Ruling(HIGHER if direction > 0 else LOWER)
+        return ReasonedRuling(
+            Ruling.UNDECIDED, "the test and the mean difference point in different directions"
+        )
+    return ReasonedRuling(Ruling.HIGHER if direction > 0 else Ruling.LOWER)
+
+
+SAME_RANKINGS = {
+    verdict.ruling: verdict
+    for verdict in (
+        ReasonedRuling(Ruling.IDENTICAL, "the runs rank the same documents in the same order"),
+        ReasonedRuling(
+            Ruling.TIES_ONLY, "the runs differ only in the order of documents that one of them ties"
+        ),
+    )
+}
 
 
 def without_difference(
-    wins: int, ties: int, losses: int, alone: int, likeness: str | None, doubt: str = ""
-) -> Ruling | None:
+    wins: int, ties: int, losses: int, alone: int, likeness: Ruling | None, doubt: str = ""
+) -> ReasonedRuling | None:
     """Return the verdict on runs that are the same, or the same but for the order of equal scores.
 
     If only one of the two has a value on `alone` queries, they are not the same. With a `doubt` about equal
     values they are not the same either.
     """
-    if likeness == IDENTICAL:
-        return Ruling(IDENTICAL, "the runs rank the same documents in the same order")
-    if likeness == TIES_ONLY:
-        return Ruling(TIES_ONLY, "the runs differ only in the order of documents that one of them ties")
+    if likeness is not None:
+        return SAME_RANKINGS[likeness]
     if not wins and not losses and doubt:
         return refused(doubt)
     if not wins and not losses and alone:
-        return Ruling(
-            UNDECIDED,
+        return ReasonedRuling(
+            Ruling.UNDECIDED,
             f"the values are the same on the {ties:,} queries where both have one; on {alone:,} only one has",
         )
     if not wins and not losses:
-        return Ruling(IDENTICAL, "the values are the same on every query")
+        return ReasonedRuling(Ruling.IDENTICAL, "the values are the same on every query")
     return None
 
 
@@ -142,12 +142,12 @@ def set_apart(one: Scores, other: Scores) -> dict[str, str]:
     return found
 
 
-def refused(why: str) -> Ruling:
+def refused(why: str) -> ReasonedRuling:
     """Return no verdict."""
-    return Ruling(REFUSED, why)
+    return ReasonedRuling(Ruling.REFUSED, why)
 
 
-def doubt_of_losses(one: Score, other: Score, verdict: str) -> str:
+def doubt_of_losses(one: Score, other: Score, ruling: Ruling) -> str:
     """Return why missing judgements forbid the verdict; empty if it holds for all their values.
 
     The verdict `identical` never holds then: equal values may be placeholders.
@@ -156,9 +156,9 @@ def doubt_of_losses(one: Score, other: Score, verdict: str) -> str:
     if not missing:
         return ""
     (low, high), (other_low, other_high) = (score.bounds or (score.value,) * 2 for score in (one, other))
-    if verdict == IDENTICAL:
+    if ruling is Ruling.IDENTICAL:
         return f"{missing:,} judgements are missing, which could make a difference"
-    certain = low > other_high if verdict == HIGHER else high < other_low
+    certain = low > other_high if ruling is Ruling.HIGHER else high < other_low
     return "" if certain else f"{missing:,} judgements are missing, which could reverse it"
 
 
@@ -166,8 +166,8 @@ def doubt_of_best(best: Score, other: Score, names: tuple[str, str]) -> str:
     """Return why one value may not be called better than another; this is not tested."""
     if best.signature != other.signature:
         return "they were scored by different rules"
-    verdict = LOWER if best.measure.better == LOW_IS_GOOD else HIGHER
-    return said_of_unlike(best, unlike(best, other, names)) or doubt_of_losses(best, other, verdict)
+    ruling = Ruling.LOWER if best.measure.better == LOW_IS_GOOD else Ruling.HIGHER
+    return said_of_unlike(best, unlike(best, other, names)) or doubt_of_losses(best, other, ruling)
 
 
 def unlike(one: Score, other: Score, names: tuple[str, str]) -> set[str]:
@@ -201,6 +201,7 @@ def said_of_unlike(score: Score, queries: Collection[str]) -> str:
 
 ALONE = "the interval is of this pair alone"
 SKEWED = "differences are skewed: few are large, many small; sign flips decide, and the interval includes 0"
+HOLDS_ZERO = "the test alone would decide, but the interval includes 0"
 
 
 class Tested(NamedTuple):
@@ -320,7 +321,7 @@ def _flipped(values: Sample, pairs: Int) -> tuple[Float, Int]:
 
 def way_of(score: Score) -> str:
     """Return which way is the better one for whoever names the best run: by words alone, neither is."""
-    return NEITHER if score.basis == WORDS else score.measure.better
+    return NEITHER if score.basis.is_of_texts else score.measure.better
 
 
 def best_among(better: str, values: Sample, able: Sequence[int]) -> tuple[frozenset[int], int]:
@@ -406,17 +407,17 @@ def pairs_of(table: Tested, runs: list[str], settings: Settings, known: KnownOfR
         differ = None if settings.test == "t" else int(differing[at])
         is_reachable = differ is None or differ >= fewest(settings.level)
         least, most = needed_between(float(low[at]), float(high[at]), *strength, differ)
-        ruled, why = _ruling(table, at, runs, settings, known)
+        ruling, why = _ruling(table, at, runs, settings, known)
         ends = float(low[at]), float(high[at])
-        if ruled in (HIGHER, LOWER) and settings.test == "randomization" and ends[0] <= 0 <= ends[1]:
+        if ruling.is_direction and ends[0] <= 0 <= ends[1]:
             # Flipped signs ask whether differences are symmetric; of skewed ones that is not about the mean.
-            ruled, why = (UNDECIDED, SKEWED) if is_skewed(columns.sums()[:, at]) else (ruled, why)
-        why = why or _beside(ruled, table, at, ends, settings)
+            ruling, why = Ruling.UNDECIDED, SKEWED if is_skewed(columns.sums()[:, at]) else HOLDS_ZERO
+        why = why or _beyond_family(ruling, table, at, ends, settings)
         # A pair has no order there.
         same = known.alike.get(frozenset((runs[first], runs[second])))
-        basis = "" if same else table.scores[0].basis  # that rankings are the same is nobody's word
-        verdict = worded(ruled, better, basis)
-        why = why or (SAID_OF_WORDS if verdict == NO_WINNER else "")
+        basis = Basis() if same else table.scores[0].basis  # that rankings are the same is nobody's word
+        ruling = claimed(ruling, better, basis)
+        why = why or (NO_WINNER if ruling is Ruling.NO_WINNER else "")
         pair = Pair(
             run=runs[first],
             other=runs[second],
@@ -434,9 +435,9 @@ def pairs_of(table: Tested, runs: list[str], settings: Settings, known: KnownOfR
             detectable=detectable(*strength) if is_reachable else math.nan,
             needed_least=least,
             needed_most=most,
-            verdict=verdict,
+            ruling=ruling,
             why=why,
-            better_run=better_of(runs[first], runs[second], verdict, better),
+            better_run=better_of(runs[first], runs[second], ruling, better),
             basis=basis,
         )
         found.append(pair)
@@ -456,7 +457,7 @@ def _intervals(
         columns, settings.interval, settings.level, settings.resamples, settings.seed, scale
     )
     same = [
-        known.alike.get(frozenset((runs[first], runs[second]))) == IDENTICAL
+        known.alike.get(frozenset((runs[first], runs[second]))) == Ruling.IDENTICAL
         for first, second in table.pairs.tolist()
     ]
     untold = ~(table.p <= 1 - settings.level)  # NaN tells nothing, either
@@ -466,7 +467,9 @@ def _intervals(
     return low, high
 
 
-def _ruling(table: Tested, at: int, runs: list[str], settings: Settings, known: KnownOfRuns) -> Ruling:
+def _ruling(
+    table: Tested, at: int, runs: list[str], settings: Settings, known: KnownOfRuns
+) -> ReasonedRuling:
     """Return what may be claimed of one pair."""
     first, second = (int(run) for run in table.pairs[at])
     names = runs[first], runs[second]
@@ -483,14 +486,14 @@ def _ruling(table: Tested, at: int, runs: list[str], settings: Settings, known: 
         return refused("they were scored by different rules: their signatures differ; score both by the same")
     apart = unlike(*scores, names)
     by_others = said_of_unlike(scores[0], apart)
-    doubt = by_others or doubt_of_losses(*scores, IDENTICAL)
+    doubt = by_others or doubt_of_losses(*scores, Ruling.IDENTICAL)
     # Queries on which exactly one of the two has a value.
     alone = int(np.isnan(table.sample.values[:, [first, second]]).sum(axis=1).tolist().count(1))
     same = without_difference(won, tied, lost, alone, known.alike.get(frozenset(names)), doubt)
     if same is not None:
         return same
-    found = ruling(float(table.adjusted[at]), int(table.direction[at]), mean(gaps), settings.level)
-    if found.verdict == UNDECIDED:
+    found = test_ruling(float(table.adjusted[at]), int(table.direction[at]), mean(gaps), settings.level)
+    if found.ruling is Ruling.UNDECIDED:
         why = found.why or _of_resolution(table, at, won + lost, settings)
         return found._replace(why=why)
     # A query that only one run answers counts as 0 for the other: the claim must hold without such.
@@ -502,22 +505,20 @@ def _ruling(table: Tested, at: int, runs: list[str], settings: Settings, known: 
     # Nor may it rest on queries that different judges judged.
     if apart and not _holds_without(table, at, apart, settings):
         return refused(f"{by_others}, and on the others the difference is not shown")
-    doubt = doubt_of_losses(*scores, found.verdict)
+    doubt = doubt_of_losses(*scores, found.ruling)
     return refused(doubt) if doubt else found
 
 
-def _beside(verdict: str, table: Tested, at: int, ends: tuple[float, float], settings: Settings) -> str:
-    """Return what is to be said where the test decides and the interval would not, or the other way round."""
-    holds_none = ends[0] <= 0 <= ends[1]
-    # The interval is of this pair, p is adjusted for all: both can be right, and look like a contradiction.
-    if verdict == UNDECIDED and not holds_none and table.adjusted[at] > table.p[at]:
-        return (
-            f"{ALONE}, where p is {table.p[at]:.2g};"
-            f" among {table.family:,} pairs it is {table.adjusted[at]:.2g} ({settings.adjust})"
-        )
-    if verdict in (UNDECIDED, REFUSED, IDENTICAL, TIES_ONLY) or not holds_none:
+def _beyond_family(
+    ruling: Ruling, table: Tested, at: int, ends: tuple[float, float], settings: Settings
+) -> str:
+    """Return why the interval of a pair excludes 0 where p, adjusted for all pairs, decides nothing."""
+    if ruling is not Ruling.UNDECIDED or ends[0] <= 0 <= ends[1] or table.adjusted[at] <= table.p[at]:
         return ""
-    return "the test decides, but the interval includes 0: it answers another question, and is wider here"
+    return (
+        f"{ALONE}, where p is {table.p[at]:.2g};"
+        f" among {table.family:,} pairs it is {table.adjusted[at]:.2g} ({settings.adjust})"
+    )
 
 
 def _of_resolution(table: Tested, at: int, differ: int, settings: Settings) -> str:
@@ -580,7 +581,6 @@ def corrected_cell(run: str, score: Score, settings: Settings) -> Cell:
     labelled = corrected_score(score, settings)
     found = labelled.found
     value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
-    basis, source = score.claimed_by
     return Cell(
         run=run,
         measure=str(score.measure),
@@ -591,8 +591,7 @@ def corrected_cell(run: str, score: Score, settings: Settings) -> Cell:
         undefined=score.undefined,
         is_best=False,
         signature=score.signature,
-        basis=basis,
-        corrected_from=source,
+        basis=score.claim_basis,
         judged=score.value,
         labels=len(labelled.people),
         gain=found.gain if found else math.nan,
@@ -645,8 +644,8 @@ def _pair(
     labels = np.array(list(difference.people.values()), np.float64)
     won, tied, lost = outcomes(labels, better)
     labellers = [each.people.by for each in (table.scores[pair[0]], table.scores[pair[1]]) if each.people]
-    basis, source = basis_of_gold(dict.fromkeys(chain.from_iterable(labellers))), table.scores[pair[0]].basis
-    verdict = worded(ruled.verdict, better, basis, source)
+    basis = Basis.of_labels(dict.fromkeys(chain.from_iterable(labellers)), table.scores[pair[0]].basis)
+    ruling = claimed(ruled.ruling, better, basis)
     spread = float(labels.std(ddof=1)) if len(labels) > 1 else 0.0
     value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3
     return Pair(
@@ -668,11 +667,10 @@ def _pair(
         else math.nan,
         needed_least=None,
         needed_most=None,
-        verdict=verdict,
+        ruling=ruling,
         why=ruled.why,
-        better_run=better_of(*names, verdict, better),
+        better_run=better_of(*names, ruling, better),
         basis=basis,
-        corrected_from=source,
         judged=difference.mean,
         people=float(labels.mean()) if len(labels) else math.nan,
         labels=len(labels),
@@ -688,16 +686,14 @@ def _ruled(
     names: tuple[str, str],
     settings: Settings,
     known: KnownOfRuns,
-) -> Ruling:
+) -> ReasonedRuling:
     """Return what may be claimed of one pair; never what the judge alone says of it."""
     why = known.forbids(names, str(table.scores[pair[0]].measure))
     if why:
         return refused(why)
     likeness = known.alike.get(frozenset(names))
-    if likeness == IDENTICAL:
-        return Ruling(IDENTICAL, "the runs rank the same documents in the same order")
-    if likeness == TIES_ONLY:
-        return Ruling(TIES_ONLY, "the runs differ only in the order of documents that one of them ties")
+    if likeness is not None:
+        return SAME_RANKINGS[likeness]
     scores = table.scores[pair[0]], table.scores[pair[1]]
     if scores[0].signature != scores[1].signature:
         return refused("they were scored by different rules: their signatures differ; score both by the same")
@@ -710,16 +706,16 @@ def _ruled(
         level = 1 - bound_at(look.labelled, look.of, people.draw.plan.level)
     # Student's t of the corrected difference has its sign.
     value = difference.found.value
-    found = ruling(p, (value > 0) - (value < 0), value, level)
+    found = test_ruling(p, (value > 0) - (value < 0), value, level)
     # As of a judge alone: what some values of missing judgements show and others do not is not claimed.
-    if found.verdict == UNDECIDED and difference.least_p <= 1 - level:
+    if found.ruling is Ruling.UNDECIDED and difference.least_p <= 1 - level:
         return refused(f"judgements are missing in {difference.lacks:,} queries, which could reverse it")
     coarse = difference.found.coarse
     said = [f"coarse: {coarse:,} of {len(difference.people):,} labels differ"] if coarse is not None else []
     if look is not None:
         # Whether to label on: p is held against the bound of a look that may be taken at any time.
         begun = f"{look.labelled:,} of {look.of:,} queries of the plan are labeled (p < {1 - level:.2g})"
-        if found.verdict != UNDECIDED:
+        if found.ruling is not Ruling.UNDECIDED:
             said.append(f"{begun}: stop, it is clear")
         else:
             said.append(f"{begun}: {'stop, it stays undecided' if look.is_last else 'go on'}")

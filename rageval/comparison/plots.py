@@ -19,9 +19,9 @@ import numpy as np
 
 from rageval.errors import MissingPackage, UsageError
 from rageval.files.writing import whole_file
-from rageval.scoring.basis import in_words
 from rageval.table import shortened
 from rageval.text import parted_at_formulas, visible
+from rageval.views.bases import describe_basis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -222,12 +222,12 @@ def figure_of_scores(results: Sequence[Scores], size: SizeLike = None) -> Figure
         values = [(score.value, *bootstrap_of(score)) for score in scores]
         _intervals(axis, [sheet.name(run) for run in runs], values, sheet.font)
         measure = scores[0].measure
-        sheet.title(axis, _titled(measure.typeset, measure.better, in_words(scores[0].basis)))
+        sheet.title(axis, _titled(measure.typeset, measure.better, describe_basis(scores[0].basis)))
     axes = sheet.panels(len(blocks) - 1) if curves else []
     for axis, columns in zip(axes, curves.values(), strict=True):
         measure = results[0].scores[columns[0]].measure
         name = measure.typeset.replace(f"@{measure.k}", "@$k$", 1)
-        sheet.title(axis, _titled(name, measure.better, in_words(results[0].scores[columns[0]].basis)))
+        sheet.title(axis, _titled(name, measure.better, describe_basis(results[0].scores[columns[0]].basis)))
         _curves(axis, results, columns, sheet)
     if curves:
         handles, labels = axes[0].get_legend_handles_labels()
@@ -263,7 +263,7 @@ def figure_of_comparison(found: Comparison, results: Sequence[Scores] = (), size
         cells = [found.cell(run, measure) for run in found.runs]
         names = [sheet.name(run) for run in found.runs]
         _intervals(axis, names, [(cell.value, cell.low, cell.high) for cell in cells], sheet.font)
-        title = _titled(found.typeset(measure), found.better[measure], in_words(*found.claimed_by[measure]))
+        title = _titled(found.typeset(measure), found.better[measure], describe_basis(found.bases[measure]))
         sheet.title(axis, title)
     scored = {scores.run: scores for scores in results}
     for at in range(1, len(blocks)):
@@ -291,7 +291,12 @@ def _differences(
     axis.set_xlabel(f"{len(gaps):,} queries", fontsize=_FONT)
     run, beside = (_text(shortened(visible(name), sheet.room - 2)) for name in (pair.run, pair.other))
     # The bars are the values as they are, whatever labels make of their mean.
-    said = [named, f"{run} − {beside}", in_words(pair.corrected_from or pair.basis), pair.verdict]
+    said = [
+        named,
+        f"{run} − {beside}",
+        describe_basis(pair.basis.source if pair.basis.corrected else pair.basis),
+        pair.verdict,
+    ]
     sheet.title(axis, list(filter(None, said)))
 
 

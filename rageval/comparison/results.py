@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rageval.core.basis import UNSTATED, Basis
+from rageval.core.ruling import Ruling
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
 from rageval.options import Adjust, Interval, Population, Test, refuse_other_words
-from rageval.scoring.basis import WORDS, by_whom
-from rageval.scoring.likeness import IDENTICAL
 from rageval.scoring.scores import ScoresTable
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import RESAMPLES
@@ -20,6 +20,7 @@ from rageval.statistics.significance import DRAWS
 from rageval.table import NUMBER, Column, Displayed, Marked, P, Table, finite
 from rageval.text import visible
 from rageval.version import __version__
+from rageval.views.bases import claim_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -130,20 +131,12 @@ class Settings:
         return "|".join(["compare", *said[:-2], *([gold] if gold else []), *said[-2:]])
 
 
-HIGHER, LOWER, UNDECIDED = "higher", "lower", "undecided"
-BETTER, WORSE = "better", "worse"
-REFUSED = "refused"
-NO_WINNER = "no winner"
-_DIRECTIONS = (HIGHER, LOWER, BETTER, WORSE)
-_CLAIMS = (*_DIRECTIONS, IDENTICAL)
-
-
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A run's mean by one measure, with its interval; `basis` is what `rageval.scoring.basis` writes.
+    """A run's mean by one measure, with its interval and its basis.
 
-    With labels the mean is the corrected one, or NaN (`why`), `judged` the judge's, and `corrected_from` its
-    basis; `labels` are how many queries were labeled, and `gain` how many would tell as much without a judge.
+    With labels the mean is the corrected one, or NaN (`why`), and `judged` the judge's; `labels` are how many
+    queries were labeled, and `gain` how many would tell as much without a judge.
     """
 
     run: str
@@ -155,12 +148,16 @@ class Cell:
     undefined: int
     is_best: bool
     signature: str
-    basis: str = ""
+    basis: Basis = UNSTATED
     judged: float | None = None
     labels: int | None = None
     gain: float | None = None
     why: str = ""
-    corrected_from: str = ""
+
+    def record(self) -> dict[str, Any]:
+        """Return everything, for a program."""
+        record = {name: getattr(self, name) for name in self.__slots__}
+        return record | {"basis": str(self.basis), "corrected_from": str(self.basis.source)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +171,14 @@ class Pair:
     differ). A difference like the observed one needs between `needed_least` and `needed_most` queries (or
     clusters), which are what the ends of its interval need; None where there is no limit.
 
-    `verdict` is the claim: `higher` or `lower`, or for a measure that is good when low `worse` or `better`;
-    `why` adds what else to know. `every_completion` is the verdict over all ways to judge the unjudged
-    documents. `better_run` is the run that may be called better. `basis` is the basis of all this, as
-    `rageval.scoring.basis` writes it; if that is a judge, the verdict names it.
+    `ruling` is what may be claimed: `higher` or `lower`, or for a measure that is good when low `worse` or
+    `better`; `why` adds what else to know. `verdict` is the claim in words, which name the judge where all of
+    it depends on one (`basis`). `every_completion` is the ruling over all ways to judge the unjudged
+    documents. `better_run` is the run that may be called better.
 
-    With labels, all of it is about the corrected difference. `judged` is then the judge's difference, with
-    its basis `corrected_from`, and `people` that of the labels: `labels` queries, worth `gain` labels without
-    a judge, and won, tied or lost. `test` is how the pair was tested, and `family` over which pairs p is
+    With labels, all of it is about the corrected difference. `judged` is then the judge's difference, and
+    `people` that of the labels: `labels` queries, worth `gain` labels without a judge, and won, tied or lost.
+    `test` is how the pair was tested, and `family` over which pairs p is
     adjusted; both are empty where it was not tested.
     """
 
@@ -201,16 +198,15 @@ class Pair:
     detectable: float
     needed_least: int | None
     needed_most: int | None
-    verdict: str
+    ruling: Ruling
     why: str = ""
-    every_completion: str | None = None
+    every_completion: Ruling | None = None
     better_run: str | None = None
-    basis: str = ""
+    basis: Basis = UNSTATED
     judged: float | None = None
     people: float | None = None
     labels: int | None = None
     gain: float | None = None
-    corrected_from: str = ""
     test: str = ""
     family: str = ""
 
@@ -226,13 +222,34 @@ class Pair:
     @property
     def is_significant(self) -> bool:
         """Whether the difference is significant."""
-        # A verdict says whose word it is, which does not make it more or less significant.
-        return self.ruling in _DIRECTIONS
+        return self.ruling.is_direction
 
     @property
-    def ruling(self) -> str:
-        """The verdict without its basis: `higher`, `undecided`, `refused`."""
-        return ruling_of(self.verdict)
+    def verdict(self) -> str:
+        """The ruling as a claim, which names its basis unless that is human labels: `higher by m`."""
+        return claim_text(self.ruling, self.basis)
+
+    def record(self) -> dict[str, Any]:
+        """Return everything, for a program."""
+        certain = self.every_completion
+        texts = {
+            "verdict": self.verdict,
+            "every_completion": None if certain is None else claim_text(certain, self.basis),
+            "basis": str(self.basis),
+            "corrected_from": str(self.basis.source),
+            "ruling": str(self.ruling),
+            "every_completion_ruling": None if certain is None else str(certain),
+        }
+        return {name: texts[name] if name in texts else getattr(self, name) for name in _KEYS_OF_PAIRS}
+
+
+# What programs read of a pair, in this order.
+_KEYS_OF_PAIRS = (
+    *("run", "other", "measure", "queries", "difference", "low", "high", "p", "adjusted", "effect"),
+    *("wins", "ties", "losses", "detectable", "needed_least", "needed_most", "verdict", "why"),
+    *("every_completion", "better_run", "basis", "judged", "people", "labels", "gain", "corrected_from"),
+    *("test", "family", "ruling", "every_completion_ruling"),
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -279,14 +296,9 @@ class Comparison(Displayed):
         return self.once("pairs", _pairs_by_measure).get(measure, [])
 
     @property
-    def bases(self) -> dict[str, str]:
-        """The basis of the claims by each measure, as `rageval.scoring.basis` writes it."""
+    def bases(self) -> dict[str, Basis]:
+        """Who decides the claims by each measure."""
         return {cell.measure: cell.basis for cell in self.cells}
-
-    @property
-    def claimed_by(self) -> dict[str, tuple[str, str]]:
-        """The basis of the claims by each measure, and what it is corrected from, if it is."""
-        return {cell.measure: (cell.basis, cell.corrected_from) for cell in self.cells}
 
     @property
     def signature(self) -> str:
@@ -355,7 +367,7 @@ class Comparison(Displayed):
         return Table(columns, rows, 3, "; ".join([f"{len(self.runs):,} runs", *self.sentences()]))
 
     def _records(self) -> list[dict[str, Any]]:
-        return [asdict(pair) for pair in self.pairs]
+        return [pair.record() for pair in self.pairs]
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything, for a program; what is undefined is None."""
@@ -364,9 +376,9 @@ class Comparison(Displayed):
             "runs": list(self.runs),
             "measures": list(self.measures),
             "better": dict(self.better),
-            "basis": self.bases,
-            "values": [finite(asdict(cell)) for cell in self.cells],
-            "pairs": [finite(asdict(pair)) | {"ruling": pair.ruling} for pair in self.pairs],
+            "basis": {measure: str(basis) for measure, basis in self.bases.items()},
+            "values": [finite(cell.record()) for cell in self.cells],
+            "pairs": [finite(pair.record()) for pair in self.pairs],
             "said": self.sentences(),
             "remarks": list(self.remarks),
         }
@@ -379,39 +391,25 @@ def _pairs_by_measure(found: Comparison) -> dict[str, list[Pair]]:
     return pairs
 
 
-def worded(verdict: str, better: str, basis: str = "", corrected_from: str = "") -> str:
-    """Return the verdict on a difference as a claim: of a measure that is good when low, `higher` is `worse`.
+def claimed(ruling: Ruling, better: str, basis: Basis) -> Ruling:
+    """Return the ruling on a difference as it is claimed.
 
-    A claim names its basis, unless that is human labels. No claim is made where nothing was decided, or where
-    texts are only matched.
+    Of a measure that is good when low, `higher` is `worse`. Of what is computed from the texts alone no
+    winner is named.
 
-    >>> worded("higher", "lower"), worded("higher", "higher"), worded("undecided", "lower")
-    ('worse', 'higher', 'undecided')
-    >>> worded("higher", "lower", "judge:m"), worded("refused", "lower", "judge:m")
-    ('worse by m', 'refused')
-    >>> worded("higher", "higher", "words"), worded("higher", "higher", "judge:big", "judge:m")
-    ('no winner', 'higher by big, corrected from m')
+    >>> claimed(Ruling.HIGHER, "lower", Basis()), claimed(Ruling.UNDECIDED, "lower", Basis())
+    (<Ruling.WORSE: 'worse'>, <Ruling.UNDECIDED: 'undecided'>)
+    >>> claimed(Ruling.HIGHER, "higher", Basis(is_of_texts=True))
+    <Ruling.NO_WINNER: 'no winner'>
     """
-    claim = ruling_of(verdict)
-    if better == LOW_IS_GOOD:
-        claim = {HIGHER: WORSE, LOWER: BETTER}.get(claim, claim)
-    if basis == WORDS and claim in _DIRECTIONS:
-        return NO_WINNER
-    whose = by_whom(basis, corrected_from)
-    return f"{claim} {whose}" if whose and claim in _CLAIMS else claim
+    if basis.is_of_texts and ruling.is_direction:
+        return Ruling.NO_WINNER
+    return ruling.of_low_is_good if better == LOW_IS_GOOD else ruling
 
 
-def ruling_of(verdict: str) -> str:
-    """Return a verdict without its basis.
-
-    >>> ruling_of("higher by m, corrected from n"), ruling_of("ties only")
-    ('higher', 'ties only')
-    """
-    return verdict.partition(" by ")[0]
-
-
-def better_of(run: str, other: str, verdict: str, better: str) -> str | None:
+def better_of(run: str, other: str, ruling: Ruling, better: str) -> str | None:
     """Return the run that may be called better, if either may."""
     if better == NEITHER:
         return None
-    return {HIGHER: run, BETTER: run, LOWER: other, WORSE: other}.get(ruling_of(verdict))
+    winners = {Ruling.HIGHER: run, Ruling.BETTER: run, Ruling.LOWER: other, Ruling.WORSE: other}
+    return winners.get(ruling)

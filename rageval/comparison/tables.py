@@ -7,19 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval.core.basis import Basis
+from rageval.core.ruling import Ruling
 from rageval.errors import UsageError
 from rageval.measures.base import LOWER, NEITHER
-from rageval.scoring.basis import (
-    NO_WINNER,
-    NOT_IN_IT,
-    PEOPLE,
-    WORDS,
-    by_whom,
-    is_judge,
-    named,
-    said_of_bases,
-    said_of_corrected,
-)
 from rageval.table import (
     COUNT,
     INTERVAL,
@@ -38,6 +29,14 @@ from rageval.table import (
     lines,
 )
 from rageval.text import visible
+from rageval.views.bases import (
+    NO_JUDGE_ERROR,
+    NO_WINNER,
+    attribution,
+    correction_notes,
+    name_labels,
+    uncorrected_notes,
+)
 
 if TYPE_CHECKING:
     from rageval.comparison.results import Cell, Comparison, Pair, Settings
@@ -149,19 +148,19 @@ def compared(found: Comparison, measures: Collection[str] = ()) -> str:
     return f"only pairs with {with_it} are shown"
 
 
-def by_basis(found: Comparison) -> dict[tuple[str, str], list[str]]:
+def by_basis(found: Comparison) -> dict[Basis, list[str]]:
     """Return the measures by the basis of their claims, without text matches, which make none."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for measure, basis in found.claimed_by.items():
-        if basis[0] != WORDS:
+    groups: dict[Basis, list[str]] = {}
+    for measure, basis in found.bases.items():
+        if not basis.is_of_texts:
             groups.setdefault(basis, []).append(measure)
     return groups
 
 
-def _whose(*basis: str) -> str:
+def _whose(basis: Basis) -> str:
     """Return by whom claims are, behind a blank; nothing where that need not be said."""
-    said = by_whom(*basis)
-    return f" {said}" if said else ""
+    whose = attribution(basis)
+    return f" {whose}" if whose else ""
 
 
 def sentences(
@@ -177,21 +176,21 @@ def sentences(
     """
     groups = by_basis(found)
     said = []
-    for (_, source), measures in groups.items():
+    for basis, measures in groups.items():
         of = f"by {', '.join(map(name, measures))}, " if len(groups) > 1 else ""
         which = compared(found, measures)
         pairs = [pair for pair in found.pairs if pair.measure in measures]
-        whose = _whose(*found.claimed_by[next(iter(measures))])
+        whose = _whose(basis)
         if any(pair.better_run for pair in pairs):
             came_out = f"{marks} the runs that are significantly worse{whose}"
         elif any(pair.is_significant for pair in pairs):
             came_out = f"differences are significant{whose}, but neither high nor low is good"
         else:
             came_out = f"no difference is significant{whose}"
-        refused = sum(pair.ruling == "refused" for pair in pairs)
+        refused = sum(pair.ruling is Ruling.REFUSED for pair in pairs)
         if refused:
             came_out += f"; {refused:,} of {len(pairs):,} pairs are refused"
-        said.append((bool(source), of + text(f"{which}: {came_out}" if which else came_out)))
+        said.append((bool(basis.corrected), of + text(f"{which}: {came_out}" if which else came_out)))
     return said
 
 
@@ -206,10 +205,10 @@ def legend(found: Comparison) -> Iterator[str]:
     settings = found.settings
     if said := untested(found):
         yield said
-    for (basis, source), measures in by_basis(found).items():
-        if source:
-            yield gold_legend(found, basis, source, measures)
-    plain = {basis for basis, source in by_basis(found) if not source}
+    for basis, measures in by_basis(found).items():
+        if basis.corrected:
+            yield gold_legend(found, basis, measures)
+    plain = {basis for basis in by_basis(found) if not basis.corrected}
     if plain and not untested(found):
         whose = _whose(*plain) if len(plain) == 1 else ""
         which = compared(found)
@@ -218,19 +217,19 @@ def legend(found: Comparison) -> Iterator[str]:
             f" {adjusted_over(found)}, {1 - settings.level:.3g}){f'; {which}' if which else ''}; intervals"
             f" {settings.level:.4g}; detectable and needed at power {settings.power:g}"
         )
-    yield from said_of_bases(_uncorrected(found))
+    yield from uncorrected_notes(found.bases)
     for way, said in ((LOWER, "low is good"), (NEITHER, "neither high nor low is good")):
         names = [measure for measure, better in found.better.items() if better == way]
         if names:
             yield f"{said}: {', '.join(names)}"
 
 
-def gold_legend(found: Comparison, basis: str, source: str, measures: Collection[str]) -> str:
+def gold_legend(found: Comparison, basis: Basis, measures: Collection[str]) -> str:
     """Describe numbers that labels correct."""
     settings = found.settings
     what = "queries of this kind" if settings.population == "kind" else "exactly this set of queries"
-    by = "human labels" if basis == PEOPLE else f"labels of {named(basis)}"
-    whose = _whose(basis, source)
+    by = name_labels(basis)
+    whose = _whose(basis)
     which = compared(found)
     return (
         f"{', '.join(measures)}: corrected by {by}, for {what}: 'judge' is the judge's difference, 'gain'"
@@ -244,17 +243,12 @@ def said_of_claims(found: Comparison) -> list[str]:
     """Say how pairs were tested, how p is adjusted, the results, and their basis."""
     settings = found.settings
     if said := untested(found):
-        return [said, *said_of_bases(found.bases)]
+        return [said, *uncorrected_notes(found.bases)]
     tests = " and ".join(dict.fromkeys(pair.test for pair in found.pairs if pair.test))
     said_of_all = [f"intervals {settings.level:.3g}, p by {tests}, {adjusted_over(found)}"]
     said_of_all += [said for _, said in sentences(found, "verdicts name")]
-    said_of_all += said_of_corrected(found.claimed_by)
-    return said_of_all + said_of_bases(_uncorrected(found))
-
-
-def _uncorrected(found: Comparison) -> dict[str, str]:
-    """Return the basis of each measure that no labels correct."""
-    return {name: basis for name, (basis, source) in found.claimed_by.items() if not source}
+    said_of_all += correction_notes(found.bases)
+    return said_of_all + uncorrected_notes(found.bases)
 
 
 SHOWN = (INTERVAL, "p")  # what may stand beside the values
@@ -403,8 +397,8 @@ def data_of(found: Comparison, places: int = 4) -> Table:
         one, other = (found.cell(run, pair.measure) for run in (pair.run, pair.other))
         known = {"value": one.value, "other_value": other.value, "adjusted_p": pair.adjusted}
         known |= {"undefined": one.undefined, "other_undefined": other.undefined}
-        names = (column.name for column in columns)
-        rows.append([known[name] if name in known else getattr(pair, name) for name in names])
+        record = pair.record() | known
+        rows.append([record[column.name] for column in columns])
     return Table(columns, rows, 3)
 
 
@@ -469,19 +463,18 @@ def _explained(found: Comparison, show: str) -> Iterator[str]:
 def _said_of_bases(found: Comparison) -> Iterator[str]:
     """Say of which measures all rests on a judge alone, on words, or on labels as well."""
     settings = found.settings
-    for (basis, source), measures in by_basis(found).items():
+    for basis, measures in by_basis(found).items():
         names = ", ".join(map(found.typeset, measures))
-        if is_judge(basis) and not source:
-            yield f"Values {_plain(by_whom(basis))}: {names} ({NOT_IN_IT})."
-        if source:
+        if basis.is_judge and not basis.corrected:
+            yield f"Values {_plain(attribution(basis))}: {names} ({NO_JUDGE_ERROR})."
+        if basis.corrected:
             labels = [cell.labels or 0 for cell in found.cells if cell.measure in measures]
             of = f"{f'{min(labels):,} to ' * (min(labels) < max(labels))}{max(labels):,} queries"
             what = "queries of this kind" if settings.population == "kind" else "exactly this set of queries"
-            by = "human labels" if basis == PEOPLE else f"labels of {_plain(named(basis))}"
-            yield f"Corrected by {by} of {of}, for {what}: {names}."
+            yield f"Corrected by {_plain(name_labels(basis))} of {of}, for {what}: {names}."
     if not untested(found):
         yield from _significant(found, corrected=True)
-    words = [found.typeset(name) for name, basis in found.bases.items() if basis == WORDS]
+    words = [found.typeset(name) for name, basis in found.bases.items() if basis.is_of_texts]
     if words:
         yield f"{', '.join(words)}: {NO_WINNER}."
 

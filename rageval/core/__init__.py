@@ -1,1 +1,1 @@
-"""The values that all packages pass on: who judged, on whose word a number rests, what may be said of it."""
+"""The values that all packages pass on: judges, the basis of a number, what may be claimed."""

@@ -1,10 +1,11 @@
-"""On whose word a number rests: people's, a judge's, that of texts alone, or nobody's whom the files name."""
+"""Who decides a number: people, a judge, the texts alone, or nobody whom the files name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from rageval.core.judge import AnyJudge, Judge, parse_judge
 
@@ -12,7 +13,7 @@ PEOPLE = "people"
 
 
 class BasisKind(Enum):
-    """What sort of word it is."""
+    """What sort of basis it is."""
 
     PEOPLE = "people"
     JUDGE = "judge"
@@ -22,13 +23,13 @@ class BasisKind(Enum):
 
 @dataclass(frozen=True)
 class Basis:
-    """The judges whose word a number is, and those whose values it corrects.
+    """The judges behind a number, and those whose values it corrects.
 
     `judges` are in the order of their first judgement. Of a value that labels correct, they are who labeled,
     and `corrected` the judges whose values are corrected. `is_of_texts` marks values that are computed from
     the texts alone. Without all of it nobody says who judged, as in plain qrels.
 
-    Its `str` is a short text for programs, such as `people` or `judge:openai:m`, which nothing reads again.
+    Its `str` is a short text for programs, such as `people` or `judge:openai:m`, which `parse` reads.
 
     >>> print(Basis.of(["person:ann"]), Basis.of(["person:ann", "exact"]), Basis.of([""]))
     people judge:person:ann+exact judge
@@ -43,7 +44,8 @@ class Basis:
     @classmethod
     def of(cls, judges: Iterable[str]) -> Basis:
         """Return the basis of judgements by these, as files name them."""
-        return cls(tuple(dict.fromkeys(map(parse_judge, judges))))
+        # A model by another prompt is the same author.
+        return cls(tuple(dict.fromkeys(parse_judge(judge).without_prompt for judge in judges)))
 
     @classmethod
     def of_labels(cls, labelers: Iterable[str], corrected: Basis | None = None) -> Basis:
@@ -55,9 +57,22 @@ class Basis:
         of_labels = cls.of([name or PEOPLE for name in labelers] or [PEOPLE])
         return cls(of_labels.judges, () if corrected is None else corrected.judges)
 
+    @classmethod
+    def parse(cls, text: str, corrected: str = "") -> Basis:
+        """Return the basis that a file names, and that of the values it corrects.
+
+        >>> [str(Basis.parse(text)) for text in ("people", "judge:openai:m", "judge", "words", "")]
+        ['people', 'judge:openai:m', 'judge', 'words', '']
+        """
+        kind, _, names = text.partition(":")
+        if kind == BasisKind.TEXTS.value:
+            return cls(is_of_texts=True)
+        judges = {BasisKind.PEOPLE.value: [PEOPLE], BasisKind.JUDGE.value: [names]}.get(kind, [])
+        return cls(cls.of(judges).judges, cls.parse(corrected).judges if corrected else ())
+
     @property
     def kind(self) -> BasisKind:
-        """What sort of word it is; a judge without a name is no person."""
+        """What sort of basis it is; a judge without a name is no person."""
         if self.is_of_texts:
             return BasisKind.TEXTS
         if not self.judges:
@@ -88,3 +103,17 @@ class Basis:
         if self.kind is not BasisKind.JUDGE:
             return str(self.kind.value)
         return f"judge:{'+'.join(self.names)}" if self.names else "judge"
+
+
+def written_bases(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a record with a basis as its two texts, `basis` and `corrected_from`."""
+    record: dict[str, Any] = {}
+    for name, value in fields.items():
+        if isinstance(value, Basis):
+            record |= {name: str(value), "corrected_from": str(value.source)}
+        else:
+            record[name] = value
+    return record
+
+
+UNSTATED = Basis()

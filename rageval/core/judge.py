@@ -84,6 +84,11 @@ class Judge:
         return bool(self.prompt_digest)
 
     @property
+    def without_prompt(self) -> Judge:
+        """The same judge, by whatever prompt it was asked."""
+        return Judge(self.name, marks=self.marks)
+
+    @property
     def title(self) -> str:
         """The name as a reader knows it: without the digest of the prompt, nothing escaped."""
         return "+".join([self.name, *self.marks])
@@ -141,6 +146,12 @@ class Panel:
     def was_prompted(self) -> bool:
         """Whether the name of one has the digest of a prompt."""
         return any(voice.was_prompted for voice in self.voices)
+
+    @property
+    def without_prompt(self) -> Panel:
+        """The same judges, by whatever prompts they were asked."""
+        members = tuple(member.without_prompt for member in self.members)
+        return Panel(self.kind, members, None if self.tiebreak is None else self.tiebreak.without_prompt)
 
     @property
     def title(self) -> str:
@@ -201,6 +212,11 @@ class Cascade:
     def was_prompted(self) -> bool:
         """Whether the name of one has the digest of a prompt."""
         return self.first.was_prompted or self.then.was_prompted
+
+    @property
+    def without_prompt(self) -> Cascade:
+        """The same judges, by whatever prompts they were asked."""
+        return Cascade(self.first.without_prompt, self.then.without_prompt, self.share)
 
     @property
     def title(self) -> str:

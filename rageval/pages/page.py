@@ -13,8 +13,10 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
-from rageval.comparison.results import BEST, ruling_of
+from rageval.comparison.results import BEST
 from rageval.comparison.tables import lettered
+from rageval.core.basis import Basis, BasisKind
+from rageval.core.ruling import Ruling
 from rageval.errors import InputError, MissingPackage
 from rageval.files.whole import text_of_whole
 from rageval.measures.base import LOWER, NEITHER
@@ -30,8 +32,8 @@ from rageval.pages._parts import (
     unpacked,
     with_columns,
 )
-from rageval.scoring.basis import NO_WINNER, by_whom, in_words, said_of_bases, said_of_corrected
 from rageval.text import visible
+from rageval.views.bases import NO_WINNER, attribution, correction_notes, describe_basis, uncorrected_notes
 
 if TYPE_CHECKING:
     import jinja2
@@ -44,7 +46,7 @@ _Record = Mapping[str, Any]
 
 _NAMED = 3  # runs that a sentence names
 _LEVEL = 0.95
-_OPEN = ("undecided", "ties only", "identical")
+_OPEN = (Ruling.UNDECIDED, Ruling.TIES_ONLY, Ruling.IDENTICAL)
 
 
 def first_sentence(report: _Record, places: int = 4) -> str:
@@ -96,7 +98,7 @@ def _of_pair(report: _Record, pair: _Record, places: int) -> str:
     run, other, measure = pair["run"], pair["other"], pair["measure"]
     first, second = (other, run) if pair["better_run"] == other else (run, other)
     gap = _gap(report, pair, turned=first == other, places=places)
-    verdict, rests = ruling_of(pair["verdict"]), _rests(pair)
+    ruling, rests = Ruling(pair["ruling"]), _rests(pair)
     if pair["better_run"]:
         shared = _count(pair["queries"], "query", "queries")
         values = [_value(report, name, measure, places) for name in (first, second)]
@@ -109,33 +111,40 @@ def _of_pair(report: _Record, pair: _Record, places: int) -> str:
             ]
             on = f"; on the {shared} that both have, "
         return f"{first} is better than {second}{rests}: {measure} {values[0]} against {values[1]}{on}{gap}."
-    if verdict in ("higher", "lower"):
-        return f"{first} is {verdict} than {second} by {measure}{rests}, {gap}; neither direction is better."
-    if verdict == "ties only":
+    if ruling.is_direction:
+        return f"{first} is {ruling} than {second} by {measure}{rests}, {gap}; neither direction is better."
+    if ruling is Ruling.TIES_ONLY:
         return (
             f"{first} and {second} differ by {measure} only in the order of documents that one of them ties;"
             " there is no claim."
         )
-    if verdict == "undecided":
+    if ruling is Ruling.UNDECIDED:
         return (
             f"{_count(pair['queries'], 'query', 'queries')} cannot show whether {first} or {second} is"
             f" {'higher' if _better(report, measure) == NEITHER else 'better'} by {measure}: {gap}."
         )
-    if verdict == "no winner":
+    if ruling is Ruling.NO_WINNER:
         return f"{run} − {other} by {measure}: {gap}, {NO_WINNER}."
-    certain = ruling_of(pair.get("every_completion") or "undecided")
-    if verdict == "refused" and certain != "undecided":
+    certain = Ruling(pair["every_completion_ruling"] or Ruling.UNDECIDED)
+    if ruling is Ruling.REFUSED and certain is not Ruling.UNDECIDED:
         return (
             f"{run} is {certain} than {other} by {measure}{rests}, however the unjudged documents are judged."
         )
-    said = "are identical" if verdict == "identical" else "cannot be compared"
+    said = "are identical" if ruling is Ruling.IDENTICAL else "cannot be compared"
     return f"{first} and {second} {said} by {measure}{': ' + pair['why'] if pair.get('why') else ''}."
 
 
 def _rests(pair: _Record) -> str:
     """Return what a claim rests on, behind a comma; nothing where that need not be said."""
-    said = in_words(pair.get("basis") or "", pair.get("corrected_from") or "")
-    return f", {said}" if said and said != "by human labels" else ""
+    basis = _basis_of(pair)
+    if basis.kind is BasisKind.PEOPLE and not basis.corrected:
+        return ""
+    words = describe_basis(basis)
+    return f", {words}" if words else ""
+
+
+def _basis_of(record: _Record) -> Basis:
+    return Basis.parse(record.get("basis") or "", record.get("corrected_from") or "")
 
 
 def _gap(report: _Record, pair: _Record, turned: bool, places: int) -> str:
@@ -162,7 +171,7 @@ def _of_many(report: _Record, measure: str, pairs: Sequence[_Record], places: in
     better = [_other(pair, chosen) for pair in with_it if pair["better_run"] not in (None, chosen)]
     worse = [_other(pair, chosen) for pair in with_it if pair["better_run"] == chosen]
     unknown = [pair for pair in with_it if pair["better_run"] is None]
-    open_ = [_other(pair, chosen) for pair in unknown if pair["verdict"] in _OPEN]
+    open_ = [_other(pair, chosen) for pair in unknown if pair["ruling"] in _OPEN]
     rest = len(unknown) - len(open_)  # refused, or of a measure that has no better way
     rests = next(map(_rests, with_it), "")
     unsaid = f"; no claim about {_count(rest, 'pair')}" if rest else ""
@@ -373,9 +382,8 @@ def _environment(places: int) -> jinja2.Environment:
     environment.filters |= {
         "number": lambda value: "–" if value is None else f"{value:.{places}f}",
         "p": lambda value: "–" if value is None else f"{value:.1e}" if value < 0.001 else f"{value:.4f}",
-        "ruling": ruling_of,
         # What the claims of a cell rest on; nothing where that need not be said.
-        "whose": lambda cell: by_whom(cell.get("basis") or "", cell.get("corrected_from") or ""),
+        "whose": lambda cell: attribution(_basis_of(cell)),
     }
     return environment
 
@@ -401,13 +409,9 @@ def _tables(report: _Record) -> dict[str, Any]:
     """Letters for the runs, a row a run, which measures are good when low, heat maps, signatures."""
     cells = {(cell["run"], cell["measure"]): cell for cell in report["cells"]}
     queries = report.get("queries") or {}
-    bases = {
-        found["measure"]: (found.get("basis") or "", found.get("corrected_from") or "")
-        for found in (*(report.get("slices") or ()), *cells.values())
-    }
-    alone = {name: basis for name, (basis, source) in bases.items() if not source}
-    rests = [*said_of_bases(alone), *said_of_corrected(bases)]
-    corrected = "; ".join(said_of_corrected(bases))
+    bases = {found["measure"]: _basis_of(found) for found in (*(report.get("slices") or ()), *cells.values())}
+    rests = [*uncorrected_notes(bases), *correction_notes(bases)]
+    corrected = "; ".join(correction_notes(bases))
     if corrected:
         corrected = (
             f"{corrected[:1].upper()}{corrected[1:]}. Only the corrected values decide claims. Beside them"
@@ -423,7 +427,7 @@ def _tables(report: _Record) -> dict[str, Any]:
         or max((cell["queries"] for cell in cells.values()), default=0),
         "low": [measure for measure in report["measures"] if better.get(measure) == LOWER],
         "neither": [measure for measure in report["measures"] if better.get(measure) == NEITHER],
-        "by_judges": "; ".join(said_of_bases(alone)),
+        "by_judges": "; ".join(uncorrected_notes(bases)),
         "by_people": corrected,
         # What all rests on stands there by itself, of slices, too.
         "said": [each for each in (report.get("comparison") or {}).get("said") or () if each not in rests],

@@ -288,8 +288,8 @@ def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside
                 "queries": found.queries,
                 "undefined": found.undefined,
                 "small": found.is_small,
-                "basis": found.basis,
-                "corrected_from": found.corrected_from,
+                "basis": str(found.basis),
+                "corrected_from": str(found.basis.source),
                 "why": found.why,
                 **({} if found.judged is None else {"judged": plain(found.judged), "labels": found.labels}),
             }
@@ -436,8 +436,8 @@ def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | No
                 "best": cell.is_best,
                 "better_than": worse.get(key, []),
                 "signature": score.signature,
-                "basis": cell.basis,
-                "corrected_from": cell.corrected_from,
+                "basis": str(cell.basis),
+                "corrected_from": str(cell.basis.source),
                 **also,
             }
 

@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from rageval.core.basis import Basis, BasisKind
 from rageval.core.judge import parse_judge
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
@@ -29,10 +30,10 @@ from rageval.files.start import JUDGED_ANSWERS
 from rageval.measures.base import Measure
 from rageval.measures.scales import POSITION
 from rageval.scoring.assessments import MOST_MISSING, JudgeOfRun, NotThisJudge
-from rageval.scoring.basis import PEOPLE, basis_of_gold, named
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.sources import as_qrels, read_qrels
 from rageval.text import visible
+from rageval.views.bases import name_judges
 
 UNSAID, UNIFORM = "unsaid", "uniform"
 _DOCUMENTS = "documents"  # the system of judgements of documents
@@ -418,12 +419,12 @@ def said_of_labels(gold: Gold) -> list[str]:
             f"{name}: {look.labelled:,} of {look.of:,} queries of the plan are labeled: intervals are wider,"
             " to hold whenever you look"
         )
-    basis = basis_of_gold(gold.by)
-    if basis == PEOPLE:
+    basis = Basis.of_labels(gold.by)
+    if basis.kind is BasisKind.PEOPLE:
         return said
-    names = f"claims are by {named(basis)}, and include its errors; people are called person:NAME"
+    names = f"claims are by {name_judges(basis)}, and include its errors; people are called person:NAME"
     # Of several labellers one may be a person: then it is not true that none is.
-    some = any(basis_of_gold([who]) == PEOPLE for who in gold.by)
+    some = any(Basis.of_labels([who]).kind is BasisKind.PEOPLE for who in gold.by)
     return [f"{name}: {'not human labels alone' if some else 'no human labels'}: {names}", *said]
 
 

@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from itertools import combinations, pairwise
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
+from rageval.core.ruling import Ruling
 from rageval.scoring.runs import Order, Run
 from rageval.scoring.sources import RunSource
 
-IDENTICAL, TIES_ONLY = "identical", "ties only"
-Alike = Mapping[frozenset[str], str]  # how two systems are the same
+Likeness: TypeAlias = Literal[Ruling.IDENTICAL, Ruling.TIES_ONLY]
+Alike = Mapping[frozenset[str], Likeness]  # how two systems are the same
 
 
-def alike(sources: Sequence[RunSource], orders: Sequence[Order] = (Order(),)) -> dict[frozenset[str], str]:
+def alike(
+    sources: Sequence[RunSource], orders: Sequence[Order] = (Order(),)
+) -> dict[frozenset[str], Likeness]:
     """Return the pairs of runs that are `identical` in each of these orders, or differ in `ties only`."""
     by_outline: dict[frozenset[Any], list[RunSource]] = {}
     for source in sources:
@@ -66,14 +69,14 @@ def _digests(run: Run, orders: Sequence[Order]) -> _Digests:
 
 def _likeness(
     first: _Digests, second: _Digests, one: RunSource, other: RunSource, orders: Sequence[Order]
-) -> str | None:
+) -> Likeness | None:
     """Return `identical` for the same documents in the same order; `ties only`: some order has both."""
     if first.ranked == second.ranked:
-        return IDENTICAL
+        return Ruling.IDENTICAL
     # By rank nothing is tied. Of other documents than the other run's, no order agrees with both.
     if first.documents != second.documents or any(order.by_rank for order in orders):
         return None
-    return TIES_ONLY if _agree_all(one.run(), other.run()) else None
+    return Ruling.TIES_ONLY if _agree_all(one.run(), other.run()) else None
 
 
 def _agree_all(one: Run, other: Run) -> bool:

@@ -10,11 +10,11 @@ from functools import cached_property
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from rageval.core.basis import Basis
 from rageval.errors import InputError, MeasureError
 from rageval.measures.ranking import Blend, pooled
 from rageval.names import suggestion
 from rageval.plugins import above
-from rageval.scoring.basis import WORDS, basis_of, basis_of_gold
 from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, frame
 from rageval.text import visible
 
@@ -181,16 +181,14 @@ class Score(_Float):
     of_words: bool = False
 
     @property
-    def basis(self) -> str:
-        """Who made the judgements behind the values, as `rageval.scoring.basis` writes it."""
-        return WORDS if self.of_words else basis_of(self.said_by)
+    def basis(self) -> Basis:
+        """Who judged what the values are made of."""
+        return Basis(is_of_texts=True) if self.of_words else Basis.of(self.said_by)
 
     @property
-    def claimed_by(self) -> tuple[str, str]:
-        """Who made the judgements behind claims (people, where there are labels), and who is corrected."""
-        if self.people is None:
-            return self.basis, ""
-        return basis_of_gold(self.people.by), self.basis
+    def claim_basis(self) -> Basis:
+        """Who decides claims: who labeled, where there are labels, which correct the values."""
+        return self.basis if self.people is None else Basis.of_labels(self.people.by, self.basis)
 
     @cached_property
     def value(self) -> float:
@@ -295,7 +293,8 @@ class Scores(Displayed, Mapping[Any, Score]):
     `judged_by_query` is how many of the documents retrieved for a query are judged, at any rank and with any
     grade, for the judged queries that the run has; `judged` is their sum. Both are of runs only.
     `is_adaptive` says that earlier judgements chose what was judged: such scores are not tested. `absent` are
-    the judged queries that the run lacks. `made_by` identifies the judgements of documents. `remarks` are notes for the reader, printed below the scores.
+    the judged queries that the run lacks. `made_by` identifies the judgements of documents. `remarks` are
+    notes for the reader, printed below the scores.
 
     >>> import rageval
     >>> scores = rageval.evaluate("recall@1,rr", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})

@@ -13,7 +13,6 @@ from typing import Any, Protocol, Self
 
 from rageval.errors import UsageError
 from rageval.measures.base import MEAN
-from rageval.scoring.basis import WORDS
 from rageval.scoring.gold import Draw, Gold, People, said_of_labels, some
 from rageval.scoring.likeness import Alike
 from rageval.scoring.rules import Rules
@@ -109,7 +108,7 @@ def _people(gold: Gold, labels: Labels) -> People:
 
 def why_uncorrected(score: Score) -> str:
     """Return why no labels can correct the values of a measure of answers; empty if some can."""
-    if score.basis == WORDS:
+    if score.basis.is_of_texts:
         return "it is computed from the texts alone, not from judgements"
     if score.measure.aggregate != MEAN:
         return "it is not a mean over queries"

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from rageval.comparison.leaderboards import HOW, Standing
+from rageval.core.judge import parse_judge
 from rageval.errors import UsageError
 from rageval.files.folders import refuse_others, require_folder
 from rageval.files.jsonl import read_records
@@ -23,7 +24,6 @@ from rageval.files.writing import file_names, make_folder, whole_file, write_lin
 from rageval.measures.parsing import parse_measure
 from rageval.pages.page import size_of, track_page
 from rageval.records import Nugget
-from rageval.scoring.basis import in_words, is_person
 from rageval.table import finite, or_none
 from rageval.text import visible
 from rageval.track.bundle import opened_bundle
@@ -34,6 +34,7 @@ from rageval.track.submissions import Submission
 from rageval.track.values import STANDINGS, TABLE, VALUES, alike, some_of
 from rageval.track.verification import Verified, verified
 from rageval.version import __version__
+from rageval.views.bases import describe_basis
 
 _PAGES = "pages"
 _SITE = "site"
@@ -232,7 +233,9 @@ class LeaderboardPages:
         # All that can be known from what is shown: nothing that somebody states is repeated.
         self.made = [*made, ("rageval", __version__), ("intervals", HOW)]
         self.made += [("rubric", name) for name in list(rubrics)[:_MOST_NAMES] if name]
-        self.made += [("judge", name) for name in list(judges)[:_MOST_NAMES] if name and not is_person(name)]
+        self.made += [
+            ("judge", name) for name in list(judges)[:_MOST_NAMES] if name and not parse_judge(name).is_person
+        ]
 
     def write(
         self,
@@ -283,7 +286,7 @@ class LeaderboardPages:
                 }
                 for row in rows
             ]
-            basis = in_words(rows[0].basis, rows[0].corrected_from)
+            basis = describe_basis(rows[0].claim_basis)
             ends = [end for row in rows for end in (row.low, row.value, row.high) if end == end]
             tables.append(
                 {

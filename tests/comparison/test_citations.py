@@ -15,6 +15,7 @@ import rageval
 from rageval.cli import main
 from rageval.comparison import cite
 from rageval.comparison.citations import software
+from rageval.core.basis import Basis
 from rageval.measures.papers import key_of
 from test_paper import is_balanced
 
@@ -84,7 +85,7 @@ def test_what_rests_on_a_judge_or_on_no_test_says_so() -> None:
     assert "Holm's method over all pairs, at" in cite(best).text
     found = rageval.compare("rr, ndcg@5", {"good": GOOD, "bad": BAD}, QRELS)
     assert "no person" not in cite(found).text
-    cells = [replace(cell, basis="judge:m" * (cell.measure == "ndcg@5")) for cell in found.cells]
+    cells = [replace(cell, basis=Basis.of(["m"] * (cell.measure == "ndcg@5"))) for cell in found.cells]
     assert "Values by ndcg@5 are by m, an automatic judge" in cite(replace(found, cells=cells)).text
     nan = float("nan")
     untested = replace(

@@ -86,7 +86,9 @@ class TestDetectable:
         said = f"rr: no difference is detectable in 1 of 1 pairs: {differ} queries differ, 6 are needed"
         assert (said in found.remarks) is not is_reachable
         if is_reachable:
-            assert pair.verdict == "higher"
+            # The test alone would decide; the interval of so few differences includes 0.
+            assert pair.p <= 0.05
+            assert (pair.verdict, pair.low <= 0) == ("undecided", True)
 
     def test_students_t_counts_no_signs(self) -> None:
         pair, _ = compared([1.0] * 3 + [0.0] * 7, test="t")

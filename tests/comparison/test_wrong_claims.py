@@ -471,10 +471,11 @@ def test_two_hundred_runs_hide_no_plain_difference_and_make_none(adjust: str) ->
     assert all(pair.p > 0 for pair in found.pairs)
 
 
-def test_where_the_test_decides_and_the_interval_holds_nought_that_is_said() -> None:
+def test_where_the_test_decides_and_the_interval_includes_0_nothing_is_claimed() -> None:
     first = {query: {f"{query}d0": 1.0} for query in QUERIES}
     second = {query: {f"{query}d0": 2.0, f"{query}d1": 1.0} for query in QUERIES}
     pair = compare_runs("recall@10", {"first": first, "second": second}, judged(QUERIES)).pairs[0]
-    assert pair.verdict == "lower"
+    assert pair.verdict == "undecided"
+    assert pair.adjusted <= 0.05
     assert pair.low <= 0 <= pair.high
     assert "the interval includes 0" in pair.why

@@ -16,7 +16,7 @@ from rageval.plugins import _ABOVE, above
 PACKAGE = Path(__file__).parents[2] / "rageval"
 
 # A room may import the rooms named here (and itself); packages outside the standard library after the bar.
-BASE = {"core", "options", "plugins", "errors", "records", "table", "text", "names", "version"}
+BASE = {"core", "views", "options", "plugins", "errors", "records", "table", "text", "names", "version"}
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "errors": (set(), set()),
     "options": ({"errors"}, set()),
@@ -26,6 +26,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "table": ({"errors", "text"}, set()),
     "version": (set(), set()),
     "core": (set(), set()),
+    "views": ({"core", "text"}, set()),
     "kernel": (set(), set()),
     "files": (BASE | {"kernel"}, {"numpy", "msgspec"}),
     "plugins": (set(), set()),

@@ -12,10 +12,12 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
+from rageval.core.basis import Basis
+from rageval.core.judge import parse_judge
 from rageval.errors import InputError, UsageError
 from rageval.judges import Settings, short
-from rageval.scoring.basis import basis_of, by_whom, is_person, voters_in
 from rageval.scoring.gold import refuse_same
+from rageval.views.bases import attribution
 
 pytestmark = pytest.mark.filterwarnings("ignore:short. was wrong on")
 KINDS = ("It is {}.", "{}", "It may be {}x.", "It is something else.", "Never {0} but other", "I don't know.")
@@ -230,12 +232,13 @@ def test_a_claim_says_who_decided_how_much(tmp_path: Path) -> None:
     ],
 )
 def test_names_in_words(judge: str, said: str) -> None:
-    assert by_whom(basis_of([judge])) == said
-    assert not is_person(judge)
+    assert attribution(Basis.of([judge])) == said
+    assert not parse_judge(judge).is_person
 
 
 def test_who_decided_a_part_is_no_gold_of_it() -> None:
-    assert voters_in("short,10%:majority:a+b,tiebreak:c") == ["short", "a", "b", "c"]
+    voices = parse_judge("short,10%:majority:a+b,tiebreak:c").voices
+    assert [voice.name for voice in voices] == ["short", "a", "b", "c"]
     for judge, people in (
         ("short,10%:openai:m@1234", "openai:m"),
         ("majority:a@1234+b", "b"),

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fair_judge import write_lines
+from rageval.core.judge import parse_judge
 from rageval.errors import UsageError
 from rageval.judges.panel import Settings
-from rageval.scoring.basis import is_person
 from test_bad_input import command
 
 QUESTIONS = [
@@ -65,5 +65,5 @@ def test_the_median_of_labels_is_by_their_grades() -> None:
 
 
 def test_a_vote_of_persons_may_have_a_person_who_breaks_ties() -> None:
-    assert is_person("majority:person:a+person:b,tiebreak:person:c")
-    assert not is_person("majority:person:a+person:b,tiebreak:openai:m")
+    assert parse_judge("majority:person:a+person:b,tiebreak:person:c").is_person
+    assert not parse_judge("majority:person:a+person:b,tiebreak:openai:m").is_person

@@ -113,7 +113,12 @@ def test_each_pair_says_how_it_was_tested(tables: list[Comparison]) -> None:
             assert ("each measure by itself" in pair.family) == (len(measures) > 1)
             named = found.settings.baseline != "best" and len(found.runs) > 2
             assert (found.settings.baseline in pair.family) == named
-            assert pair.is_significant == (pair.adjusted <= 0.05 or pair.ruling in ("higher", "lower"))
+            includes_0 = pair.low <= 0 <= pair.high
+            if pair.is_significant:
+                assert pair.adjusted <= 0.05
+                assert not includes_0
+            if pair.ruling == "undecided":
+                assert pair.adjusted > 0.05 or includes_0
 
 
 @pytest.mark.some(3)
