@@ -127,10 +127,11 @@ class TestRuns:
             Path(f"runs/short{at}.run").write_text(f"{TOPICS[0]} Q0 rel{TOPICS[0]} 1 1 short{at}\n")
         said: list[str] = []
         organize(runs, said.append)
-        assert said[-1] == (
+        assert said[-2] == (
             "score: topics that a run lacks count as 0: short0 (3), short1 (3), short2 (3), short3 (3),"
             " short4 (3) and 2 more runs"
         )
+        assert said[-1].startswith("score: the same value on every topic: short0, short1,")
 
     def test_what_is_wrong_with_the_topics_is_no_fault_of_the_runs(self, runs: TrackPlan) -> None:
         Path("topics").write_text('{"qid": "1", "nuggets": []}\n')
