@@ -31,10 +31,10 @@ import significance
 from rageval.statistics.agreement import agreement
 from rageval.statistics.bootstrap import intervals as bootstrap_intervals
 from rageval.statistics.correction import Corrected, Part, corrected, max_t
+from rageval.statistics.looks import bound_at
 from rageval.statistics.power import labels_needed, needed, needed_between, saving
 from rageval.statistics.preferences import corrected_strengths
 from rageval.statistics.significance import holm, sign_flip
-from rageval.statistics.stopping import bound_at
 from timing import markdown
 from worlds import JUDGES, NUGGETS, NULLS, RATES, SELDOM, WORLDS, Drawn, Float, binary, clustered, said
 

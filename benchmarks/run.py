@@ -141,11 +141,6 @@ def of_others(tools: Tools) -> Iterator[Contest]:
     yield Contest("D", "alpha_ndcg@1000", tools.score(deep, "alpha_ndcg@1000"), shallow)
     ap = [rageval, str(m.run()), str(m.plain_qrels), "-m", "ap", "-p", "6"]
     yield Contest("M", "ap --bounds", [*ap, "--bounds"], {"ap": (ap, 12)})
-    once, twice = (next_documents(tools, name) for name in ("N", "N2"))
-    yield Contest(
-        "N", "collection next -m ap (aim: 3 s)", once, {"3 s": (["sleep", "3"], 1)}, 150, clock=seconds
-    )
-    yield Contest("N2", "collection next -m ap", twice, {"on N, half the documents": (once, 2.3)}, 150)
     ndeval = {"ndeval": (tools.ndeval_on(m), 1.5)}
     yield Contest("M", "doctor", allowing(1, rageval, "doctor", str(m.run()), str(m.nugget_qrels)), ndeval)
     yield Contest("M", "validate", allowing(1, rageval, "validate", str(m.run()), "--track", "run"), ndeval)
@@ -162,13 +157,6 @@ def of_others(tools: Tools) -> Iterator[Contest]:
     yield Contest("10⁵ pairs", "label agree (aim: 1 s)", pair, {"1 s": (["sleep", "1"], 1)}, clock=seconds)
 
 
-def next_documents(tools: Tools, name: str) -> list[str]:
-    """Return the command that lists what to judge next of all runs of a workload."""
-    files = tools.files(name)
-    runs = [str(files.run(number)) for number in range(WORKLOADS[name].runs)]
-    return [tools.rageval, "collection", "next", *runs, "--judged", str(files.plain_qrels), "-m", "ap"]
-
-
 def allowing(code: int, *command: str) -> list[str]:
     """Return a command that ends with 0 where this one ends with the code, which means findings."""
     return ["sh", "-c", f"{shlex.join(command)} || test $? = {code}"]
@@ -179,7 +167,7 @@ GROUPS: dict[str, Callable[[Tools], Iterator[Contest]]] = {
     "files": of_files,
     "other": of_others,
 }
-NEEDS = {"files": ["files"], "other": ["M", "D", "N", "N2", "answers", "log"]}
+NEEDS = {"files": ["files"], "other": ["M", "D", "answers", "log"]}
 
 
 def generate(names: list[str], data: Path) -> None:

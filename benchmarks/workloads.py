@@ -47,8 +47,6 @@ WORKLOADS = {
     "L": Workload(10_000, depth=1000, nuggets=20, judged=25),
     "R": Workload(300, depth=100, nuggets=20, judged=40, runs=75),
     "D": Workload(1000, depth=1000, nuggets=10, judged=100, pool=1536),  # 1,000 judged documents a query
-    "N": Workload(100, depth=100, nuggets=5, judged=20, runs=5),
-    "N2": Workload(100, depth=200, nuggets=5, judged=20, runs=5),
 }
 
 

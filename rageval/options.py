@@ -375,28 +375,6 @@ Population: TypeAlias = Annotated[
     Literal["kind", "set"],
     claimed("What claims from human labels are about: queries of this kind, or exactly this set."),
 ]
-Until: TypeAlias = Annotated[
-    str,
-    claimed(
-        "Judge only until a claim by -m MEASURE is decided either way: 'A>B', 'A within 0.02 of B', or"
-        " 'best'. A and B are system names.",
-        metavar="CLAIM",
-    ),
-]
-Claimed: TypeAlias = Annotated[
-    Literal["kind", "set"],
-    claimed("Whether the claim is about questions of this kind, or exactly this set."),
-]
-Looks: TypeAlias = Annotated[
-    str,
-    claimed(
-        "How many times to look at the data (default: after every ten questions), or anytime: after every"
-        " question, with an e-value. 'best' and --claim set always use anytime.",
-        metavar="N|anytime",
-    ),
-]
-Alpha: TypeAlias = Annotated[float, claimed("Allowed rate of false claims.")]
-
 Ledger: TypeAlias = Annotated[
     File,
     claimed(

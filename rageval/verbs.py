@@ -418,8 +418,7 @@ def _several(scores: Any) -> list[Scores]:
 class Judged(Displayed, list[dict[str, Any]]):
     """Judgements, as dicts with the keys of their file, and their scores.
 
-    A judgement that failed is among them, with its status in place of a grade. If judging was set to stop at
-    a claim, `claim` tells the result.
+    A judgement that failed is among them, with its status in place of a grade.
     """
 
     def __init__(
@@ -428,11 +427,9 @@ class Judged(Displayed, list[dict[str, Any]]):
         measures: MeasuresLike = (),
         answers: Sequence[Answer] = (),
         on_missing: OnMissing = "error",
-        claim: str = "",
     ) -> None:
         """Keep what scoring needs; nothing is scored before somebody asks."""
         super().__init__(judgements)
-        self.claim = claim
         self._measures, self._answers = measures, answers
         self._on_missing: OnMissing = on_missing
 
@@ -499,10 +496,6 @@ def judge(
     balanced: bool = False,
     seed: int = 0,
     on_missing: OnMissing = "error",
-    until: str | None = None,
-    claim: Literal["kind", "set"] = "kind",
-    looks: int | Literal["anytime"] | None = None,
-    alpha: float = 0.05,
     **options: Unpack[JudgeOptions],
 ) -> Judged:
     """Judge answers by a rubric.
@@ -526,12 +519,6 @@ def judge(
         In how many orders lists are shown, whether the design is balanced, and the seed.
     on_missing
         How failed judgements count in `scores`: as an `error`, or `skip`, `worst`, `best`.
-    until
-        Judge only until this claim is decided, with exactly one measure: `"A>B"` (or the reverse), `"A within
-        0.02 of B"` (or apart), or `"best"`, with names of systems.
-    claim, looks, alpha
-        Whether the claim is about questions of this `kind` or about this `set`; how often to look at the
-        result (a number, or `"anytime"`); the accepted probability of a false claim.
     **options
         The options of `rageval.judges.Settings`.
 
@@ -582,15 +569,8 @@ def judge(
         settings, remarks = prepared(several, known, material, room.Settings(**options))
     for remark in [*material.remarks, *remarks]:
         warnings.warn(remark, stacklevel=2)
-    if until is None:
-        return Judged(
-            room.judged_by(several, known, material, settings), chosen, material.answers, on_missing
-        )
-    from rageval.comparison.until import judged_until, until_of
-
-    wanted = until_of(until, chosen, claim, None if looks is None else str(looks), alpha, seed)
-    rows, ledger, _ = judged_until(wanted, several, known, material, settings)
-    return Judged(rows, chosen, material.answers, on_missing, ledger.sentence())
+    rows = room.judged_by(several, known, material, settings)
+    return Judged(rows, chosen, material.answers, on_missing)
 
 
 def _refuse(options: Mapping[str, Any], known: Iterable[str]) -> None:

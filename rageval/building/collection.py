@@ -997,11 +997,11 @@ def _named(words: Iterable[str]) -> dict[str, Run]:
 
 
 class GradedDocuments(NamedTuple):
-    """Judgements as qrels, how many failed and so are in none, and the claims for which judging stopped."""
+    """Judgements as qrels, how many failed and so are in none, and whether earlier ones asked for them."""
 
     qrels: list[Qrel]
     failed: int
-    stopped: tuple[str, ...]
+    is_adaptive: bool
 
 
 def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> GradedDocuments:
@@ -1038,7 +1038,7 @@ def graded(judgements: Source, form: str = "nuggets", rel: int = 1) -> GradedDoc
     if not found:
         raise InputError(f"{visible(table.name)}: none of its {failed:,} judgements has a grade")
     qrels = found if form == "nuggets" else _of_documents(found, form, rel)
-    return GradedDocuments(qrels, failed, table.stopped)
+    return GradedDocuments(qrels, failed, table.is_adaptive)
 
 
 def _of_documents(qrels: Iterable[Qrel], form: str, rel: int) -> list[Qrel]:

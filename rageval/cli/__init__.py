@@ -74,7 +74,7 @@ _ELSEWHERE = {
     "anchor": "rageval spans anchor",
     "project": "rageval spans project",
     "build": "rageval collection build, or a step of it such as rageval collection fuse",
-    "pool": "rageval collection check, or rageval collection next",
+    "pool": "rageval collection check",
     "replies": "rageval store",
 }
 

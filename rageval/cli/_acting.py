@@ -21,7 +21,6 @@ _Clauses = tuple[tuple[tuple[str, ...], str], ...]  # any of these, and how that
 
 _LATEX: _Clauses = ((("style=latex",), "applies to LaTeX tables; add --format latex"),)
 _LABELS: _Clauses = ((("gold",), "applies to human labels; add --gold FILE"),)
-_CLAIM: _Clauses = ((("until",), "applies to claims; add --until"),)
 _IN_BATCHES: _Clauses = ((("batch",), "applies to batches; add --batch"),)
 _NOT_JSON: _Clauses = tuple(
     ((f"style!={style}",), f"changes nothing with --format {style}, which prints every digit")
@@ -34,7 +33,7 @@ _VERDICT: _Clauses = (
     (("!save_baseline",), "applies to a verdict, but --save-baseline does not gate; leave one out"),
 )
 _AGAIN: _Clauses = ((("aa", _TABLES), "applies to judging again; add --aa N"),)
-_ASKED: _Clauses = (((_JUDGES_ASK, "until"), "applies to models, and no --judge here is one"),)
+_ASKED: _Clauses = (((_JUDGES_ASK,), "applies to models, and no --judge here is one"),)
 _SEVERAL: _Clauses = ((("judges>1",), "applies to several judges; give --judge twice or more"),)
 
 # By parameter, or by command and parameter.
@@ -42,7 +41,6 @@ _NEEDS: Mapping[str, _Clauses] = {
     **dict.fromkeys(("caption", "score label", "compare label", "compare show"), _LATEX),
     "size": ((("plot",), "applies to figures; add --plot FILE"),),
     **dict.fromkeys(("gold_chosen", "population"), _LABELS),
-    **dict.fromkeys(("claim", "looks", "alpha", "judge pilot", "next seed", "next store"), _CLAIM),
     **dict.fromkeys(("poll_every", "rebuy"), _IN_BATCHES),
     "places": _NOT_JSON,
     "score by_query": _WHOLE,

@@ -29,7 +29,6 @@ from rageval.text import visible
 
 if TYPE_CHECKING:
     from rageval.cli._options import Measuring, OfSpans, Scoring
-    from rageval.comparison.next_documents import Pools
 
 
 class Inputs:
@@ -358,13 +357,6 @@ def _measures_to_say(inputs: Inputs) -> str:
     usual = usual_measure(str(record.get("rubric", "")))
     aspect = visible(str(record.get("aspect", "NAME")))[:80]
     return f"-m {usual}" if usual else f"-m 'grade(aspect={aspect})'"
-
-
-def pools_of(runs: Sequence[str], depth: int) -> Pools:
-    """Return the first documents of each run by query."""
-    from rageval.scoring.sources import read_run
-
-    return {run_name(path): {query: docs[:depth] for query, docs in read_run(path).ranked()} for path in runs}
 
 
 def slices_of(

@@ -375,15 +375,6 @@ class Asking(opt.Options):
     quiet: opt.Quiet = False
 
 
-class Claiming(opt.Options):
-    """The options of all commands that may end when a claim is decided."""
-
-    until: opt.Until | None = None
-    claim: opt.Claimed = "kind"
-    looks: opt.Looks | None = None
-    alpha: opt.Alpha = 0.05
-
-
 class Measuring(opt.Options):
     """What is measured of which files; what is annotated with no option is one of some commands."""
 

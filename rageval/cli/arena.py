@@ -136,7 +136,7 @@ def _standing(grades: JudgementTable, positions: Sequence[Positions], invalid: s
         means = {system: math.fsum(values) / len(values) for system, values in of_judges.items()}
         return _with_corrected(_table(["rank_score"], ["queries"], standing), means)
     found = strengths(games(grades))
-    if grades.stopped:  # at a claim: an interval would be another
+    if grades.is_adaptive:  # no interval holds
         found = [replace(each, low=math.nan, high=math.nan) for each in found]
     elif any(math.isnan(each.low) for each in found):
         say("no interval: all samples of the queries give the same strengths, or some give infinite ones")

@@ -19,10 +19,7 @@ from rageval.errors import UsageError
 from rageval.options import settings_from
 
 
-@click.group(
-    cls=Group,
-    in_files={"next": "Show which unjudged documents can still change which run is better."},
-)
+@click.group(cls=Group)
 def collection() -> None:
     """Build a test collection from questions, answers and a corpus, at once or step by step, and extend it.
 
@@ -240,17 +237,16 @@ def _qrels(
     found = graded(judgements, form, rel)
     if found.failed:
         say(f"{found.failed:,} judgements failed and are in no qrels")
-    if found.stopped and output is None:
+    if found.is_adaptive and output is None:
         raise UsageError(
-            f"{judgements}: judging stopped early at a claim, which needs a note beside the qrels; add -o"
-            " FILE"
+            f"{judgements}: earlier judgements chose what was judged, which needs a note beside the qrels;"
+            " add -o FILE"
         )
     deliver(qrel_lines(found.qrels), output)
-    if found.stopped and output is not None:
-        from rageval.files.plans import note_asked
+    if found.is_adaptive and output is not None:
+        from rageval.files.adaptive import note_asked
 
-        asked = {(row.query_id, row.doc_id): dict[str, int]() for row in found.qrels}
-        note_asked(output, asked, "; ".join(found.stopped))
+        note_asked(output, dict.fromkeys((row.query_id, row.doc_id) for row in found.qrels))
 
 
 @collection.command("audit")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,6 @@ import click
 from rageval import options as opt
 from rageval.cli._options import (
     Asking,
-    Claiming,
     Command,
     FileOrId,
     completing,
@@ -25,8 +23,6 @@ from rageval.errors import InputError, JudgeFailed, UsageError
 from rageval.text import visible
 
 if TYPE_CHECKING:
-    from rageval.comparison.next_documents import Pools
-    from rageval.comparison.until import Until
     from rageval.judges.budget import Budget
     from rageval.judges.material import Material
     from rageval.judges.panel import Settings
@@ -41,7 +37,7 @@ _WAYS_ON = (
 )
 
 
-class Options(Claiming, Asking):
+class Options(Asking):
     """The options of `rageval judge`."""
 
     against: Annotated[
@@ -146,14 +142,6 @@ class Options(Claiming, Asking):
         opt.printed("Also write the judgements on which judges differ.", metavar="FILE", kind="output"),
     ] = None
     seed: Annotated[opt.Seed, "Random seed; the same seed gives the same orders."] = 0
-    pilot: Annotated[
-        str | None,
-        opt.claimed(
-            "Judgements of some systems (for documents: qrels). With --dry-run: questions are drawn from"
-            " them to estimate how many calls --until would need.",
-            metavar="FILE",
-        ),
-    ] = None
 
 
 @click.command(
@@ -178,9 +166,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     rageval judge crag-auto answers.jsonl --questions crag.jsonl --judge openai:MODEL --against original.toml
     rageval judge nugget-assignment answers.jsonl --nuggets nuggets.jsonl --judge anthropic:MODEL --dry-run
     rageval judge relevance --run run.trec --passages corpus.jsonl --questions topics.jsonl --judge …
-    rageval judge crag a.jsonl b.jsonl --questions crag.jsonl --judge … -m crag_score --until 'a>b'
     """
-    from rageval.cli._inputs import pools_of
     from rageval.cli._tables import answers_of
     from rageval.files.kinds import is_answer_table
     from rageval.judges.material import gathered
@@ -206,10 +192,7 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         found = found.counting(options.compat)
     if options.abstentions is not None:
         found = found.abstaining_by(options.abstentions)
-    # A claim to stop at has its own measures, and is checked with them.
-    until = _wanted(options)
-    if until is None:
-        _check_measures(found, options)
+    _check_measures(found, options)
     other = None if options.against is None else _other_rubric(options.against, found, options)
     material = gathered(
         answers,
@@ -224,24 +207,19 @@ def judge(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
     )
     settings, remarks = prepared(options.judges, found, material, settings_of(options))
     say(*material.remarks, *remarks)
-    pools = pools_of(options.runs, options.depth) if until is not None and options.runs else None
     if options.dry_run:
         for each in filter(None, (found, other)):
             print_lines(forecast(each, material, options.judges, options.price, options.then, options.ask))
-        if until is not None:
-            print_lines(_forecast_of_claim(until, found, material, pools, options.pilot))
         return
     failed = Counter[str]()
-    if until is not None:
-        deliver(_lines_until(until, found, material, options, settings, pools, failed), options.output)
-    elif other is not None:
+    if other is not None:
         _side_by_side((found, other), material, options, settings, failed)
     else:
         deliver(_lines(found, material, options, settings, failed), options.output)
     if failed:
         counts = ", ".join(f"{count:,} {status}" for status, count in failed.most_common())
         say(f"{failed.total():,} judgements failed and are missing ({counts})")
-    if options.measures and until is None:
+    if options.measures:
         _score(ctx, [answers_of(material, tables)] if tables else answers, options)
     if failed:
         raise click.exceptions.Exit(JudgeFailed.exit_code)
@@ -439,96 +417,3 @@ def _judgements(
     if listed is not None:
         deliver((judgement_line(one) for group in groups for one in group), listed)
     return list(vote_of(said, rubric, settings))
-
-
-# --until: judging that ends when a claim is decided, and what it would take to.
-
-
-def _wanted(options: Options) -> Until | None:
-    """Return what is to be decided, if anything; refuse what does not go with it before anybody is asked."""
-    from rageval.comparison.until import until_of
-    from rageval.measures.parsing import parse_measures
-
-    if options.until is None:
-        if options.pilot is not None:
-            raise UsageError("--pilot applies to --until with --dry-run; add them")
-        return None
-    for other, value in {"against": options.against, "disagreements": options.disagreements}.items():
-        if value is not None:
-            raise UsageError(f"--until ends early, but --{other} needs all judgements; leave one out")
-    measures = parse_measures(options.measures)
-    return until_of(options.until, measures, options.claim, options.looks, options.alpha, options.seed)
-
-
-def _lines_until(
-    until: Until,
-    rubric: Rubric,
-    material: Material,
-    options: Options,
-    settings: Settings,
-    pools: Pools | None,
-    failed: Counter[str],
-) -> Iterator[str]:
-    """Judge, yield the lines, and say the claim: on stdout, unless the lines go there."""
-    from rageval.comparison.until import judged_until
-    from rageval.files.judgements import judgement_line
-    from rageval.judges.votes import GRADED
-
-    rows, ledger, before = judged_until(
-        until, options.judges, rubric, material, settings, pools=pools,
-        say=lambda line: None if settings.quiet else say(line),
-    )  # fmt: skip
-    failed.update(row["status"] for row in rows if row["status"] not in GRADED)
-    yield from map(judgement_line, rows)
-    claims = [ledger.sentence(), *(f"an earlier claim on the same data: {said}" for said in before)]
-    if options.output is None:
-        say(*claims)
-    else:
-        print_lines(claims)
-
-
-def _forecast_of_claim(
-    until: Until, rubric: Rubric, material: Material, pools: Pools | None, pilot: str | None
-) -> Iterator[str]:
-    """Yield how many calls each rule would need."""
-    from rageval.comparison.until import expected
-    from rageval.table import drawn
-
-    table = expected(until, rubric, material, pools, None if pilot is None else _values(until, pilot, pools))
-    yield ""
-    yield "Simulated share of the calls that each rule makes, and how often it decides:"
-    yield ""
-    yield from drawn(table)
-
-
-def _values(until: Until, pilot: str, pools: Pools | None) -> dict[str, list[float]]:
-    """Return each system's values of the questions that all of them have: those judged before, of runs."""
-    by_query: dict[str, dict[str, float]] = {}
-    if pools is None:
-        from rageval.scoring.answers import scored
-
-        judged = scored([until.measure], pilot, on_missing="skip")
-        by_query = {run: scores.scores[0].by_query for run, scores in judged.items()}
-    else:
-        from rageval.scoring.evaluation import evaluate
-        from rageval.scoring.sources import read_qrels
-
-        qrels = read_qrels(pilot)
-        for run, ranked in pools.items():
-            # In the order of the pool: ranks stand in for the scores, which it has not.
-            ranks = {
-                query: {doc: -float(rank) for rank, doc in enumerate(docs)} for query, docs in ranked.items()
-            }
-            scores = evaluate([until.measure], ranks, qrels, nothing_judged="zero", intersection=True)
-            by_query[run] = scores.scores[0].by_query
-    # NaN is unequal to itself: a question that some system has no value of is left out.
-    shared = [
-        query
-        for query in next(iter(by_query.values()))
-        if all(values.get(query, math.nan) == values.get(query) for values in by_query.values())
-    ]
-    if len(by_query) < 2 or not shared:
-        raise InputError(
-            f"--pilot {visible(pilot)}: expected values of two or more systems on the same questions"
-        )
-    return {run: [values[query] for query in shared] for run, values in by_query.items()}

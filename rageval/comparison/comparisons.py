@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from rageval.comparison.intervals import _has_interval, _sample
-from rageval.comparison.next_documents import apart
 from rageval.comparison.pairs import (
     ALONE,
     SKEWED,
@@ -48,11 +47,12 @@ from rageval.errors import MeasureError, UsageError
 from rageval.files.judgements import JudgementTable
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import MEAN, NEITHER, POOL, SUM, Measure
+from rageval.measures.bounds import Retrieved
 from rageval.measures.parsing import parse_measure
 from rageval.measures.ranking import Topic
 from rageval.names import suggestion
 from rageval.scoring.answers import Answers, by_judge
-from rageval.scoring.evaluation import Evaluator, Runs
+from rageval.scoring.evaluation import Evaluator, Runs, bounds_of
 from rageval.scoring.gold import drawn
 from rageval.scoring.likeness import Alike
 from rageval.scoring.qrels import Qrels
@@ -190,7 +190,7 @@ def under_every_completion(found: Comparison, runs: Runs, results: Sequence[Scor
     topics = evaluator.topics
     scored = {scores.run: scores for scores in results}
     for pair in found.pairs:
-        if pair.verdict == REFUSED and not evaluator.qrels.adaptive:
+        if pair.verdict == REFUSED and not evaluator.qrels.is_adaptive:
             pairs.append(replace(pair, every_completion=UNDECIDED))
             continue
         measure: Any = scored[pair.run][pair.measure].measure
@@ -210,8 +210,16 @@ def _certain_verdict(
 
     Each run is its rankings and its values by query.
     """
-    ends = apart(measure, topics, ("one", "other"), (one[0], other[0]), (one[1], other[1]))
-    return HIGHER if ends.low > SLACK else LOWER if ends.high < -SLACK else UNDECIDED
+    bounds, parameters = bounds_of(measure), measure.parameters
+    ends = []
+    for query in one[1]:
+        first, second = (
+            Retrieved.of(rankings.get(query, ()), topics[query], measure.k, parameters)
+            for rankings, _ in (one, other)
+        )
+        ends.append(bounds.difference(first, second, (one[1][query], other[1][query]), parameters))
+    low, high = (math.fsum(end) / len(ends) for end in zip(*ends, strict=True))
+    return HIGHER if low > SLACK else LOWER if high < -SLACK else UNDECIDED
 
 
 def sensitivity(subject: Subject, results: Sequence[Scores]) -> Iterator[str]:
@@ -253,7 +261,7 @@ def _among_judges(results: Sequence[Scores], grades: JudgementTable) -> Iterator
 
 
 _FEW = 10
-_UNTESTED: dict[str, Any] = {  # where judging stopped at a claim, or documents were chosen by judgements
+_UNTESTED: dict[str, Any] = {  # where earlier judgements chose what was judged
     **dict.fromkeys(("low", "high", "p", "adjusted", "effect", "detectable"), math.nan),
     **dict.fromkeys(("needed_least", "needed_most")),
 }
@@ -315,7 +323,7 @@ def compare(
         pairs += corrected_pairs(table, runs, settings, known)
     contested = {str(table.scores[0].measure) for table in found if _is_contested(table, runs, pairs, known)}
     cells = [replace(cell, is_best=False) if cell.measure in contested else cell for cell in cells]
-    if any(scores.stopped or scores.adaptive for scores in results):
+    if any(scores.is_adaptive for scores in results):
         cells = [replace(cell, low=math.nan, high=math.nan) for cell in cells]
         pairs = [replace(pair, **_UNTESTED) for pair in pairs]
         return _compared(results, settings, cells, pairs, list(dict.fromkeys(known.failed.values())), "")

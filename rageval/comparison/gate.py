@@ -30,9 +30,8 @@ from rageval.comparison.pairs import (
 )
 from rageval.comparison.results import Pair, Settings
 from rageval.errors import InputError, MeasureError, MissingJudgements, RagevalError, UsageError
-from rageval.files.judgements import STOPPED
 from rageval.files.kinds import told
-from rageval.files.opening import Source, name_of, noted
+from rageval.files.opening import ADAPTIVE, Source, name_of, noted
 from rageval.files.plans import Look
 from rageval.files.scores import Baseline, BaselineHeader, BaselineLine, read_baseline
 from rageval.files.start import JUDGED_ANSWERS, RUNS
@@ -43,7 +42,7 @@ from rageval.scoring.assessments import MOST_MISSING
 from rageval.scoring.basis import NO_WINNER, WORDS, by_whom, is_judge, is_unchecked
 from rageval.scoring.gold import People, why_lost
 from rageval.scoring.likeness import IDENTICAL
-from rageval.scoring.scores import ADAPTIVELY, Score, Scores, combined
+from rageval.scoring.scores import Score, Scores, combined
 from rageval.scoring.subject import Subject
 from rageval.statistics import SEED
 from rageval.statistics.bootstrap import RESAMPLES
@@ -1063,15 +1062,8 @@ def chosen_system(results: Sequence[Scores], system: str | None) -> Scores:
 
 def side_of(subject: Subject, scores: Scores, facts: Facts | None = None, known: str = "") -> GateSide:
     """Return a system as one side; `known` is the hash of the file of the questions."""
-    if scores.adaptive:
-        what = "; ".join(map(visible, scores.adaptive))
-        raise UsageError(
-            f"{ADAPTIVELY}, and nothing is gated: {what}; judge a fixed pool, or use the bounds of rageval"
-            " compare"
-        )
-    if scores.stopped:
-        claims = "; ".join(map(visible, scores.stopped))
-        raise UsageError(f"{STOPPED}, and nothing is gated: {claims}; judge all questions (without --until)")
+    if scores.is_adaptive:
+        raise UsageError(f"{visible(scores.run)}: {ADAPTIVE}; gate judgements of what was fixed before")
     held = subject.held(scores)
     people = [score.people for score in scores.scores if score.people is not None]
     said_by = {judge for score in scores.scores for judge in score.said_by}

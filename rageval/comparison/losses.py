@@ -573,7 +573,7 @@ def diagnose(
         raise InputError(f"{table.name}: no judgement of a nugget is left to diagnose")
     counts = _counts(of_query, on_missing)
     made = judged.spans.signature if judged.spans is not None else {}
-    made |= {"pool": "adaptive"} if judged.adaptive else {}
+    made |= {"pool": "adaptive"} if judged.is_adaptive else {}
     made |= {"gold": "right-answer"} if qrels is None else {}
     said = {"depth": evidence.depth, "rel": rel, "on_missing": on_missing, **made, "v": __version__}
     return Diagnosis(

@@ -26,20 +26,20 @@ from rageval.comparison.results import (
     better_of,
     worded,
 )
-from rageval.files.judgements import STOPPED
+from rageval.files.opening import ADAPTIVE
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
 from rageval.scoring.basis import NO_WINNER as SAID_OF_WORDS
 from rageval.scoring.basis import WORDS, basis_of_gold
 from rageval.scoring.likeness import IDENTICAL, TIES_ONLY, Alike
-from rageval.scoring.scores import ADAPTIVELY, HOW_MANY, Score, Scores, mean
+from rageval.scoring.scores import HOW_MANY, Score, Scores, mean
 from rageval.statistics.bootstrap import intervals, least_errors, ranges_of_differences
 from rageval.statistics.correction import max_t as corrected_max_t
+from rageval.statistics.looks import bound_at
 from rageval.statistics.power import detectable, fewest, needed_between
 from rageval.statistics.samples import SLACK, Float, Int, Sample, settled_columns
 from rageval.statistics.significance import Significance, holm, is_skewed, max_t, sign_flip, t_test
-from rageval.statistics.stopping import bound_at
 from rageval.text import visible
 
 # What may be claimed of a pair of runs, and when nothing may be.
@@ -72,10 +72,8 @@ def failures(results: Sequence[Scores]) -> dict[str, str]:
     for scores in results:
         values = [score.numbers for score in scores.scores]
         hopeless = scores.notes is not None and scores.notes.nothing_relevant
-        if scores.stopped:
-            found[scores.run] = f"{STOPPED}: {'; '.join(map(visible, scores.stopped))}"
-        elif scores.adaptive:
-            found[scores.run] = f"{ADAPTIVELY}: {'; '.join(map(visible, scores.adaptive))}"
+        if scores.is_adaptive:
+            found[scores.run] = ADAPTIVE
         elif all(value != value for of_measure in values for value in of_measure):
             found[scores.run] = (
                 f"{visible(scores.run)} has no value for any query: {_HOPELESS if hopeless else _NO_VALUE}"

@@ -25,14 +25,13 @@ from rageval.files.answers import read_answers
 from rageval.files.foreign_judgements import Match, read_judged
 from rageval.files.jsonl import as_line, read_batches, without_nulls
 from rageval.files.kinds import start_of_file, told_by, unlike
-from rageval.files.opening import DEFAULT, Complaints, Limits, Source, limits_of, name_of, quoted
+from rageval.files.opening import ADAPTIVE, DEFAULT, Complaints, Limits, Source, limits_of, name_of, quoted
 from rageval.files.start import ANSWERS, JUDGED_ANSWERS, Start
 from rageval.text import RULES, problem_of_id, visible
 
 EXPECTED = "a judgement {query_id, run_id, item_id, aspect, label or grade, …}"
 GRADED = ("ok", "repaired")
 FAILED = ("refused", "truncated", "filtered", "invalid", "error")
-STOPPED = "judging was set to stop at a claim: other claims are not tested, and means are biased toward it"
 _LONGEST_WORD = 200  # of a label, a judge, a rubric
 _BYTES_A_CHARACTER = 4  # at most, in UTF-8
 _ANSWER = attrgetter("run_id", "judge", "query_id", "repeat")
@@ -41,12 +40,6 @@ _IDS = ("query_id", "run_id", "item_id", "repeat")
 _ITEM, _ASPECT, _GRADE, _CHANCE = map(attrgetter, ("item_id", "aspect", "grade", "p"))
 _SENTENCES, _SHOWN, _ANSWERABLE, _CLAIM = map(attrgetter, ("sentences", "shown", "answerable", "claim"))
 _Text = str | int
-
-
-class _LedgerLine(msgspec.Struct, gc=False):
-    """What a job that stopped at a claim says of it."""
-
-    said: str = ""
 
 
 class JudgementLine(msgspec.Struct, gc=False):
@@ -68,8 +61,7 @@ class JudgementLine(msgspec.Struct, gc=False):
     p: float | None = None  # the chance that people would call the answer right, where a judge says it
     shown: list[_Text] | None = None  # the systems whose answers were shown together, in their order
     repeat: _Text = ""  # which of several answers of the system to the query
-    claim: str | None = None  # for which judging was to stop
-    ledger: _LedgerLine | None = None  # once a job
+    claim: str | None = None  # that earlier judgements were to decide
 
 
 class Said(NamedTuple):
@@ -170,7 +162,7 @@ class JudgementTable:
         self.expected: frozenset[int] = frozenset()  # queries that count, whether or not anything is judged
         self.remarks: list[str] = []  # what should be said of the table
         self.kept: dict[Any, Any] = {}  # what others made of the rows
-        self.claims: dict[str, str] = {}  # for which judging was to stop: by their keys, what came of them
+        self.is_adaptive = False  # whether earlier judgements chose what was judged
         self.matched: dict[tuple[str, str], tuple[int, tuple[Match, ...]]] = {}  # by run and query, with line
         self.asked: dict[int, list[AskedNugget]] = {}  # by query, where a bank says it
         self.row_item, self.row_aspect, self.row_said = array("i"), array("i"), array("i")
@@ -237,11 +229,7 @@ class JudgementTable:
         # line.
         if self._is_odd(first, limits):
             _refuse(source, lines, records, limits)
-        if list(map(_CLAIM, records)).count(None) < number:
-            for record in records:
-                if record.claim is not None:
-                    said = record.ledger.said if record.ledger else self.claims.get(record.claim, "")
-                    self.claims[record.claim[: limits.id]] = said[: limits.id]
+        self.is_adaptive |= list(map(_CLAIM, records)).count(None) < number
         counted = list(map(_SENTENCES, records))
         if counted.count(None) < number:
             for line, record in zip(lines, records, strict=True):
@@ -257,13 +245,6 @@ class JudgementTable:
                     f"{source}:{line}: found answerable={told} for query {visible(str(record.query_id))},"
                     " but the opposite before; expected one value for each query"
                 )
-
-    @property
-    def stopped(self) -> tuple[str, ...]:
-        """What the claims for which judging was to stop say: nothing else should be tested on these rows."""
-        return tuple(
-            said or f"(the line that says it is not there: {key})" for key, said in self.claims.items()
-        )
 
     def _is_odd(self, first: int, limits: Limits) -> bool:
         """Return whether any of the rows from here on must be looked at one by one, for it may be refused.
@@ -302,7 +283,8 @@ class JudgementTable:
     def finish(self) -> JudgementTable:
         """Bring the rows of each answer together, and refuse a judgement that is there twice."""
         self.kept.clear()
-        self.remarks += [f"{STOPPED}: {visible(said)}" for said in self.stopped]
+        if self.is_adaptive:
+            self.remarks.append(f"{visible(self.name)}: {ADAPTIVE}")
         self._bring_together()
         for answer in range(len(self.run)):
             self._refuse_duplicates(self.begin[answer], self.end[answer])

@@ -5,25 +5,20 @@ and how likely each was to be drawn; every other line is a query to be labeled, 
 to happen. `sha` is the SHA-256 of all that, so a plan that was changed after it was drawn is refused.
 
 Labels that people gave are a random draw only if they begin that order: `LabelPlan.drawn` says so.
-Documents that were asked for because of what was judged before are no draw: a file beside the judgements
-names them.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from rageval.errors import InputError, UsageError
-from rageval.files.jsonl import Id, as_line, first_record, read_records
-from rageval.files.opening import ADAPTIVE, Source, is_local_file, name_of, start_of
-from rageval.files.writing import write_lines
-from rageval.text import problem_of_id, visible
+from rageval.errors import InputError
+from rageval.files.jsonl import as_line, first_record, read_records
+from rageval.files.opening import Source, name_of, start_of
+from rageval.text import visible
 
 FORMAT = "rageval-plan/1"
 _EXPECTED = "a plan, as rageval label plan writes it"
@@ -245,67 +240,3 @@ def read_plan(source: Source) -> LabelPlan:
             " new plan"
         )
     return plan
-
-
-# Which documents were asked for because of what was judged before: a file beside the judgements.
-#
-# `rageval collection next --judged qrels.txt` notes in `qrels.txt.adaptive.jsonl` what it asks for, by
-# document: `{"query_id": …, "doc_id": …, "from": {run: rank}, "for": "ap of a.trec, b.trec"}`. Judgements of
-# which any document stands there were chosen by what others said, so that means over them are no estimates.
-# Nothing is written into the judgements: every tool reads these as before.
-
-_ASKED = "a document that was asked for {query_id, doc_id, from, for}"
-Place = tuple[str, str]  # query, document
-
-
-class AskedFor(msgspec.Struct, frozen=True):
-    """A document that was asked for: at which ranks of which runs it stands, and what it is to decide."""
-
-    query_id: Id
-    doc_id: Id
-    runs: dict[str, int] = msgspec.field(default={}, name="from")
-    what: str = msgspec.field(default="", name="for")
-
-    @property
-    def place(self) -> Place:
-        """The query and the document."""
-        return str(self.query_id), str(self.doc_id)
-
-
-def read_asked(path: str) -> dict[Place, AskedFor]:
-    """Return the documents that a file says were asked for."""
-    asked = {}
-    for line, record in read_records(path, AskedFor, _ASKED):
-        for problem in filter(None, map(problem_of_id, record.place)):
-            raise InputError(f"{path}:{line}: expected {problem}")
-        asked[record.place] = record
-    return asked
-
-
-def note_claim(judged: Source, what: str, said: str) -> None:
-    """Note what became of a claim for which documents were asked."""
-    path = f"{judged}{ADAPTIVE}"
-    if is_local_file(path):
-        asked = read_asked(path).values()
-        records = [msgspec.structs.replace(each, what=said) if each.what == what else each for each in asked]
-        write_lines(Path(path), map(as_line, records))
-
-
-def note_asked(judged: Source, asked: Mapping[Place, Mapping[str, int]], what: str) -> None:
-    """Note beside judgements which documents are asked for next, with the runs they stand in.
-
-    Raises
-    ------
-    UsageError
-        Judgements that are no file of this machine, beside which nothing can stand.
-    """
-    if not isinstance(judged, str | os.PathLike) or not is_local_file(judged):
-        raise UsageError(
-            f"{visible(name_of(judged))}: expected judgements in a local file, because a file next to it"
-            " records what was asked for; write them to a file, and add the new ones to it"
-        )
-    path = f"{os.fspath(judged)}{ADAPTIVE}"
-    before = read_asked(path) if os.path.isfile(path) else {}
-    now = {place: AskedFor(*place, dict(runs), what) for place, runs in asked.items()}
-    if records := {**now, **before}.values():  # what was asked for first counts
-        write_lines(Path(path), map(as_line, records))

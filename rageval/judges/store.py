@@ -88,10 +88,7 @@ MIGRATIONS = (
         job TEXT PRIMARY KEY, owner TEXT NOT NULL, calls INTEGER NOT NULL, spent REAL NOT NULL,
         held REAL NOT NULL, active INTEGER NOT NULL) WITHOUT ROWID;
     """,
-    """
-    CREATE TABLE ledgers (
-        key TEXT PRIMARY KEY, topic TEXT NOT NULL, ledger TEXT NOT NULL, opened TEXT NOT NULL) WITHOUT ROWID;
-    """,
+    "",  # files of this version may hold one more table, which is not read
 )
 BEAT = 10.0  # seconds between the beats of an owner
 PATIENCE = 60.0  # seconds without a beat after which an owner is dead
@@ -685,23 +682,6 @@ class Store:
         """Keep what is new, in one transaction; what has become of each."""
         with self.writing() as connection:
             return [self._take_over(connection, stored) for stored in replies]
-
-    def keep_ledger(self, key: str, topic: str, ledger: Mapping[str, Any]) -> None:
-        """Keep for what claim a job may stop, and what came of it; when it was opened stays as it was."""
-        with self.writing(durably=True) as connection:
-            connection.execute(
-                "INSERT INTO ledgers VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (key) DO UPDATE SET ledger = excluded.ledger",
-                (key, topic, as_json(ledger), _now()),
-            )
-
-    def ledgers(self, topic: str, but: str = "") -> list[dict[str, Any]]:
-        """Return what was to be claimed of the same before, oldest first, without the one with this key."""
-        with self.reading() as connection:
-            rows = connection.execute(
-                "SELECT ledger FROM ledgers WHERE topic = ? AND key <> ? ORDER BY opened, key", (topic, but)
-            ).fetchall()
-        return [json.loads(ledger) for (ledger,) in rows]
 
     def close(self) -> None:
         """Give back all claims and close the file."""

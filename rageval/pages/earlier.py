@@ -26,7 +26,6 @@ from rageval.text import visible
 
 _SAID = ("value", "missing", "bounds", "lost", "judges", "basis")
 _EXPECTED = "the output of rageval score, compare, label agree, diagnose or report show with --format json"
-_NOT_HERE = "for what is not known here"
 _LEVEL = re.compile(r"\|level:(0\.\d+)\|")
 _ONLY_MEANS = (
     "{}: has means only; with the values of every query (rageval score -q --format json) the report has"
@@ -202,10 +201,8 @@ def _known_of_run(record: Mapping[str, Any]) -> dict[str, Any]:
     if "judgements" in record:
         known["made_by"] = Fingerprint(text=str(record["judgements"]))
     # A score that must not be tested says so in its signature alone.
-    if "|stopped:" in str(record["signature"]):
-        known["stopped"] = (_NOT_HERE,)
-    if "|pool:adaptive" in str(record["signature"]):
-        known["adaptive"] = (_NOT_HERE,)
+    signature = str(record["signature"])
+    known["is_adaptive"] = any(mark in signature for mark in ("|pool:adaptive", "|stopped:"))
     return known
 
 

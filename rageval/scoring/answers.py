@@ -460,7 +460,7 @@ def evaluate_all(measures: Sequence[Measure], grades: JudgementTable, rules: Rul
                     f"{each.measure}: compat='crag' is about CRAG's labels; it asks for {other.name}"
                 )
         scores = [_score(each, grades, number, rules) for each in found]
-        results.append(Scores(run, tuple(scores), stopped=grades.stopped))
+        results.append(Scores(run, tuple(scores), is_adaptive=grades.is_adaptive))
         complaints += [_complaint(run, score) for score in scores if score.lost]
     if complaints and rules.on_missing == "error" and not rules.compat:
         # A run of a thousand queries may miss something in each; the first few show what it is.
@@ -641,7 +641,7 @@ def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: Rules) ->
         grades.queries.words,
         _over_judges(found),
         found.lost.total(),
-        _signature(measure, rules, list(values), is_stopped=bool(grades.claims)),
+        _signature(measure, rules, list(values), grades.is_adaptive),
         rules.groups,
         weights=rules.weights,
         bounds=bounds,
@@ -728,8 +728,8 @@ def _complaint(run: str, score: Score) -> str:
     )
 
 
-def _signature(measure: Measure, rules: Rules, judges: list[str], is_stopped: bool) -> str:
-    context: dict[str, object] = {"stopped": "at-a-claim"} if is_stopped else {}
+def _signature(measure: Measure, rules: Rules, judges: list[str], is_adaptive: bool) -> str:
+    context: dict[str, object] = {"pool": "adaptive"} if is_adaptive else {}
     if rules.on_missing != "error":
         context["on_missing"] = rules.on_missing
     if rules.intersection:

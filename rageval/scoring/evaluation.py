@@ -14,6 +14,7 @@ from operator import and_
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from rageval.errors import InputError, MeasureError, NothingJudged, UsageError
+from rageval.files.opening import ADAPTIVE
 from rageval.measures.base import Measure
 from rageval.measures.exact_ideal import gap_to_greedy
 from rageval.measures.foreign import ForeignMeasure, by_provider
@@ -37,7 +38,6 @@ from rageval.scoring.rules import (
 )
 from rageval.scoring.runs import EVERYTHING, Documents, Order, View
 from rageval.scoring.scores import (
-    ADAPTIVELY,
     Held,
     Labels,
     Score,
@@ -115,7 +115,7 @@ class Evaluator:
         if self.rules.bounds:
             for measure in self.measures:
                 bounds_of(measure)
-        self.qrels: Qrels = self._bounded(as_qrels(qrels, self._floor()))
+        self.qrels: Qrels = as_qrels(qrels, self._floor())
         if self.rules.nuggets_in_qrels is False:
             self.qrels = self.qrels.without_nuggets()
         self._refuse_levels()
@@ -150,18 +150,6 @@ class Evaluator:
         if self.qrels.floor > self._floor():
             raise UsageError(f"{self.qrels.name}: was read without grades below {self.qrels.floor}")
 
-    def _bounded(self, qrels: Qrels) -> Qrels:
-        """Return the judgements; give bounds, asked for or not, if they were chosen by one another."""
-        if not qrels.adaptive or self.rules.bounds:
-            return qrels
-        try:
-            self.rules = replace(self.rules, bounds=True)
-            for measure in self.measures:
-                bounds_of(measure)
-        except (MeasureError, UsageError) as error:
-            raise UsageError(f"{_said_of_choice(qrels)}: {error}") from None
-        return whole_qrels(qrels)
-
     def __getstate__(self) -> dict[str, Any]:
         # Sent to a worker with all that is known of the judgements; what is kept can be made again there.
         return self.__dict__ | {"qrels": portable(self.qrels), "_kept": {}}
@@ -169,7 +157,7 @@ class Evaluator:
     @cached_property
     def remarks(self) -> list[str]:
         """What should be said of the judgements, whatever the run."""
-        chosen = [_said_of_choice(self.qrels)] if self.qrels.adaptive else []
+        chosen = [f"{visible(self.qrels.name)}: {ADAPTIVE}"] if self.qrels.is_adaptive else []
         said = [*chosen, *self._said_of_weights, *self._said_of_nuggets()]
         if unread := self.qrels.unread:
             columns = ", ".join(map(visible, unread))
@@ -294,13 +282,13 @@ class Evaluator:
         absent = frozenset(names) - judged.keys()
         # Judgements of spans are put on the chunks of each run, and so are not the same for all.
         made_by = None if self.qrels.spans is not None else self._fingerprint
-        known = {"adaptive": self.qrels.adaptive, "absent": absent, "made_by": made_by}
+        known = {"is_adaptive": self.qrels.is_adaptive, "absent": absent, "made_by": made_by}
         return Scores(source.name, tuple(scores), notes, judged, **known)
 
     def _signature(self, measure: AnyMeasure, view: View) -> str:
         """Return the measure's signature, with the judges of documents where they are known."""
         known = {"judge": "+".join(map(visible, self.qrels.judges))} if self.qrels.judges else {}
-        if self.qrels.adaptive:
+        if self.qrels.is_adaptive:
             known["pool"] = "adaptive"
         if self._weights_digest:
             known["intent_weights"] = self._weights_digest
@@ -683,11 +671,8 @@ class Runs:
         from rageval.scoring.gold import refuse_same
 
         qrels = self.evaluator.qrels
-        if qrels.adaptive:
-            raise UsageError(
-                f"{visible(qrels.name)}: {ADAPTIVELY}; human labels correct only means over a pool that was"
-                " fixed before; leave out the human labels"
-            )
+        if qrels.is_adaptive:
+            raise UsageError(f"{visible(qrels.name)}: {ADAPTIVE}; leave out the human labels")
         refuse_same(qrels.judges, gold.by, gold.draw.name)
         if qrels.origin is not None and any(each.origin == qrels.origin for each in gold.documents.values()):
             raise UsageError(f"{visible(gold.draw.name)}: has judgements by the judge; expected human labels")
@@ -986,10 +971,6 @@ def lowest_grade(measures: Sequence[AnyMeasure], rel: int | None, everything: bo
         return EVERYTHING
     # 1 is the usual grade of relevance; a measure may look for lower ones, never need only higher ones.
     return min([1, *(grade for grade in (rel, *(measure.rel for measure in measures)) if grade is not None)])
-
-
-def _said_of_choice(qrels: Qrels) -> str:
-    return f"{visible(qrels.name)}: {ADAPTIVELY} ({'; '.join(map(visible, qrels.adaptive))})"
 
 
 def _of_spans(measure: object) -> bool:

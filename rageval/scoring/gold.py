@@ -21,7 +21,7 @@ from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
 from rageval.files.judgements import JudgementLine, JudgementTable
 from rageval.files.kinds import told
-from rageval.files.opening import Source, can_read_again, name_of
+from rageval.files.opening import ADAPTIVE, Source, can_read_again, name_of
 from rageval.files.plans import LabelPlan, Look, is_plan, plans_of_labels, read_plan
 from rageval.files.questions import read_weights
 from rageval.files.start import JUDGED_ANSWERS
@@ -71,7 +71,7 @@ class Draw:
         look = self.look
         if look is None or look.is_last:
             return None
-        from rageval.statistics.stopping import bound_at
+        from rageval.statistics.looks import bound_at
 
         # At first the bound is so small that 1 less it is 1.
         return 1 - max(bound_at(look.labelled, look.of, level), _LEAST_BOUND)
@@ -339,11 +339,8 @@ def labels_of_answer(
 
 def refuse_the_judge(judged: JudgementTable, people: JudgementTable) -> None:
     """Refuse labels of which the judge is the author: they tell nothing of its errors."""
-    if judged.stopped:
-        raise UsageError(
-            f"{visible(judged.name)}: judging was set to stop at a claim, so the judge's means are biased"
-            " toward it and cannot be corrected; judge all questions (without --until)"
-        )
+    if judged.is_adaptive:
+        raise UsageError(f"{visible(judged.name)}: {ADAPTIVE}; leave out the human labels")
     refuse_same(list(map(str, judged.judges.words)), people.judges.words, people.name)
     # The same file on both sides has no error at all, and would make the narrowest interval there is.
     if any(map(os.path.isfile, set(people.sources) & set(judged.sources))):

@@ -48,7 +48,7 @@ _DEEP = 2**31 - 1  # deeper than any ranking of one query
 _FEW_GRADES = 100  # each has its gain in a table
 _IN_ORDER = array("i")  # ranks that are 1, 2, …, or no nuggets
 _SENT = (
-    *("name", "floor", "declared", "judges", "adaptive", "spans", "unread"),
+    *("name", "floor", "declared", "judges", "is_adaptive", "spans", "unread"),
     *("_below", "_number", "weights", "without"),
 )
 
@@ -104,7 +104,7 @@ class Qrels:
         self.floor = floor
         self.declared = False  # that nuggets are nuggets: not by a column alone that may hold something else
         self.judges: tuple[str, ...] = ()  # who judged, where something says it
-        self.adaptive: tuple[str, ...] = ()  # for what documents were chosen by what was judged before
+        self.is_adaptive = False  # whether earlier judgements chose what was judged
         self.spans: Projected | None = None  # what they were made of, where they were made of spans
         self.origin: Any = None  # from where, and how, it can be read again
         self.unread: tuple[str, ...] = ()  # the columns that it was read without
@@ -422,7 +422,7 @@ class Qrels:
 
     @cached_property
     def highest(self) -> int | float:
-        """The highest grade of a document; a judge's scale may say that there are higher ones."""
+        """The highest grade of a document."""
         return max(0, max(self._columns.grade, default=0))
 
     @cached_property

@@ -33,7 +33,6 @@ _Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
 _Number: TypeAlias = "float | _Float"
 _COLUMNS = ["run", "query_id", "measure", "value"]  # of a DataFrame
 HOW_MANY = "answers"  # marks in `judged_by` how many answers there are, where not as many to each query
-ADAPTIVELY = "documents were chosen by earlier judgements: no tests are made, and only bounds are valid"
 
 
 class _Float:
@@ -294,12 +293,10 @@ class Scores(Displayed, Mapping[Any, Score]):
     """The scores of one run: a mapping from measures, in any spelling, to `Score` objects.
 
     `judged_by_query` is how many of the documents retrieved for a query are judged, at any rank and with any
-    grade, for the judged queries that the run has; `judged` is their sum. Both are of runs only. `stopped`
-    are the claims at which judging was to stop (`rageval judge --until`): nothing else can be tested.
-    `adaptive` says for what claim documents were chosen by earlier judgements (`rageval collection next`);
-    these scores cannot be tested either. `absent` are the judged queries that the run lacks; None where they
-    are unknown. `made_by` identifies the judgements of documents. `remarks` are notes for the reader, printed
-    below the scores.
+    grade, for the judged queries that the run has; `judged` is their sum. Both are of runs only.
+    `is_adaptive` says that earlier judgements chose what was judged: such scores are not tested. `absent` are
+    the judged queries that the run lacks; None where they are unknown. `made_by` identifies the judgements of
+    documents. `remarks` are notes for the reader, printed below the scores.
 
     >>> import rageval
     >>> scores = rageval.evaluate("recall@1,rr", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})
@@ -315,8 +312,7 @@ class Scores(Displayed, Mapping[Any, Score]):
     scores: tuple[Score, ...]
     notes: Notes | None = field(default=None, repr=False, compare=False)
     judged_by_query: Mapping[str, int] = field(default_factory=dict, repr=False)
-    stopped: tuple[str, ...] = field(default=(), repr=False)
-    adaptive: tuple[str, ...] = field(default=(), repr=False)
+    is_adaptive: bool = field(default=False, repr=False)
     absent: frozenset[str] | None = field(default=None, repr=False)
     made_by: Fingerprint | None = field(default=None, repr=False, compare=False)
     remarks: tuple[str, ...] = field(default=(), repr=False, compare=False)

@@ -24,7 +24,7 @@ from rageval.errors import InputError, UsageError
 from rageval.files.kinds import told
 from rageval.files.objects import ITERATIONS, mappings
 from rageval.files.opening import (
-    ADAPTIVE,
+    ASKED_FOR,
     DEFAULT,
     Limits,
     Source,
@@ -547,19 +547,16 @@ def _judges_of(source: Source) -> tuple[str, ...]:
 
 
 def _with_asked(source: Source, qrels: Qrels) -> Qrels:
-    """Note for what documents were asked for by what was judged before, if any of these is judged now."""
-    beside = f"{os.fspath(source)}{ADAPTIVE}" if isinstance(source, str | os.PathLike) else ""
+    """Note whether any document was asked for by what was judged before, and is judged now."""
+    beside = f"{os.fspath(source)}{ASKED_FOR}" if isinstance(source, str | os.PathLike) else ""
     if not is_local_file(beside):
         return qrels
-    from rageval.files.plans import read_asked
+    from rageval.files.adaptive import read_asked
 
-    chosen: dict[str, None] = {}
-    for (query, doc), asked in read_asked(with_limits(beside, limits_of(source))).items():
+    for query, doc in read_asked(with_limits(beside, limits_of(source))):
         number = qrels.find(query.encode("utf-8", "surrogatepass"))
-        known = number >= 0 and qrels.numbers(number, [doc.encode("utf-8", "surrogatepass")])[0] != NOT_JUDGED
-        if known:
-            chosen[asked.what] = None
-    qrels.adaptive = tuple(chosen)
+        if number >= 0 and qrels.numbers(number, [doc.encode("utf-8", "surrogatepass")])[0] != NOT_JUDGED:
+            qrels.is_adaptive = True
     return qrels
 
 
@@ -620,7 +617,7 @@ def portable(qrels: Qrels) -> Qrels:
     plain = _plain_qrels(source, reading, qrels.floor)
     plain = plain.without_nuggets() if qrels.without else plain
     plain.declared, plain.origin, plain.judges = qrels.declared, qrels.origin, qrels.judges
-    plain.adaptive, plain.unread = qrels.adaptive, qrels.unread
+    plain.is_adaptive, plain.unread = qrels.is_adaptive, qrels.unread
     plain.spans, plain.weights = qrels.spans, qrels.weights
     return plain
 

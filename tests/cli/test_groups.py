@@ -72,7 +72,6 @@ def test_a_word_that_is_no_command_is_told_what_to_type(
         ("label plna j.jsonl", "plna: no such command; did you mean plan?"),
         ("spans ancor q", "ancor: no such command; did you mean anchor?"),
         ("collection nugetize q", "nugetize: no such command; did you mean nuggetize?"),
-        ("collection nxt a b", "nxt: no such command; did you mean next?"),
         ("store exprt", "exprt: no such command; did you mean export?"),
         ("label xyzzy", "xyzzy: no such command; expected one of plan, page, agree, correct"),
         ("colection build q", "colection: not a command, file or measure; did you mean collection?"),

@@ -160,21 +160,6 @@ LINES: dict[str, tuple[str, ...]] = {
             "invalid",
         ),
     ),
-    "judge until": (
-        *(
-            "judge",
-            "crag",
-            "answers",
-            "answers",
-            "--questions",
-            "gold",
-            "--judge",
-            "exact",
-            "-m",
-            "crag_score",
-        ),
-        *("--until", "ours>theirs", "--looks", "5", "--pilot", "other", "--dry-run"),
-    ),
     "judge short": (
         *("judge", "crag", "answers", "--questions", "questions.jsonl", "--judge", "short", "--fit", "other"),
         *("--keep-error", "0.2", "--gold", "other", "--then", "frozen:other"),

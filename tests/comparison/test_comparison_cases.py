@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from dataclasses import replace
@@ -15,106 +14,13 @@ import pytest
 from scipy.stats import t
 
 from rageval.cli.label_agree import passport_lines
-from rageval.comparison import GateSettings, arena, gate, leaderboards, passport, plots, until
+from rageval.comparison import GateSettings, arena, gate, leaderboards, passport, plots
 from rageval.comparison.arena import said_of
 from rageval.comparison.corrections import CorrectedMeasure, remarks
 from rageval.errors import InputError, MissingJudgements, UsageError
-from rageval.judges import Settings
-from rageval.measures.parsing import parse_measure
 from rageval.scoring.answers import read_judgements
 from rageval.statistics.agreement import Agreement
 from rageval.statistics.rankings import tau_b
-
-
-def test_a_claim_is_known_by_its_text_whatever_the_order_of_its_keys() -> None:
-    text = '{"a": 1, "é": 2}'
-    assert until._digest({"é": 2, "a": 1}) == hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def test_systems_that_are_alike_are_right_on_half_of_the_drawn_questions() -> None:
-    table = until._apart(0.0, 2, np.random.default_rng(0), 4000)
-    assert table.mean(axis=1) == pytest.approx([0.5, 0.5], abs=0.03)
-    # A question on which neither answers by itself is the same to both, and half of the others are.
-    alike = 0.5 + 0.5 * (1 - until._OWN) ** 2
-    assert (table[0] == table[1]).mean() == pytest.approx(alike, abs=0.03)
-
-
-def test_the_first_rule_of_a_forecast_looks_once_at_the_end() -> None:
-    claim, looks = until._RULES["all"]
-    values = np.array([np.ones(60), np.zeros(60)])
-    assert until._end(values, until.Rule(60, claim, looks, 0.05), False) == (1.0, True)
-    claim, looks = until._RULES["5 looks"]
-    assert until._end(values, until.Rule(60, claim, looks, 0.05), False) == (0.4, True)
-
-
-def test_what_is_never_decided_makes_all_calls_and_no_more() -> None:
-    claim, looks = until._RULES["5 looks"]
-    alike = np.array([np.ones(60), np.ones(60)])
-    assert until._end(alike, until.Rule(60, claim, looks, 0.05), False) == (1.0, False)
-    assert until._end(alike, until.Rule(60, claim, None, 0.05), True) == (1.0, False)
-
-
-def test_a_forecast_draws_every_question_of_its_pilot_with_all_that_was_got_there() -> None:
-    (draw,) = until._of_pilot({"a": [0.0, 2.0, 4.0], "b": [2.0, 4.0, 6.0]}, 2.0).values()
-    drawn = draw(np.random.default_rng(0), 99)
-    assert drawn.shape == (2, 99)
-    assert set(map(tuple, drawn.T.tolist())) == {(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)}
-
-
-@pytest.mark.parametrize(("shard", "asked"), [(None, [None]), ("1/2", ["1/2", None])])
-def test_who_has_a_share_asks_it_first_and_then_for_all(
-    shard: str | None, asked: list[str | None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found: list[str | None] = []
-
-    def said(judges: Any, rubric: Any, part: Any, settings: Settings, budget: Any) -> list[Any]:
-        found.append(settings.shard)
-        return []
-
-    def decide(job: Any, plan: Any, ask: Any, say: Any) -> tuple[Any, list[Any]]:
-        ask("a block")
-        return SimpleNamespace(as_record=dict), []
-
-    plan = SimpleNamespace(key="k", topic="t", rule=lambda: None)
-    monkeypatch.setattr(until, "_Job", lambda *of: SimpleNamespace(plan=lambda judges: plan))
-    monkeypatch.setattr(until, "Ledger", lambda plan: SimpleNamespace(as_record=dict))
-    monkeypatch.setattr(until, "said_by_all", said)
-    monkeypatch.setattr(until, "vote_of", lambda said, rubric, settings: said)
-    monkeypatch.setattr(until, "decide", decide)
-    nothing: Any = None
-    until.judged_until(nothing, [], nothing, nothing, Settings(store=str(tmp_path / "s"), shard=shard))
-    assert found == asked
-
-
-@pytest.mark.parametrize(("measure", "sign"), [("crag_score", 1), ("hallucination", -1)])
-def test_a_value_is_turned_so_that_more_is_better_and_none_where_it_may_change(
-    measure: str, sign: int
-) -> None:
-    ends = {"worst": {"a": {"q": 0.5, "r": 0.0}}, "best": {"a": {"q": 0.5, "r": 1.0}}}
-    job: Any = SimpleNamespace(
-        runs=None,
-        until=SimpleNamespace(measure=parse_measure(measure)),
-        _of_answers=lambda rows, systems, end: ends[end],
-    )
-    (values,) = until._Job.values(job, [], ["q", "r", "s"], ["a"]).values()
-    assert values[0] == sign * 0.5
-    assert all(map(math.isnan, values[1:]))
-
-
-@pytest.mark.parametrize(
-    ("judged", "is_decided", "said"),
-    [
-        (4, True, "4 of 10 questions judged, 40 calls: decided, 60 calls saved"),
-        (10, False, "10 of 10 questions judged, 40 calls: undecided, and no questions are left"),
-        (4, False, "4 of 10 questions judged, 40 calls, at best 60 saved; look 2 of 5"),
-    ],
-)
-def test_the_line_of_a_job_says_how_it_stands(judged: int, is_decided: bool, said: str) -> None:
-    plan = SimpleNamespace(questions=10, systems=("a", "b"), of_several=False, looks=5)
-    ledger: Any = SimpleNamespace(
-        plan=plan, calls_at_most=100, calls=40, judged=judged, is_decided=is_decided, left=()
-    )
-    assert until._progress(ledger, {"a": [1.0], "b": [0.0]}) == said
 
 
 def test_rankings_of_unknown_order_are_no_different_ones() -> None:

@@ -16,7 +16,7 @@ from rageval.cli import main
 from rageval.files.plans import LabelPlan, read_plan
 from rageval.scoring.gold import Draw
 from rageval.statistics.correction import corrected
-from rageval.statistics.stopping import bound_at
+from rageval.statistics.looks import bound_at
 
 QUERIES, LABELS = 120, 80
 Said = dict[tuple[str, str], str]

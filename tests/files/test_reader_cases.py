@@ -20,28 +20,18 @@ from rageval.errors import InputError
 from rageval.files import columnar, parts, writing
 from rageval.files._records import _is_answer
 from rageval.files.answers import read_answers, topic_of, write_answers
-from rageval.files.jsonl import Unfit, _keys, as_line, refuse_long
+from rageval.files.jsonl import Unfit, _keys, refuse_long
 from rageval.files.kinds import Start, told, told_of_records
 from rageval.files.nuggets import NuggetBank, numbered_banks
 from rageval.files.objects import is_missing
-from rageval.files.opening import ADAPTIVE, DEFAULT, assigned, chunks, quoted
-from rageval.files.plans import LabelPlan, note_claim, plan_lines, read_asked
+from rageval.files.opening import DEFAULT, assigned, chunks, quoted
+from rageval.files.plans import LabelPlan, plan_lines
 from rageval.files.scores import is_leaderboard, read_leaderboard
 from rageval.files.spans import read_chunks
 from rageval.files.trec import Reading
 from rageval.files.whole import problem_of_name
 from rageval.scoring.runs import Run
 from rageval.scoring.sources import read_qrels
-
-
-def test_what_became_of_a_claim_is_noted_at_its_documents_alone(tmp_path: Path) -> None:
-    beside = tmp_path / f"qrels{ADAPTIVE}"
-    asked = {"d": "x", "e": "y"}
-    rows = [{"query_id": "q", "doc_id": doc, "for": what} for doc, what in asked.items()]
-    beside.write_text("".join(f"{as_line(row)}\n" for row in rows))
-    note_claim(str(tmp_path / "qrels"), "x", "x: decided")
-    found = {doc: each.what for (_, doc), each in read_asked(str(beside)).items()}
-    assert found == {"d": "x: decided", "e": "y"}
 
 
 @pytest.mark.parametrize("length", [10, 11])

@@ -31,7 +31,7 @@ OTHERS = {  # which read or score runs on the way to something else, and would t
         "test_gold",
         "test_rubrics_page",
     ),
-    *("test_uncertainty_judges", "test_scoring_mark", "test_next_batch", "test_paper", "test_citations"),
+    *("test_uncertainty_judges", "test_scoring_mark", "test_adaptive", "test_paper", "test_citations"),
     *("test_import_command", "test_claims_command", "test_action", "test_labels_survive"),
     *("test_other_systems", "test_json_holds_numbers", "test_python_says", "test_fewer_lines"),
     *("test_names_not_utf8", "test_same_claims", "test_one_kind", "test_reader_cases", "test_one_subject"),

@@ -188,12 +188,6 @@ def test_labels_of_the_fit_show_no_errors() -> None:
     assert judged(asked, said, keep_error=0.2, gold=labels[100:], fit=labels[:100])
 
 
-def test_until_and_a_cascade_are_one_too_many() -> None:
-    asked, said, _ = world(40, ("a", "b"))
-    with pytest.raises(UsageError, match="until"):
-        judged(asked, said, measures="crag_score", until="a>b", then="contains", ask=0.1)
-
-
 def command(folder: Path, *words: str) -> Result:
     asked, said, labels = world()
     for name, rows in (("q", asked), ("a", said), ("l", random.Random(2).sample(labels, 150))):

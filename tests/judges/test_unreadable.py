@@ -193,19 +193,6 @@ def test_shards_stop_as_well(store: Path) -> None:
         assert model.calls <= IN_A_ROW * TRIES + 1
 
 
-def test_blocks_of_a_job_that_ends_early_are_one_job(store: Path) -> None:
-    """Each block has ten questions of two systems, half of which would be no run."""
-    answers = [{**each, "run_id": run} for each in ANSWERS for run in ("ours", "theirs")]
-    answers = [{**each, "answer": each["answer"] + each["run_id"]} for each in answers]
-    model = ScriptedModel(lambda request: NOISE)
-    with pytest.raises(JudgeFailed, match="items in a row"):
-        rageval.judge(
-            "crag", answers, model, "crag_score", questions=GOLD, store=str(store), canaries=0,
-            until="ours>theirs", looks="anytime", concurrency=1,
-        )  # fmt: skip
-    assert model.calls <= 2 * IN_A_ROW * TRIES
-
-
 @pytest.mark.parametrize("name", ["nuggetize", "claims"])
 def test_what_writes_lists_stops_as_well(store: Path, name: str) -> None:
     model = ScriptedModel(lambda request: NOISE)

@@ -235,10 +235,6 @@ TRIED: dict[str, dict[str, tuple[str, str]]] = {
         "--measure": (JUDGE + " -o out", "-m crag_score"),
         "--dry-run": (JUDGE, "--dry-run"),
         "--against": (JUDGE, "--against crag"),
-        "--until": (JUDGE + " -m crag_score -o out", "--until 'A>B'"),
-        "--claim": (JUDGE + " -m crag_score -o out --until 'A>B'", "--claim set"),
-        "--looks": (JUDGE + " -m crag_score -o out --until 'A>B'", "--looks 2"),
-        "--alpha": (JUDGE + " -m crag_score -o out --until 'A>B'", "--alpha .2"),
     },
     "label correct": {
         "--measure": ("label correct fine --gold people", "-m crag_score"),
@@ -299,7 +295,6 @@ REFUSED = {
             "ledger ledger",
         )
     },
-    **{f"{JUDGE} --{name}": "--until" for name in ("claim set", "looks 3", "alpha .1", "pilot judged")},
     **{f"{JUDGE} --{name}": "--batch" for name in ("poll-every 3", "rebuy")},
     **{
         f"{JUDGE} --{name}": "model"
@@ -310,8 +305,6 @@ REFUSED = {
     f"{JUDGE} --on-missing skip": "-m",
     f"{JUDGE} --tiebreak exact": "--judge",
     f"{JUDGE} --disagreements out": "--judge",
-    "collection next a.run b.run --judged qrels -m ap --claim set": "--until",
-    "collection next a.run b.run --judged qrels -m ap --store x": "--until",
     "conformance --seed 3": "--fuzz",
 }
 # Options of which a line shows nothing, by what they are: held by the tests that are named.
@@ -328,7 +321,7 @@ ASKING = {  # tests/judges: needs a model that is asked
     ),
     *("--timeout", "--patience", "--refresh", "--retry", "--quiet", "-q", "--vote", "--shard"),
     *("--fit", "--canaries", "--claims", "--passages", "--run", "--depth", "--qrels", "--rel", "--examples"),
-    *("--compat", "--permutations", "--balanced", "--seed", "--on-missing", "--pilot", "--abstentions"),
+    *("--compat", "--permutations", "--balanced", "--seed", "--on-missing", "--abstentions"),
 }
 SPANS = {"--chunks", "--sources", "--overlap", "--stale"}  # tests/spans
 OF_SCORE = {  # held of `score`, whose parameters these are
@@ -398,7 +391,7 @@ ELSEWHERE: dict[str, set[str]] = {
     "track": {
         *ASKING
         - {"--shard", "--canaries", "--claims", "--run", "--rel", "--examples", "--compat"}
-        - {"--permutations", "--balanced", "--pilot", "--abstentions"},
+        - {"--permutations", "--balanced", "--abstentions"},
         *("--output", "--track", "--stage", "--strict", "--topics", "--nuggets", "--judgements", "--rubric"),
         *("--judge", "--measure", "--label", "--title", "--citation"),
         *("--teams", "--limit", "--gold", "--gold-chosen", "--bundle"),
@@ -427,20 +420,6 @@ ELSEWHERE: dict[str, set[str]] = {
     },
     "collection qrels": {"--grade", "--rel", "--output"},
     "collection check": {"--against", "--depth", "--output"},
-    "collection next": {
-        *(
-            "--judged",
-            "--measure",
-            "--number",
-            "--depth",
-            "--until",
-            "--claim",
-            "--looks",
-            "--alpha",
-            "--seed",
-        ),
-        *("--store", "--output"),
-    },
     "diagnose": {
         *(
             "--run",
@@ -509,7 +488,7 @@ ELSEWHERE: dict[str, set[str]] = {
 }
 _BUILT = {*ASKING, "--judge", "--output"} - {"--shard", "--canaries", "--claims", "--passages"}
 _BUILT -= {"--run", "--depth", "--qrels", "--rel", "--examples", "--compat", "--permutations", "--balanced"}
-_BUILT -= {"--seed", "--on-missing", "--pilot", "--abstentions"}
+_BUILT -= {"--seed", "--on-missing", "--abstentions"}
 ELSEWHERE |= {
     "collection nuggetize": _BUILT,
     "collection support": {*_BUILT, "--questions", "--nuggets", "--corpus"},

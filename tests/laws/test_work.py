@@ -312,9 +312,6 @@ GROWS: dict[str, list[Growing]] = {
         Growing("entries", entries, "import log.eval -o made"),
     ],
     "collection check": by(*RUNS, "collection check {runs} --against qrels", codes=(0, 1, 3)),
-    "collection next": [  # a line for each two systems
-        Growing("queries", RUNS[1], "collection next {runs} --judged qrels -m ap", codes=(0, 1, 3))
-    ],
     "collection fuse": by(*RUNS, "collection fuse {runs}"),
 }
 # What has no data of the user's to grow in, or is held elsewhere.

@@ -10,13 +10,6 @@ import pytest
 from rageval.errors import TooFewLabels, UsageError
 from rageval.statistics.correction import corrected
 from rageval.statistics.power import labels_needed
-from rageval.statistics.stopping import look_sizes
-
-
-def test_looks_are_taken_at_equal_steps() -> None:
-    assert look_sizes(200, 4) == [50, 100, 150, 200]
-    assert look_sizes(30, 4) == [8, 15, 23, 30]
-    assert look_sizes(7, 1) == [7]
 
 
 def pilot(number: int, of: int, seed: int = 0) -> tuple[list[float], dict[int, float]]:

@@ -1,0 +1,169 @@
+"""Judgements of what earlier judgements asked for: they are read, and nothing is tested on them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import rageval
+from rageval.cli import main
+from rageval.files.plans import plan_lines, read_plan
+from rageval.judges.store import Store
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "adaptive"
+SAID = "what was judged was chosen by earlier judgements"
+QRELS = ("next.qrels", "claim.qrels")
+RUNS = ("a.trec", "b.trec")
+
+
+def run(*words: object, code: int = 0) -> Any:
+    done = CliRunner().invoke(main, list(map(str, words)), prog_name="rageval")
+    assert done.exit_code == code, done.output
+    return done
+
+
+@pytest.fixture(autouse=True)
+def _beside_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(GOLDEN, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+
+
+def records(path: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
+
+
+def write(path: str, rows: list[dict[str, Any]]) -> str:
+    Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("words", "value"),
+    [
+        (("answers.jsonl", "-m", "crag_score"), 1.0),
+        (("pairs.jsonl", "-m", "win_rate"), 0.85),
+        (("a.trec", "next.qrels", "-m", "p@2"), 0.15),
+        (("a.trec", "claim.qrels", "-m", "rr@3"), 0.5),
+    ],
+)
+def test_their_values_are_computed_and_marked(words: tuple[str, ...], value: float) -> None:
+    done = run(*words, "--format", "json")
+    found = json.loads(done.stdout)["results"][0]
+    assert found["value"] == pytest.approx(value)
+    assert "|pool:adaptive|" in found["signature"]
+    assert f"{words[-3]}: {SAID}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("answers.jsonl", "-m", "crag_score"),
+        ("pairs.jsonl", "-m", "win_rate"),
+        (*RUNS, "next.qrels", "-m", "p@2"),
+        (*RUNS, "claim.qrels", "-m", "rr@3"),
+    ],
+)
+def test_nothing_is_tested_on_them(words: tuple[str, ...]) -> None:
+    found = json.loads(run("compare", *words, "--all-pairs", "--format", "json").stdout)
+    (pair,) = found["pairs"]
+    assert pair["verdict"] == "refused"
+    assert SAID in pair["why"]
+    assert pair["p"] is pair["low"] is pair["high"] is pair["detectable"] is None
+    assert all(row["low"] is row["high"] is None for row in found["values"])
+    assert SAID in run("report", *words, "-o", "r.html").stderr
+    assert "refused" in Path("r.html").read_text("utf-8")
+    side = ("--system", "ours") if "jsonl" in words[0] else ()
+    words = words if side else words[1:]
+    assert SAID in run("gate", *words, *side, "--save-baseline", "base", code=2).output
+    assert not Path("base").exists()
+
+
+def test_human_labels_do_not_correct_them() -> None:
+    label = [{**row, "judge": "person:kim", "claim": None} for row in records("answers.jsonl")]
+    words = ("answers.jsonl", "-m", "crag_score", "--gold", write("labels.jsonl", label))
+    assert SAID in run("compare", *words, code=2).output
+    assert SAID in run("label", "correct", *words, code=2).output
+    Path("gold").write_text("q00 0 x0 1\n", "utf-8")
+    for qrels in QRELS:
+        assert SAID in run("compare", *RUNS, qrels, "-m", "p@2", "--gold", "gold", code=2).output
+
+
+def test_the_arena_gives_no_interval() -> None:
+    done = run("arena", "pairs.jsonl", "--format", "json")
+    assert SAID in done.stderr
+    assert {row["low"] for row in json.loads(done.stdout)} == {None}
+    plain = write("plain.jsonl", [{**row, "claim": None} for row in records("pairs.jsonl")])
+    done = run("arena", plain, "--format", "json")
+    assert SAID not in done.stderr
+    assert None not in {row["low"] for row in json.loads(done.stdout)}
+
+
+def test_one_line_that_says_so_is_enough() -> None:
+    rows = [
+        {**row, "claim": row["claim"] if not at else None} for at, row in enumerate(records("answers.jsonl"))
+    ]
+    with pytest.warns(UserWarning, match=SAID):
+        scores = rageval.evaluate_answers("crag_score", rows)
+    assert rageval.compare(scores).pairs[0].verdict == "refused"
+    rows[0]["claim"] = None
+    assert rageval.compare(rageval.evaluate_answers("crag_score", rows)).pairs[0].verdict != "refused"
+
+
+def test_qrels_of_such_lines_have_the_note_beside_them() -> None:
+    assert "add -o FILE" in run("collection", "qrels", "documents.jsonl", code=2).output
+    run("collection", "qrels", "documents.jsonl", "-o", "made.qrels")
+    with pytest.warns(UserWarning, match=SAID):
+        assert rageval.evaluate("rr@3", "a.trec", "made.qrels", nothing_judged="zero").is_adaptive
+
+
+def test_the_note_counts_where_its_documents_are_judged() -> None:
+    Path("other.qrels").write_text("q00 0 z0 1\n", "utf-8")
+    shutil.copy("next.qrels.adaptive.jsonl", "other.qrels.adaptive.jsonl")
+    shutil.copy("next.qrels", "alone.qrels")
+    for qrels in ("other.qrels", "alone.qrels"):
+        assert not rageval.evaluate("p@2", "a.trec", qrels, nothing_judged="zero").is_adaptive
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_low_grades_count_as_judged(is_compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only documents that are not relevant were asked for: a reader that needs no such grades sees them."""
+    if not is_compiled:
+        monkeypatch.setattr("rageval.scoring.sources.kernel", None)
+    rows = [line for line in Path("claim.qrels").read_text().splitlines() if line.endswith(" 0")]
+    Path("claim.qrels").write_text("\n".join([*rows, "q00 0 z1 1"]) + "\n")
+    with pytest.warns(UserWarning, match=SAID):
+        assert rageval.evaluate("p@2", "a.trec", "claim.qrels", nothing_judged="zero").is_adaptive
+
+
+def test_what_holds_for_every_judgement_is_said_where_bounds_are_asked_for() -> None:
+    words = ("compare", *RUNS, "next.qrels", "-m", "p@2", "--bounds", "--format", "json")
+    (pair,) = json.loads(run(*words).stdout)["pairs"]
+    assert (pair["verdict"], pair["every_completion"]) == ("refused", "undecided")
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"query_id": "p"}', '{"query_id": "p", "doc_id": "a\\n"}'])
+def test_a_note_that_cannot_be_read_is_an_error(line: str) -> None:
+    Path("next.qrels.adaptive.jsonl").write_text(f"{line}\n")
+    assert "next.qrels.adaptive.jsonl:1: " in run("a.trec", "next.qrels", "-m", "p@2", code=2).output
+
+
+def test_a_store_with_claims_is_opened() -> None:
+    with gzip.open("store.sqlite.gz") as packed:
+        Path("store.sqlite").write_bytes(packed.read())
+    with Store("store.sqlite") as store, store.reading() as connection:
+        ((number,),) = connection.execute("SELECT count(*) FROM ledgers").fetchall()
+    assert number == 4
+    assert run("store", "stats", "--store", "store.sqlite").stdout
+    run("store", "merge", "store.sqlite", "-o", "merged.sqlite")
+
+
+def test_a_plan_of_labels_keeps_its_claim_and_its_sha() -> None:
+    plan = read_plan("plan.jsonl")
+    assert plan.decide == ("ours", "theirs")
+    assert list(plan_lines(plan)) == Path("plan.jsonl").read_text("utf-8").splitlines()
