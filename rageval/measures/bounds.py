@@ -18,21 +18,11 @@ the top k and v below it, c of N nuggets covered, h of R relevant documents foun
 All but those of alpha_ndcg (and nerr_ia, nnrbp, which are like it) are reached by some completion; there
 numerator and ideal move together, and neither of the two obvious completions is an end. Beside another run,
 unjudged documents that only that run retrieves may be relevant as well.
-
-What one document alone changes is known for some in closed form, at rank r with a relevant documents above
-it, R in all:
-    p, recall, success, all_gold     with one more or one fewer of those found, and of all
-    rr          the first rank of those that are left
-    ap          Σ_{above} j/r_j + (a + 1)/r + Σ_{below} (j + 1)/r_j, over R + 1
-    ndcg        the sum of the run with the document's own term, over the ideal with one such grade more
-Sums over parts of a ranking are whole numbers of the least bit there is, so that they have the same bits as
-`math.fsum` over all terms.
 """
 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import accumulate, product
 from types import MappingProxyType
@@ -45,10 +35,8 @@ from rageval.measures.ranking import (
     Share,
     Topic,
     always_there,
-    discounted,
     geometric,
     graded_gain,
-    graded_gains,
     logarithmic,
     novelty,
     ratio,
@@ -106,30 +94,18 @@ class _Top(NamedTuple):
         return self.topic.relevant(self.rel)
 
 
-class Changed(NamedTuple):
-    """What is changed: one document of this grade is `more` (1), or one fewer (-1)."""
-
-    more: int
-    grade: int | float
-
-
-ValueAt = Callable[[int | None], float]  # the value, by the rank of the document; None: below, or nowhere
-
-
 class Bounds(NamedTuple):
     """What a measure declares of unjudged documents.
 
     `ends` are its ends for one ranking; `least` is the least that one ranking can be above another, where
-    more is known of this than the difference of their ends; `alone` is what one document alone makes of the
-    value, where that has a closed form. They are `graded` where it matters what the highest grade is that an
-    unjudged document may have, and hold `only` with these values of parameters.
+    more is known of this than the difference of their ends. They are `graded` where it matters what the
+    highest grade is that an unjudged document may have, and hold `only` with these values of parameters.
     """
 
     ends: Callable[[_Top, _Parameters], Ends]
     least: Callable[[Topic, int, int | None, Both, _Parameters], float] | None = None
     graded: bool = False
     only: Mapping[str, tuple[str, ...]] = MappingProxyType({"normalize": ("none",)})
-    alone: Callable[[Ranking, Changed, int | None, _Parameters], ValueAt] | None = None
 
     def known_for(self, parameters: _Parameters) -> bool:
         """Return whether they hold with these parameters."""
@@ -656,96 +632,16 @@ def _subsets(docs: Sequence[str]) -> Iterator[set[str]]:
         yield {doc for doc, is_in in zip(docs, chosen, strict=True) if is_in}
 
 
-# What one document alone changes: `Bounds.alone`.
-
-_ONE = 1 << 1074  # 1 in the unit in which every number is whole
-
-
-def _whole(number: float) -> int:
-    """Return a number in units of the least one above 0, exactly."""
-    part, whole = number.as_integer_ratio()
-    return part << (1075 - whole.bit_length())
-
-
-def _whole_sums(numbers: Iterable[float]) -> list[int]:
-    """Return the sums of the first 0, 1, … of them."""
-    return list(accumulate(map(_whole, numbers), initial=0))
-
-
-def _counted(value: Callable[[int, int, int], float]) -> Callable[..., ValueAt]:
-    """Return what one document changes of a function of documents found, relevant, and to the cut-off."""
-
-    def alone(ranking: Ranking, changed: Changed, k: int | None, parameters: _Parameters) -> ValueAt:
-        found, total = len(ranking.hits(k, parameters["rel"])), ranking.relevant(parameters["rel"])
-        depth = k or ranking.retrieved
-        elsewhere, inside = (value(found + more, total + changed.more, depth) for more in (0, changed.more))
-        return lambda rank: elsewhere if rank is None else inside
-
-    return alone
-
-
-def _rr_alone(ranking: Ranking, changed: Changed, k: int | None, parameters: _Parameters) -> ValueAt:
-    """Return what one document changes of the reciprocal rank."""
-    ranks = [hit.rank for hit in ranking.hits(k, parameters["rel"])[:2]]
-
-    def value(rank: int | None) -> float:
-        if changed.more > 0:
-            first = [*ranks[:1], *([] if rank is None else [rank])]
-        else:
-            first = [each for each in ranks if each != rank]
-        return 1 / min(first) if first else 0.0
-
-    return value
-
-
-def _ap_alone(ranking: Ranking, changed: Changed, k: int | None, parameters: _Parameters) -> ValueAt:
-    """Return what one document changes of average precision."""
-    more, total = changed.more, ranking.relevant(parameters["rel"]) + changed.more
-    ranks = [hit.rank for hit in ranking.hits(k, parameters["rel"])]
-    above = _whole_sums(found / rank for found, rank in enumerate(ranks, 1))
-    moved = _whole_sums((found + more) / rank for found, rank in enumerate(ranks, 1))
-
-    def value(rank: int | None) -> float:
-        if rank is None:
-            return ratio(above[-1] / _ONE, total)
-        before = bisect_left(ranks, rank)
-        if more > 0:
-            part = above[before] + _whole((before + 1) / rank) + moved[-1] - moved[before]
-        else:
-            part = above[before] + moved[-1] - moved[before + 1]
-        return ratio(part / _ONE, total)
-
-    return value
-
-
-def _ndcg_alone(ranking: Ranking, changed: Changed, k: int | None, parameters: _Parameters) -> ValueAt:
-    """Return what one document changes of nDCG."""
-    more, grade, dcg = *changed, parameters["dcg"]
-    gains = graded_gains(((hit.rank, hit.grade) for hit in ranking.graded(k)), dcg)
-    now = sum(_whole(gain * logarithmic(rank)) for rank, gain in gains)
-    best = [each for _, each in ranking.topic.best_grades()]
-    best.append(grade) if more > 0 else best.remove(grade)
-    best.sort(reverse=True)
-    ideal = discounted(graded_gains(enumerate(best[:k], 1), dcg), logarithmic)
-    gain = graded_gain(grade, dcg)
-
-    def value(rank: int | None) -> float:
-        own = 0 if rank is None else _whole(gain * logarithmic(rank))
-        return ratio((now + more * own) / _ONE, ideal)
-
-    return value
-
-
 # What our measures declare.
 COVERAGE = Bounds(_coverage_ends, _least_coverage)
 STREC = Bounds(_coverage_ends)
-RECALL = Bounds(_recall_ends, _least_recall, alone=_counted(lambda found, total, depth: ratio(found, total)))
-ALL_GOLD = Bounds(_all_gold_ends, alone=_counted(lambda found, total, depth: float(0 < total == found)))
-RR = Bounds(_rr_ends, alone=_rr_alone)
-AP = Bounds(_ap_ends, alone=_ap_alone)
-P = Bounds(_p_ends, _least_p, alone=_counted(lambda found, total, depth: ratio(found, depth)))
-SUCCESS = Bounds(_success_ends, _least_success, alone=_counted(lambda found, total, depth: float(found > 0)))
-NDCG = Bounds(_ndcg_ends, _least_ndcg, graded=True, alone=_ndcg_alone)
+RECALL = Bounds(_recall_ends, _least_recall)
+ALL_GOLD = Bounds(_all_gold_ends)
+RR = Bounds(_rr_ends)
+AP = Bounds(_ap_ends)
+P = Bounds(_p_ends, _least_p)
+SUCCESS = Bounds(_success_ends, _least_success)
+NDCG = Bounds(_ndcg_ends, _least_ndcg, graded=True)
 ALPHA_DCG = Bounds(_gain_ends, _least_alpha_dcg)
 ALPHA_NDCG = Bounds(lambda query, given: _ideal_ends(query, given, logarithmic), _least_alpha_ndcg)
 NERR_IA = Bounds(lambda query, given: _ideal_ends(query, given, reciprocal))

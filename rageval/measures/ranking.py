@@ -259,29 +259,6 @@ class Topic:
         weighed = None if weights is None else of_mean_1([weights[name] for name in nuggets])
         return cls("", len(nuggets), (0, len(names)), judgements, weights=weighed)
 
-    def adding(self, documents: Sequence[str], grade: int | float) -> Topic:
-        """Return the judgements with documents that nobody judged, each with this grade for every nugget.
-
-        >>> topic = Topic.of({"n1": {"a": 1}, "n2": {"b": 1}}).adding(["x"], 2)
-        >>> topic.ids, topic.grades, topic.nuggets_of(2)
-        (['a', 'b', 'x'], [1, 1, 2], (0, 1))
-        """
-        nugget, grades = self._pairs
-        first = self._all.pairs[self._first]
-        begin = [pair - first for pair in self._all.pairs[self._first : self._last + 1]]
-        for _ in documents:
-            nugget += range(self.listed)
-            grades += [grade] * self.listed
-            begin.append(len(nugget))
-        names, highest = [*self.ids, *documents], max(self.highest, grade)
-        judgements = Judgements(
-            *(begin, nugget, grades),
-            lambda first, last: names,
-            highest=lambda: highest,
-            fractional=self.fractional or isinstance(grade, float),
-        )
-        return type(self)(self.query_id, self.listed, (0, len(names)), judgements, weights=self.weights)
-
     def __len__(self) -> int:
         """Return how many documents are judged."""
         return self._last - self._first

@@ -319,14 +319,13 @@ def skewness(differences: Float) -> float:
     return float((apart**3).mean()) / spread**1.5 if spread > 1e-24 else 0.0
 
 
-def is_skewed(differences: Float, many: int | None = _MANY) -> bool:
+def is_skewed(differences: Float) -> bool:
     """Return whether a few large differences oppose many small ones.
 
     Sign flips assume symmetry, and Student's t underestimates rare large values. Differences of 0 do not
-    affect the shape. From `many` units on the mean is near to normal anyway (None: never).
+    affect the shape. Of many units the mean is near to normal anyway.
     """
-    is_short = many is None or len(differences) < many
-    return is_short and abs(skewness(differences[differences != 0])) > _SKEWED
+    return len(differences) < _MANY and abs(skewness(differences[differences != 0])) > _SKEWED
 
 
 def holm(p: Float) -> Float:
