@@ -82,11 +82,9 @@ def _fetch(
     """Download ID. An interrupted download continues."""
     from rageval.datasets import home
     from rageval.datasets.catalogue import found
-    from rageval.datasets.download import Transport
 
     accept = accept_license or _accepted_here(dataset)
-    transport = Transport(allow_http=True) if allow_http else Transport()
-    home.fetch(dataset, only or None, accept_license=accept, again=again, transport=transport)
+    home.fetch(dataset, only or None, accept_license=accept, again=again, allow_http=allow_http)
     print_lines([f"{dataset}: {home.place_of(found(dataset)[1])}"])
 
 

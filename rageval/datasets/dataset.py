@@ -26,7 +26,6 @@ from rageval.datasets import catalogue, home
 from rageval.datasets._reader import Reader
 from rageval.datasets._records import NuggetQrel
 from rageval.datasets.catalogue import Benchmark, KeptFile, Source, Spec, UnknownDataset, find, plain
-from rageval.datasets.download import Transport
 from rageval.errors import InputError, MissingPackage, OutputError, UsageError
 from rageval.files.objects import ITERATIONS, NUGGET_COLUMNS
 from rageval.files.opening import DEFAULT, File
@@ -108,7 +107,6 @@ def load(
     *,
     accept_license: bool = False,
     limits: Sequence[str] = (),
-    transport: Transport | None = None,
 ) -> Dataset:
     """Return the dataset of this id; its files are fetched when they are needed.
 
@@ -121,8 +119,6 @@ def load(
         Accept the terms of the dataset.
     limits
         Words such as `"record=128M"`.
-    transport
-        How to download; for tests.
 
     Returns
     -------
@@ -132,7 +128,7 @@ def load(
     # Ours first: no package may take the place of one of our ids.
     pair = find(dataset)
     if pair is not None:
-        fetched = partial(home.files_of, *pair, accept_license=accept_license, transport=transport)
+        fetched = partial(home.files_of, *pair, accept_license=accept_license)
         return own(*pair, fetched, limits)
     return _of_a_plugin(dataset) or of_ir_datasets(dataset)
 

@@ -132,7 +132,7 @@ def fetch(
     *,
     accept_license: bool = False,
     again: bool = False,
-    transport: Transport | None = None,
+    allow_http: bool = False,
 ) -> None:
     """Download the missing files of a dataset.
 
@@ -146,12 +146,12 @@ def fetch(
         Accept the terms. A dataset with terms is fetched only after they were accepted once.
     again
         Download existing files again.
-    transport
-        How to download; for tests.
+    allow_http
+        Allow unencrypted addresses.
     """
     benchmark, spec = found(dataset)
     for role in roles if roles is not None else spec.roles:
-        files_of(benchmark, spec, role, accept_license=accept_license, again=again, transport=transport)
+        files_of(benchmark, spec, role, accept_license=accept_license, again=again, allow_http=allow_http)
 
 
 def files_of(
@@ -161,7 +161,7 @@ def files_of(
     *,
     accept_license: bool = False,
     again: bool = False,
-    transport: Transport | None = None,
+    allow_http: bool = False,
 ) -> list[Path]:
     """Return the files of a role, and fetch what is not there: one process does so, others wait for it."""
     folder = folder_of(spec.folder)
@@ -181,19 +181,17 @@ def files_of(
         # Whoever had the lock may have fetched it meanwhile.
         paths = kept_paths(folder, role)
         if paths is None or again:
-            paths = _fetched(spec, folder, role, sources, transport)
+            paths = _fetched(spec, folder, role, sources, allow_http)
     return paths
 
 
-def _fetched(
-    spec: Spec, folder: Path, role: str, sources: Sequence[Source], transport: Transport | None
-) -> list[Path]:
+def _fetched(spec: Spec, folder: Path, role: str, sources: Sequence[Source], allow_http: bool) -> list[Path]:
     from rageval.datasets.download import (
         Transport,
         shards,  # and what speaks HTTP: only here is it needed
     )
 
-    transport = transport or Transport()
+    transport = Transport(allow_http=True) if allow_http else Transport()
     try:
         files = [
             file for source in sources for file in (shards(source, transport) if source.repo else [source])

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,7 @@ import datasets_samples as samples
 import rageval
 from datasets_server import File, Server, serving
 from rageval.cli import main
-from rageval.datasets import _evouna, catalogue, fetch, home, load
-from rageval.datasets.download import Transport
+from rageval.datasets import _evouna, catalogue, download, fetch, home, load
 from rageval.datasets.exports import checked, exported
 from rageval.errors import InputError, OutputError, UsageError
 from rageval.files.nuggets import read_nuggets
@@ -33,13 +33,14 @@ CRAG = "crag/task-1-2/dev-v4"
 CRAG_FILE = "crag_task_1_and_2_dev_v4.jsonl.bz2"
 CRAG_PATH = f"facebookresearch/CRAG/refs/heads/main/data/{CRAG_FILE}"
 TASK_3 = "crag/task-3/dev-v5"
-QUICK = Transport(allow_http=True, timeout=5, attempts=2, pause=lambda seconds: None)
+quick = partial(download.Transport, timeout=5, attempts=2, pause=lambda seconds: None)
 
 
 @pytest.fixture(name="server", autouse=True)
 def _server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("IR_DATASETS_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("RAGEVAL_ALLOW_HTTP", "1")
+    monkeypatch.setattr(download, "Transport", quick)
     monkeypatch.delenv("HF_TOKEN", raising=False)
     with serving() as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
@@ -133,7 +134,7 @@ class TestFreshStack:
         with pytest.raises(
             InputError, match=r"404.*\n.*rageval datasets import freshstack/langchain/oct-2024"
         ):
-            fetch(FRESHSTACK, transport=QUICK)
+            fetch(FRESHSTACK)
         assert home.kept_paths(home.folder_of(FRESHSTACK), "documents") is None
         server.files[lost] = file
         before = len(server.asked)
@@ -181,11 +182,11 @@ class TestFreshStack:
     def test_a_busy_hub_is_asked_again(self, server: Server) -> None:
         listing = server.files["/api/datasets/freshstack/queries-oct-2024/tree/main/langchain"]
         listing.refusals = [(429, {"Retry-After": "1"})]
-        assert len(list(load(FRESHSTACK, transport=QUICK).questions())) == 5
+        assert len(list(load(FRESHSTACK).questions())) == 5
         listing.refusals = [(503, {})] * 5
         fetched = len(server.asked)
         with pytest.raises(InputError, match=r"answers 503 \(2 times\)"):
-            fetch(FRESHSTACK, ["questions"], again=True, transport=QUICK)
+            fetch(FRESHSTACK, ["questions"], again=True)
         assert len(server.asked) == fetched + 2
         assert len(list(load(FRESHSTACK).questions())) == 5
 
@@ -261,7 +262,7 @@ class TestCrag:
         for file in server.files.values():
             file.content = file.content[: int(len(content) * kept)]
         with pytest.raises(InputError, match="expected"):
-            list(load(CRAG, accept_license=True, transport=QUICK).questions())
+            list(load(CRAG, accept_license=True).questions())
         assert home.kept_paths(home.folder_of(CRAG), "questions") is None
 
     def test_a_file_cut_short_on_disk(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,7 +283,7 @@ class TestCrag:
         file = put_crag(server, monkeypatch, content)
         file.cuts = [rng.randrange(1, len(content) // 4) for _ in range(3)]
         file.block = 50
-        assert len(list(load(CRAG, accept_license=True, transport=QUICK).questions())) == 5
+        assert len(list(load(CRAG, accept_license=True).questions())) == 5
         assert len([path for path in server.paths() if "/media/" in path]) == 4
 
     def test_task_3_in_parts(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,14 +375,14 @@ class TestEvouna:
         server.files[source.url.removeprefix(server.url)] = File(content)
 
     def test_questions_with_all_right_answers(self) -> None:
-        questions = list(load("evouna/tq", transport=QUICK).questions())
+        questions = list(load("evouna/tq").questions())
         assert [(each.query_id, each.gold) for each in questions] == [
             ("0", ("David Seville", "Ross Bagdasarian")),
             ("2", ("Oslo",)),
         ]
 
     def test_what_people_said_of_which_answer(self) -> None:
-        dataset = load("evouna/tq", transport=QUICK)
+        dataset = load("evouna/tq")
         labels = {(row["query_id"], row["run_id"]): row["label"] for row in dataset.judgements()}
         answers = {(each.query_id, each.run_id): each.text for each in dataset.responses()}
         assert labels.keys() == answers.keys()
@@ -390,7 +391,7 @@ class TestEvouna:
         assert {row["judge"] for row in dataset.judgements()} == {"person:evouna"}
 
     def test_parts_as_lines_that_judge_and_agree_read(self) -> None:
-        dataset = load("evouna/tq", transport=QUICK)
+        dataset = load("evouna/tq")
         answers = [json.loads(line) for line in exported(dataset, "responses")]
         assert answers[0] == {"query_id": "0", "run_id": "fid", "answer": "It was fid."}
         assert json.loads(next(exported(dataset, "judgements")))["label"] == "incorrect"
@@ -414,7 +415,7 @@ class TestTrecRag:
     def test_topics_from_the_second_mirror_and_judgements(self, server: Server) -> None:
         server.files["/trec.nist.gov/data/rag/topics.rag24.test.txt"] = File(self.TOPICS)
         server.files["/trec.nist.gov/data/rag/2024-retrieval-qrels.txt"] = File(self.QRELS)
-        dataset = load("trec-rag/2024", transport=QUICK)
+        dataset = load("trec-rag/2024")
         assert [question.query_id for question in dataset.questions()] == ["rag-1", "rag-2"]
         assert sorted(dataset.qrels())[0] == Qrel("rag-1", "msmarco_v2.1_doc_00_1#0_2", 3, "0")
 
