@@ -124,7 +124,14 @@ def label_agree(
     if len(files) != 2:
         raise UsageError("expected JUDGED and GOLD, two files of judgements (or --leaderboards TRUTH JUDGE)")
     judged, gold = files
-    from rageval.comparison.passport import between, passport, read, read_people, together
+    from rageval.comparison.passport import (
+        agreement_of_several,
+        between,
+        passport,
+        read,
+        read_people,
+        together,
+    )
 
     lengths: dict[tuple[str, str], float] | None = None
     if answers:
@@ -135,8 +142,9 @@ def label_agree(
     named = YES_OR_NO[nuggets_in_qrels]
     people, mine = read_people(gold, named), read(judged, named)
     # Several annotators are gold as a majority; how far they agree says how good gold is.
-    theirs, among = together(people), between(people, near_misses)
-    found = passport(mine, theirs, near_misses, measures, lengths, nuggets, among)
+    theirs = together(people)
+    pairs, several = between(people, near_misses), agreement_of_several(people, near_misses)
+    found = passport(mine, theirs, near_misses, measures, lengths, nuggets, pairs, several)
     deliver(passport_lines(found, (mine, theirs) if parting else None, parting or 0, style), output)
     end_if_biased([("the judge", found.facts["positions"])], max_bias)
 

@@ -37,7 +37,7 @@ from rageval.judges.votes import GRADED, Place, place, voted
 from rageval.measures.scales import ALL, CRAG, FAULTS
 from rageval.records import Qrel
 from rageval.scoring.scores import mean
-from rageval.statistics.agreement import Agreement, agreement, correctness, table_of
+from rageval.statistics.agreement import Agreement, agreement, alpha, correctness, table_of
 from rageval.statistics.bootstrap import few_differ
 from rageval.statistics.rankings import tau_ap, tau_b
 from rageval.statistics.samples import Float
@@ -254,6 +254,13 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
             f"{visible(pair['one'])} and {visible(pair['other'])}, whose majority is gold, agree with kappa"
             f" {kappa} [{low}, {high}] on {pair['compared']:,} judgements"
         )
+    if several := facts["several_annotators"]:
+        numbers = (several[name] for name in ("alpha", "low", "high"))
+        value, low, high = ("-" if number is None else f"{number:z.3f}" for number in numbers)
+        yield (
+            f"{len(several['annotators'])} annotators agree with alpha {value} [{low}, {high}] on"
+            f" {several['compared']:,} judgements that two or more labeled"
+        )
     if facts["length_tau"] is not None:
         yield f"correlation of answer length with scores that are too high: tau_b {facts['length_tau']:z.3f}"
     if facts["positions"]:
@@ -370,6 +377,26 @@ def between(people: Mapping[str, Judged], kind: str = "none") -> list[dict[str, 
     return found
 
 
+def agreement_of_several(people: Mapping[str, Judged], kind: str = "none") -> dict[str, Any] | None:
+    """Return α of three annotators or more, its interval, and of how many judgements; None of fewer."""
+    if len(people) < 3:
+        return None
+    items = list(dict.fromkeys(key for judged in people.values() for key in judged))
+    grades = np.array(
+        [
+            [
+                _grade_of(judged[key], key) if key in judged and _is_graded(judged[key]) else math.nan
+                for judged in people.values()
+            ]
+            for key in items
+        ]
+    )
+    found = alpha(grades, [key[0] for key in items], kind)
+    several = int(((~np.isnan(grades)).sum(axis=1) > 1).sum())
+    numbers = {"alpha": or_none(found.value), "low": or_none(found.low), "high": or_none(found.high)}
+    return {"annotators": list(people), "compared": several, **numbers}
+
+
 def _where(name: str, line: int) -> str:
     return f"{name}:{line}" if line else name
 
@@ -423,12 +450,13 @@ def passport(
     lengths: Mapping[tuple[str, str], float] | None = None,
     nuggets: Any = None,
     people: Sequence[Mapping[str, Any]] = (),
+    several: Mapping[str, Any] | None = None,
 ) -> Passport:
     """Return the agreement of the judge with gold on what both judged.
 
     Systems are ranked by `measure`, for which `nuggets` give importance and weights, or by their mean grade.
     `lengths` are those of the answers, by query and system, to check for length bias. `people` is the
-    agreement between the annotators of gold, see `between`.
+    agreement between the annotators of gold, see `between`; `several` is that of three or more.
     """
     mine, theirs = map(_each_once, (judged, gold))
     graded = [sum(each.number for each in side if _is_graded(each.said)) for side in (mine, theirs)]
@@ -471,6 +499,7 @@ def passport(
         **_spent_on(mine),
         "canaries": _canaries(mine),
         "annotators": list(people),
+        "several_annotators": several,
         "unfenced": sorted(judge for judge in _judges_of(mine) if parse_judge(judge).is_unfenced),
     }
     coefficients = agreement(one, other, [key[0] for key in both], kind)

@@ -4,6 +4,8 @@ Ratings are numbers (grades). With weights w(a, b) = 1 for equal grades, falling
     observed   p_o = mean of w over the items
     κ          (p_o − p_e) / (1 − p_e)      p_e from both judges' own shares (Cohen)
     AC2        the same with p_e = T/(q(q−1)) Σ π_k(1 − π_k)      π: mean shares, T: Σ w, q grades (Gwet)
+    α          1 − D_o/D_e over several judges, items judged by two or more (Krippendorff); D: mean of 1 − w
+               over pairs of grades of one item (o), or of any two items (e)
 
 With values x_{qj} of Q queries by J judges, x = μ + query + judge + rest, from the analysis of variance:
     rest  = MS_rest      query = (MS_query − MS_rest)/J      judge = (MS_judge − MS_rest)/Q
@@ -153,6 +155,43 @@ def agreement(
             low = high = np.array(math.nan)
         agreements.append(Agreement(name, value, float(low), float(high)))
     return agreements
+
+
+def alpha(grades: Float, query: Sequence[str], kind: str = "none", resamples: int = RESAMPLES) -> Agreement:
+    """Return Krippendorff's α of several judges, with its bootstrap interval over queries.
+
+    `grades` has a row for each item and a column for each judge, NaN where the judge gave none. An item with
+    one grade says nothing. α is NaN where all grades are the same.
+
+    >>> nan = math.nan
+    >>> grades = np.array([[1.0, 1.0, nan], [2.0, 2.0, 2.0], [3.0, 3.0, 3.0], [1.0, 2.0, nan]])
+    >>> round(alpha(grades, ["a", "b", "c", "d"]).value, 4)
+    0.7273
+    """
+    levels = np.array(sorted(set(grades[~np.isnan(grades)].tolist())))
+    distance = 1 - _weights(levels, kind)
+    # How often each item has each grade; of an item with m grades each pair counts 1/(m − 1).
+    counts = (grades[:, :, None] == levels).sum(axis=1).astype(np.float64)
+    sizes = counts.sum(axis=1)
+    counts, sizes = counts[sizes > 1], sizes[sizes > 1]
+    names = [name for name, size in zip(query, (~np.isnan(grades)).sum(axis=1), strict=True) if size > 1]
+    places = {name: place for place, name in enumerate(sorted(set(names)))}
+    pairs = counts[:, :, None] * counts[:, None] - counts[:, :, None] * np.eye(len(levels))
+    of_item = np.array([places[name] for name in names], np.int64)
+    tables = np.zeros((len(places), len(levels), len(levels)))
+    np.add.at(tables, of_item, pairs / np.maximum(sizes - 1, 1)[:, None, None])
+
+    def value_of(table: Float) -> float:
+        shares, number = table.sum(axis=1), table.sum()
+        expected = (np.outer(shares, shares) * distance).sum()
+        return 1 - (number - 1) * (table * distance).sum() / expected if expected > 0 else math.nan
+
+    samples = np.array([value_of(tables[rows].sum(axis=0)) for rows in draws(len(tables), resamples, SEED)])
+    samples = samples[~np.isnan(samples)]
+    low = high = math.nan
+    if len(samples) > resamples / 2 and np.ptp(samples) > SLACK:
+        low, high = map(float, ends_of(samples, LEVEL, len(tables)))
+    return Agreement("alpha", float(value_of(tables.sum(axis=0))), low, high)
 
 
 def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float) -> float:

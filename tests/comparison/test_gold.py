@@ -922,6 +922,12 @@ def test_the_passport_holds_kappa_between_people(tmp_path: Path) -> None:
     for style in ("table", "md"):
         text = command(*words, "--format", style).stdout.replace("\\", "")
         assert "agree with kappa 0.500" in text
+    assert facts["several_annotators"] is None
+    third = [{**each, "judge": "person:eve"} for each in people[::2]]
+    three = command("label", "agree", tmp_path / "j", write(tmp_path / "three", [*people, *third]))
+    # Of 40 items ann and eve agree on all, and bob on 30: D_o = 20/120; 65 of 120 grades are perfect.
+    alpha = 1 - (20 / 120) / (2 * 65 * 55 / (120 * 119))
+    assert f"3 annotators agree with alpha {alpha:.3f} [" in three.stdout
     command("label", "agree", tmp_path / "j", write(tmp_path / "one", people[::2]))
     twice = write(tmp_path / "twice", [*people, people[0]])
     assert (

@@ -21,6 +21,7 @@ from rageval.statistics.agreement import (
     _observed,
     _weights,
     agreement,
+    alpha,
     table_of,
 )
 from rageval.statistics.rankings import tau_ap, tau_b
@@ -275,3 +276,22 @@ def test_what_was_spent(tmp_path: Path) -> None:
     assert "1,100,000 tokens were used, 0.2100 USD" in shown(str(tmp_path / "judged"), str(tmp_path / "gold"))
     (tmp_path / "judged").write_text(json.dumps(row | {"usage": usage, "judge": "openai:unheard-of"}))
     assert "1,100,000 tokens were used\n" in shown(str(tmp_path / "judged"), str(tmp_path / "gold"))
+
+
+def test_alpha_of_several_judges_is_krippendorffs() -> None:
+    """His example of four judges and twelve units (2011): nominal .743, interval .849."""
+    nan = float("nan")
+    by_judge = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, nan, nan, nan],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, nan, 3],
+        [nan, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, nan],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, nan],
+    ]
+    grades = np.array(by_judge, np.float64).T
+    units = [str(unit) for unit in range(12)]
+    nominal, interval = (alpha(grades, units, kind) for kind in ("none", "quadratic"))
+    assert round(nominal.value, 3) == 0.743
+    assert round(interval.value, 3) == 0.849
+    assert nominal.low < nominal.value < nominal.high <= 1
+    same = alpha(np.ones((4, 3)), units[:4])
+    assert same.value != same.value
