@@ -104,6 +104,8 @@ docs:
 # Writes anew what is generated and kept: what commands print, and the page of measures.
 regenerate:
 	PYTHONPATH=tests python tests/outputs.py
+	PYTHONPATH=tests python tests/comparison/test_golden_comparison.py
+	REWRITE_GOLDEN=1 python -m pytest -q tests/checking/test_validate.py tests/checking/test_validate_run.py
 	python docs/generate.py
 
 vectors:

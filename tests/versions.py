@@ -25,6 +25,7 @@ PRINTED = (
     "README.md",
     "docs/*.md",
     "tests/golden/*.txt",
+    "tests/golden/outputs/*.txt",
     "tests/golden/gate/*",
     "examples/data/gate/*.jsonl",
 )

@@ -18,27 +18,9 @@ from click.testing import CliRunner, Result
 from rageval.cli import main
 
 ROOT = Path(__file__).parents[2]
-GOLDEN = Path(__file__).parents[1] / "golden"
 DATA = "examples/data"
 FILES = [f"{DATA}/run.trec", f"{DATA}/baseline.trec", f"{DATA}/qrels.nugget"]
 ONE = [FILES[0], FILES[2]]
-
-# Name of the golden file -> the words of the command. Rewrite them with REWRITE_GOLDEN=1.
-COMMANDS = {
-    "trec.txt": [*ONE, "-m", "alpha_ndcg@10,coverage@20", "-q"],
-    "several.txt": [*FILES, "-m", "official:freshstack"],
-    "ir_measures.txt": [*ONE, "nDCG@10", "AP", "--format", "ir_measures", "-q"],
-    "ndeval.txt": [*FILES, "-m", "official:ndeval", "--format", "ndeval"],
-    "json.txt": [*ONE, "-m", "alpha_ndcg(alpha=0.7)@5", "--format", "json", "-q"],
-    "jsonl.txt": [*FILES, "-m", "recall@50,judged@10", "--format", "jsonl"],
-    "csv.txt": [*FILES, "-m", "rr", "--format", "csv", "-q", "-p", "6"],
-    "md.txt": [*FILES, "-m", "official:freshstack", "--format", "md"],
-    "latex.txt": [*FILES, "-m", "official:freshstack", "--format", "latex"],
-    "table.txt": [*FILES, "-m", "official:freshstack", "--format", "table", "-q"],
-    "narrow_table.txt": [*FILES, "-m", "official:ndeval", "--format", "table"],
-    "measures.txt": ["measures"],
-    "measures_alpha_ndcg.txt": ["measures", "alpha_ndcg"],
-}
 
 
 def run(*words: str, stdin: bytes | None = None) -> Result:
@@ -48,21 +30,6 @@ def run(*words: str, stdin: bytes | None = None) -> Result:
         return CliRunner().invoke(main, list(words), input=stdin, env={"COLUMNS": "100"}, prog_name="rageval")
     finally:
         os.chdir(before)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_whole_outputs(name: str) -> None:
-    done = run(*COMMANDS[name])
-    assert done.exit_code == 0, done.stderr
-    path = GOLDEN / name
-    if os.environ.get("REWRITE_GOLDEN"):
-        path.write_text(done.stdout, encoding="utf-8")
-    assert rounded(done.stdout) == rounded(path.read_text(encoding="utf-8"))
-
-
-def rounded(text: str) -> str:
-    """Without the last digits of full-precision numbers: processors differ in the last bit of a logarithm."""
-    return re.sub(r"\d\.\d{13,}", lambda number: f"{float(number.group()):.12f}", text)
 
 
 def test_help_names_every_option_people_know() -> None:

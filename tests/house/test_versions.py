@@ -36,7 +36,9 @@ def test_all_places_name_the_version() -> None:
 
 
 @pytest.mark.some(5)
-@pytest.mark.parametrize("name", [*versions.PLACES, "README.md", "docs/gate.md", "tests/golden/json.txt"])
+@pytest.mark.parametrize(
+    "name", [*versions.PLACES, "README.md", "docs/gate.md", "tests/golden/outputs/formats.txt"]
+)
 def test_a_place_that_is_forgotten_is_found(tree: Path, name: str) -> None:
     before = (tree / name).read_text(encoding="utf-8")
     versions.write("7.8.9", "2031-02-03", tree)

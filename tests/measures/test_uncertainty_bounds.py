@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import rageval
 from rageval.cli import main
-from rageval.comparison.comparisons import _certain_verdict
+from rageval.comparison.comparisons import _certain_ruling
 from rageval.errors import MeasureError, UsageError
 from rageval.measures import bounds
 from rageval.measures.base import Measure
@@ -191,7 +191,7 @@ def test_a_verdict_holds_under_every_completion_of_all_queries(name: str) -> Non
         least, most = (sum(map(end, gaps)) / 2 for end in (min, max))
         by_query = [{query: values(m, run[query], [qrels[query]])[0] for query in "xy"} for run in runs]
         found = {query: Topic.of(judged) for query, judged in qrels.items()}
-        said = _certain_verdict(m, found, (runs[0], by_query[0]), (runs[1], by_query[1]))
+        said = _certain_ruling(m, found, (runs[0], by_query[0]), (runs[1], by_query[1]))
         seen.add(said)
         if said == "higher":
             assert least > 0
