@@ -478,41 +478,7 @@ def _record_of(scores: Scores, score: Score, layout: Layout) -> dict[str, Any]:
         record["judges"] = {judge: or_none(value) for judge, value in score.judges.items()}
     if layout.by_query:
         record["by_query"] = {query: or_none(value) for query, value in score.by_query.items()}
-        record |= known_of_queries(scores, score)
-        if score.measure.aggregate == "pool":
-            shares = zip(score.query_ids, map(_share, score.numbers), strict=True)
-            # The quotients alone could not be pooled again by whoever reads the file.
-            record["shares"] = {query: share for query, share in shares if share}
     return record
-
-
-def _share(value: float) -> list[Any] | None:
-    """Return part and whole of a share, of which the value alone would not do to pool it; a blend's, too."""
-    from rageval.measures.ranking import Blend, Share
-
-    if isinstance(value, Blend):
-        return [value.rule, *map(_share, value.shares)]
-    return [value.part, value.whole] if isinstance(value, Share) else None
-
-
-def known_of_queries(scores: Scores, score: Score) -> dict[str, Any]:
-    """Return what whoever compares these values has to know beside them, as far as there is anything."""
-    known: dict[str, Any] = {}
-    if scores.absent:
-        known["absent"] = sorted(scores.absent)
-    if scores.made_by is not None:
-        known["judgements"] = scores.made_by.text
-    if score.judged_by:
-        from hashlib import sha256
-
-        # Opponents by their names, as these matter; nuggets as a digest.
-        known["judged_by"] = {
-            query: sorted(each)
-            if all(isinstance(one, str) for one in each)
-            else sha256(repr(sorted(map(repr, each))).encode()).hexdigest()[:16]
-            for query, each in score.judged_by.items()
-        }
-    return known
 
 
 def _topics(scores: Scores) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -92,24 +91,22 @@ class Options(Comparing):
 @click.command(
     cls=_Remembering, first="measures output baseline by gold answers questions passages store title"
 )
-@click.argument("words", nargs=-1, metavar="RUN... QRELS | JUDGED.jsonl | EARLIER.json... | show PAGE.html")
+@click.argument("words", nargs=-1, metavar="RUN... QRELS | JUDGED.jsonl | show PAGE.html")
 @takes_options
 @click.pass_context
 def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> None:
     """Write a self-contained HTML report that needs no network.
 
-    Takes runs and judgements, judged answers, or JSON from earlier commands (score -q, compare and label
-    agree, each with --format json). The report starts with the verdict. It shows means with intervals and
-    tests, differences by query, slices, evidence, judge agreement, cost, failures and the source of every
-    number. With --answers it highlights the text the judge quoted in the worst answers, beside gold,
-    passages, prompt and reply. The other options are those of rageval compare.
+    Takes runs and judgements, or judged answers. The report starts with the verdict. It shows means with
+    intervals and tests, differences by query, slices, evidence, judge agreement, cost, failures and the
+    source of every number. With --answers it highlights the text the judge quoted in the worst answers,
+    beside gold, passages, prompt and reply. The other options are those of rageval compare.
 
     \b
     rageval report v1.csv v2.csv -o report.html
     rageval report a.run b.run qrels.nugget -m alpha_ndcg@10,recall@50 -o report.html
     rageval report judged.jsonl -m crag_score --answers a.jsonl --questions q.jsonl -o report.html
     rageval report judged.jsonl -m crag_score --by domain --gold human.jsonl -o report.html
-    rageval report scores.json agreement.json -o report.html
     rageval report show report.html --format json
     """
     if words[:1] == (_SHOW,):
@@ -120,10 +117,10 @@ def report(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> N
     if options.output is None:
         raise UsageError("expected -o FILE.html for the page")
     from rageval.cli._output import places_of, write_page
-    from rageval.pages.page import page_of_others
+    from rageval.pages.page import page as page_of
 
     found = _gathered(words, options, ctx.meta[_TYPED])
-    page = page_of_others(found, places_of(options.places))
+    page = page_of(found, places_of(options.places))
     kept = ""
     traces = found.get("traces")
     if traces and len(traces["queries"]) < traces["of"]:
@@ -138,28 +135,18 @@ def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) ->
     """Return the report, with where it comes from."""
     from rageval.cli._inputs import sorted_out
     from rageval.cli._tables import judged, system_named
-    from rageval.files.kinds import told
     from rageval.pages.page import require_engine
     from rageval.pages.report import provenance
 
     require_engine()
     reading = reading_of(options.comments, options.compat)
-    # What an earlier command printed is no run and no judgements, and is told apart first.
-    kinds = {word: told(word, reading) for word in words if os.path.isfile(word)}
-    earlier = [word for word in words if (kind := kinds.get(word)) is not None and kind.name == "results"]
-    inputs = sorted_out(tuple(word for word in words if word not in earlier), reading, tables=True)
-    roles = list(_roles(inputs, earlier, options))
+    inputs = sorted_out(words, reading, tables=True)
+    roles = list(_roles(inputs, options))
     options = judged(inputs, options)
     options = options.replaced(baseline=system_named(options.baseline, inputs))
-    if earlier:
-        found = _of_earlier(earlier, inputs, options)
-    else:
-        _refuse_texts(options, of_answers=bool(inputs.answers))
-        found = _of_systems(inputs, options)
-    made = provenance(["rageval", "report", *typed], roles)
-    # What the earlier result itself was made from.
-    kept = found.get("provenance", {}).get("inputs", [])
-    return {**found, "provenance": {**made, "inputs": [*made["inputs"], *kept]}}
+    _refuse_texts(options, of_answers=bool(inputs.answers))
+    found = _of_systems(inputs, options)
+    return {**found, "provenance": provenance(["rageval", "report", *typed], roles)}
 
 
 def _refuse_texts(options: Options, of_answers: bool) -> None:
@@ -209,23 +196,6 @@ def _of_systems(inputs: Inputs, options: Options) -> Report:
     return {**whole, "unjudged": [name for name in subject.sources if name not in systems]}
 
 
-def _of_earlier(earlier: list[str], inputs: Inputs, options: Options) -> Report:
-    from rageval.cli._scoring import settings_of_claims
-    from rageval.pages.earlier import earlier_report
-
-    if inputs.runs or inputs.qrels or inputs.answers or inputs.measures or options.measures:
-        raise UsageError(
-            "cannot combine JSON of earlier commands with runs, judgements or measures; pass the JSON files"
-            " alone"
-        )
-    _refuse_texts(options, of_answers=False)
-    if options.gold or options.evidence or options.by or options.cluster or options.ledger:
-        raise UsageError(
-            "--gold, --evidence, --by, --cluster and --ledger need the runs or the judgements themselves"
-        )
-    return earlier_report(earlier, settings_of_claims(options, [], []), _beside(options, [], []))
-
-
 def _beside(options: Options, queries: list[str], sources: list[Any]) -> Beside:
     from rageval.cli._inputs import slices_of
     from rageval.cli._scoring import settings_of_claims
@@ -250,14 +220,11 @@ def _beside(options: Options, queries: list[str], sources: list[Any]) -> Beside:
     )
 
 
-def _roles(inputs: Inputs, earlier: list[str], options: Options) -> Iterator[tuple[str, Any]]:
+def _roles(inputs: Inputs, options: Options) -> Iterator[tuple[str, Any]]:
     """Every input with what it is."""
-    from rageval.pages.page import EARLIER
-
     yield from (("run", source) for source in inputs.runs)
     yield from (("judgements", source) for source in [*inputs.qrels, *inputs.answers])
     yield from (("answers", source) for source in inputs.tables)
-    yield from ((EARLIER, source) for source in earlier)
     yield from (("answers", source) for source in options.answers)
     yield from (("passages", source) for source in [options.passages] if source is not None)
     yield from (("evidence", source) for source in options.evidence)

@@ -134,24 +134,14 @@ def set_apart(one: Scores, other: Scores) -> dict[str, str]:
         return {str(score.measure): why for score in one.scores}
     found = {}
     for mine, theirs in zip(one.scores, other.scores, strict=True):
-        why = _unknown(one, mine) or _unknown(other, theirs)
         asked, others = set(mine.query_ids), set(theirs.query_ids)
         # What the rules left out, as the run lacks it, is known; of any other query nobody said anything.
-        alone = (asked - others - (other.absent or set())) | (others - asked - (one.absent or set()))
+        alone = (asked - others - other.absent) | (others - asked - one.absent)
         if alone:
-            why = why or f"{len(alone):,} queries are in one of them only; score both on the same queries"
-        if why:
-            found[str(mine.measure)] = why
+            found[str(mine.measure)] = (
+                f"{len(alone):,} queries are in one of them only; score both on the same queries"
+            )
     return found
-
-
-def _unknown(scores: Scores, score: Score) -> str:
-    if not score.missing or score.lost or scores.absent is not None:
-        return ""
-    return (
-        f"it is unknown which {score.missing:,} queries or judgements {visible(scores.run)} lacks; compare"
-        " the files"
-    )
 
 
 def refused(why: str) -> Ruling:

@@ -38,7 +38,7 @@ from rageval.files.synonyms import are_rows
 _BANK = re.compile(
     rb'"(?:nugget_bank|claim_bank|short_answers)"\s*:|\A\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\[\s*"(?:AND|OR)"\s*,'
 )
-_EARLIER = re.compile(rb'\s*\{\s*"(?:results"\s*:\s*\[|(?:signature|compared|format|diagnosis)"\s*:)')
+_RESULTS = re.compile(rb'\s*\{\s*"(?:results"\s*:\s*\[|(?:signature|compared|format|diagnosis)"\s*:)')
 _VERDICT = {"label", "grade", "status"}
 _DOCUMENT_IDS = {"_id", "id", "docid", "doc_id", "corpus_id"}
 _DOCUMENT_TEXTS = {"text", "segment", "passage"}
@@ -124,8 +124,7 @@ _KINDS = (
         "results",
         OTHER,
         "results that rageval wrote as JSON",
-        lambda start: _EARLIER.match(start.text) is not None,
-        "rageval report",
+        lambda start: _RESULTS.match(start.text) is not None,
     ),
     Kind(
         "manifest",

@@ -14,7 +14,6 @@ slices            a record a run, measure and slice: value, interval, queries
 matrices          for some queries, what was found where: nuggets by documents or by answers, with evidence
 judging           a record a pair of judges: agreement, confusion, disagreements
 positions         a record a judge that compared answers: what the place is worth at which one was shown
-diagnoses         a record a system: where what its answers lack was lost, by retriever or generator
 spending          a record a judge: judgements, failures, tokens, cost
 topics            a record a run: queries it lacks, ties at the cut-off
 citing            what a paper should say of these numbers: words, signatures, BibTeX

@@ -86,11 +86,6 @@ def pairs_unpacked(report: Mapping[str, Any]) -> dict[str, Any]:
     return {**report, "comparison": {**comparison, "pairs": pairs}}
 
 
-def repacked(column: _Column) -> str:
-    """Return a column that was unpacked, packed again."""
-    return packed(np.array(column, np.float64))
-
-
 def plain(value: float | None) -> float | None:
     """Return the number as JSON can hold it."""
     return value if value is not None and math.isfinite(value) else None

@@ -74,21 +74,6 @@ def ranked(runs: Sequence[str], measures: Sequence[str], report: _Record) -> lis
 
 
 def _verdict(report: _Record, places: int) -> str:
-    if not report.get("cells"):  # of the first pair of judges, or else the first diagnosis
-        for found in report.get("judging") or ():
-            means = (
-                (name, each) for name, each in found["coefficients"].items() if each["value"] is not None
-            )
-            name, value = next(means, ("", None))
-            how = f"{name} {value['value']:.{places}f}, " if value else ""
-            one, other = found["judge"] or "the judge", found["other"] or "another"
-            return f"{one} and {other}: {how}{_count(found['compared'], 'judgement')} compared."
-        for found in report.get("diagnoses") or ():
-            return (
-                f"The answers of {found['run']} have {found['in_answers']:.{places}f} of the nuggets, the"
-                f" passages they were made from {found['in_passages']:.{places}f}."
-            )
-        return ""
     pairs = (report.get("comparison") or {}).get("pairs") or []
     named = {pair["measure"] for pair in pairs}
     measure = next((name for name in report["measures"] if name in named), report["measures"][0])
@@ -97,7 +82,6 @@ def _verdict(report: _Record, places: int) -> str:
         return _of_pair(report, mine[0], places)
     if mine:
         return _of_many(report, measure, mine, places)
-    # Files of earlier commands may know other measures of other runs.
     order = ranked(list(_cells_by(report, measure)), [measure], report)
     first = order[0]
     if len(order) > 1:
@@ -278,8 +262,7 @@ def level_of(report: _Record) -> str:
     >>> level_of({"level": 0.9})
     '90 %'
     """
-    level = report.get("level") or (report.get("comparison") or {}).get("level") or _LEVEL
-    return f"{100 * level:g} %"
+    return f"{100 * report.get('level', _LEVEL):g} %"
 
 
 def _other(pair: _Record, run: str) -> str:
@@ -322,7 +305,6 @@ _EXPECTED = "a page that rageval report wrote"
 _LARGEST = 2**30  # bytes of a page: it holds the values of every run and query
 
 
-EARLIER = "earlier result"  # what an input is called that was printed by a command
 _SCRIPTS = (
     "texts.js",
     "basics.js",
@@ -337,7 +319,7 @@ _STYLES = ("page.css", "parts.css")
 _TEMPLATE = "page.html.jinja"
 _MOST_PAIRS = 60  # rows of pairs that stand there from the beginning
 _OPTIONAL = dict.fromkeys(("comparison", "queries", "slices", "matrices", "traces", "judging", "positions"))
-_OPTIONAL |= dict.fromkeys(("spending", "topics", "diagnoses"))
+_OPTIONAL |= dict.fromkeys(("spending", "topics"))
 
 
 def page(report: Mapping[str, Any], places: int = 4) -> str:
@@ -370,23 +352,6 @@ def size_of(number: int) -> str:
     ('61 kB', '1.2 MB')
     """
     return f"{number / 1e6:.1f} MB" if number >= 1e6 else f"{number / 1e3:.0f} kB"
-
-
-def page_of_others(report: Mapping[str, Any], places: int = 4) -> str:
-    """Return the page of a report that may come from a file: `InputError` if that lacks what a page shows."""
-    from jinja2 import UndefinedError
-
-    # Numbers that we computed are whole; only what was read from a file can lack a part.
-    read = [each["name"] for each in report["provenance"]["inputs"] if each["role"] == EARLIER]
-    try:
-        return page(report, places)
-    except (UndefinedError, AttributeError, KeyError, TypeError, ValueError) as error:
-        if not read:
-            raise
-        raise InputError(
-            f"{', '.join(read)}: has only a part of what rageval printed, or something else"
-            f" ({error!s:.200}); print it again with --format json"
-        ) from None
 
 
 @lru_cache(maxsize=4)  # it keeps the templates, which take longer to compile than a page takes to fill

@@ -267,7 +267,7 @@ def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside
     """With a title, the texts of the questions, slices."""
     whole: Report = {"format": FORMAT, "title": extra.title, "comparison": None, "remarks": [], **report}
     whole["runs"] = ranked(whole["runs"], whole["measures"], whole)
-    if extra.questions is not None and whole.get("queries"):
+    if extra.questions is not None:
         texts = {query: found.text for query, found in _questions(extra).items()}
         ids = [
             *whole["queries"]["ids"],
@@ -298,7 +298,7 @@ def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside
             for field, of_query in extra.groups.items()
             for found in slices(score, field, of_query, extra.settings)
         ]
-        whole["slices"] = [*whole.get("slices", []), *sliced]
+        whole["slices"] = sliced
     return whole
 
 
@@ -356,8 +356,7 @@ def comparison_of(
     results: Sequence[Scores], settings: Settings, subject: Subject | None = None
 ) -> Comparison | None:
     """Return the comparison of several systems by the measures that can be compared, or None."""
-    # Runs are compared by measures that are averaged over queries, and scored for each: earlier files may
-    # hold other measures for other runs.
+    # Scores that Python hands over may be of other measures for other runs.
     names = [{str(score.measure) for score in scores.scores if not why_not(score)} for scores in results]
     shared = set.intersection(*names) if names else set()
     known = [
@@ -369,14 +368,12 @@ def comparison_of(
     return compare(known, settings) if subject is None else compared(subject, Scored(known, []), settings)
 
 
-def comparison_record(found: Mapping[str, Any], settings: Settings | None = None) -> _Record:
+def comparison_record(found: Mapping[str, Any], settings: Settings) -> _Record:
     """Return the pairs of a comparison and how they were tested."""
     record = {"signature": found["signature"], "pairs": found["pairs"], "said": found.get("said", [])}
     if "claims" in found:  # of a ledger
         record["claims"] = found["claims"]
-    if settings is not None:
-        record |= {"baseline": settings.baseline, "level": settings.level, "test": settings.test}
-    return record
+    return record | {"baseline": settings.baseline, "level": settings.level, "test": settings.test}
 
 
 def beaten(pairs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[str]]:

@@ -297,9 +297,8 @@ class Scores(Displayed, Mapping[Any, Score]):
     grade, for the judged queries that the run has; `judged` is their sum. Both are of runs only. `stopped`
     are the claims at which judging was to stop (`rageval judge --until`): nothing else can be tested.
     `adaptive` says for what claim documents were chosen by earlier judgements (`rageval collection next`);
-    these scores cannot be tested either. `absent` are the judged queries that the run lacks; None where they
-    are unknown. `made_by` identifies the judgements of documents. `remarks` are notes for the reader, printed
-    below the scores.
+    these scores cannot be tested either. `absent` are the judged queries that the run lacks. `made_by`
+    identifies the judgements of documents. `remarks` are notes for the reader, printed below the scores.
 
     >>> import rageval
     >>> scores = rageval.evaluate("recall@1,rr", {"q": {"a": 2.0, "b": 1.0}}, {"q": {"a": 1, "b": 1}})
@@ -317,7 +316,7 @@ class Scores(Displayed, Mapping[Any, Score]):
     judged_by_query: Mapping[str, int] = field(default_factory=dict, repr=False)
     stopped: tuple[str, ...] = field(default=(), repr=False)
     adaptive: tuple[str, ...] = field(default=(), repr=False)
-    absent: frozenset[str] | None = field(default=None, repr=False)
+    absent: frozenset[str] = field(default=frozenset(), repr=False)
     made_by: Fingerprint | None = field(default=None, repr=False, compare=False)
     remarks: tuple[str, ...] = field(default=(), repr=False, compare=False)
 

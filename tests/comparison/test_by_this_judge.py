@@ -121,22 +121,6 @@ def test_the_page_says_it_of_runs_comparisons_and_slices(tmp_path: Path) -> None
         assert shown.count("By openai:model: crag_score (this ignores judge errors") == 3 * is_said
         assert (f"lower {BY}" in shown) == is_said
         assert ("significantly better by openai:model than" in shown) == is_said
-        earlier = tmp_path / "compared.json"
-        earlier.write_text(command("compare", judged, "-m", "crag_score", "--format", "json").stdout)
-        command("report", earlier, "-o", page)
-        assert (f"lower {BY}" in page.read_text()) == is_said
-
-
-def test_what_an_older_version_printed_is_a_judges_word_too(tmp_path: Path) -> None:
-    judged = write(tmp_path / "judged.jsonl", crag("openai:model"))
-    found = json.loads(command("compare", judged, "-m", "crag_score", "--format", "json").stdout)
-    found.pop("basis")
-    for record in (*found["values"], *found["pairs"]):
-        record.pop("basis")
-    found["pairs"][0]["verdict"] = "lower"
-    (tmp_path / "old.json").write_text(json.dumps(found))
-    command("report", tmp_path / "old.json", "-o", tmp_path / "page.html")
-    assert "lower by an unnamed judge" in (tmp_path / "page.html").read_text()
 
 
 def test_a_figure_says_it(tmp_path: Path) -> None:

@@ -392,27 +392,6 @@ def test_a_page_calls_no_run_the_best_that_is_so_on_one_query() -> None:
     assert [cell["run"] for cell in page["cells"] if cell["best"]] == []
 
 
-def earlier(name: str, typed: str) -> str:
-    Path(name).write_text(command(*f"score {typed} -q --format json {NDCG}".split()).out)
-    return name
-
-
-def test_a_page_of_two_files_keeps_both_and_says_that_they_were_scored_by_other_rules() -> None:
-    files = earlier("1.json", "good qrels --depth 1"), earlier("2.json", "fair qrels")
-    assert command("report", *files, "-o", "two.html").code == 0
-    page = read_report("two.html")
-    assert set(page["queries"]["values"]["ndcg@10"]) == {"good", "fair"}
-    assert page["remarks"] == ["ndcg@10: the runs were scored by different rules; their signatures differ"]
-
-
-def test_a_page_refuses_two_values_of_one_run_and_takes_the_same_one_twice() -> None:
-    files = earlier("3.json", "good qrels --depth 1"), earlier("4.json", "good qrels")
-    outcome = command("report", *files, "-o", "twice.html")
-    assert outcome.code == 2
-    assert "give each run its own name" in outcome.err
-    assert command("report", files[1], files[1], "-o", "twice.html").code == 0
-
-
 # --- from Python ---
 
 

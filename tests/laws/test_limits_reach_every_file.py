@@ -57,7 +57,6 @@ LINES: dict[str, tuple[str, ...]] = {
         *("report", "judged", *OF_ANSWERS, "--passages", "corpus.jsonl", "--evidence", "judged"),
         *("--cluster", "groups", *PAGE),
     ),
-    "report earlier": ("report", "earlier.json", *PAGE),
     "gate runs": ("gate", *RUNS[1:], "-m", "recall@5", "--cluster", "groups", *GATED, "base"),
     "gate spans": ("gate", "runs/one", *OF_SPANS, *GATED, "spanned"),
     "gate intents": ("gate", *RUNS[1:], "-m", "d_sharp@5", "--intent-weights", "intents", *GATED, "wanted"),
@@ -124,8 +123,6 @@ def _more(_odd: None) -> None:  # noqa: F811
     Path("chances").write_text("q0 1\nq1 1\n")
     Path("weights").write_text("g 1\n")
     Path("intents").write_text("q0 n1 1\nq1 n1 1\n")
-    outcome = command(*RUNS, "-m", "recall@5", "-q", "--format", "json")
-    Path("earlier.json").write_text(json.dumps(json.loads(outcome.out)) + "\n")
     Path("c/manifest.json").write_text('{\n"rageval": "1",\n"files": {}\n}\n')
     for gated in ("gate runs", "gate spans", "gate intents", "gate answers"):
         *line, name = LINES[gated]

@@ -12,8 +12,6 @@ from click.testing import CliRunner
 import rageval
 from rageval.cli import main
 from rageval.comparison import Comparison
-from rageval.pages.earlier import earlier_report
-from rageval.pages.report import Beside
 
 Claims = set[tuple[str, str, str, str | None]]
 QUERIES = 20
@@ -87,17 +85,6 @@ def _command(*words: str) -> dict[str, Any]:
     return found
 
 
-def _reported(folder: Path, scores: dict[str, Any], *dropped: str) -> Claims:
-    """Return what a report on saved scores says; without these keys, as an older version wrote them."""
-    for record in scores["results"]:
-        for key in dropped:
-            record.pop(key, None)
-    path = folder / "saved.json"
-    path.write_text(json.dumps(scores))
-    report = earlier_report([str(path)], rageval.comparison.Settings(), Beside())
-    return _said(report["comparison"]["pairs"])
-
-
 @pytest.mark.parametrize(("kind", "verdict"), [("whole", "better"), ("half", "refused")])
 def test_runs(kind: str, verdict: str, tmp_path: Path) -> None:
     one, other, qrels = _runs(tmp_path, kind)
@@ -108,9 +95,6 @@ def test_runs(kind: str, verdict: str, tmp_path: Path) -> None:
     assert _of(rageval.compare(scored)) == said
     apart = [rageval.evaluate("rr", rageval.read_run(path), qrels) for path in (one, other)]
     assert {each[2] for each in _of(rageval.compare(apart))} == {verdict}
-    saved = _command("score", one, other, qrels, "-m", "rr", "-q")
-    assert _reported(tmp_path, saved) == said
-    assert {each[2] for each in _reported(tmp_path, saved, "absent", "judgements")} == {verdict}
 
 
 @pytest.mark.some(2)
@@ -126,8 +110,6 @@ def test_answers(kind: str, verdict: str, tmp_path: Path) -> None:
     assert {each[2] for each in said} == {verdict}
     together = rageval.evaluate_answers(measure, files, on_missing="skip")
     assert _of(rageval.compare(together)) == said
-    saved = _command("score", *files, "-m", measure, *skip, "-q")
-    assert _reported(tmp_path, saved) == said
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -175,12 +157,3 @@ def test_other_judgements_are_refused(tmp_path: Path) -> None:
         found = rageval.compare([rageval.evaluate("rr", one, qrels), rageval.evaluate("rr", other, name)])
         verdicts[name.name] = found.pairs[0].ruling
     assert verdicts == {"changed": "refused", "turned": "lower"}
-
-
-@pytest.mark.parametrize("said", ["stopped:at-a-claim", "pool:adaptive"])
-def test_saved_scores_of_which_nothing_may_be_tested(said: str, tmp_path: Path) -> None:
-    measure, files = _answers(tmp_path, "plain")
-    saved = _command("score", *files, "-m", measure, "-q")
-    for record in saved["results"]:
-        record["signature"] = record["signature"].replace("|v:", f"|{said}|v:")
-    assert {(ruling, better) for _, _, ruling, better in _reported(tmp_path, saved)} == {("refused", None)}

@@ -14,10 +14,8 @@ from click.testing import CliRunner, Result
 
 import rageval
 from rageval.cli import main
-from rageval.comparison import Settings
 from rageval.measures.ranking import Blend, Share, pooled
-from rageval.pages.earlier import earlier_report
-from rageval.pages.report import Beside
+from rageval.pages.page import read_report
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # what is left out of banks is said
 GOLDEN = Path(__file__).parents[1] / "golden" / "trec"
@@ -267,16 +265,12 @@ class TestTopicsLeftOut:
         found = self.scores(tmp_path, self.NAMES, intersection=True)
         assert found == pytest.approx([1 / 2, 2 / 4, BY_HAND[-1], BY_HAND[-1], 2 / 3])
 
-    def test_a_report_of_what_was_printed_pools_as_before(self, tmp_path: Path) -> None:
+    def test_a_report_pools_in_the_same_way(self, tmp_path: Path) -> None:
         (value,) = self.scores(tmp_path, "argue_f1(over=pool)")
         words = (tmp_path / "r.judgments.jsonl", "--nuggets", tmp_path / "b.jsonl")
-        ran = CliRunner().invoke(
-            main, [*map(str, words), "-m", "argue_f1(over=pool)", "-q", "--format", "json"]
-        )
-        (record,) = json.loads(ran.stdout)["results"]
-        assert record["shares"]["7"] == ["f1", [2, 3], [2, 4]]
-        (tmp_path / "scores.json").write_text(ran.stdout)
-        (cell,) = earlier_report([str(tmp_path / "scores.json")], Settings(), Beside())["cells"]
+        page = tmp_path / "report.html"
+        CliRunner().invoke(main, ["report", *map(str, words), "-m", "argue_f1(over=pool)", "-o", str(page)])
+        (cell,) = read_report(page)["cells"]
         assert cell["value"] == pytest.approx(value)
 
     def test_it_is_said(self, tmp_path: Path) -> None:

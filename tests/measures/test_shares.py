@@ -17,14 +17,12 @@ import rageval
 import test_answer_laws as answer_laws
 from rageval import MeasureError, Share, evaluate, evaluate_answers, recall
 from rageval.cli import main
-from rageval.comparison import Settings
 from rageval.comparison.comparisons import compare_runs
 from rageval.comparison.corrections import correct
 from rageval.comparison.intervals import bootstrap, slices
 from rageval.measures import run_measures
 from rageval.measures.ranking import Blend, pooled
-from rageval.pages.earlier import earlier_report
-from rageval.pages.report import Beside
+from rageval.pages.page import read_report
 from rageval.scoring.answers import measures_of_answers
 from rageval.scoring.rules import Rules
 from strategies import case
@@ -193,12 +191,10 @@ class TestCommand:
         assert "over=pool " in command("measures", "recall").stdout
         assert "over=" not in command("measures", "ndcg").stdout
 
-    def test_json_with_its_queries_can_be_reported_later(self, files: list[str], tmp_path: Path) -> None:
-        text = command(*files, "-q", "-m", POOLED, "--format", "json").stdout
-        (record,) = json.loads(text)["results"]
-        assert record["shares"] == {"few": [1, 1], "many": [0, 9]}
-        (tmp_path / "scores.json").write_text(text)
-        (cell,) = earlier_report([str(tmp_path / "scores.json")], Settings(), Beside())["cells"]
+    def test_a_report_has_the_pooled_value_and_its_interval(self, files: list[str], tmp_path: Path) -> None:
+        page = tmp_path / "report.html"
+        command("report", *files, "-m", POOLED, "-o", str(page))
+        (cell,) = read_report(page)["cells"]
         assert (cell["value"], cell["low"] <= 0.1 <= cell["high"]) == (0.1, True)
 
     def test_a_gate_goes_by_the_pooled_value(self, files: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from click.testing import CliRunner, Result
 import rageval
 from rageval.cli import main
 from rageval.comparison import Settings
+from rageval.files.kinds import told
 from rageval.pages._parts import CLOSING, OPENING, as_block, packed, pairs_packed, pairs_unpacked, unpacked
 from rageval.pages.evidence import fitting
 from rageval.pages.page import page, read_report
@@ -176,6 +178,45 @@ def test_failed_judgements_are_missing_and_counted(tmp_path: Path) -> None:
     cell = found["matrices"]["q4"]["cells"][0]
     assert (cell["status"], cell["detail"]) == ("refused", "I will not.")
     assert "label" not in cell
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([*RUNS, "-m", MEASURES], "-o FILE.html"),
+        ([*RUNS, "-o", "{}/r.html"], "no measure named"),
+        ([*RUNS, "-m", MEASURES, "--format", "json", "-o", "{}/r.html"], "rageval report show"),
+        ([*RUNS, "-m", MEASURES, "--gold", CRAG, "-o", "{}/r.html"], "expected a judgement of a document"),
+        (["{}/scores.json", "-o", "{}/r.html"], "results that rageval wrote as JSON"),
+        (["{}/strangers.jsonl", "-m", "crag_score", "-o", "{}/strangers.jsonl"], "is also an input"),
+        (["show"], "found 0"),
+        (["show", "{}/scores.json"], "has no report"),
+        (["show", "{}/nothing.html"], "cannot be read"),
+        (["show", "{}/damaged.html"], "damaged"),
+        (["show", "{}/other.html"], "expected a report of format"),
+        (
+            [CRAG, "-m", "crag_score", "--gold", "{}/strangers.jsonl", "-o", "{}/r.html"],
+            "has no labels for the",
+        ),
+        ([*RUNS, "-m", MEASURES, "-o", "{}/nowhere/r.html"], "cannot be written"),
+    ],
+)
+def test_what_a_user_can_get_wrong_is_told_with_the_way_out(
+    tmp_path: Path, words: list[str], message: str
+) -> None:
+    (tmp_path / "scores.json").write_text('{"results": [{"run": 1}]}')
+    (tmp_path / "damaged.html").write_text(OPENING + '{"format":' + CLOSING)
+    (tmp_path / "other.html").write_text(OPENING + '{"format": "other"}' + CLOSING)
+    lines(tmp_path, "strangers.jsonl", [judgement("nobody", "knows", "perfect")])
+    done = rageval_("report", *(word.format(tmp_path) for word in words), code=2)
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_what_rageval_wrote_is_told_from_judgements_by_its_first_key() -> None:
+    assert str(told(io.BytesIO(b'\xef\xbb\xbf{\n  "compared": 4'))) == "results"
+    assert told(io.BytesIO(b'{"query_id": "q", "results": 1}')) is None
 
 
 def test_show_prints_the_means_as_a_table_or_everything(tmp_path: Path) -> None:
@@ -342,7 +383,7 @@ def test_the_program_on_the_page_about_reports_makes_the_page_of_the_command(
 def test_the_commands_on_the_page_about_reports_run(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     commands = [line for block in blocks("sh", PAGE) for line in block.splitlines() if "pip" not in line]
-    assert len(commands) == 5
+    assert len(commands) == 3
     for command in commands:
         script = f'rageval() {{ "{sys.executable}" -m rageval "$@"; }}; {command}'
         done = subprocess.run(

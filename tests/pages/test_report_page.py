@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from rageval.cli import main
+import rageval
+from rageval.measures.parsing import parse_measure
 from rageval.pages.page import read_report
+from rageval.scoring.scores import Score, Scores
 from report_pages import DATA, RUNS, Open, browser_, opened_, pages_, shown, texts, until  # noqa: F401
 
 
@@ -220,33 +220,13 @@ def test_small_slices_are_greyed_and_starred(pages: dict[str, Path], opened: Ope
     assert tab.is_hidden("[data-slice='0']")
 
 
-@pytest.mark.parametrize("command", ["label agree", "compare"])
-def test_what_one_earlier_command_said_makes_a_page_of_its_own(
-    tmp_path: Path, opened: Open, command: str
-) -> None:
-    crag = str(DATA / "answers/crag.judged.jsonl")
-    words = {"label agree": [crag, crag], "compare": [*RUNS, "-m", "recall@10"]}[command]
-    said = CliRunner().invoke(main, [*command.split(), *words, "--format", "json"], prog_name="rageval")
-    (tmp_path / "said.json").write_text(said.stdout)
-    place = tmp_path / "report.html"
-    done = CliRunner().invoke(main, ["report", str(tmp_path / "said.json"), "-o", str(place)])
-    assert done.exit_code == 0, done.output
-    sections = {"label agree": ["Judges"], "compare": ["Runs", "Comparisons"]}[command]
-    assert texts(opened(place), "main > section > h2") == [*sections, "Provenance"]
-
-
 @pytest.mark.slow
 def test_values_that_are_not_defined_are_a_dash_and_count_nowhere(tmp_path: Path, opened: Open) -> None:
-    records = [
-        {"run": run, "measure": "rr", "value": 0.5, "queries": 2, "undefined": 1, "missing": 0}
-        | {"signature": "rr|v:1", "by_query": {"a": 1.0, "b": None, "c": value}}
+    scores = [
+        Scores(run, (Score(parse_measure("rr"), ["a", "b", "c"], [1.0, math.nan, value], 0, "rr|v:1"),))
         for run, value in (("one", 0.0), ("two", 0.5))
     ]
-    (tmp_path / "scores.json").write_text(json.dumps({"results": records}))
-    place = tmp_path / "report.html"
-    done = CliRunner().invoke(main, ["report", str(tmp_path / "scores.json"), "-o", str(place)])
-    assert done.exit_code == 0, done.output
-    tab = opened(place)
+    tab = opened(rageval.report(scores, tmp_path / "report.html"))
     rows = {row[0]: row[1:] for row in _table(tab)}
     assert rows["b"] == ["–", "–", "–"]
     assert list(rows)[-1] == "b"
