@@ -33,15 +33,10 @@ from rageval.files.judgements import GRADED as OF_WORTH
 from rageval.files.kinds import start_of_file, told, told_by
 from rageval.files.nuggets import SCORED, left_out, numbered_banks
 from rageval.files.opening import (
-    BOM,
-    head,
     is_columnar,
-    limits_of,
     name_of,
     noted,
 )
-from rageval.files.scores import ALL as OVERALL
-from rageval.files.scores import UntoldForm, is_leaderboard, read_leaderboard
 from rageval.files.start import RUNS as OF_RUNS
 from rageval.files.trec import (
     PLAIN,
@@ -61,7 +56,7 @@ from rageval.text import visible
 
 RUNS, JUDGED, CORPUS, TOPICS, NUGGETS = "run", "qrels", "corpus", "topics", "nuggets"
 ANSWERS, JUDGEMENTS, ASSIGNMENTS = "answers", "judgements", "assignments"
-POOL, MANIFEST, LEADERBOARD = "pool", "manifest", "leaderboard"
+POOL, MANIFEST = "pool", "manifest"
 RANKED = "questions"  # of a run, as DRAGUN has them
 SPANS, CHUNKS, CLAIMS = "spans", "chunks", "claims"
 TABLE = "table of answers"
@@ -78,7 +73,7 @@ _NAMES = {
 _OF_COLUMNS = {"run": RETRIEVED, "qrels": GRADED, "answer rows": TABLE, "log": TABLE}  # in Parquet
 _KNOWN = (
     *(RUNS, JUDGED, CORPUS, TOPICS, NUGGETS, ANSWERS, JUDGEMENTS, ASSIGNMENTS),
-    *(TABLE, POOL, MANIFEST, LEADERBOARD, RETRIEVED, GRADED, RANKED, SPANS, CHUNKS, CLAIMS),
+    *(TABLE, POOL, MANIFEST, RETRIEVED, GRADED, RANKED, SPANS, CHUNKS, CLAIMS),
 )
 _CUTOFFS = (10, 20, 50)  # of FreshStack's three measures
 _Line = int
@@ -266,10 +261,8 @@ def _of_file(path: str, kind: str, cutoffs: Sequence[int], reading: Reading) -> 
 
 
 def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known]:
-    """Read what others are compared with: topics, a corpus, a pool, a manifest; or a leaderboard."""
+    """Read what others are compared with: topics, a corpus, a pool or a manifest."""
     known = Known(name_of(path), kind)
-    if kind == LEADERBOARD:
-        return _leaderboard(path), known
     if kind == RETRIEVED:
         return [], _retrieved(path, reading)
     if kind == GRADED:
@@ -306,23 +299,6 @@ def _plain(path: Any, kind: str, reading: Reading) -> tuple[list[Finding], Known
         message = "{} has changed since the collection was built"
         return [Finding(1, ERROR, message.format(name), effect, path) for name in changed(Path(path))], known
     return [], known
-
-
-def _leaderboard(path: str) -> list[Finding]:
-    """Return what is odd in a leaderboard; FreshStack's, one object of its own kind, is not read here."""
-    start = head(path, limits_of(path).record).removeprefix(BOM)
-    # What the published boards of FreshStack hold, nobody here scores with.
-    if start.lstrip().startswith(b"{") and not is_leaderboard(start.split(b"\n")[:1]):
-        return []
-    try:
-        read_leaderboard(path)
-    except UntoldForm:
-        effect = "rageval label agree --leaderboards takes it only with --form"
-        message = (
-            f"cannot tell which column holds the topics: {OVERALL!r} is in columns 2 and 3, or in neither"
-        )
-        return [Finding(1, WARNING, message, effect, path)]
-    return []
 
 
 def _spans(path: str, known: Known) -> list[Finding]:

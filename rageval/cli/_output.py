@@ -391,7 +391,6 @@ _LINES: dict[str, Callable[[list[Scores], Layout], Iterator[str]]] = {
     "ir_measures": ir_measures,
     "ndeval": ndeval,
     "freshstack-leaderboard": freshstack_leaderboard,
-    "leaderboard-trec_eval": _in_form("trec_eval"),
     "leaderboard-tot": _in_form("tot"),
     "leaderboard-ir_measures": _in_form("ir_measures"),
     "leaderboard-jsonl": _in_form("jsonl"),

@@ -44,7 +44,7 @@ def label_agree(
         ),
     ] = (),
     forms: Annotated[
-        tuple[Literal["trec_eval", "tot", "ir_measures", "jsonl"], ...],
+        tuple[Literal["tot", "ir_measures", "jsonl"], ...],
         opt.Option(
             "Format of a leaderboard, if not detected. Give it twice for two: the truth's, then the judges'.",
             ("--form",),

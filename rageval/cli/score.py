@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _FORMATS = (
     *("trec", "ir_measures", "ndeval", *FORMATS, "cite", "freshstack-leaderboard"),
-    *("leaderboard-tot", "leaderboard-ir_measures", "leaderboard-trec_eval", "leaderboard-jsonl"),
+    *("leaderboard-tot", "leaderboard-ir_measures", "leaderboard-jsonl"),
 )
 
 

@@ -15,7 +15,6 @@ from rageval.files.nuggets import is_older_bank
 from rageval.files.plans import is_head
 from rageval.files.questions import QUESTION_FORMS
 from rageval.files.retrieved import has_point, is_candidates, is_numbers, judged_numbers, read_umbrela
-from rageval.files.scores import is_leaderboard
 from rageval.files.spans import is_spans
 from rageval.files.start import (
     ANSWERS,
@@ -55,15 +54,6 @@ def is_failure(record: dict[str, Any]) -> bool:
 def is_assigned(nuggets: object) -> bool:
     """Return whether nuggets are assigned to an answer."""
     return isinstance(nuggets, list) and any(isinstance(n, dict) and "assignment" in n for n in nuggets)
-
-
-def _is_board(start: Start) -> bool:
-    """FreshStack's is one object over many lines; others have a record a value."""
-    if not start.record and b'"info"' in start.text and b'"datasets"' in start.text:
-        return True
-    of_freshstack = start.has("info", "datasets") and isinstance(start.record["datasets"], dict)
-    values = start.has("run_id", "measure", "value") and "label" not in start.record
-    return of_freshstack or values or is_leaderboard(start.lines[:1])
 
 
 def _is_bank(start: Start) -> bool:
@@ -136,7 +126,6 @@ _KINDS = (
         ),
         "rageval doctor",
     ),
-    Kind("leaderboard", OTHER, "a leaderboard", _is_board, "rageval label agree --leaderboards"),
     Kind(
         "plan",
         OTHER,

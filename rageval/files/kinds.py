@@ -91,37 +91,6 @@ def _begins_as_judged(start: Start) -> bool:
     return is_judged_table(start.line)
 
 
-def _is_leaderboard(start: Start) -> bool:
-    """Tell whether lines are values of runs, by topic and measure, and no judgements.
-
-    They begin with names of columns, hold means over all topics, or fractions of the same measures for every
-    run and topic.
-    """
-    width = len(start.line.split())
-    if width not in (3, QRELS.width) and b"\t" not in start.line:
-        return False
-    rows = [line.split() for line in start.lines]
-    # Most judgements have whole grades in every row, for which nothing more is imported.
-    are_whole = all(row[-1].isdigit() for row in rows[:-1] or rows)
-    if width == QRELS.width and are_whole and not any(b"all" in row for row in rows):
-        return False
-    from rageval.files.scores import is_leaderboard
-
-    if is_leaderboard(start.lines):
-        return True
-    # Qrels and a leaderboard both have four columns; the last line seen may be a part of one.
-    rows = rows[:-1] if len(rows) > 1 and len(rows[-1]) != QRELS.width else rows  # cut off behind so much
-    if not rows or any(len(row) != QRELS.width for row in rows):
-        return False
-    fractions = sum(_FRACTION.fullmatch(row[-1]) is not None for row in rows)
-    named: dict[tuple[bytes, bytes], set[bytes]] = {}
-    for first, second, name, _ in rows:
-        named.setdefault((first, second), set()).add(name)
-    *whole, last = named.values()
-    # Grades are whole, values rarely; and no two nuggets are held by just the same documents.
-    return 2 * fractions >= len(rows) and bool(whole) and all(last <= one == whole[0] for one in whole)
-
-
 def _is_table(start: Start) -> bool:
     from rageval.files.jsonl import table_columns
 
@@ -150,7 +119,6 @@ def _is_list_of_rows(start: Start) -> bool:
 
 
 _DIGIT = re.compile(rb"\d")
-_FRACTION = re.compile(rb"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?")
 _ASKED_BY_RUN = re.compile(rb"[^\t]+\t[^\t]+\t[^\t]+\t\d+\t[^\t]+$")
 _ZIP = b"PK\x03\x04"
 
@@ -166,7 +134,6 @@ LINES = (
         lambda start: _ASKED_BY_RUN.match(start.line) is not None,
         "rageval validate --track dragun25-questions",
     ),
-    Kind("leaderboard", OTHER, "a leaderboard", _is_leaderboard, "rageval label agree --leaderboards"),
     Kind("answer rows", ROWS, "a table of answers", _is_answer_table, "rageval judge or compare"),
     Kind("topics", QUESTIONS, "topics", _is_topic, "--questions"),
     Kind("run", RUNS, "a run", _has_width(RUN.width)),

@@ -1,14 +1,13 @@
 """Files of scores: leaderboards, and baselines, which a gate compares with.
 
-Leaderboards hold values of runs by measure and topic, in the four forms in which tracks hand them round:
+Leaderboards hold values of runs by measure and topic, in three forms:
 
-trec_eval     measure topic value         one run a file: a row `runid all NAME` names it, else the file does
 tot           run measure topic value     the default of TREC's Auto-Judge kit
 ir_measures   run topic measure value
 jsonl         {"run_id": …, "topic_id": …, "measure": …, "value": …}
 
-Columns are parted by tabs or blanks. A header is known by its names, and says which column is which. Without
-one, of four columns that holds the topics in which `all` stands, or a topic that is known otherwise.
+Columns are parted by tabs or blanks. A header is known by its names, and says which form it is. Without one,
+that column holds the topics in which `all` stands, or a topic that is known otherwise.
 """
 
 from __future__ import annotations
@@ -25,12 +24,11 @@ from rageval.files.jsonl import Id, Unfit, as_line, explained, identifier, read_
 from rageval.files.opening import Complaints, Limits, Source, _bad_bytes, limits_of, name_of, quoted
 from rageval.text import problem_of_id, visible
 
-Form = Literal["trec_eval", "tot", "ir_measures", "jsonl"]
-FORMS: tuple[Form, ...] = ("trec_eval", "tot", "ir_measures", "jsonl")
+Form = Literal["tot", "ir_measures", "jsonl"]
+FORMS: tuple[Form, ...] = ("tot", "ir_measures", "jsonl")
 ALL = "all"  # what a mean has in place of a topic
-_RUN_NAME = "runid"  # trec_eval's row that names the run
-_COLUMNS: dict[str, tuple[str, ...]] = {
-    "trec_eval": ("measure", "topic", "value"),
+_WIDTH = 4
+_COLUMNS: dict[Form, tuple[str, ...]] = {
     "tot": ("run", "measure", "topic", "value"),
     "ir_measures": ("run", "topic", "measure", "value"),
 }
@@ -45,7 +43,7 @@ _TRUTH = {"true": 1.0, "false": 0.0, "nan": math.nan}
 
 
 class UntoldForm(InputError):
-    """Nothing says which of four columns holds the topics."""
+    """Nothing says which column holds the topics."""
 
 
 class LeaderboardRow(NamedTuple):
@@ -68,7 +66,7 @@ class _Line(msgspec.Struct):
 def read_leaderboard(
     source: Source, form: Form | None = None, topics: Collection[str] = ()
 ) -> list[LeaderboardRow]:
-    """Read a leaderboard in any of the four forms.
+    """Read a leaderboard in any of the three forms.
 
     Parameters
     ----------
@@ -143,77 +141,53 @@ def _from_columns(
     limits: Limits,
 ) -> Iterator[tuple[int, LeaderboardRow]]:
     rows, complaints = [], Complaints()
-    # The first line decides for all, so that a blank in a name makes no column.
-    width = len(fields_of(lines[0][1]))
     for number, line in lines:
         problem = _bad_bytes(line.replace(b"\t", b" "), limits)
-        fields = [] if problem else fields_of(line, width)
-        if not problem and (width not in (3, 4) or len(fields) != width):
-            of = width if width in (3, 4) else "3 or 4"
-            problem = f"expected {of} columns of a leaderboard, found {len(fields)}: {quoted(line)}"
+        fields = [] if problem else _fields(line)
+        if not problem and len(fields) != _WIDTH:
+            problem = f"expected {_WIDTH} columns of a leaderboard, found {len(fields)}: {quoted(line)}"
         if problem:
             complaints.add(f"{name}:{number}: {problem}")
         else:
             rows.append((number, fields))
     complaints.raise_if_any()
-    columns = header_of(rows[0][1])
-    if columns is not None:
-        if form is not None and columns != _COLUMNS.get(form):
+    if form == "jsonl":
+        raise InputError(f"{name}:{lines[0][0]}: expected JSON lines (--form jsonl), found columns")
+    header = form_of_header(rows[0][1])
+    if header is not None:
+        if form not in (None, header):
             raise InputError(
-                f"{name}:{rows[0][0]}: the header is {' '.join(columns)}, which is not the form {form};"
-                " leave out --form"
+                f"{name}:{rows[0][0]}: the header is {' '.join(_COLUMNS[header])}, which is not the form"
+                f" {form}; leave out --form"
             )
         rows = rows[1:]
-    else:
-        columns = _columns(name, [fields for _, fields in rows], form, topics)
-    yield from _valued(name, rows, columns, limits)
-
-
-def fields_of(line: bytes, width: int | None = None) -> list[str]:
-    """Return the fields of a line: split at tabs where that makes 3 or 4 of them, else at spaces."""
-    text = line.decode("utf-8", "replace")
-    parts = [part.strip(" ") for part in text.split("\t")]
-    if len(parts) in ((width,) if width else (3, 4)) and all(parts):
-        return parts
-    return re.findall(r"[^ \t]+", text)
-
-
-def header_of(fields: Sequence[str]) -> tuple[str, ...] | None:
-    """Return what each column is, if these are names of columns.
-
-    >>> header_of(["run_id", "request_id", "metric", "value"]), header_of(["run1", "all", "ndcg", "0.5"])
-    (('run', 'topic', 'measure', 'value'), None)
-    """
-    words = [field.lower() for field in fields]
-    columns = [next((what for what, names in _NAMES.items() if word in names), "") for word in words]
-    if (
-        columns[-1:] != ["value"]
-        or len({*columns, ""}) <= len(columns)
-        or not {"topic", "measure"} <= set(columns)
-    ):
-        return None
-    return tuple(columns)
-
-
-def _columns(
-    name: str, rows: Sequence[Sequence[str]], form: Form | None, topics: Collection[str]
-) -> tuple[str, ...]:
-    """Return what each column is, of lines without a header."""
-    width = len(rows[0])
-    expected = len(_COLUMNS[form]) if form in _COLUMNS else None
-    if form == "jsonl" or (expected is not None and expected != width):
-        what = "JSON lines" if form == "jsonl" else f"{expected} columns"
-        raise InputError(f"{name}:1: expected {what} (--form {form}), found {width} columns")
-    if width == 3:
-        return _COLUMNS["trec_eval"]
-    named = form or form_of(rows, topics)
-    if named is None:
+    told = header or form or form_of([fields for _, fields in rows], topics)
+    if told is None:
         raise UntoldForm(
             f"{name}: cannot tell which column holds the topics: {ALL!r} or a known topic is in neither or"
             " in both of columns 2 and 3; use --form tot (run measure topic value) or --form ir_measures"
             " (run topic measure value)"
         )
-    return _COLUMNS[named]
+    yield from _valued(name, rows, _COLUMNS[told], limits)
+
+
+def _fields(line: bytes) -> list[str]:
+    """Return the fields of a line: split at tabs where that makes enough of them, else at spaces."""
+    text = line.decode("utf-8", "replace")
+    parts = [part.strip(" ") for part in text.split("\t")]
+    return parts if len(parts) == _WIDTH and all(parts) else re.findall(r"[^ \t]+", text)
+
+
+def form_of_header(fields: Sequence[str]) -> Form | None:
+    """Return the form whose columns are named so, or None.
+
+    >>> form_of_header(["run_id", "request_id", "metric", "value"])
+    'ir_measures'
+    >>> form_of_header(["run1", "all", "ndcg", "0.5"])
+    """
+    words = [field.lower() for field in fields]
+    columns = tuple(next((what for what, names in _NAMES.items() if word in names), "") for word in words)
+    return next((form for form, named in _COLUMNS.items() if columns == named), None)
 
 
 def form_of(rows: Iterable[Sequence[str]], topics: Collection[str] = ()) -> Form | None:
@@ -235,16 +209,11 @@ def form_of(rows: Iterable[Sequence[str]], topics: Collection[str] = ()) -> Form
 def _valued(
     name: str, rows: Sequence[tuple[int, list[str]]], columns: tuple[str, ...], limits: Limits
 ) -> Iterator[tuple[int, LeaderboardRow]]:
-    """Yield the rows with their numbers; a row `runid` names the run of a file that has one."""
-    run = ""
-    if "run" not in columns:
-        named = [fields for _, fields in rows if _cell(fields, columns, "measure") == _RUN_NAME]
-        # Else the file names the run, whatever a path looks like on the system it was written on.
-        run = _cell(named[0], columns, "value") if named else name.replace("\\", "/").rpartition("/")[2]
-        rows = [(number, fields) for number, fields in rows if fields not in named]
+    """Yield the rows with their numbers."""
     complaints = Complaints()
     for number, fields in rows:
-        text = _cell(fields, columns, "value")
+        cells = dict(zip(columns, fields, strict=True))
+        text = cells["value"]
         value = number_in(text)
         too_long = next((field for field in fields if len(field.encode()) > limits.id), None)
         if value is None or math.isinf(value):
@@ -252,20 +221,8 @@ def _valued(
         elif too_long is not None:
             complaints.add(f"{name}:{number}: expected an id of up to {limits.id:,} bytes")
         else:
-            yield (
-                number,
-                LeaderboardRow(
-                    run or _cell(fields, columns, "run"),
-                    _cell(fields, columns, "topic"),
-                    _cell(fields, columns, "measure"),
-                    value,
-                ),
-            )
+            yield number, LeaderboardRow(cells["run"], cells["topic"], cells["measure"], value)
     complaints.raise_if_any()
-
-
-def _cell(fields: Sequence[str], columns: Sequence[str], what: str) -> str:
-    return fields[columns.index(what)]
 
 
 def number_in(text: str) -> float | None:
@@ -298,8 +255,8 @@ def _distinct(name: str, rows: Iterable[tuple[int, LeaderboardRow]]) -> list[Lea
 def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Iterator[str]:
     r"""Yield the lines of a leaderboard; what `read_leaderboard` reads of them is the same, bit for bit.
 
-    `trec_eval` holds one run. Tabs separate columns; an id with a tab is rejected, and so is one
-    with a space, because other tools split columns there; use `jsonl` for these.
+    Tabs separate columns; an id with a tab is rejected, and so is one with a space, because other tools split
+    columns there; use `jsonl` for these.
 
     >>> list(write_leaderboard([LeaderboardRow("r", "all", "ndcg", 0.1)]))
     ['r\tndcg\tall\t0.1']
@@ -307,7 +264,6 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
     if form not in FORMS:
         raise UsageError(f"form {form!r}: expected one of {', '.join(FORMS)}")
     columns = _COLUMNS.get(form, ())
-    run: str | None = None
     seen: set[tuple[str, str, str]] = set()
     for row in rows:
         if row[:3] in seen:
@@ -320,17 +276,6 @@ def write_leaderboard(rows: Iterable[LeaderboardRow], form: Form = "tot") -> Ite
             record = {"run_id": row.run_id, "topic_id": row.query_id, "measure": row.measure, "value": value}
             yield msgspec.json.encode(record).decode()
             continue
-        # trec_eval names the run once, in a row before the values.
-        if form == "trec_eval" and run != row.run_id:
-            if run is not None:
-                raise UsageError(
-                    f"the form trec_eval holds one run, found {visible(run)} and {visible(row.run_id)};"
-                    " write one file for each run, or use another form"
-                )
-            run = row.run_id
-            yield f"{_RUN_NAME}\t{ALL}\t{_unbroken(run)}"
-        if form == "trec_eval" and row.measure == _RUN_NAME:
-            raise InputError(f"the form trec_eval reads a measure called {_RUN_NAME} as the name of the run")
         cells = {
             "run": row.run_id,
             "topic": row.query_id,
@@ -360,30 +305,6 @@ def _unbroken(text: str) -> str:
             " with '#' or '{'; use the form jsonl"
         )
     return text
-
-
-def is_leaderboard(lines: Sequence[bytes]) -> bool:
-    """Return whether a file that begins so is a leaderboard: by its header, a topic `all`, or its keys."""
-    lines = [line.strip(b" \t\r") for line in lines]
-    lines = [line for line in lines if line and not line.startswith(b"#")]
-    if not lines:
-        return False
-    if lines[0].startswith(b"{"):
-        try:
-            msgspec.json.decode(lines[0], type=_Line)
-        except (ValueError, RecursionError):
-            return False
-        return True
-    rows = [fields_of(line) for line in lines]
-    if header_of(rows[0]) is not None:
-        return True
-    width = len(rows[0])
-    rows = rows[:-1] if len(rows) > 1 and len(rows[-1]) != width else rows  # cut off behind so much
-    if width not in (3, 4) or any(len(row) != width for row in rows):
-        return False
-    if any(number_in(row[-1]) is None and row[0] != _RUN_NAME for row in rows):
-        return False
-    return any(ALL in (row[1:2] if width == 3 else row[1:3]) for row in rows)
 
 
 # Baselines: what a system scored when somebody was content with it, a line a question.

@@ -219,33 +219,8 @@ class TestDoctor:
         path.write_bytes(bz2.compress("".join(lines).encode()))
         assert done("doctor", path) == "nothing suspicious in 1 file\n"
 
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "run1 all RELEVANCE 0.864\nrun2 all RELEVANCE 0.692\n",
-            "run_id\tquery_id\tmeasure\tvalue\nrun1\tleaf\tRELEVANCE\t1\n",
-            "r1   M-01  28  1\nr1  M-01  all  1\n",
-            "ndcg all 0.5\nndcg q1 0.5\n",
-            "runid all r1\nndcg q1 0.5\n",
-            json.dumps({"run_id": "r1", "topic_id": "all", "measure": "ndcg", "value": 0.5}),
-            json.dumps({"info": {"name": "x"}, "datasets": {"langchain": {"recall_50": 0.5}}}, indent=1),
-            json.dumps({"info": {"name": "x"}, "datasets": {"langchain": {"recall_50": 0.5}}}),
-        ],
-    )
-    def test_a_leaderboard_is_no_judgements(self, text: str, tmp_path: Path) -> None:
-        (tmp_path / "board").write_text(text)
-        assert done("doctor", tmp_path / "board") == "nothing suspicious in 1 file\n"
-
-    def test_a_leaderboard_whose_topics_nobody_knows_is_told(self, tmp_path: Path) -> None:
-        (tmp_path / "board").write_text("r1 q1 ndcg 0.5\nr1 q2 ndcg 1\nr2 q1 ndcg 0.25\nr2 q2 ndcg .5\n")
-        assert "warning: cannot tell which column" in done("doctor", tmp_path / "board")
-        (tmp_path / "board").write_text("r1 all ndcg 0.5\nr1 all ndcg 1\n")
-        result = run("doctor", tmp_path / "board")
-        assert result.exit_code == 1
-        assert "board:2: error: a second value for r1, all, ndcg, the first is in line 1" in result.stdout
-
-    def test_judgements_with_fractions_are_no_leaderboard(self, tmp_path: Path) -> None:
-        (tmp_path / "qrels").write_text("q1 0 d1 0.5\nq1 0 d2 1\nq2 0 d3 0.5\n")
-        result = run("doctor", tmp_path / "qrels")
-        assert result.exit_code == 0
-        assert "leaderboard" not in result.stdout
+    def test_fractions_of_the_same_documents_for_every_topic_are_judgements(self, tmp_path: Path) -> None:
+        (tmp_path / "qrels").write_text("".join(f"q{at} 0 d{doc} 0.5\n" for at in (1, 2) for doc in (1, 2)))
+        assert done("doctor", tmp_path / "qrels").startswith("nothing suspicious")
+        (tmp_path / "run").write_text("q1 Q0 d1 1 2 t\nq2 Q0 d2 1 2 t\n")
+        assert "1.0000" in done(tmp_path / "run", tmp_path / "qrels", "-m", "ndcg@1")

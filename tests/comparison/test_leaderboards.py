@@ -160,7 +160,7 @@ def test_our_own_scores_come_back_from_every_form(tmp_path: Path) -> None:
     )
     scores = evaluate("ndcg@10,rr", str(tmp_path / "run"), str(tmp_path / "qrels"))
     rows = list(rows_of_scores([scores]))
-    for form in ("tot", "ir_measures", "trec_eval", "jsonl"):
+    for form in ("tot", "ir_measures", "jsonl"):
         words = [str(tmp_path / "run"), str(tmp_path / "qrels"), "-m", "ndcg@10,rr", "-q"]
         text = command(*words, "--format", f"leaderboard-{form}").out
         (tmp_path / form).write_text(text)

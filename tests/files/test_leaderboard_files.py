@@ -1,4 +1,4 @@
-"""Leaderboards: four forms, told apart; what is written is read back bit for bit; bad lines are named."""
+"""Leaderboards: three forms, told apart; what is written is read back bit for bit; bad lines are named."""
 
 from __future__ import annotations
 
@@ -49,10 +49,7 @@ def test_the_samples(file: str, rows: int, first: tuple[object, ...], last: tupl
 @settings(max_examples=150)
 def test_what_is_written_is_read_back_bit_for_bit(values: dict[tuple[str, str], float], form: Form) -> None:
     """Whatever the ids: those that a form has no room for are refused when it is written."""
-    rows = [
-        LeaderboardRow("r" if form == "trec_eval" else run, "all", name, value)
-        for (run, name), value in values.items()
-    ]
+    rows = [LeaderboardRow(run, "all", name, value) for (run, name), value in values.items()]
     rows = list({row[:3]: row for row in rows}.values())
     try:
         text = "\n".join(write_leaderboard(rows, form))
@@ -80,20 +77,15 @@ def test_four_columns_are_told_by_all_or_by_a_topic_that_is_known() -> None:
             read_leaderboard(given_as(both))
 
 
-def test_headers_say_which_column_is_which_in_any_order() -> None:
+def test_headers_say_which_form_it_is() -> None:
     text = "run_id\trequest_id\tmetric\tvalue\nr 1\tq1\targue_f1\t0.5\n"
     assert read_leaderboard(given_as(text)) == [LeaderboardRow("r 1", "q1", "argue_f1", 0.5)]
-    text = "\ufefftopic measure run score\r\nq1 ndcg r 1e-3\r\n"
+    text = "\ufeffrun measure topic score\r\nr ndcg q1 1e-3\r\n"
     assert read_leaderboard(given_as(text)) == [LeaderboardRow("r", "q1", "ndcg", 0.001)]
     with pytest.raises(InputError, match="header is run topic measure value, which is not the form tot"):
         read_leaderboard(GOLDEN / "kiddie.truth.txt", "tot")
-
-
-def test_a_file_of_trec_eval_bears_the_name_of_its_run() -> None:
-    assert read_leaderboard(given_as("ndcg all 0.5\n", "folder/bm25"))[0].run_id == "bm25"
-    assert read_leaderboard(given_as("runid \tall\tmine\nndcg \tall\t0.5\n", "x")) == [
-        LeaderboardRow("mine", "all", "ndcg", 0.5)
-    ]
+    with pytest.raises(InputError, match=r"cannot tell which column holds the topics"):
+        read_leaderboard(given_as("topic measure run score\nq1 ndcg r 1e-3\n"))
 
 
 @pytest.mark.parametrize(
@@ -101,21 +93,22 @@ def test_a_file_of_trec_eval_bears_the_name_of_its_run() -> None:
     [
         ("", "is empty"),
         ("# nothing\n", "holds comments only"),
-        ("runid all r\n", "holds no value"),
+        ("run topic measure value\n", "holds no value"),
+        ("ndcg all 0.5\n", "board:1: expected 4 columns of a leaderboard, found 3"),
         ("r all ndcg 0.5\nr all ndcg 0.5\n", "board:2: a second value for r, all, ndcg, .* line 1"),
         ("r all ndcg 0.5\nr all map\n", "board:2: expected 4 columns of a leaderboard, found 3"),
         ("r all ndcg much\n", "board:1: expected a number, True or False, found 'much'"),
         ("r all ndcg 1e999\n", "board:1: expected a number"),
         ("r all ndcg 1_0\n", "board:1: expected a number"),
         ("r all ndcg inf\n", "board:1: expected a number"),
-        ("a b\n", "board:1: expected 3 or 4 columns"),
+        ("a b\n", "board:1: expected 4 columns"),
         ("r all nd\x00cg 1\n", "board:1: byte 9 is the control byte 0x00"),
         (f"r all {'x' * 2000} 1\n", "board:1: expected an id of up to 1,024 bytes"),
         ('{"run_id": "r", "measure": "m", "value": 1}\n', "board:1: .*expected a topic_id .*found neither"),
         ('{"run_id": "r", "topic_id": 1, "query_id": 2, "measure": "m", "value": 1}\n', "two that differ"),
         ('{"run_id": "r", "topic_id": "q", "measure": "m", "value": "1"}\n', "board:1: .*in value"),
         ('{"run_id": "r", "topic_id": "q", "measure": "m", "value": 1e999}\n', "board:1: expected"),
-        ("[" * 100_000, "board:1: expected 3 or 4 columns"),
+        ("[" * 100_000, "board:1: expected 4 columns"),
         ('{"a":' * 100_000, "board:1: .*nested too deeply|board:1: expected"),
     ],
 )
@@ -133,8 +126,6 @@ def test_json_has_what_columns_have_no_room_for() -> None:
     for row in rows:
         with pytest.raises(InputError, match="use the form jsonl"):
             list(write_leaderboard([row], "tot"))
-    with pytest.raises(UsageError, match="holds one run, found a and b"):
-        list(write_leaderboard([LeaderboardRow(run, "all", "m", 1.0) for run in "ab"], "trec_eval"))
 
 
 def test_a_topic_called_all_would_be_taken_for_the_mean() -> None:

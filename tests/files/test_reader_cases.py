@@ -26,7 +26,6 @@ from rageval.files.nuggets import NuggetBank, numbered_banks
 from rageval.files.objects import is_missing
 from rageval.files.opening import ADAPTIVE, DEFAULT, assigned, chunks, quoted
 from rageval.files.plans import LabelPlan, note_claim, plan_lines, read_asked
-from rageval.files.scores import is_leaderboard, read_leaderboard
 from rageval.files.spans import read_chunks
 from rageval.files.trec import Reading
 from rageval.files.whole import problem_of_name
@@ -61,30 +60,17 @@ def test_a_line_is_called_too_long_only_if_it_is(tmp_path: Path) -> None:
         read_qrels(tmp_path / "qrels", limits=DEFAULT._replace(id=10))
 
 
-@pytest.mark.parametrize(("first", "expected"), [("r q ap", "3"), ("r q ap all", "4"), ("r q", "3 or 4")])
-def test_a_row_of_another_width_is_told_by_the_width_of_the_first(first: str, expected: str) -> None:
-    rows = f"{first} .5\nr\n" if first == "r q ap" else f"{first}\nr\n"
-    rows = rows.replace("r q ap .5", "r ap .5").replace("r q ap all", "r all ap .5")
-    with pytest.raises(InputError, match=f"expected {expected} columns of a leaderboard, found 1"):
-        read_leaderboard(io.BytesIO(rows.encode()))
-
-
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("r all ap .5\n", "leaderboard"),
-        ("r all ap .5\nr q1 ap .4\nr q2", "leaderboard"),  # the last line is cut off where looking ended
-        ("r all ap 1\nr q1 ap 0\nr q2", "leaderboard"),
         ("r q1 ap .5\n", "qrels"),
-        ("r q1 ap .5\nr q2 ap .4\n", "leaderboard"),
-        ("r q1 ap .5\nr q2 ap .4\nr q3", "leaderboard"),
         ("q n1 d1 .5\nq n2 d2 .4\n", "qrels"),
-        ("q n1 d1 .5\nq n2 d1 .4\nq n2 d2 .4\n", "qrels"),
+        ("q1 n1 d .5\nq2 n1 d .4\nq3", "qrels"),  # the last line is cut off where looking ended
         ("q1\t0 d 1\n", "qrels"),
         ("q1\twhen was 1850\n", "topics"),
     ],
 )
-def test_lines_of_three_and_four_columns_are_told_apart(text: str, kind: str) -> None:
+def test_lines_of_columns_are_told_apart(text: str, kind: str) -> None:
     assert str(told(io.BytesIO(text.encode()))) == kind
 
 
@@ -106,31 +92,6 @@ def test_answers_of_a_bank_have_the_importance_that_is_said() -> None:
     ((_, bank),) = numbered_banks(io.BytesIO(json.dumps(record).encode()))
     assert isinstance(bank, NuggetBank)
     assert [[each.importance for each in nugget.answers] for nugget in bank.nuggets] == [["3", None]]
-
-
-@pytest.mark.parametrize(
-    ("lines", "is_one"),
-    [
-        ([b'{"run_id": "a", "query_id": "all", "measure": "ap", "value": 0.5}'], True),
-        ([b'{"run_id": "a", "label": "perfect"}'], False),
-        ([b"a ap all 0.5", b"a ap"], True),  # cut off behind so much
-        ([b"a ap all 0.5", b"b ap all 0.5"], True),
-        ([b"q1 0 d1 1", b"q1 0"], False),
-    ],
-)
-def test_a_leaderboard_is_known_by_its_first_lines(lines: list[bytes], is_one: bool) -> None:
-    assert is_leaderboard(lines) == is_one
-
-
-def test_values_are_fractions_in_half_of_the_rows_or_more() -> None:
-    rows = ["t1 ap a {}\n", "t1 ap b {}\n", "t2 ap a {}\n", "t2 ap b {}\n"]
-    for grades, kind in (
-        ((0.5, 1, 0.25, 0), "leaderboard"),
-        ((0.5, 1, 0, 0), "qrels"),
-        ((0.5, 1, 0), "qrels"),
-    ):
-        text = "".join(row.format(grade) for row, grade in zip(rows, grades, strict=False))
-        assert str(told(io.BytesIO(text.encode()))) == kind
 
 
 def test_the_head_of_a_file_in_blocks_is_all_of_them_where_they_are_few() -> None:

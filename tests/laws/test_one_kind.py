@@ -67,15 +67,12 @@ KINDS = {
     "liverag/run": "run",
     "liverag/qrels": "qrels",
     ".nugget": "qrels",
-    "leaderboards/judge.txt": "leaderboard",
-    "leaderboards/people.txt": "leaderboard",
     ".csv": "answer rows",
 }
 FOLDERS = {
     "answers": "answers",
     "reports": "answers",
     "chunks": "chunks",
-    "leaderboards": "leaderboard",
     "nuggets": "nuggets",
     "passages": "corpus",
     "qrels": "qrels",
@@ -88,7 +85,9 @@ JUDGED = {"annotations", "argue", "dragun", "medaesqa", "questions", "ragdoll"}
 
 def samples() -> Iterator[tuple[Path, str]]:
     for path in sorted(EXAMPLES.rglob("*")):
-        if path.is_file() and path.suffix not in (".py", ".md", ".pyc"):
+        # A leaderboard is one only where a command asks for one.
+        is_sample = path.suffix not in (".py", ".md", ".pyc") and path.parent.name != "leaderboards"
+        if path.is_file() and is_sample:
             name = path.as_posix()
             yield path, next(kind for end, kind in KINDS.items() if name.endswith(end))
     for folder, kind in FOLDERS.items():
