@@ -192,7 +192,7 @@ class Command(click.Command):
         return super().invoke(ctx)
 
     def prepare(self, ctx: click.Context) -> None:
-        """Refuse what was typed and would change nothing, and put what --limit says into all sources."""
+        """Refuse what was typed and cannot do what it says, and put what --limit says into all sources."""
         from rageval.cli._acting import refuse_idle
 
         refuse_idle(ctx)

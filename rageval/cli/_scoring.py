@@ -22,7 +22,7 @@ from rageval.text import visible
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rageval.cli._options import Comparing, OfLabels, Scoring
+    from rageval.cli._options import Comparing, Scoring
     from rageval.comparison import Settings
     from rageval.comparison.ledger import Made
     from rageval.scoring.answers import Answers
@@ -58,7 +58,7 @@ def subject_of(inputs: Inputs, measures: list[Any], options: Scoring, again: boo
 
 
 def _beside_people(subject: _Subject, options: Scoring) -> _Subject:
-    if not is_gold_given(options):
+    if not options.gold:
         return subject
     from rageval.scoring.gold import drawn
 
@@ -76,13 +76,6 @@ def scored(subject: Subject, baseline: str | None = None, least: int = 1) -> Sco
     if is_lost or len(results) < least:
         refuse(found.refused)
     return found
-
-
-def is_gold_given(options: OfLabels) -> bool:
-    """Return whether human labels were given; refuse options about them where they were not."""
-    if not options.gold and (options.gold_chosen or options.population != "kind"):
-        raise UsageError("--gold-chosen and --population apply to human labels; add --gold FILE")
-    return bool(options.gold)
 
 
 def best_first(results: list[Scores], wanted: str | None) -> list[Scores]:

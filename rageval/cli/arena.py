@@ -64,7 +64,6 @@ def arena(files: tuple[str, ...], options: Options) -> None:
     rageval arena judged.jsonl --max-bias 0.5
     rageval arena judged.jsonl --gold human.jsonl
     """
-    from rageval.cli._scoring import is_gold_given
     from rageval.comparison.arena import games, positions_of, said_of
     from rageval.scoring.answers import read_judgements
 
@@ -73,7 +72,7 @@ def arena(files: tuple[str, ...], options: Options) -> None:
     _say_what_failed(grades, options.invalid)
     positions = positions_of(grades)
     basis, source = basis_of(grades.judges.words), ""
-    if is_gold_given(options):
+    if options.gold:
         if options.matrix or options.compat:
             raise UsageError("--gold corrects strengths; leave out --matrix and --compat")
         source = basis

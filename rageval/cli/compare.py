@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import click
 
 from rageval import options as opt
-from rageval.cli._acting import refuse_idle_for
 from rageval.cli._options import (
     Command,
     Comparing,
@@ -114,7 +113,6 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = judged(inputs, options)
     options = options.replaced(baseline=system_named(options.baseline, inputs))
-    refuse_idle_for(bool(inputs.answers))
     measures = named_measures(options, inputs)
     refuse_bounds_of_labels(inputs, options)
     style = options.style

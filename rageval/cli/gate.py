@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 import click
 
 from rageval import options as opt
-from rageval.cli._acting import is_typed, refuse_idle_for
+from rageval.cli._acting import is_typed
 from rageval.cli._options import Command, Scoring, completing, reading_of, takes_options
 from rageval.cli._output import deliver, print_lines, say
 from rageval.errors import FAULTS, INCONCLUSIVE, InputError, RagevalError, UsageError
@@ -283,7 +283,6 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
     check_ledger(options.ledger)
     inputs = sorted_out(words, reading_of(options.comments, options.compat), tables=True)
     options = _judged(inputs, options)
-    refuse_idle_for(bool(inputs.answers))
     if options.aa:
         _refuse_unasked(options, inputs)
     candidate = _candidate(inputs, options)

@@ -144,16 +144,10 @@ def _gathered(words: tuple[str, ...], options: Options, typed: Sequence[str]) ->
     roles = list(_roles(inputs, options))
     options = judged(inputs, options)
     options = options.replaced(baseline=system_named(options.baseline, inputs))
-    _refuse_texts(options, of_answers=bool(inputs.answers))
+    if options.passages is not None and not inputs.answers:
+        raise UsageError("--passages applies to judged answers; leave it out for runs")
     found = _of_systems(inputs, options)
     return {**found, "provenance": provenance(["rageval", "report", *typed], roles)}
-
-
-def _refuse_texts(options: Options, of_answers: bool) -> None:
-    of_answers_alone = {"passages": options.passages, "texts": options.texts, "store": options.store}
-    given = [f"--{name}" for name, value in of_answers_alone.items() if value is not None]
-    if given and not of_answers:
-        raise UsageError(f"{', '.join(given)}: applies to texts of judged answers; there are none here")
 
 
 def _of_systems(inputs: Inputs, options: Options) -> Report:

@@ -12,7 +12,6 @@ import click
 
 from rageval import options as opt
 from rageval.cli import _output
-from rageval.cli._acting import refuse_idle_for
 from rageval.cli._options import (
     Command,
     Scoring,
@@ -142,7 +141,6 @@ def score(ctx: click.Context, /, words: tuple[str, ...], options: Options) -> No
         from rageval.cli._tables import judged
 
         options = judged(inputs, options)
-    refuse_idle_for(bool(inputs.answers))
     measures = named_measures(options, inputs, [gate.measure for gate in wanted])
     subject = subject_of(inputs, measures, options, again=bool(options.gold))
     results, remarks, refused = subject.score(on_workers(options))

@@ -210,8 +210,6 @@ def test_slices_and_queries_have_captions_too() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--caption", "x"], "--caption applies to LaTeX tables; add --format latex"),
-        (["--label", "x", "--format", "csv"], "--label applies to LaTeX tables"),
         (["--format", "latex", "--label", "a}b"], "expected letters, digits and any of"),
         (["--format", "latex", "--label", ""], "expected letters, digits and any of"),
         (["--format", "latex", "--label", "a", "--caption", ""], "leave out one of the two"),
@@ -220,6 +218,5 @@ def test_slices_and_queries_have_captions_too() -> None:
 def test_mistakes_are_explained(words: list[str], message: str) -> None:
     for start in (["compare", *FILES], FILES):
         assert message in command(*start, "-m", "rr", *words, code=2).stderr
-    assert "applies to LaTeX tables" in command("compare", *FILES, "-m", "rr", "--show", "p", code=2).stderr
     shown = ["--format", "latex", "--show", "p", "--all-pairs"]
     assert "leave out all_pairs" in command("compare", *FILES, "-m", "rr", *shown, code=2).stderr

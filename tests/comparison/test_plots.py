@@ -126,7 +126,6 @@ def test_sizes_are_checked(size: str, tmp_path: Path) -> None:
 
 def test_mistakes_are_explained(tmp_path: Path) -> None:
     words = ("compare", *FILES, "-m", "rr", "--plot")
-    assert "--size applies to figures" in command(*FILES, "-m", "rr", "--size", "page", code=2).stderr
     assert "ends in .png, .svg, .pdf" in command(*words, str(tmp_path / "a.gif"), code=2).stderr
     assert "ends in .png, .svg, .pdf" in command(*FILES, "-m", "rr", "--plot", "a", code=2).stderr
     pytest.importorskip("matplotlib")

@@ -223,7 +223,7 @@ def test_without_a_store_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([*RUNS, "-m", "recall@10", "--texts", "3"], "--texts: applies to texts of judged answers"),
+        ([*RUNS, "-m", "recall@10", "--passages", CRAG], "--passages applies to judged answers"),
         ([CRAG, "-m", "crag_score", "--texts", "-1"], "expected a whole number from 0, or all"),
         ([CRAG, "-m", "crag_score", "--texts", "٣"], "expected a whole number from 0, or all"),
         (["{}/judged.jsonl", "-m", "crag_score", "--store", "{}/none"], "there is no store of replies at"),
