@@ -148,8 +148,6 @@ Parts = Iterable[Table | str]
 class Printer:
     """How a format writes a result: for people its parts, tables and what is said between them."""
 
-    is_for_people: ClassVar[bool] = True  # there is room for several tables, and for words between them
-
     def result(self, parts: Any, data: Any, records: Any, record: Any) -> Iterator[str]:
         """Yield the lines of a result, as `lines` says it."""
         for part in parts():
@@ -252,8 +250,6 @@ class _Html(Printer):
 class _Rows(Printer):
     """A line a row, for programs and spreadsheets."""
 
-    is_for_people = False
-
     def __init__(self, joint: str, cell: Callable[[str], str]) -> None:
         self._joint, self._cell = joint, cell
 
@@ -275,8 +271,6 @@ class _Rows(Printer):
 class _JsonLines(Printer):
     """An object a row, whose numbers have every digit."""
 
-    is_for_people = False
-
     def result(self, parts: Any, data: Any, records: Any, record: Any) -> Iterator[str]:
         found = records() if records else records_of(data())
         yield from (as_json(each, indent=None) for each in found)
@@ -284,8 +278,6 @@ class _JsonLines(Printer):
 
 class _Json(Printer):
     """One object with everything, or a list of all rows."""
-
-    is_for_people = False
 
     def result(self, parts: Any, data: Any, records: Any, record: Any) -> Iterator[str]:
         yield as_json(record() if record else list(records() if records else records_of(data())))
@@ -685,7 +677,6 @@ PRINTERS: dict[str, Printer] = {
     "jsonl": _JsonLines(),
 }
 FORMATS = tuple(PRINTERS)
-PEOPLE_READ = tuple(name for name, printer in PRINTERS.items() if printer.is_for_people)
 
 
 # --- objects that people look at

@@ -529,8 +529,6 @@ class Plan:
         How runs are fused: see `fused`.
     depth
         How many documents of each run go into the pool.
-    unfused
-        Pool the runs themselves, besides their fusions.
     threshold, rule
         From which grade a document supports a nugget, and which questions stay.
     settings
@@ -548,7 +546,6 @@ class Plan:
     fuse_depth: int = FUSE_DEPTH
     k: int = FUSE_K
     depth: int = DEPTH
-    unfused: bool = False
     threshold: float = THRESHOLD
     rule: str = STRICT
     settings: Settings = field(default_factory=Settings)
@@ -577,7 +574,6 @@ class Plan:
             "fuse_depth": self.fuse_depth,
             "k": self.k,
             "pool_depth": self.depth,
-            "unfused": self.unfused,
             "support": self.threshold,
             "filter": self.rule,
         }
@@ -617,12 +613,6 @@ def _fusions(plan: Plan, runs: _Runs) -> dict[str, Run]:
         setting: fused(named.values(), plan.method, plan.fuse_depth, plan.k, setting)
         for setting, named in runs.items()
     }
-
-
-def _pooled_runs(plan: Plan, runs: _Runs, fusions: Mapping[str, Run]) -> dict[str, Run]:
-    """Return what is pooled: the fusion of every setting, and if wished each run, too."""
-    every = {f"{setting}/{name}": run for setting, named in runs.items() for name, run in named.items()}
-    return {**fusions, **(every if plan.unfused else {})}
 
 
 _FILES = ("queries.tsv", "questions.jsonl", "nuggets.jsonl", "qrels.nugget", "pool.jsonl", "dropped.jsonl")
@@ -683,7 +673,7 @@ def build(plan: Plan, say: _Say = lambda message: None) -> Built:
     names = file_names(by_setting)
     for setting, run in by_setting.items():
         write_lines(plan.steps / "fused" / f"{names[setting]}.trec", run_lines(run))
-    pool = pooled(_pooled_runs(plan, runs, by_setting), plan.depth)
+    pool = pooled(by_setting, plan.depth)
     write_lines(plan.folder / "pool.jsonl", pool_lines(pool))
     judgements = _judged(plan, questions, banks, pool, budget, built)
     built.fates = _write_collection(plan.folder, questions, banks, judgements, plan.threshold, plan.rule)
@@ -847,7 +837,7 @@ def forecast(plan: Plan) -> Iterator[str]:
     banks = _banks_in(plan.nuggets)
     topics = topics_of(questions.values(), banks, {})
     runs = _runs_of(plan, topics)
-    every = _pooled_runs(plan, runs, _fusions(plan, runs))
+    every = _fusions(plan, runs)
     # Texts are read once, for the deepest pool that is shown.
     deepest = pooled(every, max(*DEPTHS, plan.depth))
     texts = texts_of(plan.corpus, documents_of(deepest))

@@ -61,7 +61,6 @@ class Filtering(opt.Options):
 class Options(Fusing, Filtering, Asking):
     """The options of `rageval collection build`."""
 
-    unfused: Annotated[bool, opt.Option("Also pool each run, not only the fusion of each setting.")] = False
     nuggets: Annotated[str | None, opt.read("Existing nuggets.", metavar="FILE")] = None
     corpus: Annotated[str, opt.read("The corpus: JSON lines with an id and a text.", metavar="FILE")]
     runs: Annotated[

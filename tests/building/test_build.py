@@ -253,12 +253,12 @@ def test_runs_nuggets_and_judgements_of_ones_own(server: LlmServer) -> None:
         "--nuggets",
         "c/steps/nuggets.jsonl",
     )
-    runs = ("--run", "answer=answer.trec", "--run", "answer=nuggets.trec", "--unfused", "--method", "rrf")
+    runs = ("--run", "answer=answer.trec", "--run", "answer=nuggets.trec", "--method", "rrf")
     outcome = command(*words, *runs, "--judge", "frozen:c/steps/support.jsonl", "-o", "d")
     assert (outcome.code, outcome.err) == (0, "")
     assert len(server.requests) == calls
     sources = {name for line in lines("d/pool.jsonl") for name in line["from"]}  # type: ignore[attr-defined]
-    assert sources == {"answer", "answer/answer.trec", "answer/nuggets.trec"}
+    assert sources == {"answer"}
     assert _read_manifest(Path("d/manifest.json")).thresholds["fusion"] == "rrf"
     other = command(*words, "--run", "answer.trec", "--run", "other=answer.trec", *JUDGE, "-o", "e")
     assert other.code == 0

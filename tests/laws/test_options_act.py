@@ -514,7 +514,7 @@ ELSEWHERE |= {
     "collection build": {
         *_BUILT,
         *("--corpus", "--support-judge", "--nuggets", "--run", "--method", "--fuse-depth", "--k", "--depth"),
-        *("--unfused", "--threshold", "--filter", "--dry-run"),
+        *("--threshold", "--filter", "--dry-run"),
     },
 }
 
