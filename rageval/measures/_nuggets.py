@@ -91,8 +91,7 @@ def nugget_density(answer: Assessment, *, rule: Literal["nfkc", "split"] = "nfkc
     20.0
     """
     nuggets = answer.judged(SUPPORT)
-    words = answer.length(rule)
-    if not nuggets or not words:
+    if not nuggets or not (words := answer.length(rule)):
         return math.nan
     return 100 * sum(nugget.grade == 1 for nugget in nuggets) / words
 
@@ -126,8 +125,7 @@ def nugget_f(answer: Assessment, *, beta: Annotated[float, Between(0.0, 1000.0)]
     """
     nuggets = answer.judged(SUPPORT, needs="importance")
     vital = [nugget for nugget in nuggets if nugget.importance == "vital"]
-    length = answer.length("nonspace")
-    if not vital or math.isnan(length):
+    if not vital or math.isnan(length := answer.length("nonspace")):
         return math.nan
     recall = sum(nugget.grade == 1 for nugget in vital) / len(vital)
     # Length stands for precision: each nugget that is there allows so many characters.

@@ -340,18 +340,20 @@ class JudgeOfRun:
         answers = table.answers_of(run, judge)
         self._answers = {(table.query[answer], table.repeat[answer]): answer for answer in answers}
 
-    def answers(self) -> Iterator[list[Assessment]]:
-        """Yield those of each query, in their order: one a repeat, and one where there is no answer.
+    def answers(self, number: int = 1) -> Iterator[list[Assessment]]:
+        """Yield those of each query, in their order: one a repeat, and one for each that lacks to a `number`.
 
-        A run that repeats some queries repeats all: a repeat that only other queries have is missing.
+        Who answers some queries several times does so for all: a repeat that a query lacks is missing.
         """
         table = self._table
         run = table.runs.words[self._run]
         # Answers alone have no judge.
         judge = table.judges.words[self._judge] if table.judges.words else ""
         repeats = table.repeats_by_query(self._run)
-        for number, query in enumerate(table.queries.words):
-            places = [(number, repeat) for repeat in repeats.get(number, _NO_REPEAT)]
+        for at, query in enumerate(table.queries.words):
+            there = repeats.get(at, [])
+            lacking = [NO_ANSWER if there else _NO_REPEAT] * (number - len(there))
+            places = [(at, repeat) for repeat in [*there, *lacking]]
             known = ((place, self.facts(place)) for place in places)
             yield [
                 Assessment(query, run, judge, self, place, facts.lengths, facts.cited, facts.sentences)
@@ -567,7 +569,7 @@ class JudgeOfRun:
         found = []
         for judge, again, number, is_valid, places in rankings:
             # An answer that is not there is in no repeat, and so missing in each.
-            if judge != self._judge or repeat not in (again, *_NO_REPEAT):
+            if judge != self._judge or repeat not in (again, _NO_REPEAT):
                 continue
             own = places.get(self._run, ())
             found += [Place(at, number, is_valid, all_valid) for at in own]
@@ -590,7 +592,8 @@ def _is_worst_without(asker: object, scale: Scale, needs: Needs | None) -> bool:
 
 
 _NOTHING = AnswerFacts()
-_NO_REPEAT = (-1,)
+# In place of the number of a repeat: of a query without an answer, and of one that has fewer than others.
+_NO_REPEAT, NO_ANSWER = -1, -2
 _NONE: dict[str, int] = {}
 _SEEN_NOTHING = Seen([], _NONE, False)
 _SEEN_OPEN = Seen([], {ABSENT: 1}, False, True)
