@@ -47,7 +47,8 @@ def nugget_recall(
         w: 1 for the nuggets that importance names, 0 for the others;
            weighted: 1 for a vital nugget, ½ for an okay one
 
-    Range: 0 to 1; undefined (left out, counted) for a query without such nuggets.
+    Range: 0 to 1; undefined (left out, counted) for a query without such nuggets. A nugget without an
+    importance, where others have one, is missing, except for importance=all.
 
     Short names: `v_strict a_strict v a w` are vital/strict (TREC RAG's headline), all/strict, vital/partial,
     all/partial and weighted/partial.

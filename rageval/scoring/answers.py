@@ -28,7 +28,9 @@ from rageval.plugins import above
 from rageval.scoring.arguments import as_source, in_order, items_of
 from rageval.scoring.assessments import (
     ABSENT,
+    GIVE_NUGGETS,
     NO_ANSWER,
+    UNRATED,
     JudgeOfRun,
     NotThisJudge,
     answers_in,
@@ -729,6 +731,7 @@ def _complaint(run: str, score: Score) -> str:
         f"{visible(run)}: {score.missing:,} judgements that {score.measure} needs are missing ({counts});"
         f" its value lies between {low:.4f} and {high:.4f}"
         + (f"; {score.measure.about.lacking}" if score.measure.about.lacking and ABSENT in score.lost else "")
+        + (f"; it needs the importance of each nugget: {GIVE_NUGGETS}" if UNRATED in score.lost else "")
     )
 
 
