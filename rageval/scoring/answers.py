@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
-from rageval.files.kinds import told_of_records
+from rageval.files.kinds import JUDGED_FIRST, told_of_records
 from rageval.files.opening import Limits, name_of, with_limits
 from rageval.files.start import ANSWERS as OF_ANSWERS
+from rageval.files.start import ROWS
 from rageval.measures import known
 from rageval.measures.assessment import Assessment
 from rageval.measures.base import LOWER, MEAN, NEITHER, POOL, Measure
@@ -406,6 +407,11 @@ def read_judgements(
     # Records are told as a file of them is: answers alone have lengths, and no judgements yet.
     if kind is not None and kind.holds == OF_ANSWERS:
         grades.add_answers(with_limits(in_memory(records, "answers"), limits))
+    elif kind is not None and kind.holds == ROWS:
+        raise InputError(
+            f"judgements: found a table of answers ({', '.join(map(str, records[0])):.200}), which is judged"
+            f" before it is scored ({JUDGED_FIRST})"
+        )
     else:
         grades.add_dicts(records)
     for path in with_limits(items_of(as_source(answers, "answers")), limits):
