@@ -6,7 +6,7 @@ A length is only comparable under one rule of counting; tracks have theirs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from unicodedata import combining, normalize
 
 from rageval.errors import UsageError
@@ -87,6 +87,15 @@ def visible(text: str | bytes) -> str:
     if text.isascii() and text.isprintable():  # most are, and need no pattern
         return text
     return re.sub(_HOSTILE, lambda match: _escape(match.group()), text)
+
+
+def some(names: Sequence[str], number: int = 3) -> str:
+    """Return the first few names, as messages show them.
+
+    >>> print(some(["q1", "q2", "q3", "q4"]))
+    q1, q2, q3, …
+    """
+    return ", ".join(map(visible, names[:number])) + (", …" if len(names) > number else "")
 
 
 def _escape(character: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, overload
 
 from rageval.errors import UsageError
+from rageval.files.objects import is_frame
 from rageval.names import suggestion
 from rageval.records import Answer, Question
 from rageval.scoring.scores import Scores, ScoresTable
@@ -102,11 +104,12 @@ def compare(measures: Any, runs: Any = None, qrels: Any = None, **options: Any) 
             if qrels is None:
                 raise UsageError(
                     "compare: expected judgements of documents (qrels) after the runs; judged answers are"
-                    " compared by their scores: compare(evaluate_answers(measures, judgements))"
+                    " compared by their scores: compare(evaluate_answers(measures, judgements)); tables of"
+                    " answers are judged first: compare(judge(rubric, tables, judges, measures).scores)"
                 )
-            _refuse(options, [*NAMES[RUNS], *fields, "gold", "gold_chosen"])
+            _refuse(options, [*NAMES[RUNS], *fields, "gold", "gold_chosen"], compare)
             return comparison.compare_runs(measures, runs, qrels, settings, **options)
-        _refuse(options, fields)
+        _refuse(options, fields, compare)
         if isinstance(measures, str):
             raise UsageError("compare: expected measures, runs and judgements, or several Scores")
         return comparison.compare(_several(measures), settings)
@@ -197,7 +200,7 @@ def gate(
         floors = chosen["fail_under"].items()
         chosen["fail_under"] = {str(parse_measure(name)): limit for name, limit in floors}
     rules: dict[str, Any] = {name: value for name, value in options.items() if name not in own}
-    _refuse(rules, [*NAMES[ANSWERS if qrels is None else RUNS], *own])
+    _refuse(rules, [*NAMES[ANSWERS if qrels is None else RUNS], *own], gate)
     before, said = "", list[str]()
     if judge is not None:
         if qrels is not None:
@@ -207,6 +210,16 @@ def gate(
         candidate, measures, questions = found.rows, measures or found.measures, None
         system, said = found.systems[0], found.remarks
         before = found.systems[1] if len(found.systems) > 1 else ""
+    if judge is None and qrels is None and _is_table(candidate):
+        raise UsageError(
+            'gate: the candidate is a table of answers, and no judge is named; give judge="short"'
+        )
+    for name, each in {"baseline": None if before else baseline, "anchor": anchor}.items():
+        if is_frame(each):
+            raise UsageError(
+                f"gate: {name}= is a DataFrame; expected a file that rageval gate --save-baseline wrote"
+                " (tables of answers as candidate and baseline need judge=)"
+            )
     order = "gate(candidate, qrels, measures, baseline=…, margin=…)"
     with in_order(order, candidate=candidate, qrels=qrels, measures=measures):
         subject = _gated(candidate, qrels, measures, rules, answers, nuggets, questions)
@@ -247,15 +260,19 @@ def _judged_tables(
 ) -> _JudgedTables:
     """Judge the candidate, and the baseline if it is a table, too."""
     from rageval import judges as room
+    from rageval.files.jsonl import named
     from rageval.files.kinds import is_answer_table
+    from rageval.files.objects import csv_of_frame
     from rageval.judges.panel import prepared
     from rageval.logs.tables import only_system
     from rageval.measures.scales import usual_measure
     from rageval.scoring.arguments import as_source
 
-    # A frame has no name of its own.
-    named = ({name: each} if hasattr(each, "columns") else each for name, each in sides.items())
-    first, *others = (as_source(each, "answers") for each in named)
+    # A frame has no name of its own. It is read as its file is, where a gap is a blank cell.
+    first, *others = (
+        named(csv_of_frame(each, name), name) if is_frame(each) else as_source(each, "answers")
+        for name, each in sides.items()
+    )
     if not is_answer_table(first):
         raise UsageError("gate: judge= is for tables of answers, and the candidate is not one; leave it out")
     tables = [first, *filter(is_answer_table, others)]
@@ -266,6 +283,18 @@ def _judged_tables(
     rows = list(room.judged_by(several, known, material, settings))
     systems = list(map(only_system, tables, material.systems))
     return _JudgedTables(rows, systems, usual_measure(known.name), [*material.remarks, *remarks])
+
+
+def _is_table(given: Any) -> bool:
+    """Return whether something is a table of answers: a frame, or a file."""
+    from rageval.files.kinds import is_answer_table, told_of_records
+    from rageval.files.objects import records_of_frame
+    from rageval.files.start import ROWS
+
+    if is_frame(given):
+        kind = told_of_records(records_of_frame(given)[:1])
+        return kind is not None and kind.holds == ROWS
+    return isinstance(given, str | os.PathLike) and os.path.exists(given) and is_answer_table(given)
 
 
 def _gated(
@@ -369,7 +398,7 @@ def report(
     from rageval.pages.report import Beside, provenance, report_of_scores
     from rageval.scoring.arguments import as_source, in_order
 
-    _refuse(options, Settings.__dataclass_fields__)
+    _refuse(options, Settings.__dataclass_fields__, report)
     compared = scores if isinstance(scores, Comparison) else None
     if compared is not None and options:
         raise UsageError(
@@ -545,7 +574,7 @@ def judge(
     from rageval.scoring.sources import one_run
 
     # Everything that can be wrong is said before anybody is asked, and paid.
-    _refuse(options, room.Settings.__dataclass_fields__)
+    _refuse(options, room.Settings.__dataclass_fields__, judge)
     several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
     places: dict[str, Any] = {"rubric": rubric, "answers": answers, "judges": judges, "measures": measures}
     with in_order("judge(rubric, answers, judges, measures)", **places):
@@ -573,8 +602,12 @@ def judge(
     return Judged(rows, chosen, material.answers, on_missing)
 
 
-def _refuse(options: Mapping[str, Any], known: Iterable[str]) -> None:
+def _refuse(options: Mapping[str, Any], known: Iterable[str], verb: Callable[..., Any]) -> None:
+    """Refuse options that a verb does not know; also the names of its own parameters may be meant."""
     unknown = next((name for name in options if name not in known), None)
     if unknown is not None:
-        hint = suggestion(unknown, known) or f"; expected some of {', '.join(known)}"
+        hint = (
+            suggestion(unknown, [*signature(verb).parameters, *known])
+            or f"; expected some of {', '.join(known)}"
+        )
         raise UsageError(f"unknown option {unknown!r}{hint}")

@@ -241,7 +241,8 @@ def fused(
         The runs.
     method
         `minmax` maps the scores of a run, so that the best of its top `depth` has 1 and the last 0 (all have
-        1 if they are equal). `rrf` gives 1 / (k + rank), for equal scores the mean over all their orders.
+        0 if they are equal, as in FreshStack). `rrf` gives 1 / (k + rank), for equal scores the mean over all
+        their orders.
     depth
         How much of each run counts.
     k
@@ -330,8 +331,8 @@ def _minmax(ranking: _Ranking, depth: int, k: int) -> dict[str, Fraction]:
     # Of the decimals that the file has, not of the floats: shares that are equal on paper are equal here.
     scores = {doc: Fraction(repr(score)) for _, score, docs in _ranked_groups(ranking, depth) for doc in docs}
     high, low = max(scores.values()), min(scores.values())
-    if high == low:
-        return dict.fromkeys(scores, Fraction(1))
+    if high == low:  # as FreshStack has it
+        return dict.fromkeys(scores, Fraction(0))
     return {doc: (score - low) / (high - low) for doc, score in scores.items()}
 
 

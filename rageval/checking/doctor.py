@@ -46,7 +46,7 @@ from rageval.files.trec import (
     Reading,
 )
 from rageval.measures.scales import ALL as SCALES
-from rageval.measures.scales import RUBRICS
+from rageval.measures.scales import RUBRICS, SUPPORT
 from rageval.names import near_misses, unlike
 from rageval.records import Nugget
 from rageval.scoring.assessments import on
@@ -736,8 +736,43 @@ def diagnose_judgements(path: str) -> tuple[list[Finding], Known]:
         *_versions(path, lines),
         *_judges(path, lines),
         *_banks(path, lines),
+        *_unrated(path, lines),
+        *_fewer_answers(path, lines),
     ]
     return findings, known
+
+
+def _unrated(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+    """Yield judged nuggets of which nobody says the importance, where that of others is there."""
+    support = [
+        (line, judgement)
+        for line, judgement in lines
+        if _is_of_nuggets(judgement) or _rubric(judgement)[0] in SUPPORT.rubrics
+        or (not judgement.rubric and judgement.label in SUPPORT.labels)
+    ]  # fmt: skip
+    is_rated = any(judgement.importance for _, judgement in support)
+    unrated: dict[str, int] = {}
+    for line, judgement in support if is_rated else ():
+        if judgement.importance is None and judgement.weight is None:
+            unrated.setdefault(in_query(str(judgement.aspect), str(judgement.query_id)), line)
+    yield from once(path, unrated, WARNING, UNRATED_NUGGETS, UNRATED_EFFECT)
+
+
+def _fewer_answers(path: str, lines: _JudgedLines) -> Iterator[Finding]:
+    """Yield queries to which a system has fewer answers than it, or another, has to others."""
+    repeats: dict[tuple[str, str], dict[str, int]] = {}
+    for line, judgement in lines:
+        answers = repeats.setdefault((str(judgement.run_id), str(judgement.query_id)), {})
+        answers.setdefault(str(judgement.repeat), line)
+    number = max(map(len, repeats.values()), default=0)
+    fewer = {
+        in_query(*place): next(iter(answers.values()))
+        for place, answers in repeats.items()
+        if len(answers) < number
+    }
+    message = f"queries with fewer than {number:,} answers (repeat), as others have: {{n}}, first {{name}}"
+    effect = "the answers that they lack are missing: scoring needs --on-missing"
+    yield from once(path, fewer, WARNING, message, effect)
 
 
 def _unscored(path: str) -> Iterator[Finding]:
@@ -927,8 +962,7 @@ def _of_importance(path: str, lines: _Listed) -> Iterator[Finding]:
                 unrated.setdefault(in_query(nugget.nugget_id, nugget.query_id), line)
         if nuggets and not any(nugget.importance == "vital" for nugget in nuggets):
             without.setdefault(nuggets[0].query_id, line)
-    effect = "v_strict and w leave them out: rating them failed"
-    yield from once(path, unrated, WARNING, "nuggets without an importance: {n}, first {name}", effect)
+    yield from once(path, unrated, WARNING, UNRATED_NUGGETS, UNRATED_EFFECT)
     effect = "v_strict and v are undefined there, and their means are over fewer queries"
     yield from once(path, without, WARNING, "queries without a vital nugget: {n}, first {name}", effect)
 
@@ -939,6 +973,7 @@ def diagnose_assignments(path: str) -> tuple[list[Finding], Known]:
     banks: dict[str, tuple[str, frozenset[str]]] = {}
     different: dict[str, int] = {}
     failed: dict[str, int] = {}
+    rated, unrated = False, dict[str, int]()
     for line, answer in read_records(path, Assignment, EXPECTED_ASSIGNMENT):
         query, texts = str(answer.qid), frozenset(nugget.text for nugget in answer.nuggets)
         known.queries.setdefault(query, line)
@@ -948,6 +983,10 @@ def diagnose_assignments(path: str) -> tuple[list[Finding], Known]:
         run, first = banks.setdefault(query, (str(answer.run_id), texts))
         if first != texts:
             different.setdefault(f"{query}' (runs '{run}' and '{answer.run_id}", line)
+        for nugget in answer.nuggets:
+            rated = rated or nugget.importance in ("vital", "okay")
+            if nugget.importance in (None, "failed"):
+                unrated.setdefault(in_query(nugget.text, query), line)
         if any(nugget.assignment == "failed" for nugget in answer.nuggets):
             failed.setdefault(query, line)
     findings = [
@@ -955,10 +994,13 @@ def diagnose_assignments(path: str) -> tuple[list[Finding], Known]:
             path, different, WARNING, "answers with another nugget bank: {n}, first to query {name}", BANKS
         ),
         *once(path, failed, WARNING, "queries with failed assignments: {n}, first {name}", FAILED),
+        *once(path, unrated if rated else {}, WARNING, UNRATED_NUGGETS, UNRATED_EFFECT),
     ]
     return findings, known
 
 
+UNRATED_NUGGETS = "nuggets without an importance: {n}, first {name}"
+UNRATED_EFFECT = "for v_strict and w they are missing: scoring needs --on-missing, or nuggets with importance"
 BANKS = "nugget_recall uses different nuggets: these systems cannot be compared"
 FAILED = "they are missing: scoring needs --on-missing, and reports the possible range"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from inspect import signature
 from types import MappingProxyType
@@ -150,6 +150,18 @@ def _click_type(field: OptionField) -> Any:
 _ALL = "rageval.help_all"
 
 
+def _process_once(option: Any, process: Callable[[Any, Any], None], value: Any, state: Any) -> None:
+    """Take the value of an option that has one; refuse another one for it, of which the last would count."""
+    before = state.opts.get(option.dest)
+    process(value, state)
+    if option.dest in state.opts and before not in (None, state.opts[option.dest]):
+        name = option.obj.opts[0]
+        values = (
+            "" if option.action == "store_const" else f": {visible(str(before))} and {visible(str(value))}"
+        )
+        raise UsageError(f"{name}: given twice, with different values{values}; give it once")
+
+
 def _help_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         ctx.meta[_ALL] = True
@@ -206,6 +218,9 @@ class Command(click.Command):
         """
         parser = super().make_parser(ctx)
         getattr(parser, "_long_opt", {}).update(getattr(parser, "_short_opt", {}))
+        for option in {id(each): each for each in getattr(parser, "_long_opt", {}).values()}.values():
+            if option.action in ("store", "store_const") and not ctx.resilient_parsing:
+                option.process = partial(_process_once, option, option.process)
         return parser
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

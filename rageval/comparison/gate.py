@@ -50,7 +50,7 @@ from rageval.statistics.power import fewest, needed
 from rageval.statistics.samples import SLACK
 from rageval.statistics.significance import holm
 from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, finite
-from rageval.text import visible
+from rageval.text import some, visible
 from rageval.version import __version__
 from rageval.views.bases import NO_WINNER, attribution
 
@@ -485,10 +485,10 @@ def _check_labels(common: _Common) -> None:
         )
 
 
-def _uneven(repeats: Mapping[str, int], queries: Collection[str]) -> dict[str, int]:
-    """Return how many answers there are to each question; 0 where there are as many to all."""
-    numbers = {query: repeats[query] for query in queries if query in repeats}
-    return dict.fromkeys(numbers, 0) if len({*numbers.values()}) < 2 else numbers
+def _with_fewer_answers(side: GateSide, *others: GateSide) -> list[str]:
+    """Return the questions to which a side has fewer answers (repeat) than it or the others have to some."""
+    number = max((count for each in (side, *others) for count in each.repeats.values()), default=1)
+    return [query for query, count in side.repeats.items() if count < number and query not in side.absent]
 
 
 class _Common:
@@ -506,23 +506,17 @@ class _Common:
         known = dict.fromkeys(baseline.scores.scores[0].query_ids)
         both = [query for query in known if query in there]
         self.relisted = [q for q in both if candidate.nuggets.get(q, "") != baseline.nuggets.get(q, "")]
-        # Of which fewer answers are there than the baseline has, or more than of other questions: those that
-        # are not there may have been worse.
-        more, others = (_uneven(side.repeats, both) for side in (candidate, baseline))
-        numbers = candidate.repeats, baseline.repeats
-        self.unequal = [
-            q
-            for q in both
-            if q in numbers[0] and (numbers[0][q] < numbers[1].get(q, 1) or more[q] != others.get(q, 0))
-        ]
+        # Answers that are not there may have been worse. More than the baseline has are fine, if to all.
+        fewer = _with_fewer_answers(candidate, baseline), _with_fewer_answers(baseline)
+        self.fewer = list(dict.fromkeys(query for each in fewer for query in each if query in there))
         # What has neither an answer nor a judgement is gone, be it that somebody expected it.
         lacks = candidate.lacking
         self.gone = [q for q in known if q not in baseline.lacking and (q not in there or q in lacks)]
         self.new = [q for q in there if q not in lacks and (q not in known or q in baseline.lacking)]
         self.queries = sorted({**known, **there})
-        lost = {*self.gone, *self.relisted, *self.unequal}
+        lost = {*self.gone, *self.relisted, *fewer[0]}, {*self.new, *fewer[1]}
         self.scores = {
-            name: (_over(score, self.queries, lost), _over(theirs[name], self.queries, set(self.new)))
+            name: (_over(score, self.queries, lost[0]), _over(theirs[name], self.queries, lost[1]))
             for name, score in ours.items()
         }
         self.of_baseline = [query for query in known if query not in baseline.absent]
@@ -545,9 +539,9 @@ class _Common:
         lists = {"gone": self.gone, "new": self.new, "not answered": self.lost}
         numbers = {name: len(found) for name, found in lists.items()}
         more = {"other nuggets": len(self.relisted), "judgements missing": len(self.missing)}
-        more |= {"other numbers of answers": len(self.unequal)} if self.unequal else {}
+        more |= {"fewer answers": len(self.fewer)} if self.fewer else {}
         undefined = max((len(self.undefined(name)) for name in self.scores), default=0)
-        compared = len(self.queries) - len({*self.gone, *self.new, *self.relisted, *self.unequal})
+        compared = len(self.queries) - len({*self.gone, *self.new, *self.relisted, *self.fewer})
         return {"compared": compared, **numbers, **more, "undefined in one": undefined}
 
     def undefined(self, measure: str) -> list[str]:
@@ -557,33 +551,36 @@ class _Common:
         return [q for q in queries if math.isnan(ours[q]) != math.isnan(theirs[q])]
 
     def check(self) -> None:
-        """Refuse to compare few of the baseline's questions, or what failed."""
-        for name, (ours, _) in self.scores.items():
-            missing = sum(query in ours.between for query in self.queries)
-            if missing > MOST_MISSING * len(self.queries):
-                lists = (
-                    ("are gone", self.gone),
-                    ("are judged by other nuggets", self.relisted),
-                    ("have another number of answers (repeat) than in the baseline", self.unequal),
-                )
-                how = ", ".join(
-                    f"{len(queries):,} {what} ({_some(queries)})" for what, queries in lists if queries
-                )
-                raise MissingJudgements(
-                    f"{name}: judgements are missing in {missing:,} of {len(self.queries):,} questions, more"
-                    f" than {MOST_MISSING:.0%}{f': {how}' if how else ''}; judge them again"
-                )
+        """Refuse to compare few of the questions of either side, or what failed in either."""
+        fewer = "have fewer answers (repeat) than others", self.fewer
+        sides = (
+            ("", [("are gone", self.gone), ("are judged by other nuggets", self.relisted), fewer]),
+            (" of the baseline", [("are new", self.new), fewer]),
+        )
+        for name, pair in self.scores.items():
+            for score, (whose, lists) in zip(pair, sides, strict=True):
+                missing = sum(query in score.between for query in self.queries)
+                if missing > MOST_MISSING * len(self.queries):
+                    how = ", ".join(
+                        f"{len(queries):,} {what} ({some(queries)})" for what, queries in lists if queries
+                    )
+                    raise MissingJudgements(
+                        f"{name}: judgements{whose} are missing in {missing:,} of {len(self.queries):,}"
+                        f" questions, more than {MOST_MISSING:.0%}{f': {how}' if how else ''}; judge them"
+                        f" again{' and save it again' if whose else ''}"
+                    )
         total = len(self.of_baseline)
         self._enough(total - len(self.lost), total, "questions are in both")
         total = len(self.of_candidate)
         self._enough(total - len(self.found), total, "questions have an answer in both", "candidate")
-        for name, (ours, theirs) in self.scores.items():
-            values = ours.by_query
-            defined = [q for q, value in theirs.by_query.items() if value == value]
-            there = [q for q in defined if not math.isnan(values[q]) or q in ours.between]
-            self._enough(len(there), len(defined), f"questions have a value of {name} in both")
-        sides = [replace(self.candidate.scores, run=_ALONE[0]), replace(self.baseline.scores, run=_ALONE[1])]
-        for why in failures(sides).values():
+        for name, pair in self.scores.items():
+            # A value that is missing is one: between its ends.
+            valued = [{q for q, x in each.by_query.items() if x == x or q in each.between} for each in pair]
+            both = len(valued[0] & valued[1])
+            for there, whose in zip(valued, _ALONE, strict=True):
+                self._enough(both, len(there), f"questions have a value of {name} in both", whose)
+        alone = [replace(self.candidate.scores, run=_ALONE[0]), replace(self.baseline.scores, run=_ALONE[1])]
+        for why in failures(alone).values():
             raise InputError(f"the {why}: nothing was compared")
 
     def _enough(self, number: int, total: int, what: str, whose: str = "baseline") -> None:
@@ -611,10 +608,6 @@ def _over(score: Score, queries: Sequence[str], lost: Collection[str]) -> Score:
 def _ends(score: Score) -> tuple[float, float]:
     """Return the least and the greatest value there can be; a measure of ir_measures says none."""
     return score.measure.ends if isinstance(score.measure, Measure) else (-math.inf, math.inf)
-
-
-def _some(queries: Sequence[str]) -> str:
-    return ", ".join(map(visible, queries[:3])) + (", …" if len(queries) > 3 else "")
 
 
 # --- differences
@@ -1020,13 +1013,10 @@ def _said_of_questions(common: _Common, found: Sequence[Decision]) -> Iterator[s
         ("have no answer now, and count as nothing found", common.lost),
         ("have no answer in the baseline, and count as nothing found there", sorted(common.found)),
         ("are judged by other nuggets, and count as missing", common.relisted),
-        (
-            "have another number of answers (repeat) than in the baseline, and count as missing",
-            common.unequal,
-        ),
+        ("have fewer answers (repeat) than others, and count as missing", common.fewer),
     ):
         if queries:
-            yield f"{len(queries):,} questions {what}: {_some(queries)}"
+            yield f"{len(queries):,} questions {what}: {some(queries)}"
     if common.missing:
         changes = any(each.why.endswith(_COULD_CHANGE) for each in found)
         what = "verdicts depend on them" if changes else "verdicts hold for any values"

@@ -28,7 +28,7 @@ from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
 from rageval.scoring.likeness import Alike
-from rageval.scoring.scores import HOW_MANY, Score, Scores, mean
+from rageval.scoring.scores import Score, Scores, mean
 from rageval.statistics.bootstrap import intervals, least_errors, ranges_of_differences
 from rageval.statistics.correction import max_t as corrected_max_t
 from rageval.statistics.looks import bound_at
@@ -173,29 +173,13 @@ def doubt_of_best(best: Score, other: Score, names: tuple[str, str]) -> str:
 def unlike(one: Score, other: Score, names: tuple[str, str]) -> set[str]:
     """Return the queries on which two were not judged by the same: by other nuggets, or against others."""
     mine, theirs = one.judged_by, other.judged_by
-    found = {query for query in mine.keys() & theirs.keys() if (mine[query] ^ theirs[query]) - {*names}}
-    # Of who gave each query one answer nothing stands there; it is the others' further answers that differ.
-    apart = mine.keys() ^ theirs.keys()
-    return found | {
-        query
-        for query in apart
-        if any(
-            isinstance(what, tuple) and what[0] == HOW_MANY and what[1] > 0
-            for what in mine.get(query) or theirs[query]
-        )
-    }
+    return {query for query in mine.keys() & theirs.keys() if (mine[query] ^ theirs[query]) - {*names}}
 
 
 def said_of_unlike(score: Score, queries: Collection[str]) -> str:
     """Say that two were not judged by the same; opponents are known by their names."""
     met = any(isinstance(what, str) for query in queries for what in score.judged_by.get(query, ()))
     how = "against different systems" if met else "by different nuggets"
-    more = any(
-        isinstance(what, tuple) and what[0] == HOW_MANY
-        for query in queries
-        for what in score.judged_by.get(query, ())
-    )
-    how += ", or gave different numbers of answers (repeat)," if more else ""
     return f"the two were judged {how} in {len(queries):,} queries" if queries else ""
 
 

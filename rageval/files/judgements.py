@@ -418,6 +418,14 @@ class JudgementTable:
         by_query: dict[int, list[int]] = self.kept[key]
         return by_query
 
+    @property
+    def answers_to_each(self) -> int:
+        """How many answers every system should have to every query: as many as any has to any."""
+        if len(self.repeats.words) < 2:
+            return 1
+        runs = range(len(self.runs.words))
+        return max((len(each) for run in runs for each in self.repeats_by_query(run).values()), default=1)
+
     def require_no_repeats(self, asker: str) -> None:
         """Refuse several answers of a system to one query."""
         for run, name in enumerate(self.runs.words):

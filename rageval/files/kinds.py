@@ -239,6 +239,10 @@ def tag_of(source: Source, reading: Reading = PLAIN) -> str:
     return columns[-1].strip().decode("utf-8", "surrogateescape") if len(columns) == RUN.width else ""
 
 
+# What scores tables of answers in Python, for messages.
+JUDGED_FIRST = (
+    "in Python: rageval.judge(rubric, tables, judges, measures).scores, which rageval.compare takes"
+)
 _EXPECTED = (
     "judgements {query_id, run_id, aspect, label or grade}, nugget assignments"
     " {qid, run_id, nuggets: [{text, assignment}]} or answers"
@@ -249,4 +253,5 @@ def unlike(start: Start, kind: Kind | None) -> InputError:
     """Return the error for a file that is of another kind than judged answers."""
     keys = f" (keys {', '.join(map(str, start.record)):.200})" if start.record else ""
     holds = "something else" if kind is None else kind.said
-    return InputError(f"{start.name}:1: holds {holds}{keys}; expected {_EXPECTED}")
+    way = f" ({JUDGED_FIRST})" if kind is not None and kind.holds == ROWS else ""
+    return InputError(f"{start.name}:1: holds {holds}{way}{keys}; expected {_EXPECTED}")

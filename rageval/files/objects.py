@@ -66,9 +66,41 @@ def mappings(outer: Mapping[Any, Any], table: str, expected: str) -> Iterator[tu
         yield query, inner
 
 
+def is_frame(given: Any) -> bool:
+    """Return whether something is a DataFrame of pandas or polars, a table of pyarrow, or alike.
+
+    Not imported and not asked: a lazy frame may compute its columns.
+    """
+    return hasattr(type(given), "columns") or "columns" in getattr(given, "__dict__", ())
+
+
+def column_names(frame: Any, table: str = "DataFrame") -> list[Any]:
+    """Return the names of the columns of a frame; `InputError` for one whose rows are not read yet."""
+    for method in ("collect", "compute", "df"):
+        if callable(getattr(type(frame), method, None)):
+            kind = f"{type(frame).__module__.partition('.')[0]}.{type(frame).__name__}"
+            raise InputError(
+                f"{table}: found a {kind}, which has not read its rows; expected a DataFrame of pandas or"
+                f" polars, or a pyarrow.Table; pass the result of its {method}()"
+            )
+    return list(getattr(frame, "column_names", None) or frame.columns)
+
+
+def column_of(frame: Any, name: Any, table: str = "DataFrame") -> list[Any]:
+    """Return the cells of a column of a frame, as plain Python's."""
+    column = frame[name]
+    for method in ("tolist", "to_list", "to_pylist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    found = "twice" if is_frame(column) else f"as a {type(column).__name__}"
+    raise InputError(
+        f"{table}: found the column {str(name)!r:.80} {found}; expected it once, with a cell a row"
+    )
+
+
 def columns_of_frame(frame: Any, names: Sequence[str], table: str) -> list[str]:
     """Return what a DataFrame (of pandas, or one that behaves alike) calls these columns."""
-    columns = list(frame.columns)
+    columns = column_names(frame, table)
     called = [name if name in columns else _OF_PYTERRIER.get(name, name) for name in names]
     if not set(called) <= set(columns):
         raise InputError(
@@ -88,14 +120,45 @@ def records_of_frame(frame: Any) -> list[dict[str, Any]]:
     >>> records_of_frame(pandas.DataFrame({"qid": [1, 2], "answer": ["Oslo", None]}))
     [{'query_id': 1, 'answer': 'Oslo'}, {'query_id': 2}]
     """
-    columns = list(map(str, frame.columns))
-    called = {name: _OF_FRAMES.get(name, name) for name in columns}
+    given = column_names(frame)
+    columns = list(map(str, given))
+    # Lists of nuggets and rubrics have a `qid` and a `query` of their own.
+    is_list = not {"nuggets", "rubrics"}.isdisjoint(columns)
+    called = {name: name if is_list else _OF_FRAMES.get(name, name) for name in columns}
     names = [name if called[name] in columns else called[name] for name in columns]
-    cells = [map(_plain, frame[column]) for column in frame.columns]
+    cells = [map(_plain, column_of(frame, column)) for column in given]
     return [
         {name: cell for name, cell in zip(names, row, strict=True) if cell is not None}
         for row in zip(*cells, strict=True)
     ]
+
+
+def csv_of_frame(frame: Any, system: str) -> bytes:
+    """Return a DataFrame as a file of CSV: what is missing is a blank cell, a list is JSON.
+
+    Its answers are those of a `system`, where no column names systems.
+
+    >>> import pandas
+    >>> csv_of_frame(pandas.DataFrame({"id": [1, 2], "contexts": [["a"], None]}), "v1").decode().split()
+    ['id,contexts,run_id', '1,"[""a""]",v1', '2,,v1']
+    """
+    import csv
+    import io
+
+    from rageval.files.jsonl import as_line
+    from rageval.files.synonyms import field_of
+
+    names = column_names(frame)
+    columns = [[*map(_plain, column_of(frame, name))] for name in names]
+    if not any(field_of(str(name)) == "run_id" for name in names):
+        names, columns = [*names, "run_id"], [*columns, [system] * len(frame)]
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(names)
+    for row in zip(*columns, strict=True):
+        cells = (as_line(cell) if isinstance(cell, list | dict | bool) else cell for cell in row)
+        writer.writerow(["" if cell is None else cell for cell in cells])
+    return stream.getvalue().encode("utf-8", "surrogatepass")
 
 
 def _plain(cell: Any) -> Any:

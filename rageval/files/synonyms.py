@@ -7,8 +7,8 @@ as the field wins, then the first in the table; the others are kept as fields of
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 SYNONYMS = {
     "query_id": ("id", "qid", "query_id", "question_id", "topic_id", "narrative_id", "test_id", "example_id"),
@@ -49,6 +49,25 @@ class ColumnsRead(NamedTuple):
 
     fields: dict[str, str]
     others: tuple[str, ...]
+
+    def with_systems(self, rows: Sequence[Mapping[str, Any]]) -> ColumnsRead:
+        """Return the columns with that of the systems, of those called so, which tells systems apart.
+
+        >>> columns = columns_of(["question", "answer", "model", "run"])
+        >>> rows = [{"model": "m", "run": name} for name in ("v1", "v2")]
+        >>> columns.fields["run_id"], columns.with_systems(rows).fields["run_id"]
+        ('model', 'run')
+        """
+        named = self.fields.get("run_id")
+        if named is None:
+            return self
+        fitting = [named, *(name for name in self.others if field_of(name) == "run_id")]
+        several = (name for name in fitting if len({str(row.get(name) or "") for row in rows} - {""}) > 1)
+        chosen = next(several, named)
+        if chosen == named:
+            return self
+        others = tuple(named if name == chosen else name for name in self.others)
+        return ColumnsRead(self.fields | {"run_id": chosen}, others)
 
     def __str__(self) -> str:
         read = ", ".join(f"{field} = {column}" for field, column in self.fields.items())

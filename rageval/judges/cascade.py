@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,6 +60,15 @@ def labels_of(sources: Any) -> PeoplesLabels:
     return PeoplesLabels(table.name, {place: 2 * sum(each) > len(each) for place, each in said.items()})
 
 
+def number_in(share: float, total: int) -> int:
+    """Return how many of a total a share is, rounded up: of the share as it is written, not of its float.
+
+    >>> number_in(0.07, 400), number_in(0.07, 401)
+    (28, 29)
+    """
+    return math.ceil(Fraction(str(share)) * total)
+
+
 def answer_of(row: Mapping[str, Any]) -> _Place:
     """Return which answer a judgement is of."""
     return str(row["query_id"]), str(row["run_id"]), str(row.get("repeat") or "")
@@ -88,7 +98,7 @@ def handed_on(
     if share is not None:
         # Of equal doubts those that stand first.
         order = sorted(range(len(sure)), key=lambda at: -doubts[at])
-        unsure = {answer_of(sure[at]) for at in order[: math.ceil(share * len(sure))]}
+        unsure = {answer_of(sure[at]) for at in order[: number_in(share, len(sure))]}
     else:
         kept = _kept(sure, doubts, error or 0.0, gold)
         most = -1.0 if kept is None else kept.doubt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from rageval.judges.asking import USUAL, Hear, JobProgress, ask_all
 from rageval.judges.base import ERROR, FILTERED, INVALID, REFUSED, TRUNCATED, Model, Reply, Request
 from rageval.judges.batches import ask_in_batches
 from rageval.judges.budget import Budget, estimate
-from rageval.judges.cascade import PeoplesLabels, handed_on, labels_of
+from rageval.judges.cascade import PeoplesLabels, handed_on, labels_of, number_in
 from rageval.judges.judge import Asked, JudgeClient, Written, decided, judge, nuggetize, split
 from rageval.judges.material import Material, tasks
 from rageval.judges.models import is_remote, model_named
@@ -517,7 +516,7 @@ def forecast(
     yield from _as_gold(judges, requests, price)
     if then is not None:
         # Which ones is not known before they are judged; they are taken to be as long as the others.
-        some = requests[: len(requests) if ask is None else math.ceil(ask * len(requests))]
+        some = requests[: len(requests) if ask is None else number_in(ask, len(requests))]
         calls = f"{'' if ask else 'up to '}{len(some):,} of these calls"
         yield f"then {then}: {calls}, {_price_of(then, some, price)}"
     if rubric.file.departures:

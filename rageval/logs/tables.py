@@ -86,6 +86,8 @@ def read_table(source: Source, *, gold_alone: bool = False) -> tuple[Log, list[s
         return log, [f"{name}: a log of {tool}"]
     content = opened(opened_again())
     columns = _columns(content, gold_alone)
+    values = [record.value() for record in content.records()]
+    columns = columns.with_systems(values)
     rows = list(_rows(content, columns))
     said = [_tell_apart(rows, columns)]
     _refuse_other_gold(rows)

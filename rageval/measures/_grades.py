@@ -277,8 +277,8 @@ def pass_any(answer: Assessment, *, k: int = 1, aspect: str = "crag") -> float:
     Formula:
         pass_any@k = mean over the questions of 1 − C(n − c, k) / C(n, k)
 
-    Range: 0 to 1. A question has n answers (by `repeat`), of which c pass. Unbiased for any n ≥ k;
-    a question with fewer than k answers is an error. Intervals are over questions.
+    Range: 0 to 1. A question has n answers (by `repeat`), of which c pass. Unbiased for any n ≥ k; answers
+    that a question lacks, where others have more, are missing. Intervals are over questions.
 
     Parameters:
         aspect: what passes: `crag`, an answer that CRAG's judge calls perfect, acceptable or accurate; any
@@ -302,8 +302,8 @@ def pass_all(answer: Assessment, *, k: int = 1, aspect: str = "crag") -> float:
     Formula:
         pass_all@k = mean over the questions of C(c, k) / C(n, k)
 
-    Range: 0 to 1. A question has n answers (by `repeat`), of which c pass. Unbiased for any n ≥ k;
-    a question with fewer than k answers is an error.
+    Range: 0 to 1. A question has n answers (by `repeat`), of which c pass. Unbiased for any n ≥ k; answers
+    that a question lacks, where others have more, are missing.
 
     Parameters:
         aspect: what passes, as for `pass_any`

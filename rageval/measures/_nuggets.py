@@ -47,7 +47,8 @@ def nugget_recall(
         w: 1 for the nuggets that importance names, 0 for the others;
            weighted: 1 for a vital nugget, ½ for an okay one
 
-    Range: 0 to 1; undefined (left out, counted) for a query without such nuggets.
+    Range: 0 to 1; undefined (left out, counted) for a query without such nuggets. A nugget without an
+    importance, where others have one, is missing, except for importance=all.
 
     Short names: `v_strict a_strict v a w` are vital/strict (TREC RAG's headline), all/strict, vital/partial,
     all/partial and weighted/partial.
@@ -91,8 +92,7 @@ def nugget_density(answer: Assessment, *, rule: Literal["nfkc", "split"] = "nfkc
     20.0
     """
     nuggets = answer.judged(SUPPORT)
-    words = answer.length(rule)
-    if not nuggets or not words:
+    if not nuggets or not (words := answer.length(rule)):
         return math.nan
     return 100 * sum(nugget.grade == 1 for nugget in nuggets) / words
 
@@ -126,8 +126,7 @@ def nugget_f(answer: Assessment, *, beta: Annotated[float, Between(0.0, 1000.0)]
     """
     nuggets = answer.judged(SUPPORT, needs="importance")
     vital = [nugget for nugget in nuggets if nugget.importance == "vital"]
-    length = answer.length("nonspace")
-    if not vital or math.isnan(length):
+    if not vital or math.isnan(length := answer.length("nonspace")):
         return math.nan
     recall = sum(nugget.grade == 1 for nugget in vital) / len(vital)
     # Length stands for precision: each nugget that is there allows so many characters.

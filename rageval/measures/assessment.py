@@ -199,6 +199,8 @@ class Assessment:
 
     def length(self, rule: str = "nfkc") -> float:
         """Return the length of the answer by a counting rule (see the measure `length`); NaN if not known."""
+        # Of an answer that is not there, and whose judgements are missing, the length is missing, too.
+        self.is_open = self.is_open or (self.place[1] < 0 and bool(self.lost))
         return self._lengths.get(rule, math.nan)
 
     def places(self) -> list[Place]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rageval.errors import MeasureError, UnknownParameter
+from rageval.files.objects import is_frame
 from rageval.measures import builtin, known
 from rageval.measures.base import Measure, _checked_cutoff
 from rageval.measures.foreign import ForeignMeasure, _foreign_measure, is_of_ir_measures
@@ -111,7 +112,7 @@ def parse_measures(measures: object) -> list[AnyMeasure]:
     if isinstance(measures, str):
         return [measure for _, measure in spelled(measures)]
     # A run or judgements in the place of measures could be gone through as well, and are none.
-    if isinstance(measures, Iterable) and not (isinstance(measures, Mapping) or hasattr(measures, "columns")):
+    if isinstance(measures, Iterable) and not (isinstance(measures, Mapping) or is_frame(measures)):
         return list(dict.fromkeys(found for item in measures for found in parse_measures(item)))
     foreign = _foreign_measure(measures)
     if foreign is None:

@@ -9,6 +9,7 @@ from typing import Any
 from rageval.errors import RagevalError
 from rageval.files.judgements import JudgementTable
 from rageval.files.kinds import told, told_of_records
+from rageval.files.objects import column_names, is_frame
 from rageval.files.start import ANSWERS, EITHER, JUDGED_ANSWERS, JUDGED_DOCUMENTS, RUNS
 from rageval.measures.base import Measure
 from rageval.measures.foreign import ForeignMeasure
@@ -87,7 +88,7 @@ def _roles(given: Any) -> frozenset[str]:
         case list() | tuple() if given:
             is_record = isinstance(given[0], Mapping) or hasattr(given[0], "_fields")
             return _roles_of_record(given[0]) if is_record else _roles(given[0])
-    return _roles_of_columns(given.columns) if hasattr(given, "columns") else _UNKNOWN
+    return _roles_of_columns(column_names(given)) if is_frame(given) else _UNKNOWN
 
 
 def _roles_of_word(word: str | os.PathLike[str]) -> frozenset[str]:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from rageval.errors import InputError, MeasureError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
-from rageval.files.kinds import told_of_records
+from rageval.files.kinds import JUDGED_FIRST, told_of_records
 from rageval.files.opening import Limits, name_of, with_limits
 from rageval.files.start import ANSWERS as OF_ANSWERS
+from rageval.files.start import ROWS
 from rageval.measures import known
 from rageval.measures.assessment import Assessment
 from rageval.measures.base import LOWER, MEAN, NEITHER, POOL, Measure
@@ -28,6 +29,9 @@ from rageval.plugins import above
 from rageval.scoring.arguments import as_source, in_order, items_of
 from rageval.scoring.assessments import (
     ABSENT,
+    GIVE_NUGGETS,
+    NO_ANSWER,
+    UNRATED,
     JudgeOfRun,
     NotThisJudge,
     answers_in,
@@ -39,7 +43,6 @@ from rageval.scoring.assessments import (
 )
 from rageval.scoring.rules import ANSWERS, COMPAT_OF_ANSWERS, Rules, rules_of
 from rageval.scoring.scores import (
-    HOW_MANY,
     Held,
     Labels,
     Score,
@@ -55,7 +58,7 @@ from rageval.scoring.scores import (
     short_digest,
     undefined,
 )
-from rageval.text import visible
+from rageval.text import some, visible
 from rageval.version import __version__
 
 if TYPE_CHECKING:
@@ -404,6 +407,11 @@ def read_judgements(
     # Records are told as a file of them is: answers alone have lengths, and no judgements yet.
     if kind is not None and kind.holds == OF_ANSWERS:
         grades.add_answers(with_limits(in_memory(records, "answers"), limits))
+    elif kind is not None and kind.holds == ROWS:
+        raise InputError(
+            f"judgements: found a table of answers ({', '.join(map(str, records[0])):.200}), which is judged"
+            f" before it is scored ({JUDGED_FIRST})"
+        )
     else:
         grades.add_dicts(records)
     for path in with_limits(items_of(as_source(answers, "answers")), limits):
@@ -503,7 +511,7 @@ def by_judge(
     for number, judge in enumerate(grades.judges.words or [""]):
         sight = JudgeOfRun(grades, run, number, taken_for, only_here=rules.compat == "nuggetizer")
         heard = {at: _Evaluated(measure, {judge: []}) for at, measure in enumerate(measures)}
-        for answers in sight.answers():
+        for answers in sight.answers(1 if rules.compat else grades.answers_to_each):
             # A copy: measures on whose scales this judge says nothing are dropped on the way.
             for at, each in list(heard.items()):
                 try:
@@ -515,8 +523,9 @@ def by_judge(
                 except NotThisJudge:
                     del heard[at]
                     continue
-                each.values[judge].append(_over_repeats(values, each.measure, answers[0].query_id))
-                each.repeats.setdefault(judge, []).append(values)
+                each.values[judge].append(_over_repeats(values, each.measure))
+                there = [value for value, answer in zip(values, answers, strict=True) if answer.place[1] >= 0]
+                each.repeats.setdefault(judge, []).append(there)
         for at, each in heard.items():
             found[at].values |= each.values
             found[at].repeats |= each.repeats
@@ -549,6 +558,9 @@ def _value(
         each.scales = list(dict.fromkeys([*each.scales, *answer.scales]))
     if rules.intersection and sight.is_gone(query):
         return math.nan
+    if answer.place[1] == NO_ANSWER and not (answer.lost or {OUTCOME, POSITION} & {*answer.scales}):
+        # What it would have been is not known, also by a measure that asks for no judgements.
+        answer.is_open, answer.lost = True, {ABSENT: 1}
     if not answer.was_judged and answer.scales and not (answer.is_open or answer.lost):
         # An answer that is not there is known only where it has the worst value there is.
         is_better = measure.better != NEITHER and value > measure.ends[0]
@@ -574,7 +586,7 @@ def _taken_for(filling: str | float, measure: Measure) -> float:
     return Share(end, 1) if measure.aggregate == POOL and math.isfinite(end) and end >= 0 else end
 
 
-def _over_repeats(values: Sequence[float], measure: Measure, query: str) -> float:
+def _over_repeats(values: Sequence[float], measure: Measure) -> float:
     """Return what the values of the answers to one query become.
 
     That is their mean over the repeats whose value is defined; of pooled shares the mean part and whole.
@@ -583,8 +595,8 @@ def _over_repeats(values: Sequence[float], measure: Measure, query: str) -> floa
         k = measure.k or 1
         if len(values) < k:
             raise UsageError(
-                f"{measure}: query {visible(query)} has {len(values):,} answers, expected {k:,} or more,"
-                " with different values of `repeat`"
+                f"{measure}: no query has more answers than {len(values):,}, expected {k:,} or more, with"
+                " different values of `repeat`"
             )
         return measure.about.repeats(values, k)
     if len(values) == 1:
@@ -658,7 +670,7 @@ def _score(found: _Evaluated, grades: JudgementTable, run: int, rules: Rules) ->
 def _spread(found: _Evaluated) -> SpreadOfAnswers | None:
     """Return how much questions, answers and judges differ; None where no question has several answers."""
     several = found.measure.about.repeats is None and found.measure.aggregate == MEAN
-    if not several or all(len(values) == 1 for of in found.repeats.values() for values in of):
+    if not several or all(len(values) < 2 for of in found.repeats.values() for values in of):
         return None
     # A query counts where every judge has a value of every answer.
     tables = [list(zip(*of_judges, strict=True)) for of_judges in zip(*found.repeats.values(), strict=True)]
@@ -725,6 +737,7 @@ def _complaint(run: str, score: Score) -> str:
         f"{visible(run)}: {score.missing:,} judgements that {score.measure} needs are missing ({counts});"
         f" its value lies between {low:.4f} and {high:.4f}"
         + (f"; {score.measure.about.lacking}" if score.measure.about.lacking and ABSENT in score.lost else "")
+        + (f"; it needs the importance of each nugget: {GIVE_NUGGETS}" if UNRATED in score.lost else "")
     )
 
 
@@ -778,8 +791,20 @@ def _said_of_doubts(table: JudgementTable) -> Iterator[str]:
 
 
 def _answered(results: Sequence[Scores], table: JudgementTable, rules: Rules) -> Iterator[str]:
-    """Say how many of the queries that count each system answered, and what becomes of the others."""
+    """Say how many of the queries that count each system answered, and what becomes of the others.
+
+    Also which it answered fewer times than others, or than other systems did.
+    """
     total = len(table.queries.words)
+    number = 1 if rules.compat else table.answers_to_each
+    for scores in results if number > 1 else ():
+        answers = table.repeats_by_query(table.runs[scores.run])
+        few = [str(table.queries.words[at]) for at, each in answers.items() if len(each) < number]
+        if few and any(few[0] in score.between for score in scores.scores):
+            yield (
+                f"{visible(scores.run)}: {len(few):,} of {total:,} queries have fewer than {number:,} answers"
+                f" (repeat), as many as others have: {some(few)}; the answers that they lack are missing"
+            )
     for scores in results:
         gone = unanswered(table, table.runs.find(scores.run))
         if gone and (what := _of_others(scores, gone, rules)):
@@ -788,8 +813,9 @@ def _answered(results: Sequence[Scores], table: JudgementTable, rules: Rules) ->
 
 def _of_others(scores: Scores, gone: Sequence[str], rules: Rules) -> str:
     """Return what becomes of queries that a system did not answer; nothing, where they change no value."""
+    others = f"the others ({some(gone)})"
     if rules.intersection:
-        return "the others are left out"
+        return f"{others} are left out"
     lost, counted = [], []
     for score in scores.scores:
         if any(query in score.between for query in gone):
@@ -799,7 +825,7 @@ def _of_others(scores: Scores, gone: Sequence[str], rules: Rules) -> str:
             counted.append(str(score.measure))
     ways = [f"are missing in {', '.join(lost)}"] * bool(lost)
     ways += [f"score 0 in {', '.join(counted)}"] * bool(counted)
-    return f"the others {' and '.join(ways)} (--intersection leaves them out)" if ways else ""
+    return f"{others} {' and '.join(ways)} (--intersection leaves them out)" if ways else ""
 
 
 def _of_answer_score(score: Score) -> Iterator[str]:
@@ -867,13 +893,6 @@ def _judged_by(table: JudgementTable, run: int, scales: Collection[Scale]) -> Ma
         elif scale in (OUTCOME, POSITION):
             met = _met(table, scale).get(run, {})
             found |= {words[query]: names for query, names in met.items()}
-    if len(table.repeats.words) > 1 and not {OUTCOME, POSITION} & {*scales}:
-        # How many answers the system has to each query, 0 where it has as many to all: where wrong answers
-        # alone were asked for again, or good ones alone kept, the mean is no mean of answers.
-        numbers = {words[query]: len(repeats) for query, repeats in table.repeats_by_query(run).items()}
-        is_even = len({*numbers.values()}) < 2
-        for name, number in numbers.items():
-            found[name] = found.get(name, frozenset()) | {(HOW_MANY, 0 if is_even else number)}
     return found
 
 

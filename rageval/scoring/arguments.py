@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rageval.errors import RagevalError, UsageError
+from rageval.files.objects import column_names, is_frame, records_of_frame
 from rageval.records import Answer, Question
 from rageval.scoring.sources import dataset_or_file
 
@@ -35,7 +36,9 @@ def as_source(source: Any, what: str) -> Any:
 
     if isinstance(source, str | os.PathLike):
         return dataset_or_file(source, what.replace("passages", "documents"))
-    if source is None or not isinstance(source, Iterable) or hasattr(source, "read"):
+    if source is None or hasattr(source, "read"):
+        return source
+    if not isinstance(source, Iterable) and not is_frame(source):
         return source
     found = items_of(source, what)
     # Records go the way of a file, with the same checks and messages.
@@ -62,9 +65,7 @@ def items_of(given: Any, what: str = "") -> list[Any]:
     """
     if given is None:
         return []
-    if _is_frame(given):
-        from rageval.files.objects import records_of_frame
-
+    if is_frame(given):
         records = records_of_frame(given)
         # A gap (NaN) among answers is null: the system failed to give one.
         if what == "answers" and any("answer" in record for record in records):
@@ -79,15 +80,15 @@ def items_of(given: Any, what: str = "") -> list[Any]:
     items = list(given)
     if what == "answers":
         _refuse_nameless(items)
-    return [each for item in items for each in (items_of(item, what) if _is_frame(item) else [item])]
+    return [each for item in items for each in (items_of(item, what) if is_frame(item) else [item])]
 
 
 def _refuse_nameless(items: Sequence[Any]) -> None:
     """Refuse several frames of which nothing says whose answers they hold: they would be taken for one's."""
     from rageval.files.synonyms import field_of
 
-    frames = [item for item in items if _is_frame(item)]
-    named = [any(field_of(str(column)) == "run_id" for column in frame.columns) for frame in frames]
+    frames = [item for item in items if is_frame(item)]
+    named = [any(field_of(str(column)) == "run_id" for column in column_names(frame)) for frame in frames]
     if len(frames) > 1 and not all(named):
         raise UsageError(
             f"answers: found {len(frames)} DataFrames, and nothing in them says of which system; expected"
@@ -95,9 +96,5 @@ def _refuse_nameless(items: Sequence[Any]) -> None:
         )
 
 
-def _is_frame(given: Any) -> bool:
-    return hasattr(given, "columns")  # of pandas, told without importing it
-
-
 def _holds_records(given: Any) -> bool:
-    return _is_frame(given) or (isinstance(given, list) and all(isinstance(each, Mapping) for each in given))
+    return is_frame(given) or (isinstance(given, list) and all(isinstance(each, Mapping) for each in given))

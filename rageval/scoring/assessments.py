@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 MOST_MISSING = 0.02  # of the queries: with more, no verdict is given
 ABSENT = "absent"  # no row at all, where other systems have one
-_GIVE = "give the nuggets that were judged (--nuggets FILE, or the id of a dataset; nuggets= in Python)"
+UNRATED = "unrated"  # nobody says whether the nugget is vital, and a measure counts it by that
+GIVE_NUGGETS = (
+    "give the nuggets that were judged (--nuggets FILE, or the id of a dataset; nuggets= in Python)"
+)
 _OF_NUGGETS = SUPPORT, ATTESTED  # every answer is judged by all nuggets of its query
 _OTHER_END: dict[str | float, str] = {"worst": "best", "best": "worst"}
 _STANDS_IN = {"skip": math.nan, "best": 1.0}  # anything else is worth 0
@@ -260,7 +263,9 @@ def required(table: JudgementTable, scale: Scale, asker: object) -> _OnScale:
     found = on(table, scale)
     if not found:
         there = ", ".join(map(visible, table.labels()[:8])) or "none"
-        bank = f"; only the bank shows which questions reports answer: {_GIVE}" if table.matched else ""
+        bank = (
+            f"; only the bank shows which questions reports answer: {GIVE_NUGGETS}" if table.matched else ""
+        )
         raise UsageError(
             f"{asker}: {table.name} holds no judgements of {scale.name} ({scale.expected});"
             f" labels there: {there}{bank if scale in (SUPPORT, ATTESTED) else ''}"
@@ -340,18 +345,20 @@ class JudgeOfRun:
         answers = table.answers_of(run, judge)
         self._answers = {(table.query[answer], table.repeat[answer]): answer for answer in answers}
 
-    def answers(self) -> Iterator[list[Assessment]]:
-        """Yield those of each query, in their order: one a repeat, and one where there is no answer.
+    def answers(self, number: int = 1) -> Iterator[list[Assessment]]:
+        """Yield those of each query, in their order: one a repeat, and one for each that lacks to a `number`.
 
-        A run that repeats some queries repeats all: a repeat that only other queries have is missing.
+        Who answers some queries several times does so for all: a repeat that a query lacks is missing.
         """
         table = self._table
         run = table.runs.words[self._run]
         # Answers alone have no judge.
         judge = table.judges.words[self._judge] if table.judges.words else ""
         repeats = table.repeats_by_query(self._run)
-        for number, query in enumerate(table.queries.words):
-            places = [(number, repeat) for repeat in repeats.get(number, _NO_REPEAT)]
+        for at, query in enumerate(table.queries.words):
+            there = repeats.get(at, [])
+            lacking = [NO_ANSWER if there else _NO_REPEAT] * (number - len(there))
+            places = [(at, repeat) for repeat in [*there, *lacking]]
             known = ((place, self.facts(place)) for place in places)
             yield [
                 Assessment(query, run, judge, self, place, facts.lengths, facts.cited, facts.sentences)
@@ -381,10 +388,14 @@ class JudgeOfRun:
                 lacking = [lost for lost in bank if lost.aspect not in there]
                 failed += [(at, ABSENT) for at in range(len(found), len(found) + len(lacking))]
                 found += lacking
+        if needs == "importance" and not self._only_here:
+            lost = {at for at, _ in failed}
+            unrated = (at for at, each in enumerate(found) if each.importance is None and at not in lost)
+            failed += [(at, UNRATED) for at in unrated]
         # The usual case, and asked for of every answer: nothing is missing.
         if not failed:
             return Seen(found, _NONE, True)
-        return self._with_lost(found, failed, scale, needs, place, own=True)
+        return self._with_lost(found, failed, scale, needs, place, True, asker)
 
     def _of_none(self, judged: _OnScale, place: AnswerPlace, needs: Needs | None, asker: object) -> Seen:
         """Return what holds of an answer of which nothing was said on a scale.
@@ -405,7 +416,7 @@ class JudgeOfRun:
         if scale.by_all and bank and not scale.of_citations:
             found = bank[:]
             failed = [(number, ABSENT) for number in range(len(found))]
-            return self._with_lost(found, failed, scale, needs, place, own=False)
+            return self._with_lost(found, failed, scale, needs, place, False, asker)
         return _SEEN_OPEN if self._is_asked(judged, place) else _SEEN_NOTHING
 
     def _is_asked(self, judged: _OnScale, place: AnswerPlace) -> bool:
@@ -443,6 +454,7 @@ class JudgeOfRun:
         needs: Needs | None,
         place: AnswerPlace,
         own: bool,
+        asker: object,
     ) -> Seen:
         """Return judgements of which some are missing, with what these are taken for in their place."""
         is_filled = not self.skips and not (needs == "open" and self._missing in _OTHER_END)
@@ -455,6 +467,10 @@ class JudgeOfRun:
             end = _OTHER_END.get(self._missing, self._missing) if turned else self._missing
             label, grade = scale.taken_for(end)
             found[number] = found[number]._replace(label=label, grade=grade)
+            if needs == "importance" and found[number].importance is None:
+                # As the importance that the measure counts in full: farther than that no value goes.
+                counted = "okay" if _importance_of(asker) == "okay" else "vital"
+                found[number] = found[number]._replace(importance=counted)
         return Seen(found, Counter(status for _, status in failed), own)
 
     def is_gone(self, query: int) -> bool:
@@ -525,14 +541,14 @@ class JudgeOfRun:
         if needs == "importance" and not self._only_here and not judged.says_importance:
             raise UsageError(
                 f"{asker}: needs the importance of nuggets (vital or okay), which is not in"
-                f" {visible(self._table.name)}: {_GIVE}"
+                f" {visible(self._table.name)}: {GIVE_NUGGETS}"
             )
         row = judged.first_without_weight if needs == "weight" else None
         if row is not None:
             aspect = self._table.aspects.words[self._table.row_aspect[row]]
             raise UsageError(
                 f"{self._table.where(row)}: {asker} needs the weight of every criterion, but there is none"
-                f" for {visible(aspect)[:60]!r}: {_GIVE}"
+                f" for {visible(aspect)[:60]!r}: {GIVE_NUGGETS}"
             )
         self._scales[scale, needs] = judged
         return judged
@@ -567,13 +583,17 @@ class JudgeOfRun:
         found = []
         for judge, again, number, is_valid, places in rankings:
             # An answer that is not there is in no repeat, and so missing in each.
-            if judge != self._judge or repeat not in (again, *_NO_REPEAT):
+            if judge != self._judge or repeat not in (again, _NO_REPEAT):
                 continue
             own = places.get(self._run, ())
             found += [Place(at, number, is_valid, all_valid) for at in own]
             if not own:  # the others were ranked, and this answer was not
                 found.append(Place(math.nan, number + 1, False, False))
         return found
+
+
+def _importance_of(asker: object) -> object:
+    return asker.parameters.get("importance") if isinstance(asker, Measure) else None
 
 
 def _is_worst_without(asker: object, scale: Scale, needs: Needs | None) -> bool:
@@ -590,7 +610,8 @@ def _is_worst_without(asker: object, scale: Scale, needs: Needs | None) -> bool:
 
 
 _NOTHING = AnswerFacts()
-_NO_REPEAT = (-1,)
+# In place of the number of a repeat: of a query without an answer, and of one that has fewer than others.
+_NO_REPEAT, NO_ANSWER = -1, -2
 _NONE: dict[str, int] = {}
 _SEEN_NOTHING = Seen([], _NONE, False)
 _SEEN_OPEN = Seen([], {ABSENT: 1}, False, True)

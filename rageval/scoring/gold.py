@@ -32,13 +32,12 @@ from rageval.measures.scales import POSITION
 from rageval.scoring.assessments import MOST_MISSING, JudgeOfRun, NotThisJudge
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.sources import as_qrels, read_qrels
-from rageval.text import visible
+from rageval.text import some, visible
 from rageval.views.bases import name_judges
 
 UNSAID, UNIFORM = "unsaid", "uniform"
 _DOCUMENTS = "documents"  # the system of judgements of documents
 DOUBT = 1e-6  # p below which it is doubted that labels were drawn as is said
-_MANY = 3  # ids named in a remark
 _LEAST_BOUND = 1e-12
 _NUMBERED = "\0"  # between a judge's name and the number of the file, where several have one name
 
@@ -390,11 +389,6 @@ def _seen(
     except NotThisJudge:
         return {}
     return found
-
-
-def some(names: Sequence[str]) -> str:
-    """Return the first few names, as a remark shows them."""
-    return ", ".join(map(visible, names[:_MANY])) + (", …" if len(names) > _MANY else "")
 
 
 def refuse_same(judges: Sequence[str], people: Sequence[str], name: str) -> None:

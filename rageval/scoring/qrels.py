@@ -16,6 +16,8 @@ from rageval.errors import InputError
 from rageval.files.objects import (
     ITERATIONS,
     NUGGET_COLUMNS,
+    column_names,
+    column_of,
     columns_of,
     columns_of_frame,
     graded,
@@ -204,10 +206,11 @@ class Qrels:
         PyTerrier's `qid`, `docno` and `label` are read, too.
         """
         fields = columns_of_frame(frame, _FIELDS, name)
-        nugget = nugget_column(map(str, frame.columns))
+        names = column_names(frame, name)
+        nugget = nugget_column(map(str, names))
         read = (*fields, nugget) if nugget else fields
-        columns = [frame[column].tolist() for column in read]
-        return cls._from_named(columns, nugget, unread(frame.columns, read), name)
+        columns = [column_of(frame, column, name) for column in read]
+        return cls._from_named(columns, nugget, unread(names, read), name)
 
     @classmethod
     def _from_named(cls, columns: list[Any], nugget: str | None, others: tuple[str, ...], name: str) -> Qrels:

@@ -239,7 +239,8 @@ def rules_of(what: str, given: Mapping[str, Any]) -> Rules:
     names = NAMES[what]
     unknown = next((name for name in given if name not in names), None)
     if unknown is not None:
-        raise UsageError(f"unknown option {unknown!r}; expected some of {', '.join(names)}")
+        hint = suggestion(unknown, names) or f"; expected some of {', '.join(names)}"
+        raise UsageError(f"unknown option {unknown!r}{hint}")
     compat = given.get("compat")
     # Asked here, too: `ties="trec"` is the usual rule, and `Rules` could not tell that somebody said it.
     if compat and given.get("ties"):

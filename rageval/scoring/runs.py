@@ -10,7 +10,7 @@ from operator import eq, ne
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rageval.errors import InputError
-from rageval.files.objects import columns_of, columns_of_frame, finite, ids, mappings
+from rageval.files.objects import column_of, columns_of, columns_of_frame, finite, ids, mappings
 from rageval.files.trec import RunRows
 from rageval.text import visible
 
@@ -351,7 +351,7 @@ class Run:
         PyTerrier's `qid` and `docno` are read, too. Whole numbers as ids are read as their digits.
         """
         columns = columns_of_frame(frame, _FIELDS, name)
-        return cls._from_columns([frame[column].tolist() for column in columns], name, dedup)
+        return cls._from_columns([column_of(frame, column, name) for column in columns], name, dedup)
 
     @classmethod
     def _from_columns(cls, columns: list[Any], name: str, dedup: str | None = None) -> Run:

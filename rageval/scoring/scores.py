@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _Facts = Mapping[str, Mapping[str, str]]  # query -> field -> value
 _Number: TypeAlias = "float | _Float"
 _COLUMNS = ["run", "query_id", "measure", "value"]  # of a DataFrame
-HOW_MANY = "answers"  # marks in `judged_by` how many answers there are, where not as many to each query
 
 
 class _Float:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from rageval.errors import InputError, UsageError
 from rageval.files.kinds import told
-from rageval.files.objects import ITERATIONS, mappings
+from rageval.files.objects import ITERATIONS, is_frame, mappings
 from rageval.files.opening import (
     ASKED_FOR,
     DEFAULT,
@@ -736,7 +736,7 @@ def _is_run(given: Any) -> bool:
 
 
 def _is_frame_or_file(given: Any) -> bool:
-    return any(hasattr(given, name) for name in ("columns", "read", "scoreddocs_iter"))
+    return is_frame(given) or any(hasattr(given, name) for name in ("read", "scoreddocs_iter"))
 
 
 def _kind(source: Any, reading: Reading) -> Kind | None:
@@ -773,7 +773,7 @@ def _run_table(run: Any, name: str) -> Run:
         return run
     if isinstance(run, Mapping):
         return Run(name, ranking=run)
-    if hasattr(run, "columns"):
+    if is_frame(run):
         return Run.from_pandas(run, name)
     if callable(getattr(run, "read", None)):
         return read_run(run)
@@ -803,7 +803,7 @@ def as_qrels(qrels: Any, floor: int = EVERYTHING) -> Qrels:
         return read_qrels(qrels, floor=floor)
     if isinstance(qrels, Mapping):
         return Qrels.from_dict(qrels)
-    if hasattr(qrels, "columns"):
+    if is_frame(qrels):
         return Qrels.from_pandas(qrels)
     if callable(getattr(qrels, "read", None)):
         return read_qrels(qrels, floor=floor)

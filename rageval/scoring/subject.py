@@ -13,11 +13,11 @@ from typing import Any, Protocol, Self
 
 from rageval.errors import UsageError
 from rageval.measures.base import MEAN
-from rageval.scoring.gold import Draw, Gold, People, said_of_labels, some
+from rageval.scoring.gold import Draw, Gold, People, said_of_labels
 from rageval.scoring.likeness import Alike
 from rageval.scoring.rules import Rules
 from rageval.scoring.scores import Held, Labels, Score, Scored, Scores
-from rageval.text import visible
+from rageval.text import some, visible
 
 
 class Subject(Protocol):

@@ -12,6 +12,7 @@ from unicodedata import normalize
 
 from rageval.errors import InputError
 from rageval.files.jsonl import in_memory, read_records
+from rageval.files.objects import is_frame, records_of_frame
 from rageval.files.opening import BOM, Source, chunks, limits_of, name_of, with_limits
 from rageval.files.spans import SourceLine, read_chunks
 from rageval.names import near_misses
@@ -26,9 +27,7 @@ def as_file(given: Any, name: str) -> Any:
     """Return records, or a DataFrame, as a file of this name; a path or a file as it is."""
     if isinstance(given, str | os.PathLike) or hasattr(given, "read"):
         return given
-    if hasattr(given, "columns"):
-        from rageval.files.objects import records_of_frame
-
+    if is_frame(given):
         return in_memory(records_of_frame(given), name)
     return in_memory(given, name)
 

@@ -56,7 +56,7 @@ def exact(
                 continue
             if method == "minmax":
                 same = ordered[0] == last
-                share = Fraction(1) if same else Fraction(score - last, ordered[0] - last)
+                share = Fraction(0) if same else Fraction(score - last, ordered[0] - last)
             else:
                 places = [at for at, other in enumerate(ordered, 1) if other == score]
                 share = sum(Fraction(1, k + at) for at in places if at <= depth) / Fraction(len(places))
@@ -123,8 +123,9 @@ def test_equal_scores_share_their_places_and_what_lies_beyond_the_depth_is_nothi
     assert [docs for _, _, docs in _ranked_groups({"a": 9, "b": 5, "c": 5, "d": 1}, 2)] == [["a"], ["b", "c"]]
 
 
-def test_a_run_with_one_score_gives_all_it_has() -> None:
-    assert table(fused(runs([{"q": {"a": 7, "b": 7}}]))) == {("q", "a"): 1.0, ("q", "b"): 1.0}
+def test_a_run_with_one_score_gives_nothing() -> None:
+    """As `fusion` of freshstack 0.0.6: (s - min) / (max - min + 1e-8)."""
+    assert table(fused(runs([{"q": {"a": 7, "b": 7}}]))) == {("q", "a"): 0.0, ("q", "b"): 0.0}
 
 
 @given(RUNS, METHOD)

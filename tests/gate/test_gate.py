@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -195,6 +196,29 @@ def test_less_than_nine_tenths_of_the_baseline_is_nothing_gated() -> None:
     absent = frozenset(f"q{at:03}" for at in range(5))
     with pytest.raises(InputError, match="35 of the baseline's 40 questions are in both"):
         told(side(base, absent=absent), base)
+
+
+LACKING: dict[str, Any] = {
+    "undefined": lambda: ([None] * 5 + HALF[5:40], {}),
+    "failed": lambda: (HALF[:40], {"between": dict.fromkeys(range(5), (0.0, 1.0))}),
+    "not there": lambda: (HALF[:35], {}),
+    "no answer": lambda: (HALF[:40], {"absent": frozenset(f"q{at:03}" for at in range(5))}),
+    "fewer answers": lambda: (HALF[:40], {"repeats": {f"q{at:03}": 1 + (at > 4) for at in range(40)}}),
+    "other nuggets": lambda: (HALF[:40], {"nuggets": {f"q{at:03}": "other" for at in range(5)}}),
+}
+
+
+@pytest.mark.parametrize("lack", LACKING)
+def test_whichever_side_lacks_values_nothing_is_gated(lack: str) -> None:
+    values, known = LACKING[lack]()
+    whole = side(HALF[:40], repeats={f"q{at:03}": 2 for at in range(40)}) if "repeats" in known else HALF[:40]
+    refusals = []
+    for candidate_lacks in (True, False):
+        sides = (side(values, **known), whole) if candidate_lacks else (whole, side(values, **known))
+        with pytest.raises((InputError, MissingJudgements)) as caught:
+            told(*sides, margin=1.0)
+        refusals.append(type(caught.value))
+    assert refusals[0] is refusals[1]
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from rageval.core.basis import Basis
 from rageval.core.judge import parse_judge
 from rageval.errors import InputError, UsageError
 from rageval.judges import Settings, short
+from rageval.judges.cascade import number_in
 from rageval.scoring.gold import refuse_same
 from rageval.views.bases import attribution
 
@@ -246,3 +247,10 @@ def test_who_decided_a_part_is_no_gold_of_it() -> None:
     ):
         with pytest.raises(UsageError, match="the judge itself"):
             refuse_same([judge], [people], "gold")
+
+
+def test_a_share_is_the_decimal_that_is_written() -> None:
+    """Of the float, 0.07 of 400 is 28.000000000000004, and its ceiling 29."""
+    for hundredths in range(101):
+        for total in (1, 100, 400, 1000):
+            assert number_in(hundredths / 100, total) == -(-hundredths * total // 100)

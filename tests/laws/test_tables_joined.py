@@ -147,6 +147,16 @@ def test_a_model_that_both_name_is_no_name_of_a_system(tmp_path: Path) -> None:
     assert (pair["run"], pair["other"]) == ("v2", "v1"), done.output
 
 
+@pytest.mark.parametrize("constant", ["model", "system", "run_id", "experiment"])
+@pytest.mark.parametrize("telling", ["run", "variant", "model", "run_id"])
+def test_the_column_that_tells_systems_apart_names_them(constant: str, telling: str, tmp_path: Path) -> None:
+    if constant == telling:
+        return
+    both = [{**row, constant: "m", telling: f"v{at}"} for at in (1, 2) for row in rows(10 * at)]
+    done = run("score", written(tmp_path / "both.csv", both))
+    assert values(done) == pytest.approx(SCORES, abs=1e-4)
+
+
 @pytest.mark.parametrize("form", ["gold.csv", "gold.jsonl", "named.jsonl"])
 def test_right_answers_may_stand_beside_at_every_command(tmp_path: Path, form: str) -> None:
     bare = [[{k: row[k] for k in ("question", "answer")} for row in rows(n)] for n in (10, 20)]
@@ -280,7 +290,7 @@ def test_a_gate_of_tables_says_the_same_in_python(tmp_path: Path) -> None:
     frames = (pandas.DataFrame(rows(20)), pandas.DataFrame(rows(10)))
     report = rageval.gate(frames[0], baseline=frames[1], judge="short", margin=0.05)
     assert str(report).startswith("ship: candidate against baseline, by short")
-    with pytest.raises(InputError, match="holds a table of answers"):
+    with pytest.raises(UsageError, match="is a table of answers, and no judge is named"):
         rageval.gate(two, baseline=one, margin=0.05)
     run("judge", "crag", one, "-o", tmp_path / "j.jsonl")
     with pytest.raises(UsageError, match="the candidate is not one"):

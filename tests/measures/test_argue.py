@@ -276,7 +276,7 @@ class TestTopicsLeftOut:
     def test_it_is_said(self, tmp_path: Path) -> None:
         self.scores(tmp_path, "nugget_count")
         ran = command(tmp_path / "r.judgments.jsonl", "--nuggets", tmp_path / "b.jsonl", "-m", "argue_f1")
-        assert "r: answered 1 of 2 queries; the others score 0 in argue_f1 (--intersection" in ran.output
+        assert "r: answered 1 of 2 queries; the others (8) score 0 in argue_f1 (--intersection" in ran.output
 
 
 def test_annotations_of_assessors(tmp_path: Path) -> None:

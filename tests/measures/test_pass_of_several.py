@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 import rageval
 from rageval.cli import main
-from rageval.errors import UsageError
+from rageval.errors import MissingJudgements, UsageError
 from rageval.measures.base import Measure
 from snippets import ROOT
 
@@ -76,8 +76,19 @@ def test_names() -> None:
 
 
 def test_fewer_answers_than_k_are_an_error() -> None:
-    with pytest.raises(UsageError, match="query b has 1 answers, expected 2 or more"):
-        rageval.evaluate_answers("pass^2", rows({"a": [True, True]}) + rows({"b": [True]}, "s"))
+    with pytest.raises(UsageError, match="no query has more answers than 1, expected 2 or more"):
+        rageval.evaluate_answers("pass^2", rows({"a": [True]}) + rows({"b": [True]}, "s"))
+
+
+def test_fewer_answers_than_to_other_questions_are_missing() -> None:
+    judged = rows({"a": [True, False, False], "b": [True]})
+    with pytest.raises(MissingJudgements, match="1 of 2 queries have fewer than 3 answers"):
+        rageval.evaluate_answers("pass^2", judged)
+    with pytest.warns(UserWarning, match="the answers that they lack are missing"):
+        score = rageval.evaluate_answers("pass^2", judged, on_missing="skip")["r"]["pass^2"]
+    assert score.by_query["a"] == 0.0
+    assert math.isnan(score.by_query["b"])
+    assert (score.bounds, score.missing) == ((0.0, 0.5), 2)
 
 
 def test_an_answer_that_failed_is_not_a_pass_nor_left_out() -> None:

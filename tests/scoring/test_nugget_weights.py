@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,8 +16,9 @@ import rageval
 from rageval.cli import main
 from rageval.datasets import dataset
 from rageval.datasets.dataset import Dataset
-from rageval.errors import UsageError
+from rageval.errors import MissingJudgements, UsageError
 from rageval.files.nuggets import read_nuggets, write_nuggets
+from rageval.measures import answer_measures
 from rageval.records import Nugget
 
 SUPPORT, NOT = "support", "not_support"
@@ -260,7 +262,7 @@ def test_no_importance_is_written_where_there_is_none() -> None:
     assert json.loads(line)["nuggets"][1] == {"text": "b"}
 
 
-def test_failed_importance_as_0_1_wrote_it_is_none(tmp_path: Path) -> None:
+def test_failed_importance_as_0_1_wrote_it_is_missing(tmp_path: Path) -> None:
     old = {
         "qid": "q",
         "nuggets": [{"text": "a", "importance": "failed"}, {"text": "b", "importance": "vital"}],
@@ -269,8 +271,10 @@ def test_failed_importance_as_0_1_wrote_it_is_none(tmp_path: Path) -> None:
     assert [nugget.importance for nugget in read_nuggets(path)] == [None, "vital"]
     rows = [{"query_id": "q", "run_id": "r", "aspect": str(at), "label": SUPPORT} for at in range(2)]
     done = run(lines(tmp_path / "judged.jsonl", rows), "-m", "v_strict", "--nuggets", path)
-    assert done.stdout.split()[-1] == "1.0000"
-    assert "1 judged nuggets have neither importance nor weight" in done.stderr
+    assert (done.exit_code, "(1 unrated); its value lies between 0.5000 and 1.0000" in done.stderr) == (
+        3,
+        True,
+    )
 
 
 def test_of_what_is_missing_only_a_negative_weight_turns_the_worst_round() -> None:
@@ -282,3 +286,77 @@ def test_of_what_is_missing_only_a_negative_weight_turns_the_worst_round() -> No
     for end, value in (("worst", -0.5), ("best", 1.0)):
         found = rageval.evaluate_answers("rubric_score", rows, on_missing=end)["r"]["rubric_score"]
         assert found.value == value
+
+
+def by_importance() -> list[str]:
+    """Every measure that counts nuggets by their importance, as far as its parameters say so."""
+    found = [
+        str(measure(importance=which))
+        for measure in answer_measures().values()
+        if (parameter := measure.declared.get("importance")) and "vital" in parameter.choices
+        for which in parameter.choices
+        if which != "all"
+    ]
+    return [*found, "nugget_recall(importance=weighted,credit=partial)", "nugget_f"]
+
+
+@pytest.mark.parametrize("measure", by_importance())
+@pytest.mark.parametrize("shown", ["lost", "rated"])
+def test_a_nugget_without_importance_is_missing(measure: str, shown: str) -> None:
+    """Whatever the importance is, the value lies within the bounds; what is missing is counted."""
+    labels = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0}
+    rubric = "lexical" if measure.startswith("lexical") else "nugget-assignment"
+    verdicts = [("a", "support"), ("b", "partial_support"), ("c", "not_support"), ("d", "support")]
+
+    def judged(rated: dict[str, str]) -> list[dict[str, Any]]:
+        place = {"query_id": "q", "run_id": "r", "rubric": rubric}
+        rows = [
+            place
+            | {"aspect": aspect}
+            | ({"grade": labels[label]} if rubric == "lexical" else {"label": label})
+            for aspect, label in verdicts
+        ]
+        return [
+            row | ({"importance": rated[row["aspect"]]} if row["aspect"] in rated else {}) for row in rows
+        ]
+
+    def score(rated: dict[str, str]) -> Any:
+        answers = [{"query_id": "q", "run_id": "r", "answer": "word " * 60}]
+        return rageval.evaluate_answers(measure, judged(rated), answers=answers, on_missing="skip")[
+            "r"
+        ].scores[0]
+
+    known = {"a": "vital", "b": "okay"} if shown == "rated" else {"c": "okay"}
+    lacking = score(known)
+    assert lacking.lost == {"unrated": 4 - len(known)}
+    low, high = lacking.bounds
+    others = [aspect for aspect, _ in verdicts if aspect not in known]
+    for chosen in itertools.product(("vital", "okay"), repeat=len(others)):
+        value = score(known | dict(zip(others, chosen, strict=True))).value
+        assert not low - 1e-12 > value, (chosen, value)
+        assert not high + 1e-12 < value, (chosen, value)
+    with pytest.raises(
+        MissingJudgements, match=r"unrated\).*it needs the importance of each nugget.*--nuggets"
+    ):
+        rageval.evaluate_answers(
+            measure, judged(known), answers=[{"query_id": "q", "run_id": "r", "answer": "w"}]
+        )
+
+
+def test_doctor_finds_nuggets_without_importance(tmp_path: Path) -> None:
+    rows = [
+        {"query_id": "q", "run_id": "r", "aspect": "a", "importance": "vital", "label": "support"},
+        {"query_id": "q", "run_id": "r", "aspect": "b", "label": "not_support"},
+    ]
+    nuggets = [{"text": "a", "importance": "vital"}, {"text": "b", "importance": "failed"}]
+    assigned = [{**nugget, "assignment": "support"} for nugget in nuggets]
+    files: dict[str, list[dict[str, Any]]] = {
+        "judged": rows,
+        "nuggets": [{"qid": "q", "query": "?", "nuggets": nuggets}],
+        "assigned": [{"qid": "q", "run_id": "r", "nuggets": assigned, "answer_text": "so"}],
+    }
+    for name, records in files.items():
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+        done = CliRunner().invoke(main, ["doctor", str(path)])
+        assert "nuggets without an importance: 1, first" in done.stdout, (name, done.output)

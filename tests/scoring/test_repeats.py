@@ -32,20 +32,79 @@ def value(measure: str, judged: list[Row], **options: Any) -> float:
 
 # Four of five answers are to q1: a mean over rows would say 0.2, a mean over questions says 0.5.
 UNEVEN = [row("q1", n, grade=0.0) for n in range(4)] + [row("q2", grade=1.0)]
+FEWER = pytest.mark.filterwarnings("ignore:.* queries have fewer than . answers")
 
 
+@FEWER
 def test_the_question_is_the_unit() -> None:
-    scores: Any = rageval.evaluate_answers("grade", UNEVEN)["r"].scores[0]
+    scores: Any = rageval.evaluate_answers("grade", UNEVEN, on_missing="skip")["r"].scores[0]
     assert scores.by_query == {"q1": 0.0, "q2": 1.0}
     assert scores.value == 0.5
     assert scores.queries == 2
+    # The three answers that q2 lacks are missing.
+    assert (scores.missing, scores.bounds) == (3, (0.125, 0.5))
 
 
+SCALES: dict[str, tuple[str, Row, Row]] = {
+    "crag": ("crag_score, accuracy, pass@1, pass^2", {"label": "perfect"}, {"label": "incorrect"}),
+    "nugget-assignment": (
+        "v_strict, w, nugget_recall(over=pool), nugget_f",
+        {"label": "support", "importance": "vital", "aspect": "n"},
+        {"label": "not_support", "importance": "vital", "aspect": "n"},
+    ),
+    "tool/score": ("grade, pass_rate", {"grade": 1.0, "label": "pass"}, {"grade": 0.0, "label": "fail"}),
+    "citation-support": (
+        "citation_precision, citation_recall",
+        {"label": "full_support", "item_id": "d", "aspect": "0", "sentences": 1},
+        {"label": "no_support", "item_id": "d", "aspect": "0", "sentences": 1},
+    ),
+    "": ("length, citations", {"label": "perfect"}, {"label": "incorrect"}),
+}
+
+
+@FEWER
+@pytest.mark.parametrize("rubric", SCALES)
+@pytest.mark.parametrize("seed", range(3))
+def test_fewer_answers_never_help(rubric: str, seed: int) -> None:
+    """Whichever answers are taken out, they are counted, and the whole value lies within the bounds."""
+    measures, good, bad = SCALES[rubric]
+    rng = random.Random(f"{rubric}{seed}")
+    rows = [
+        row(f"q{at}", n, rubric=rubric or "crag", **{**(good if rng.random() < 0.5 else bad)})
+        for at in range(6)
+        for n in range(3)
+    ]
+    rows = [{key: value for key, value in each.items() if rubric or key != "aspect"} for each in rows]
+    texts = [
+        {"query_id": each["query_id"], "run_id": "r", "repeat": each["repeat"],
+         "answer": "word " * rng.randrange(1, 9) + "[1]", "references": ["d"]}
+        for each in rows
+    ]  # fmt: skip
+    lost = {("q0", 2), ("q1", 1), ("q1", 2), ("q2", 0)}
+
+    def without(records: list[Row]) -> list[Row]:
+        return [each for each in records if (each["query_id"], each["repeat"]) not in lost]
+
+    def score(judged: list[Row], answers: list[Row]) -> Any:
+        given = {"answers": answers} if rubric in ("", "nugget-assignment") else {}
+        return rageval.evaluate_answers(measures, judged, on_missing="skip", **given)["r"]
+
+    whole, few = score(rows, texts), score(without(rows), without(texts))
+    for before, after in zip(whole.scores, few.scores, strict=True):
+        assert after.missing >= 4, after.measure
+        low, high = after.bounds
+        assert low - 1e-12 <= before.value <= high + 1e-12, after.measure
+    with pytest.raises(MissingJudgements, match="r: 3 of 6 queries have fewer than 3 answers"):
+        rageval.evaluate_answers(measures, without(rows), answers=without(texts) if not rubric else None)
+
+
+@FEWER
 def test_a_pooled_share_counts_each_question_by_its_mean_part() -> None:
     q1 = [row("q1", n, label=label) for n, label in enumerate(("pass", "fail"))]
     q2 = [row("q2", item_id=item, label="pass") for item in ("a", "b", "c")]
-    assert value("pass_rate", q1 + q2) == pytest.approx((0.5 + 1) / 2)
-    assert value("pass_rate(over=pool)", q1 + q2) == pytest.approx((0.5 + 3) / (1 + 3))
+    skip = {"on_missing": "skip"}
+    assert value("pass_rate", q1 + q2, **skip) == pytest.approx((0.5 + 1) / 2)
+    assert value("pass_rate(over=pool)", q1 + q2, **skip) == pytest.approx((0.5 + 3) / (1 + 3))
 
 
 def test_a_second_answer_is_an_error_unless_it_is_another_repeat(tmp_path: Path) -> None:
@@ -65,18 +124,25 @@ def test_a_second_answer_is_an_error_unless_it_is_another_repeat(tmp_path: Path)
         list(read_answers(str(path)))
 
 
-def test_a_repeat_that_failed_is_missing_and_one_that_never_was_is_not() -> None:
-    judged = [row("q1", 1, grade=1.0), row("q1", 2, status="error"), row("q2", 1, grade=0.5)]
+def test_a_repeat_that_failed_is_missing() -> None:
+    judged = [row("q1", 1, grade=1.0), row("q1", 2, status="error")]
+    judged += [row("q2", 1, grade=0.5), row("q2", 2, grade=0.5)]
     with pytest.raises(MissingJudgements, match="1 judgements that grade needs are missing") as caught:
         value("grade", judged)
     assert "its value lies between 0.5000 and 0.7500" in str(caught.value)
     assert value("grade", judged, on_missing="skip") == 0.75
     assert value("grade", judged, on_missing="worst") == 0.5
-    # Another system was asked once a question, and lacks nothing.
-    other = [row(query, run="s", grade=0.0) for query in ("q1", "q2")]
-    scores: Any = rageval.evaluate_answers("grade", [each for each in judged if "status" not in each] + other)
-    assert scores["s"].scores[0].missing == 0
-    assert scores["r"].scores[0].missing == 0
+
+
+@FEWER
+def test_a_repeat_that_other_questions_or_systems_have_is_missing() -> None:
+    judged = [row(query, n, grade=1.0) for query in ("q1", "q2") for n in range(2)][:-1]
+    judged += [row(query, run="s", grade=0.0) for query in ("q1", "q2")]
+    with pytest.raises(MissingJudgements, match="s: 2 of 2 queries have fewer than 2 answers"):
+        value("grade", judged)
+    scores: Any = rageval.evaluate_answers("grade", judged, on_missing="skip")
+    assert [scores[run].scores[0].missing for run in "rs"] == [1, 2]
+    assert scores["s"].scores[0].bounds == (0.0, 0.5)
 
 
 @pytest.mark.parametrize("measure", ["nugget_recall", "crag_score", "grade", "nugget_recall(credit=partial)"])
@@ -129,7 +195,7 @@ def test_what_takes_one_answer_says_so() -> None:
     with pytest.raises(
         UsageError, match=r"r has 4 answers to query q1 \(repeat 0, 1, 2, 3\), but a correction"
     ):
-        rageval.evaluate_answers("grade", UNEVEN, gold=people)
+        rageval.evaluate_answers("grade", UNEVEN, gold=people, on_missing="skip")
 
 
 @pytest.mark.parametrize(
