@@ -89,6 +89,8 @@ def column_names(frame: Any, table: str = "DataFrame") -> list[Any]:
 def column_of(frame: Any, name: Any, table: str = "DataFrame") -> list[Any]:
     """Return the cells of a column of a frame, as plain Python's."""
     column = frame[name]
+    if isinstance(column, list):
+        return column
     for method in ("tolist", "to_list", "to_pylist"):
         if hasattr(column, method):
             return list(getattr(column, method)())
