@@ -206,7 +206,7 @@ def gate(
         if qrels is not None:
             raise UsageError("gate: judge= is for tables of answers; leave out qrels")
         sides = {"candidate": candidate, "baseline": baseline}
-        found = _judged_tables(sides, judge, rubric, questions)
+        found = _judged_tables(sides, judge, rubric, questions, bool(rules.get("intersection")))
         candidate, measures, questions = found.rows, measures or found.measures, None
         system, said = found.systems[0], found.remarks
         before = found.systems[1] if len(found.systems) > 1 else ""
@@ -257,6 +257,7 @@ def _judged_tables(
     judges: str | Model | Iterable[str | Model],
     rubric: str | Rubric,
     questions: Any,
+    intersection: bool,
 ) -> _JudgedTables:
     """Judge the candidate, and the baseline if it is a table, too."""
     from rageval import judges as room
@@ -279,6 +280,7 @@ def _judged_tables(
     several = list(judges) if isinstance(judges, Iterable) and not isinstance(judges, str) else [judges]
     known = room.rubric_named(rubric) if isinstance(rubric, str) else rubric
     material = room.gathered(tables, as_source(questions, "questions"))
+    material = material.leave_out_without_gold(known) if intersection else material
     settings, remarks = prepared(several, known, material, room.Settings())
     rows = list(room.judged_by(several, known, material, settings))
     systems = list(map(only_system, tables, material.systems))

@@ -45,6 +45,8 @@ def judged(
 
     found = rubric_named(rubric or _RUBRIC)
     material = gathered(inputs.tables, options.questions)
+    if options.intersection:
+        material = material.leave_out_without_gold(found)
     inputs.systems = list(material.systems)
     asked = {answer.query_id for answer in material.answers}
     if not any(material.questions[query].gold for query in asked if query in material.questions):

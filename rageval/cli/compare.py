@@ -70,7 +70,8 @@ class Options(Comparing):
 
 
 @click.command(
-    cls=Command, first="measures baseline all_pairs by_query gold gold_chosen cluster questions style output"
+    cls=Command,
+    first="measures baseline by_query gold gold_chosen cluster questions intersection style output",
 )
 @click.argument(
     "words", nargs=-1, metavar="RUN RUN... QRELS [MEASURE...]", shell_complete=completing("scored")

@@ -150,7 +150,7 @@ class GateSide(NamedTuple):
     `absent` are questions of which it says nothing, `lacking` those of them of which no value is known.
     `same` tells what is the same as elsewhere, question by question, `nuggets` lists of nuggets. Of a run
     `unseen` is the share of its questions of which nothing retrieved is judged; None where nothing can be
-    said of that.
+    said of that. With `intersection`, questions that only one of the two has are left out.
     """
 
     scores: Scores
@@ -162,6 +162,7 @@ class GateSide(NamedTuple):
     repeats: Mapping[str, int] = {}
     unseen: float | None = None
     lacking: frozenset[str] = frozenset()
+    intersection: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,7 +511,10 @@ class _Common:
         lacks = candidate.lacking
         self.gone = [q for q in known if q not in baseline.lacking and (q not in there or q in lacks)]
         self.new = [q for q in there if q not in lacks and (q not in known or q in baseline.lacking)]
-        self.queries = sorted({**known, **there})
+        self.left_out = {*self.gone, *self.new} if candidate.intersection else set()
+        if self.left_out:
+            self.gone, self.new = [], []
+        self.queries = sorted({**known, **there}.keys() - self.left_out)
         lost = {*self.gone, *self.relisted, *fewer[0]}, {*self.new, *fewer[1]}
         self.scores = {
             name: (_over(score, self.queries, lost[0]), _over(theirs[name], self.queries, lost[1]))
@@ -539,6 +543,7 @@ class _Common:
         more |= {"fewer answers": len(self.fewer)} if self.fewer else {}
         undefined = max((len(self.undefined(name)) for name in self.scores), default=0)
         compared = len(self.queries) - len({*self.gone, *self.new, *self.relisted, *self.fewer})
+        more |= {"left out": len(self.left_out)} if self.left_out else {}
         return {"compared": compared, **numbers, **more, "undefined in one": undefined}
 
     def undefined(self, measure: str) -> list[str]:
@@ -550,6 +555,7 @@ class _Common:
     def check(self) -> None:
         """Refuse to compare few of the questions of either side, or what failed in either."""
         fewer = "have fewer answers (repeat) than others", self.fewer
+        way = ", or leave out questions that only one of the two has: --intersection (intersection=True)"
         sides = (
             ("", [("are gone", self.gone), ("are judged by other nuggets", self.relisted), fewer]),
             (" of the baseline", [("are new", self.new), fewer]),
@@ -564,18 +570,20 @@ class _Common:
                     raise MissingJudgements(
                         f"{name}: judgements{whose} are missing in {missing:,} of {len(self.queries):,}"
                         f" questions, more than {MOST_MISSING:.0%}{f': {how}' if how else ''}; judge them"
-                        f" again{' and save it again' if whose else ''}"
+                        f" again{' and save it again' if whose else ''}{way if self.gone or self.new else ''}"
                     )
         total = len(self.of_baseline)
-        self._enough(total - len(self.lost), total, "questions are in both")
+        there = total - len(self.lost) - len(self.left_out.intersection(self.of_baseline))
+        self._enough(there, total, "questions are in both")
         total = len(self.of_candidate)
-        self._enough(total - len(self.found), total, "questions have an answer in both", "candidate")
+        there = total - len(self.found) - len(self.left_out.intersection(self.of_candidate))
+        self._enough(there, total, "questions have an answer in both", "candidate")
         for name, pair in self.scores.items():
             # A value that is missing is one: between its ends.
             valued = [{q for q, x in each.by_query.items() if x == x or q in each.between} for each in pair]
             both = len(valued[0] & valued[1])
-            for there, whose in zip(valued, _ALONE, strict=True):
-                self._enough(both, len(there), f"questions have a value of {name} in both", whose)
+            for own, whose in zip(valued, _ALONE, strict=True):
+                self._enough(both, len(own), f"questions have a value of {name} in both", whose)
         alone = [replace(self.candidate.scores, run=_ALONE[0]), replace(self.baseline.scores, run=_ALONE[1])]
         for why in failures(alone).values():
             raise InputError(f"the {why}: nothing was compared")
@@ -1013,6 +1021,7 @@ def _said_of_questions(common: _Common, found: Sequence[Decision]) -> Iterator[s
         ("have no answer in the baseline, and count as nothing found there", sorted(common.found)),
         ("are judged by other nuggets, and count as missing", common.relisted),
         ("have fewer answers (repeat) than others, and count as missing", common.fewer),
+        ("are in one of the two only, and are left out (--intersection)", sorted(common.left_out)),
     ):
         if queries:
             yield f"{len(queries):,} questions {what}: {some(queries)}"
@@ -1065,7 +1074,7 @@ def side_of(subject: Subject, scores: Scores, facts: Facts | None = None, known:
         bounds=dict(held.bounds),
     )
     given = held.absent, held.same, held.nuggets, facts or {}, held.repeats, held.unseen, held.lacking
-    return GateSide(scores, header, *given)
+    return GateSide(scores, header, *given, intersection=subject.rules.intersection)
 
 
 # --- the file

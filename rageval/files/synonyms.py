@@ -51,18 +51,18 @@ class ColumnsRead(NamedTuple):
     others: tuple[str, ...]
 
     def with_systems(self, rows: Sequence[Mapping[str, Any]]) -> ColumnsRead:
-        """Return the columns with that of the systems, of those called so, which tells systems apart.
+        """Return the columns; of several that may name systems, the one that distinguishes systems does.
 
         >>> columns = columns_of(["question", "answer", "model", "run"])
         >>> rows = [{"model": "m", "run": name} for name in ("v1", "v2")]
         >>> columns.fields["run_id"], columns.with_systems(rows).fields["run_id"]
         ('model', 'run')
         """
-        named = self.fields.get("run_id")
+        named = self.fields.get("run_id", "")
         fitting = [named, *(name for name in self.others if field_of(name) == "run_id")] if named else []
         several = (name for name in fitting if len({str(row.get(name) or "") for row in rows} - {""}) > 1)
         chosen = next(several, named)
-        if chosen is None or chosen == named:
+        if chosen == named:
             return self
         others = tuple(named if name == chosen else name for name in self.others)
         return ColumnsRead(self.fields | {"run_id": chosen}, others)

@@ -12,7 +12,7 @@ import math
 import os
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -30,7 +30,7 @@ from rageval.files.start import JUDGED_DOCUMENTS, QUESTIONS, RUNS
 from rageval.files.synonyms import SYNONYMS
 from rageval.judges.rubric import Rubric
 from rageval.records import BESIDE, Answer, Nugget, PassageParts, Question, Sentence
-from rageval.text import problem_of_id, visible
+from rageval.text import problem_of_id, some, visible
 
 UNITS = ("question", "passages")  # of rubrics that write nuggets
 SPLITS = "claims"  # of one that takes answers apart
@@ -69,13 +69,36 @@ class Material:
         question = self.question(query)
         if question.gold:
             return list(question.gold)
-        asked = dict.fromkeys(answer.query_id for answer in self.answers) or dict.fromkeys(self.questions)
-        lacking = [each for each in asked if each in self.questions and not self.questions[each].gold]
+        asked, lacking = self._without_gold()
         text = f" ({visible(question.text)[:60]!r})" if question.text else ""
         raise InputError(
             f"query {visible(query)!r}{text}: has no gold answer, which this rubric needs (missing"
-            f" for {len(lacking):,} of {len(asked):,} questions); add one for every question, next to the"
-            f" answers (a column {', '.join(SYNONYMS['gold'][:4])}, …) or in --questions FILE"
+            f" for {len(lacking):,} of {len(asked):,} questions: {some(lacking)}); add one for every"
+            f" question, next to the answers (a column {', '.join(SYNONYMS['gold'][:4])}, …) or in"
+            " --questions FILE; or leave these questions out: --intersection of score, compare, report and"
+            " gate (intersection=True in Python)"
+        )
+
+    def _without_gold(self) -> tuple[list[str], list[str]]:
+        """Return the questions that were asked, and those of them without a gold answer."""
+        asked = dict.fromkeys(answer.query_id for answer in self.answers) or dict.fromkeys(self.questions)
+        return list(asked), [at for at in asked if at in self.questions and not self.questions[at].gold]
+
+    def leave_out_without_gold(self, rubric: Rubric) -> Material:
+        """Return the material without questions that a rubric cannot judge for lack of a gold answer."""
+        asked, lacking = self._without_gold()
+        if "gold" not in rubric.file.sees or not lacking or len(lacking) == len(asked):
+            return self
+        gone = frozenset(lacking)
+        return replace(
+            self,
+            answers=[answer for answer in self.answers if answer.query_id not in gone],
+            questions={query: each for query, each in self.questions.items() if query not in gone},
+            remarks=[
+                *self.remarks,
+                f"{len(gone):,} of {len(asked):,} questions have no gold answer and are left out"
+                f" (--intersection): {some(lacking)}",
+            ],
         )
 
     def sub_narratives(self, query: str) -> list[str]:
@@ -385,8 +408,8 @@ def _cited_together(rubric: Rubric, material: Material) -> Iterator[Task]:
             if len(docs) > 1:
                 shown |= {doc: [doc] for doc in docs}
                 shown |= {f"-{doc}": [other for other in docs if other != doc] for doc in docs}
-            for item, some in shown.items():
-                passages = [_seen(texts.get(doc), doc, material) for doc in some]
+            for item, cited in shown.items():
+                passages = [_seen(texts.get(doc), doc, material) for doc in cited]
                 row = VerdictRow(answer.query_id, answer.run_id, item, str(number), repeat_of(answer))
                 yield Task({"sentence": sentence.text, **_several(rubric, passages)}, {"": (row,)})
 

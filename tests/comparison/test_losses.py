@@ -328,7 +328,8 @@ def test_the_command_prints_the_same(tmp_path: Path) -> None:
         (tmp_path / "diagnosis.json").write_text(json.dumps(broken))
         assert CliRunner().invoke(main, ["report", *given]).exit_code == 2
     (tmp_path / "spans").write_text('{"query_id": "0", "nugget_id": "0"}')
-    done = command(tmp_path, "--qrels", str(tmp_path / "spans"))
+    files = (tmp_path / "judged", "--run", tmp_path / "run", "--qrels", tmp_path / "spans")
+    done = CliRunner().invoke(main, ["diagnose", *map(str, files)])
     assert (done.exit_code, "add --chunks FILE and --sources DIR" in done.stderr) == (2, True)
 
 
