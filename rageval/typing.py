@@ -230,3 +230,4 @@ class JudgeOptions(TypedDict, total=False):
     ask: float | None
     keep_error: float | None
     gold: str | os.PathLike[str] | Sequence[Mapping[str, Any]] | None
+    gold_chosen: str | os.PathLike[str] | Mapping[str, float] | None

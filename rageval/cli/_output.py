@@ -560,7 +560,7 @@ def _slices(found: _Sliced, layout: Layout, *, is_read: bool = False, is_starred
         columns.append(number("judge"))
     if not is_read or any(one.labels for *_, one in found):
         columns.append(count("labels"))
-    columns += [Column("basis", programs=True), Column("corrected_from", programs=True)]
+    columns += [Column(name, programs=True) for name in ("basis", "corrected_from", "drawn")]
     rows = []
     for scores, score, one in found:
         known = written_bases(one._asdict()) | {

@@ -12,7 +12,7 @@ import click
 from rageval import options as opt
 from rageval.cli._options import Command, OfLabels, takes_options
 from rageval.cli._output import TableFormat, deliver, end_if_biased, say
-from rageval.core.basis import Basis
+from rageval.core.basis import Basis, DrawKind
 from rageval.errors import InputError, UsageError
 from rageval.table import NUMBER, TALLY, Column, Table, lines
 from rageval.text import visible
@@ -76,8 +76,8 @@ def arena(files: tuple[str, ...], options: Options) -> None:
     if options.gold:
         if options.matrix or options.compat:
             raise UsageError("--gold corrects strengths; leave out --matrix and --compat")
-        table, labelers = _by_people(grades, options)
-        basis = Basis.of_labels(labelers, basis)
+        table, labelers, draw = _by_people(grades, options)
+        basis = Basis.of_labels(labelers, basis, draw)
     elif options.matrix:
         table = _matrix(grades, options.invalid)
     elif options.compat:
@@ -151,8 +151,8 @@ def _table(numbers: Sequence[str], counts: Sequence[str], rows: list[list[Any]])
     return Table([*columns, *(Column(name, NUMBER, 0) for name in counts)], rows)
 
 
-def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, tuple[str, ...]]:
-    """Return strengths that labels correct, and who labeled; say which pairs have too few of these."""
+def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, tuple[str, ...], DrawKind]:
+    """Return strengths that labels correct, who labeled, how labels were drawn; say what has too few."""
     from rageval.comparison.arena import has_rankings, strengths_by_people
     from rageval.scoring.answers import read_judgements
     from rageval.scoring.gold import drawn, gold_of, said_of_labels
@@ -166,7 +166,8 @@ def _by_people(grades: JudgementTable, options: Options) -> tuple[Table, tuple[s
     found, said = strengths_by_people(grades, gold, population=options.population)
     say(*said_of_labels(gold), *said)
     rows = [[s.system, s.strength, s.low, s.high, s.judged, s.games, s.labels] for s in found]
-    return _table(["strength", "low", "high", "judge"], ["games", "labels"], rows), gold.by
+    drawn_how = gold.draw.kind(sum(s.games - s.labels for s in found))
+    return _table(["strength", "low", "high", "judge"], ["games", "labels"], rows), gold.by, drawn_how
 
 
 def _with_corrected(table: Table, corrected: Mapping[str, float]) -> Table:
@@ -180,7 +181,7 @@ def _with_corrected(table: Table, corrected: Mapping[str, float]) -> Table:
 
 def _with_basis(table: Table, basis: Basis) -> Table:
     """Add the basis of strengths: columns for programs, a note for people."""
-    texts = {"basis": str(basis)} | ({"corrected_from": str(basis.source)} if basis.corrected else {})
+    texts = basis.texts if basis.corrected else {"basis": str(basis)}
     columns = [*table.columns, *(Column(name, programs=True) for name in texts)]
     rows = [[*row, *texts.values()] for row in table.rows]
     if basis.corrected:

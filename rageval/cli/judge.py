@@ -113,6 +113,7 @@ class Options(Asking):
         ),
     ] = None
     gold: Annotated[opt.Gold, "Human labels for a random sample of the answers, for --keep-error."] = ()
+    gold_chosen: opt.GoldChosen | None = None
     permutations: Annotated[
         int,
         opt.asked(

@@ -26,7 +26,7 @@ _LONGEST = 120  # characters of reasons in a table
 @click.command(
     "agree",
     cls=Command,
-    first="near_misses measures answers nuggets max_bias parting leaderboards style output",
+    first="near_misses measures answers nuggets gold_chosen max_bias parting leaderboards style output",
 )
 @click.argument("files", type=FileOrId("labels"), nargs=-1, metavar="[JUDGED GOLD]")
 @takes_options
@@ -56,6 +56,7 @@ def label_agree(
             "With --leaderboards: also tau_b of the K best runs (default: 4,10).", ("--at",), metavar="K,…"
         ),
     ] = None,
+    gold_chosen: opt.GoldChosen | None = None,
     near_misses: Annotated[
         Literal["none", "linear", "quadratic"],
         opt.Option("How much near grades count as agreement: the weights of kappa."),
@@ -132,6 +133,8 @@ def label_agree(
         read_people,
         together,
     )
+    from rageval.files.opening import name_of
+    from rageval.scoring.gold import draw_of_labels, drawn
 
     lengths: dict[tuple[str, str], float] | None = None
     if answers:
@@ -142,9 +145,12 @@ def label_agree(
     named = YES_OR_NO[nuggets_in_qrels]
     people, mine = read_people(gold, named), read(judged, named)
     # Several annotators are gold as a majority; how far they agree says how good gold is.
+    things = [key for own in people.values() for key in own]
+    draw = draw_of_labels(things, [gold], drawn(gold_chosen), name_of(gold))
     theirs = together(people)
-    pairs, several = between(people, near_misses), agreement_of_several(people, near_misses)
-    found = passport(mine, theirs, near_misses, measures, lengths, nuggets, pairs, several)
+    pairs = between(people, near_misses, draw)
+    several = agreement_of_several(people, near_misses, draw)
+    found = passport(mine, theirs, near_misses, measures, lengths, nuggets, pairs, several, draw)
     deliver(passport_lines(found, (mine, theirs) if parting else None, parting or 0, style), output)
     end_if_biased([("the judge", found.facts["positions"])], max_bias)
 
@@ -253,7 +259,8 @@ def passport_lines(
     parts = [part for table in found.tables() for part in (table, "")] + found.sentences()
     coefficients, *_ = found.tables()
     ends = (each._replace(nan="") for each in coefficients.columns[1:])
-    data = coefficients._replace(columns=[Column("coefficient"), *ends])
+    rows = [[*row, found.facts["drawn"]] for row in coefficients.rows]
+    data = coefficients._replace(columns=[Column("coefficient"), *ends, Column("drawn")], rows=rows)
     if both is None:
         yield from lines(style, lambda: parts, lambda: data, record=found.as_dict)
         return

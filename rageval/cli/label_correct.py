@@ -82,7 +82,7 @@ def _table(found: Sequence[CorrectedMeasure], places: int) -> Table:
     columns += map(number, ("judge", "people", "people_low", "people_high", "corrected", "low", "high"))
     columns += [Column(name, NUMBER, 0) for name in ("queries", "checked", "labels", "of")]
     columns += [Column("slope", NUMBER, 3, nan=""), Column("gain", NUMBER, 0, nan="")]
-    columns += [Column("basis"), Column("corrected_from")]
+    columns += map(Column, ("basis", "corrected_from", "drawn"))
     records = [written_bases(each._asdict()) for each in found]
     rows = [
         [record["value" if column.name == "corrected" else column.name] for column in columns]

@@ -16,7 +16,7 @@ from rageval.scoring.scores import Scores
 from rageval.table import latex_text, latex_typeset
 from rageval.text import visible
 from rageval.version import __version__
-from rageval.views.bases import NO_WINNER, name_judges, name_labels
+from rageval.views.bases import IF_DRAWN, NO_WINNER, name_judges, name_labels
 
 if TYPE_CHECKING:
     from rageval.measures.parsing import AnyMeasure
@@ -238,7 +238,7 @@ def _said_of_tests(found: Comparison) -> Iterator[str]:
         yield (
             f"Differences by {names} {against} are by {judge}, corrected by {by} of {labels}"
             rf"~\cite{{{_BY_LABELS}}}, and tested by Student's $t$, {_ADJUSTED[settings.adjust]}"
-            f"{_family(found)}, {level}."
+            f"{_family(found)}, {level}{f'; this holds {IF_DRAWN}' if basis.is_draw_unstated else ''}."
         )
 
 

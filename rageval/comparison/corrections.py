@@ -108,12 +108,10 @@ def correct(
     how = shared, level, population, draw or Draw(), len(results) * len(measures)
     for scores in results:
         pairs = zip(scores.scores, people[scores.run].scores, strict=True)
-        found += [
-            _whatever_is_missing(scores.run, one, other, how)._replace(
-                basis=Basis.of_labels(gold.judges.words, one.basis)
-            )
-            for one, other in pairs
-        ]
+        for one, other in pairs:
+            mean = _whatever_is_missing(scores.run, one, other, how)
+            drawn = how[3].kind(mean.of - mean.labels if mean.of else 1)
+            found.append(mean._replace(basis=Basis.of_labels(gold.judges.words, one.basis, drawn)))
     if not any(each.checked for each in found):
         counts = [(visible(grades.name), grades.failed()) for grades in (judged, gold)]
         failed = [f"{number:,} judgements of {name} failed" for name, number in counts if number]

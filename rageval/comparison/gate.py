@@ -256,14 +256,15 @@ class GateReport(Displayed):
 
     @property
     def headline(self) -> str:
-        """The verdict in a line, with any text-matching judge that has no human labels."""
+        """The verdict in a line, with what it has to say of its basis."""
         said = f"{self.verdict}: {visible(self.candidate)} against {visible(self.baseline)}"
         return ", ".join([said, *self.unchecked])
 
     @property
     def unchecked(self) -> list[str]:
-        """The text-matching judges behind the verdict that have no human labels, for the headline."""
-        found = (attribution(each.basis) for each in self.overall if each.basis.is_unchecked)
+        """The text-matching judges behind the verdict, and labels of which nobody states the draw."""
+        bases = (each.basis for each in self.overall)
+        found = (attribution(basis) for basis in bases if basis.is_unchecked or basis.is_draw_unstated)
         return list(dict.fromkeys(found))
 
     def as_dict(self) -> dict[str, Any]:

@@ -429,7 +429,8 @@ def slices(
                 (by_labels.value, by_labels.low, by_labels.high) if by_labels else (math.nan,) * 3
             )
             known, judged = len(slice_.queries), combined(score.measure, values)
-            rest = known, len(values) - known, score.claim_basis, judged, len(slice_.people), slice_.why
+            basis = score.basis_of_labels(slice_.queries)
+            rest = known, len(values) - known, basis, judged, len(slice_.people), slice_.why
             found.append(Slice(field, name, value, low, high, *rest))
             continue
         low, high = bootstrap(score.measure, values)

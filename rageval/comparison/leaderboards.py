@@ -323,11 +323,12 @@ class Standing(NamedTuple):
     labels: int | None = None
     corrected_from: str = ""
     why: str = ""
+    drawn: str = ""
 
     @property
     def claim_basis(self) -> Basis:
         """The basis of the value."""
-        return Basis.parse(self.basis, self.corrected_from)
+        return Basis.parse(self.basis, self.corrected_from, self.drawn)
 
 
 def standings(results: Sequence[Scores]) -> list[Standing]:
@@ -410,6 +411,7 @@ def _corrected(results: Sequence[Scores], scores: Sequence[Score], sign: float |
             labels=len(mean.people),
             corrected_from=str(score.claim_basis.source),
             why=mean.why or mean.doubt,
+            drawn=score.claim_basis.texts["drawn"],
         )
         rows.append(row)
     return _in_order(rows, sign)

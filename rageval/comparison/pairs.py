@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval.comparison.intervals import Labelled, _sample, corrected_pair, corrected_score
+from rageval.comparison.intervals import Labelled, _sample, corrected_pair, corrected_score, people_of
 from rageval.comparison.results import (
     BEST,
     Absent,
@@ -627,8 +627,11 @@ def _pair(
     ruled = _ruled(table, pair, difference, p, names, settings, known)
     labels = np.array(list(difference.people.values()), np.float64)
     won, tied, lost = outcomes(labels, better)
-    labellers = [each.people.by for each in (table.scores[pair[0]], table.scores[pair[1]]) if each.people]
-    basis = Basis.of_labels(dict.fromkeys(chain.from_iterable(labellers)), table.scores[pair[0]].basis)
+    people = [people_of(table.scores[at]) for at in pair]
+    labellers = dict.fromkeys(chain.from_iterable(each.by for each in people))
+    unlabeled = len(difference.queries) - len(difference.people)
+    drawn = next((each.draw for each in people if each.by), people[0].draw).kind(unlabeled)
+    basis = Basis.of_labels(labellers, table.scores[pair[0]].basis, drawn)
     ruling = claimed(ruled.ruling, better, basis)
     spread = float(labels.std(ddof=1)) if len(labels) > 1 else 0.0
     value, low, high = (found.value, found.low, found.high) if found else (math.nan,) * 3

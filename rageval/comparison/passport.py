@@ -21,6 +21,7 @@ import msgspec
 import numpy as np
 
 from rageval.comparison.arena import compares_answers, positions_in, said_of
+from rageval.core.basis import Basis, DrawKind
 from rageval.core.judge import parse_judge
 from rageval.errors import InputError
 from rageval.files.foreign_judgements import read_judged
@@ -36,6 +37,7 @@ from rageval.judges.material import DOCUMENTS
 from rageval.judges.votes import GRADED, Place, place, voted
 from rageval.measures.scales import ALL, CRAG, FAULTS
 from rageval.records import Qrel
+from rageval.scoring.gold import Draw
 from rageval.scoring.scores import mean
 from rageval.statistics.agreement import Agreement, agreement, alpha, correctness, table_of
 from rageval.statistics.bootstrap import few_differ
@@ -43,6 +45,7 @@ from rageval.statistics.rankings import tau_ap, tau_b
 from rageval.statistics.samples import Float
 from rageval.table import COUNT, INTERVAL, NUMBER, Column, Displayed, Table, or_none
 from rageval.text import problem_of_id, visible
+from rageval.views.bases import IF_DRAWN, name_judges
 
 # Whether two judges rank systems alike, and what a judge leans on besides quality.
 #
@@ -98,15 +101,27 @@ class RankedAlike(NamedTuple):
     topics: int
 
 
-def ranked_alike(judged: Values, gold: Values) -> RankedAlike:
+_Weights = Mapping[str, float] | None  # by query; None if all count alike
+
+
+def _mean_of(values: Mapping[str, float], weights: _Weights) -> float:
+    if weights is None or not values:
+        return mean(values.values())
+    counted = [(value, weights[query]) for query, value in values.items()]
+    return math.fsum(value * weight for value, weight in counted) / math.fsum(w for _, w in counted)
+
+
+def ranked_alike(judged: Values, gold: Values, weights: _Weights = None) -> RankedAlike:
     """Return how far two judges agree on which systems are better."""
     systems = sorted(judged.keys() & gold.keys())
-    mine, theirs = (np.array([mean(values[name].values()) for name in systems]) for values in (judged, gold))
+    mine, theirs = (
+        np.array([_mean_of(values[name], weights) for name in systems]) for values in (judged, gold)
+    )
     known = ~(np.isnan(mine) | np.isnan(theirs))
     mine, theirs = mine[known], theirs[known]
     if len(mine) < 2:
         return RankedAlike(len(mine), math.nan, math.nan, math.nan, 0)
-    of_topics = []
+    of_topics = {}
     for query in dict.fromkeys(query for name in systems for query in judged[name]):
         values = [
             (judged[name][query], gold[name][query])
@@ -118,8 +133,9 @@ def ranked_alike(judged: Values, gold: Values) -> RankedAlike:
         tau = tau_b(table[:, 0], table[:, 1]) if len(table) > 1 else math.nan
         # Undefined where one of the two finds all systems alike there.
         if not math.isnan(tau):
-            of_topics.append(tau)
-    return RankedAlike(len(mine), tau_b(mine, theirs), tau_ap(theirs, mine), mean(of_topics), len(of_topics))
+            of_topics[query] = tau
+    of_topic = _mean_of(of_topics, weights)
+    return RankedAlike(len(mine), tau_b(mine, theirs), tau_ap(theirs, mine), of_topic, len(of_topics))
 
 
 def mean_grades(judgements: Iterable[tuple[str, str, float]]) -> Values:
@@ -205,6 +221,7 @@ class Passport(Displayed):
     def _records(self) -> list[dict[str, Any]]:
         return [
             {"coefficient": each.name, "value": each.value, "low": each.low, "high": each.high}
+            | {"drawn": self.facts["drawn"]}
             for each in self.coefficients
         ]
 
@@ -232,6 +249,7 @@ class Passport(Displayed):
 def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
     counts = f"{facts['queries']:,} queries and {facts['systems']:,} systems"
     yield f"{facts['compared']:,} judgements compared, of {counts}"
+    yield from sentences_on_draw(facts)
     if facts["partly"]:
         yield (
             f"{facts['answers']:,} answers, {facts['partly']:,} of which were judged in part:"
@@ -290,6 +308,25 @@ def _sentences(facts: Mapping[str, Any]) -> Iterator[str]:
     if facts["tokens"]:
         money = f", {facts['cost']:,.4f} USD" if facts["cost"] is not None else ""
         yield f"{facts['tokens']:,} tokens were used{money}"
+
+
+def sentences_on_draw(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Say of which judgements the numbers are, and on what condition, by how labels were drawn."""
+    if facts["drawn"] == DrawKind.UNSTATED:
+        yield (
+            f"these numbers are also of the judgements without a label {IF_DRAWN}; say how they were drawn"
+            " (--gold-chosen)"
+        )
+    gold = Basis.parse(facts["gold_basis"])
+    if gold.is_judge and gold.names:
+        yield f"gold is by {name_judges(gold)}, so this is no comparison with people"
+    if facts["is_weighted"]:
+        yield (
+            "labels count by 1 over the chance with which they were drawn, but in the confusion, which"
+            " counts them, and in biases"
+        )
+    if facts["of_pair"]:
+        yield f"only of queries on which {' and '.join(map(visible, facts['of_pair']))} answer differently"
 
 
 def read(source: Source, nuggets_in_qrels: bool | None = None) -> Judged:
@@ -361,8 +398,11 @@ def _each_once(judged: Judged) -> list[_Saying]:
     return [_Saying(judged[key], number[which], key) for which, key in firsts.items()]
 
 
-def between(people: Mapping[str, Judged], kind: str = "none") -> list[dict[str, Any]]:
+def between(
+    people: Mapping[str, Judged], kind: str = "none", draw: Draw | None = None
+) -> list[dict[str, Any]]:
     """Return the agreement of each two annotators who judged the same: kappa, its interval, how many."""
+    weights = None if draw is None else draw.weights({key[0] for own in people.values() for key in own})
     found = []
     for (one, mine), (other, theirs) in combinations(people.items(), 2):
         # What failed for either is no disagreement.
@@ -370,14 +410,16 @@ def between(people: Mapping[str, Judged], kind: str = "none") -> list[dict[str, 
         if not both:
             continue
         first, second = (_grades_of(both, said) for said in (mine, theirs))
-        known = agreement(first, second, [key[0] for key in both], kind)
+        known = agreement(first, second, [key[0] for key in both], kind, weights=weights)
         each = next(coefficient for coefficient in known if coefficient.name == "kappa")
         kappa = {"kappa": or_none(each.value), "low": or_none(each.low), "high": or_none(each.high)}
         found.append({"one": one, "other": other, "compared": len(both), **kappa})
     return found
 
 
-def agreement_of_several(people: Mapping[str, Judged], kind: str = "none") -> dict[str, Any] | None:
+def agreement_of_several(
+    people: Mapping[str, Judged], kind: str = "none", draw: Draw | None = None
+) -> dict[str, Any] | None:
     """Return α of three annotators or more, its interval, and of how many judgements; None of fewer."""
     if len(people) < 3:
         return None
@@ -391,7 +433,8 @@ def agreement_of_several(people: Mapping[str, Judged], kind: str = "none") -> di
             for key in items
         ]
     )
-    found = alpha(grades, [key[0] for key in items], kind)
+    weights = None if draw is None else draw.weights({key[0] for key in items})
+    found = alpha(grades, [key[0] for key in items], kind, weights=weights)
     several = int(((~np.isnan(grades)).sum(axis=1) > 1).sum())
     numbers = {"alpha": or_none(found.value), "low": or_none(found.low), "high": or_none(found.high)}
     return {"annotators": list(people), "compared": several, **numbers}
@@ -451,9 +494,13 @@ def passport(
     nuggets: Any = None,
     people: Sequence[Mapping[str, Any]] = (),
     several: Mapping[str, Any] | None = None,
+    draw: Draw | None = None,
+    left_out: int = 0,
 ) -> Passport:
     """Return the agreement of the judge with gold on what both judged.
 
+    `draw` is how the labels of gold were drawn, None if gold is another judge, and not labels of some;
+    `left_out` are judgements without a label that `judged` does not have.
     Systems are ranked by `measure`, for which `nuggets` give importance and weights, or by their mean grade.
     `lengths` are those of the answers, by query and system, to check for length bias. `people` is the
     agreement between the annotators of gold, see `between`; `several` is that of three or more.
@@ -474,14 +521,20 @@ def passport(
     differing = {key[0] for key, differs in zip(both, (one != other).tolist(), strict=True) if differs}
     good = np.array([-1.0 if key[3] in FAULTS else 1.0 for key in both])  # a high count of faults is bad
     # Columns and rows are all grades that either used, so that the table is square.
+    weights = None if draw is None else draw.weights({key[0] for key in gold})
+    counts: Float = np.array([1.0 if weights is None else weights[key[0]] for key in both])
     levels, table = table_of(one, other)
+    _, weighted = table_of(one, other, counts)
     names = _names([*mine, *theirs])
     labels = [names.get(level, f"{level:g}") for level in levels.tolist()]
     failed, shared = len(judged) - graded[0], sum(map(gold.__contains__, judged))
     # Labels without a judgement of the judge: agreement lies between what it is if none of these would
     # agree, and if all would.
     lacking = graded[1] - len(both)
-    alike = int((one == other).sum())
+    alike, whole = float(counts @ (one == other)), float(counts.sum())
+    lost = float(lacking)
+    if weights is not None:
+        lost = math.fsum(weights[key[0]] for key, said in gold.items() if _is_graded(said)) - whole
     facts = {
         **_counts(judged, both, len(differing)),
         "only_judged": len(judged) - shared,
@@ -489,20 +542,25 @@ def passport(
         "failed": failed,
         "failure_rate": failed / len(judged),
         "missing": lacking,
-        "agreement_least": alike / (len(both) + lacking),
-        "agreement_most": (alike + lacking) / (len(both) + lacking),
-        "bias": float((good * (one - other)).mean()),
-        "by_label": _by_label(labels, table),
-        "by_system": _by_system(both, sides),
-        **_alike(sides, both, good * one, good * other, measure, nuggets),
+        "agreement_least": alike / (whole + lost),
+        "agreement_most": (alike + lost) / (whole + lost),
+        "bias": float(np.average(good * (one - other), weights=counts)),
+        "by_label": _by_label(labels, weighted),
+        "by_system": _by_system(both, sides, counts),
+        **_alike(sides, both, good * one, good * other, measure, nuggets, weights),
         **_leanings(mine, judged, both, good * (one - other), lengths),
         **_spent_on(mine),
         "canaries": _canaries(mine),
         "annotators": list(people),
         "several_annotators": several,
         "unfenced": sorted(judge for judge in _judges_of(mine) if parse_judge(judge).is_unfenced),
+        "drawn": "" if draw is None else str(draw.kind(len(judged) - shared + left_out)),
+        "is_weighted": weights is not None,
+        # Whose labels they are is of interest where they are taken for labels of people.
+        "gold_basis": "" if draw is None else str(Basis.of_labels(sorted(_judges_of(theirs)))),
+        "of_pair": [] if draw is None else sorted(draw.compares),
     }
-    coefficients = agreement(one, other, [key[0] for key in both], kind)
+    coefficients = agreement(one, other, [key[0] for key in both], kind, weights=weights)
     return Passport(coefficients, labels, table.astype(int).tolist(), facts)
 
 
@@ -536,7 +594,7 @@ def _by_label(labels: Sequence[str], table: Float) -> dict[str, dict[str, float]
 _ACCURATE = {"perfect": "accurate", "acceptable": "accurate"}
 
 
-def _by_system(both: list[Place], sides: list[list[Any]]) -> dict[str, dict[str, Any]]:
+def _by_system(both: list[Place], sides: list[list[Any]], counts: Float) -> dict[str, dict[str, Any]]:
     """Return how right CRAG's automatic judge is of each system's answers, as its paper has it.
 
     Of people's four labels perfect and acceptable are accurate. {} where the labels are others.
@@ -550,10 +608,11 @@ def _by_system(both: list[Place], sides: list[list[Any]]) -> dict[str, dict[str,
     labels = [[label_of[id(judgement)] for judgement in side] for side in sides]
     number = {label: at for at, label in enumerate(known)}
     tables: dict[str, Float] = {}
-    for key, mine, theirs in zip(both, *labels, strict=True):
+    for key, mine, theirs, count in zip(both, *labels, counts.tolist(), strict=True):
         table = tables.setdefault(key[1], np.zeros((len(known), len(known))))
-        table[number[mine], number[theirs]] += 1
-    return {run: {"compared": int(t.sum()), **correctness(t)._asdict()} for run, t in tables.items()}
+        table[number[mine], number[theirs]] += count
+    compared = Counter(key[1] for key in both)
+    return {run: {"compared": compared[run], **correctness(t)._asdict()} for run, t in tables.items()}
 
 
 def _alike(
@@ -563,6 +622,7 @@ def _alike(
     other: Float,
     measure: str | None,
     nuggets: Any,
+    weights: _Weights,
 ) -> dict[str, Any]:
     """Return how alike the two rank systems, on what both judged; high grades are good ones."""
     if measure is not None:
@@ -572,7 +632,7 @@ def _alike(
             mean_grades((key[0], key[1], grade) for key, grade in zip(both, grades.tolist(), strict=True))
             for grades in (one, other)
         ]
-    found = ranked_alike(*values)
+    found = ranked_alike(values[0], values[1], weights)
     return {
         "ranked_by": measure or "mean grade",
         "tau_b": or_none(found.tau_b),

@@ -157,7 +157,7 @@ class Cell:
     def record(self) -> dict[str, Any]:
         """Return everything, for a program."""
         record = {name: getattr(self, name) for name in self.__slots__}
-        return record | {"basis": str(self.basis), "corrected_from": str(self.basis.source)}
+        return record | self.basis.texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +235,7 @@ class Pair:
         texts = {
             "verdict": self.verdict,
             "every_completion": None if certain is None else claim_text(certain, self.basis),
-            "basis": str(self.basis),
-            "corrected_from": str(self.basis.source),
+            **self.basis.texts,
             "ruling": str(self.ruling),
             "every_completion_ruling": None if certain is None else str(certain),
         }
@@ -248,7 +247,7 @@ _KEYS_OF_PAIRS = (
     *("run", "other", "measure", "queries", "difference", "low", "high", "p", "adjusted", "effect"),
     *("wins", "ties", "losses", "detectable", "needed_least", "needed_most", "verdict", "why"),
     *("every_completion", "better_run", "basis", "judged", "people", "labels", "gain", "corrected_from"),
-    *("test", "family", "ruling", "every_completion_ruling"),
+    *("test", "family", "ruling", "every_completion_ruling", "drawn"),
 )
 
 

@@ -30,6 +30,7 @@ from rageval.table import (
 )
 from rageval.text import visible
 from rageval.views.bases import (
+    IF_DRAWN,
     NO_JUDGE_ERROR,
     NO_WINNER,
     attribution,
@@ -391,7 +392,7 @@ def data_of(found: Comparison, places: int = 4) -> Table:
     columns += map(Column, ("verdict", "why", "every_completion", "better_run"))
     columns += [Column("undefined", COUNT), Column("other_undefined", COUNT), Column("basis")]
     columns += [number("judged"), number("people"), Column("labels", COUNT), Column("gain", COUNT)]
-    columns += map(Column, ("corrected_from", "test", "family", "ruling"))
+    columns += map(Column, ("corrected_from", "test", "family", "ruling", "drawn"))
     rows = []
     for pair in found.pairs:
         one, other = (found.cell(run, pair.measure) for run in (pair.run, pair.other))
@@ -471,7 +472,8 @@ def _said_of_bases(found: Comparison) -> Iterator[str]:
             labels = [cell.labels or 0 for cell in found.cells if cell.measure in measures]
             of = f"{f'{min(labels):,} to ' * (min(labels) < max(labels))}{max(labels):,} queries"
             what = "queries of this kind" if settings.population == "kind" else "exactly this set of queries"
-            yield f"Corrected by {_plain(name_labels(basis))} of {of}, for {what}: {names}."
+            condition = f", {IF_DRAWN}" if basis.is_draw_unstated else ""
+            yield f"Corrected by {_plain(name_labels(basis))} of {of}{condition}, for {what}: {names}."
     if not untested(found):
         yield from _significant(found, corrected=True)
     words = [found.typeset(name) for name, basis in found.bases.items() if basis.is_of_texts]

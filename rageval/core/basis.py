@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any
 
 from rageval.core.judge import AnyJudge, Judge, parse_judge
@@ -21,15 +21,27 @@ class BasisKind(Enum):
     UNSTATED = ""
 
 
+class DrawKind(StrEnum):
+    """How the labels behind a number were drawn: `ALL` if nothing was left without a label."""
+
+    UNSTATED = "unstated"
+    UNIFORM = "uniform"
+    PLAN = "plan"
+    CHANCES = "chances"
+    ALL = "all"
+
+
 @dataclass(frozen=True)
 class Basis:
     """The judges behind a number, and those whose values it corrects.
 
     `judges` are in the order of their first judgement. Of a value that labels correct, they are who labeled,
-    and `corrected` the judges whose values are corrected. `is_of_texts` marks values that are computed from
-    the texts alone. Without all of it nobody says who judged, as in plain qrels.
+    `corrected` the judges whose values are corrected, and `drawn` how the labels were drawn. `is_of_texts`
+    marks values that are computed from the texts alone. Without all of it nobody says who judged, as in plain
+    qrels.
 
-    Its `str` is a short text for programs, such as `people` or `judge:openai:m`, which `parse` reads.
+    Its `str` is a short text for programs, such as `people` or `judge:openai:m`. `texts` are all of it, which
+    `parse` reads.
 
     >>> print(Basis.of(["person:ann"]), Basis.of(["person:ann", "exact"]), Basis.of([""]))
     people judge:person:ann+exact judge
@@ -40,6 +52,7 @@ class Basis:
     judges: tuple[AnyJudge, ...] = ()
     corrected: tuple[AnyJudge, ...] = ()
     is_of_texts: bool = False
+    drawn: DrawKind | None = None
 
     @classmethod
     def of(cls, judges: Iterable[str]) -> Basis:
@@ -48,18 +61,20 @@ class Basis:
         return cls(tuple(dict.fromkeys(parse_judge(judge).without_prompt for judge in judges)))
 
     @classmethod
-    def of_labels(cls, labelers: Iterable[str], corrected: Basis | None = None) -> Basis:
+    def of_labels(
+        cls, labelers: Iterable[str], corrected: Basis | None = None, drawn: DrawKind | None = None
+    ) -> Basis:
         """Return the basis of labels, and of what they correct.
 
         Who passes labels says what they are, so labels without a name are people's. A name that does not say
         that it is a person's (`person:NAME`) stands for itself.
         """
         of_labels = cls.of([name or PEOPLE for name in labelers] or [PEOPLE])
-        return cls(of_labels.judges, () if corrected is None else corrected.judges)
+        return cls(of_labels.judges, () if corrected is None else corrected.judges, drawn=drawn)
 
     @classmethod
-    def parse(cls, text: str, corrected: str = "") -> Basis:
-        """Return the basis that a file names, and that of the values it corrects.
+    def parse(cls, text: str, corrected: str = "", drawn: str = "") -> Basis:
+        """Return the basis that a file names, that of the values it corrects, and how labels were drawn.
 
         >>> [str(Basis.parse(text)) for text in ("people", "judge:openai:m", "judge", "words", "")]
         ['people', 'judge:openai:m', 'judge', 'words', '']
@@ -68,7 +83,8 @@ class Basis:
         if kind == BasisKind.TEXTS.value:
             return cls(is_of_texts=True)
         judges = {BasisKind.PEOPLE.value: [PEOPLE], BasisKind.JUDGE.value: [names]}.get(kind, [])
-        return cls(cls.of(judges).judges, cls.parse(corrected).judges if corrected else ())
+        source = cls.parse(corrected).judges if corrected else ()
+        return cls(cls.of(judges).judges, source, drawn=DrawKind(drawn) if drawn else None)
 
     @property
     def kind(self) -> BasisKind:
@@ -95,6 +111,16 @@ class Basis:
         return self.is_judge and all(judge.is_unchecked for judge in self.judges)
 
     @property
+    def is_draw_unstated(self) -> bool:
+        """Whether it holds only if the labels are a random draw, which nobody states."""
+        return self.drawn is DrawKind.UNSTATED
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The basis as files have it: what it is, what it corrects, and how labels were drawn."""
+        return {"basis": str(self), "corrected_from": str(self.source), "drawn": str(self.drawn or "")}
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The judges that have a name, as a reader knows them, each once."""
         return tuple(dict.fromkeys(judge.title for judge in self.judges if judge != Judge()))
@@ -106,11 +132,11 @@ class Basis:
 
 
 def written_bases(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a record with a basis as its two texts, `basis` and `corrected_from`."""
+    """Return the fields of a record with a basis as its texts: `basis`, `corrected_from` and `drawn`."""
     record: dict[str, Any] = {}
     for name, value in fields.items():
         if isinstance(value, Basis):
-            record |= {name: str(value), "corrected_from": str(value.source)}
+            record |= value.texts
         else:
             record[name] = value
     return record

@@ -8,7 +8,8 @@ Files name a judge by one text, the `str` of its value, and `parse_judge` reads 
     majority:a+b,tiebreak:c               a vote
     mixed:person:ann+person:bob           several, of whom each judged a part
     short,10%:openai:m                    a judge that hands on its least certain tenth to another
-    short,rest:person:ann                 a judge that hands on all that it is not certain enough of
+    short,rest[people]:openai:m           a judge that hands on all that it is not certain enough of, as shown
+                                          by labels of those in brackets
 
 Names may hold anything. A sign that would be read as part of this grammar is written as in addresses (`%2B`
 for `+`), and only there, so that a name such as `Smith, J. (R+D)` is written as it is.
@@ -33,7 +34,7 @@ _PANEL_KINDS: tuple[PanelKind, ...] = ("majority", "median", "mixed")
 _PANEL_PREFIXES = tuple(f"{kind}:" for kind in _PANEL_KINDS)
 _TIEBREAK = ",tiebreak:"
 _PROMPT = re.compile(r"(?P<name>.*)@(?P<digest>[0-9a-f]{4,})(?P<marks>(?:\+[^+]+)*)", re.DOTALL)
-_HANDED_ON = re.compile(r",(?:(?P<share>\d+(?:\.\d+)?(?:e-\d+)?)%|rest):")
+_HANDED_ON = re.compile(r",(?:(?P<share>\d+(?:\.\d+)?(?:e-\d+)?)%|rest(?:\[(?P<labelers>[^\[\]]*)\])?):")
 # Earlier votes did not write the `+` of a mark as `%2B`; no judge is called like this.
 _UNFENCED = "unfenced"
 
@@ -171,13 +172,18 @@ class Panel:
 class Cascade:
     """A judge that hands on to another what it is least certain of: a `share` in percent, or all the rest.
 
-    >>> print(Cascade(Judge("short"), Judge("openai:m"), "10"), Cascade(Judge("short"), Judge("person:ann")))
-    short,10%:openai:m short,rest:person:ann
+    `labelers` are those whose labels showed how much may be kept.
+
+    >>> print(Cascade(Judge("short"), Judge("openai:m"), "10"))
+    short,10%:openai:m
+    >>> print(Cascade(Judge("short"), Judge("openai:m"), labelers=Judge("people")))
+    short,rest[people]:openai:m
     """
 
     first: AnyJudge
     then: AnyJudge
     share: str | None = None  # in percent, as it is written
+    labelers: AnyJudge | None = None
 
     @property
     def voices(self) -> tuple[Judge, ...]:
@@ -198,10 +204,10 @@ class Cascade:
     def is_unchecked(self) -> bool:
         """Whether most was said by judges that compare texts, and that nobody checked.
 
-        A share is handed on without a check of what is kept. The rest is handed on where labels showed a
-        bound for what is kept, so there the next judge counts.
+        What is kept was checked if labels of people showed a bound for it; then the next judge counts.
         """
-        return self.then.is_unchecked if self.share is None else self.first.is_unchecked
+        was_checked = self.labelers is not None and self.labelers.is_person
+        return self.then.is_unchecked if was_checked else self.first.is_unchecked
 
     @property
     def is_unfenced(self) -> bool:
@@ -216,7 +222,8 @@ class Cascade:
     @property
     def without_prompt(self) -> Cascade:
         """The same judges, by whatever prompts they were asked."""
-        return Cascade(self.first.without_prompt, self.then.without_prompt, self.share)
+        labelers = None if self.labelers is None else self.labelers.without_prompt
+        return Cascade(self.first.without_prompt, self.then.without_prompt, self.share, labelers)
 
     @property
     def title(self) -> str:
@@ -226,6 +233,8 @@ class Cascade:
 
     def __str__(self) -> str:
         part = "rest" if self.share is None else f"{self.share}%"
+        if self.share is None and self.labelers is not None:
+            part += f"[{_escape(str(self.labelers), ',[]')}]"
         first = str(self.first)
         return f"{_escape(first, ',' if _HANDED_ON.search(first) else '')},{part}:{self.then}"
 
@@ -247,7 +256,9 @@ def parse_judge(text: str) -> AnyJudge:
     handed_on = _HANDED_ON.search(text)
     if handed_on is not None:
         first = parse_judge(unquote(text[: handed_on.start()]))
-        return Cascade(first, parse_judge(text[handed_on.end() :]), handed_on["share"])
+        named = handed_on["labelers"]
+        labelers = None if named is None else parse_judge(unquote(named))
+        return Cascade(first, parse_judge(text[handed_on.end() :]), handed_on["share"], labelers)
     for kind in _PANEL_KINDS:
         if text.startswith(f"{kind}:"):
             members, comma, tiebreak = text.removeprefix(f"{kind}:").partition(_TIEBREAK)

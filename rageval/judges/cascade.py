@@ -13,13 +13,16 @@ from fractions import Fraction
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rageval.core.judge import Cascade, Panel, parse_judge
+from rageval.core.basis import PEOPLE, Basis
+from rageval.core.judge import AnyJudge, Cascade, Judge, Panel, parse_judge
 from rageval.errors import InputError, UsageError
 from rageval.judges.base import ERROR
 from rageval.judges.votes import GRADED, repeated_place
 from rageval.text import visible
+from rageval.views.bases import IF_DRAWN, name_labels
 
 if TYPE_CHECKING:
+    from rageval.scoring.gold import Draw
     from rageval.statistics.selective import Kept
 
 _Row = dict[str, Any]
@@ -27,18 +30,27 @@ _Place = tuple[str, ...]
 
 
 class PeoplesLabels(NamedTuple):
-    """What people said of answers: whether each is right, by query, system and repeat."""
+    """What labelers said of answers: whether each is right, by query, system and repeat."""
 
     name: str
     right: Mapping[_Place, bool]
+    labelers: tuple[str, ...]
+    draw: Draw
+
+    def basis(self, unlabeled: int) -> Basis:
+        """Return who labeled, and how the labels were drawn that so many answers do not have."""
+        return Basis.of_labels(self.labelers, drawn=self.draw.kind(unlabeled))
 
 
-def labels_of(sources: Any) -> PeoplesLabels:
-    """Read what people said of answers; the mean of several people counts, and a tie is not right."""
+def labels_of(sources: Any, chosen: Any, what: str) -> PeoplesLabels:
+    """Read what labelers said of answers; the mean of several counts, and a tie is not right.
+
+    Labels that were not drawn alike, by what is `chosen` to be said of their draw, are refused for `what`.
+    """
     from rageval.measures.scales import CRAG
     from rageval.scoring.answers import read_judgements
     from rageval.scoring.assessments import on
-    from rageval.scoring.gold import refuse_same
+    from rageval.scoring.gold import drawn, gold_of, refuse_same
 
     table = read_judgements(sources)
     known = on(table, CRAG)
@@ -57,7 +69,10 @@ def labels_of(sources: Any) -> PeoplesLabels:
             " of the answers"
         )
     refuse_same(["short"], list(by), table.name)
-    return PeoplesLabels(table.name, {place: 2 * sum(each) > len(each) for place, each in said.items()})
+    draw = gold_of(table, [sources], drawn(chosen)).draw
+    draw.require_alike(what)
+    right = {place: 2 * sum(each) > len(each) for place, each in said.items()}
+    return PeoplesLabels(table.name, right, tuple(by), draw)
 
 
 def number_in(share: float, total: int) -> int:
@@ -95,6 +110,7 @@ def handed_on(
         )
     doubts = [min(row["p"], 1 - row["p"]) for row in sure]
     summary: _Row = {"of": len(sure)}
+    labelers: AnyJudge | None = None
     if share is not None:
         # Of equal doubts those that stand first.
         order = sorted(range(len(sure)), key=lambda at: -doubts[at])
@@ -105,6 +121,12 @@ def handed_on(
         unsure = {answer_of(row) for row, doubt in zip(sure, doubts, strict=True) if doubt > most}
         labels, wrong = (0, 0) if kept is None else (kept.labels, kept.wrong)
         summary |= {"keep_error": error, "labels": labels, "wrong": wrong}
+        assert gold is not None, "a bound is shown by labels"
+        basis = gold.basis(sum(answer_of(row) not in gold.right for row in sure))
+        # Many people may label one file: that it was people is what counts.
+        whose = basis.judges if basis.is_judge else (Judge(PEOPLE),)
+        labelers = whose[0] if len(whose) == 1 else Panel("mixed", whose)
+        summary |= {name: text for name, text in basis.texts.items() if name != "corrected_from"}
     summary["to_next"] = len(unsure)
     if then is None:
         why = "left to people: not sure enough (--keep-error)"
@@ -121,7 +143,7 @@ def handed_on(
             if answer_of(row) in unsure:
                 # The unsure verdict is no stand-in for one that the next judge owes.
                 last = decided.get(repeated_place(row)) or _without_verdict(row, f"{then} says nothing of it")
-            judge = Cascade(parse_judge(str(row["judge"])), last_judge, percent)
+            judge = Cascade(parse_judge(str(row["judge"])), last_judge, percent, labelers)
             found.append({**last, "judge": str(judge), "decided_by": last["judge"]})
     return [row if at else {**row, "handed_on": summary} for at, row in enumerate(found)]
 
@@ -134,6 +156,11 @@ def sentence(summary: Mapping[str, Any], then: str | None) -> str:
     >>> print(sentence({"of": 200, "to_next": 20, "keep_error": 0.05, "labels": 280, "wrong": 4}, None))
     180 of 200 verdicts are kept (at most 5 % of them are wrong, at 95 %: 4 of 280 labels are); \
 20 are left to people
+    >>> whose = {"basis": "judge:contains", "drawn": "unstated"}
+    >>> shown = {"of": 200, "to_next": 20, "keep_error": 0.05, "labels": 280, "wrong": 4}
+    >>> print(sentence(shown | whose, None))
+    180 of 200 verdicts are kept (at most 5 % of them are wrong, at 95 %: 4 of 280 labels are, \
+if these labels are a random draw; by labels of contains, not checked against people); 20 are left to people
     """
     kept, rest = summary["of"] - summary["to_next"], summary["to_next"]
     shown = ""
@@ -141,12 +168,22 @@ def sentence(summary: Mapping[str, Any], then: str | None) -> str:
         bound = f"{100 * summary['keep_error']:.3g} %"
         shown = (
             f" (at most {bound} of them are wrong, at 95 %: {summary['wrong']:,} of"
-            f" {summary['labels']:,} labels are)"
+            f" {summary['labels']:,} labels are{_conditions(summary)})"
             if kept
             else f" (the labels do not show that at most {bound} are wrong)"
         )
     last = f"{rest:,} are left to people" if then is None else f"{visible(then)} decided {rest:,}"
     return f"{kept:,} of {summary['of']:,} verdicts are kept{shown}; {last}"
+
+
+def _conditions(summary: Mapping[str, Any]) -> str:
+    return conditions_of(Basis.parse(summary.get("basis", ""), drawn=summary.get("drawn", "")))
+
+
+def conditions_of(basis: Basis) -> str:
+    """Return on what condition labels show an error rate, and that they are not people's."""
+    condition = f", {IF_DRAWN}" if basis.is_draw_unstated else ""
+    return condition + (f"; by {name_labels(basis)}, not checked against people" if basis.is_judge else "")
 
 
 def _without_verdict(row: _Row, why: str) -> _Row:

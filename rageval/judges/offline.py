@@ -26,7 +26,7 @@ from rageval.files.opening import Complaints, quoted
 from rageval.judges import short
 from rageval.judges._exact import contains, exact, first_stage, folded, number, numbers_in, token_f1
 from rageval.judges.base import ERROR, OK, Fatal, Reply, Request
-from rageval.judges.cascade import PeoplesLabels
+from rageval.judges.cascade import PeoplesLabels, conditions_of
 from rageval.judges.material import Material, repeat_of, tasks, weight_of
 from rageval.judges.rubric import Rubric
 from rageval.names import near_misses
@@ -348,6 +348,12 @@ def short_fitted(labels: PeoplesLabels, material: Material) -> short.Fitted:
             " run_id"
         )
     return short.fitted_on(rows, right, queries)
+
+
+def labels_said(labels: PeoplesLabels, material: Material) -> str:
+    """Return on what condition labels tell of all answers, and whose they are if not people's."""
+    answers = ((answer.query_id, answer.run_id, answer.repeat) for answer in material.answers)
+    return conditions_of(labels.basis(sum(place not in labels.right for place in answers)))
 
 
 def short_remarks(material: Material, is_packed: bool) -> Iterator[str]:

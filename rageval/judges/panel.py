@@ -20,7 +20,14 @@ from rageval.judges.cascade import PeoplesLabels, handed_on, labels_of, number_i
 from rageval.judges.judge import Asked, JudgeClient, Written, decided, judge, nuggetize, split
 from rageval.judges.material import Material, tasks
 from rageval.judges.models import is_remote, model_named
-from rageval.judges.offline import NAMES, FrozenJudgements, judge_offline, short_fitted, short_remarks
+from rageval.judges.offline import (
+    NAMES,
+    FrozenJudgements,
+    judge_offline,
+    labels_said,
+    short_fitted,
+    short_remarks,
+)
 from rageval.judges.rubric import Rubric
 from rageval.judges.store import Store
 from rageval.judges.votes import by_place, disagreements, repeated_place, voted
@@ -226,6 +233,9 @@ class Settings:
         In place of a share: the kept verdicts are wrong at most this often (at 95 %), as shown by human
         labels of a random sample. Without a second judge the rest needs human labels, and is missing until
         then.
+    gold_chosen
+        How the labels of `gold` and `fit` were chosen: `uniform` or a plan. Without it, what they show holds
+        if they are a random draw. Labels that were not drawn alike are refused.
     """
 
     store: str | None = None
@@ -251,6 +261,7 @@ class Settings:
     ask: float | None = None
     keep_error: float | None = None
     gold: str | os.PathLike[str] | Sequence[Mapping[str, Any]] | PeoplesLabels | None = None
+    gold_chosen: str | os.PathLike[str] | Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         """Refuse what could not be tried again, and a tiebreak where no vote can be tied."""
@@ -426,13 +437,13 @@ def prepared(
     files = [one for one in named if isinstance(one, str) and one.startswith("frozen:")]
     said = [each for one in files for each in FrozenJudgements(one.removeprefix("frozen:")).remarks]
     if settings.gold is not None and not isinstance(settings.gold, PeoplesLabels):
-        settings = replace(settings, gold=labels_of(settings.gold))
+        settings = replace(settings, gold=labels_of(settings.gold, settings.gold_chosen, "a bound on errors"))
     if short.NAME not in named:
         if settings.fit is not None:
             raise UsageError(f"fit: is for the judge {short.NAME!r}, which is not among the judges")
         return settings, said
     if settings.fit is not None and not isinstance(settings.fit, short.Curve):
-        labels = labels_of(settings.fit)
+        labels = labels_of(settings.fit, settings.gold_chosen, "a fit")
         if isinstance(settings.gold, PeoplesLabels) and (twice := labels.right.keys() & settings.gold.right):
             raise UsageError(
                 f"--fit and --gold: {len(twice):,} answers have a label in both; a judge errs less on the"
@@ -440,7 +451,7 @@ def prepared(
             )
         found = short_fitted(labels, material)
         settings = replace(settings, fit=found.curve)
-        said.append(str(found))
+        said.append(f"{found}{labels_said(labels, material)}")
     return settings, [*said, *short_remarks(material, settings.fit is None)]
 
 

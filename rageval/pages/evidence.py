@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rageval.comparison.passport import Judged, parting, passport
+from rageval.comparison.passport import Judged, parting, passport, sentences_on_draw
 from rageval.core.judge import parse_judge
 from rageval.errors import InputError, RagevalError
 from rageval.files.answers import read_answers
@@ -33,6 +33,7 @@ from rageval.judges.votes import Place
 from rageval.measures.scales import FAULTS
 from rageval.pages._parts import plain
 from rageval.records import Answer, Nugget, Question, Sentence
+from rageval.scoring.gold import Draw
 from rageval.scoring.qrels import Qrels
 from rageval.scoring.runs import Documents, Order, documents_of
 from rageval.scoring.sources import RunSource
@@ -286,7 +287,7 @@ _GOLD = "gold"
 _MOST, _LEAST = 200, 20  # disagreements that are listed, of one pair and of each of many
 OF_PASSPORT = (  # what a report shows of it
     *("compared", "queries", "systems", "bias", "coefficients", "labels", "confusion", "by_label"),
-    *("tau_b", "ranked_by", "failed", "kin"),
+    *("tau_b", "ranked_by", "failed", "kin", "drawn", "is_weighted"),
 )
 MOST_PAIRS = 66  # those of twelve judges
 
@@ -349,18 +350,26 @@ def judging(
     pairs: list[tuple[str, Judged, str, Judged]],
     notes: JudgesNotes,
     texts: Mapping[tuple[str, str], str] | None = None,
+    draw: Draw | None = None,
+    left_out: int = 0,
 ) -> list[Record]:
-    """Return a record a pair of judges; `texts` are the answers, by query and system."""
+    """Return a record a pair of judges; `texts` are the answers, by query and system.
+
+    `draw` is how the labels were drawn with which all are compared, None if there are none; so many
+    judgements without a label are `left_out` of the pairs.
+    """
     texts, most = texts or {}, _listed_of(pairs)
     records = []
     for name, one, other_name, other in pairs:
-        found = passport(one, other).as_dict()
+        known = passport(one, other, draw=draw, left_out=left_out)
+        found = known.as_dict()
         differing = parting(one, other)
         records.append(
             {
                 "judge": name,
                 "other": other_name,
                 **{key: found[key] for key in OF_PASSPORT},
+                "on_draw": list(sentences_on_draw(known.facts)),
                 # All are counted, though only some are listed.
                 "disagreements": len(differing),
                 "listed": [

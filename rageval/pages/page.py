@@ -144,7 +144,7 @@ def _rests(pair: _Record) -> str:
 
 
 def _basis_of(record: _Record) -> Basis:
-    return Basis.parse(record.get("basis") or "", record.get("corrected_from") or "")
+    return Basis.parse(*(record.get(name) or "" for name in ("basis", "corrected_from", "drawn")))
 
 
 def _gap(report: _Record, pair: _Record, turned: bool, places: int) -> str:

@@ -129,14 +129,16 @@ def _with_documents(report: Report, results: Sequence[Scores], extra: Beside, ru
     wanted = set(queries)
     notes = read_notes(extra.evidence, lambda key: key[0] in wanted)
     matrices = of_documents(queries, qrels, ranked, _bank(extra), notes)
-    pairs = []
+    pairs, draw, left_out = [], None, 0
     if extra.gold:  # the judge of documents beside people who judged the same
-        people = gold_of_documents(extra.gold, Draw()).documents
+        gold = runs.gold or gold_of_documents(extra.gold, Draw())
+        people, draw = gold.documents, gold.draw
         said = {who: of_qrels(whole_qrels(each)) for who, each in people.items()}
         places = {place for each in said.values() for place in each}
         judge = "+".join(qrels.judges) or visible(qrels.name)
+        left_out = len(of_qrels(whole_qrels(qrels)).keys() - places)
         pairs = beside({judge: of_qrels(whole_qrels(qrels), places)}, said)
-    report["judging"] = judging(pairs, notes)
+    report["judging"] = judging(pairs, notes, draw=draw, left_out=left_out)
     report["topics"] = [
         {
             "run": scores.run,
@@ -181,7 +183,8 @@ def _with_answers(
             if (answer.query_id, answer.run_id) in disputed:
                 text = " ".join(sentence.text for sentence in answer.sentences)
                 shown[answer.query_id, answer.run_id] = shortened(text)
-    report["judging"] = judging(pairs, notes, shown)
+    draw = subject.gold.draw if subject.gold is not None else None
+    report["judging"] = judging(pairs, notes, shown, draw)
     report["spending"] = list(spending(table, notes))
     found = [judge.as_dict() for judge in positions_of(table)]
     said = []
@@ -288,8 +291,7 @@ def finished(report: Mapping[str, Any], results: Sequence[Scores], extra: Beside
                 "queries": found.queries,
                 "undefined": found.undefined,
                 "small": found.is_small,
-                "basis": str(found.basis),
-                "corrected_from": str(found.basis.source),
+                **found.basis.texts,
                 "why": found.why,
                 **({} if found.judged is None else {"judged": plain(found.judged), "labels": found.labels}),
             }
@@ -436,8 +438,7 @@ def _cells(results: Sequence[Scores], settings: Settings, found: Comparison | No
                 "best": cell.is_best,
                 "better_than": worse.get(key, []),
                 "signature": score.signature,
-                "basis": str(cell.basis),
-                "corrected_from": str(cell.basis.source),
+                **cell.basis.texts,
                 **also,
             }
 

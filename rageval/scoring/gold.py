@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from rageval.core.basis import Basis, BasisKind
+from rageval.core.basis import Basis, BasisKind, DrawKind
 from rageval.core.judge import parse_judge
 from rageval.errors import InputError, UsageError
 from rageval.files.jsonl import as_line
@@ -58,6 +58,43 @@ class Draw:
     plan: LabelPlan | None = field(default=None, hash=False)
     labelled: int = 0
     doubt: str = ""
+
+    def kind(self, unlabeled: int) -> DrawKind:
+        """Return how labels were drawn that leave so many queries without one."""
+        if not unlabeled:
+            return DrawKind.ALL
+        if self.plan is not None:
+            return DrawKind.PLAN
+        if self.chances is not None:
+            return DrawKind.CHANCES
+        return DrawKind.UNIFORM if self.how == UNIFORM else DrawKind.UNSTATED
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether some queries were likelier to be labeled than others."""
+        return bool(self.chances) or (self.plan is not None and bool(self.plan.sizes))
+
+    def weights(self, labeled: Collection[str]) -> dict[str, float] | None:
+        """Return how many queries each labeled one stands for: 1 over its chance; None if all are alike."""
+        if not self.is_uneven:
+            return None
+        # A query of a plan that is labeled in part was drawn like the others.
+        chances = chances_of(replace(self, labelled=len(labeled)), labeled, labeled) or ()
+        return {query: 1 / chance for query, chance in zip(labeled, chances, strict=True)}
+
+    def require_alike(self, what: str) -> None:
+        """Refuse labels that are no uniform sample of all queries, for `what` cannot weigh them."""
+        if self.is_uneven:
+            how = "some of these labels were likelier to be drawn than others"
+        elif self.compares:
+            names = " and ".join(sorted(map(visible, self.compares)))
+            how = f"these labels are only of queries on which {names} gave different answers"
+        else:
+            return
+        raise UsageError(
+            f"{visible(self.name)}: {how}, which {what} cannot account for; use labels of a uniform sample"
+            " (rageval label plan without --by doubt and --compare)"
+        )
 
     @property
     def look(self) -> Look | None:
@@ -239,25 +276,35 @@ def _sha_of(sources: Sequence[Any], lines: Iterable[str] = ()) -> str:
     return found.hexdigest()[:8]
 
 
-def _mind_plan(sources: Sequence[Any], draw: Draw) -> None:
+def _mind_plan(sources: Iterable[Any], draw: Draw) -> None:
     """Refuse labels of a plan that is not at hand, or of another one than the one that is."""
-    for source in sources:
-        if not isinstance(source, str | os.PathLike) or not can_read_again(source):
-            continue
-        for line, plan in plans_of_labels(source):
-            # Labels that a plan drew are no uniform sample, and to take them for one would bend every
-            # interval.
-            if draw.how == UNSAID:
-                raise UsageError(
-                    f"{name_of(source)}:{line}: is a label of the plan {visible(plan[:8])}; give that plan,"
-                    f" too (--gold-chosen PLAN.jsonl), or --gold-chosen {UNIFORM} if they were drawn at"
-                    " random"
-                )
-            if draw.plan is not None and plan not in draw.plan.known:
-                raise InputError(
-                    f"{name_of(source)}:{line}: is a label of the plan {visible(plan[:8])}, not of"
-                    f" {draw.plan.sha[:8]}, which was given"
-                )
+    for place, plan in _plan_marks(sources):
+        # Labels that a plan drew are no uniform sample, and to take them for one would bend every interval.
+        if draw.how == UNSAID:
+            raise UsageError(
+                f"{place}: is a label of the plan {visible(plan[:8])}; give that plan, too (--gold-chosen"
+                f" PLAN.jsonl), or --gold-chosen {UNIFORM} if they were drawn at random"
+            )
+        if draw.plan is not None and plan not in draw.plan.known:
+            raise InputError(
+                f"{place}: is a label of the plan {visible(plan[:8])}, not of {draw.plan.sha[:8]}, which was"
+                " given"
+            )
+
+
+def _plan_marks(sources: Iterable[Any]) -> Iterator[tuple[str, str]]:
+    """Yield where each label stands that says which plan it is of, and the plan."""
+    for number, source in enumerate(sources, 1):
+        if isinstance(source, JudgementTable):
+            yield from _plan_marks(filter(os.path.isfile, source.sources))
+        elif isinstance(source, Mapping):
+            if source.get("plan"):
+                yield f"label {number}", str(source["plan"])
+        elif isinstance(source, list | tuple):
+            yield from _plan_marks(source)
+        elif isinstance(source, str | os.PathLike) and can_read_again(source):
+            for line, plan in plans_of_labels(source):
+                yield f"{name_of(source)}:{line}", plan
 
 
 # --- labels beside scores
@@ -274,15 +321,8 @@ def gold_of(
     Labels are a table of judged answers, or judgements of documents by each labeler; `sources` are what they
     were read from, and `failed` the documents of each query of which a label failed.
     """
-    _mind_plan(sources, draw)
     name = labels.name if isinstance(labels, JudgementTable) else ", ".join(map(_name, sources))
-    if draw.plan is not None:
-        # Two annotators of the same thing labelled one thing.
-        things = dict.fromkeys(_labelled(labels))
-        draw = draw.by_plan(Counter(query for query, *_ in things), name)
-    if draw.chances is not None:
-        queries = {query for query, *_ in _labelled(labels)}
-        draw = _against_chances(draw, queries | (failed or {}).keys(), name)
+    draw = draw_of_labels(_labelled(labels), sources, draw, name, failed or {})
     if all(isinstance(each, str | os.PathLike) and os.path.isfile(each) for each in sources):
         sha = _sha_of(sources)
     # In memory there is no file to take the digest of, so it is of the lines it would have.
@@ -290,7 +330,29 @@ def gold_of(
         sha = _sha_of((), (as_line(_plain(line)) for _, line in labels.each()))
     else:
         sha = _sha_of((), (repr(row) for qrels in labels.values() for row in qrels))
-    return Gold(replace(draw, name=name, sha=sha), labels, failed or {})
+    return Gold(replace(draw, sha=sha), labels, failed or {})
+
+
+def draw_of_labels(
+    things: Iterable[tuple[str, ...]],
+    sources: Iterable[Any],
+    draw: Draw,
+    name: str,
+    failed: Collection[str] = (),
+) -> Draw:
+    """Return how labels were drawn, held against the labels themselves; every reader of labels asks this.
+
+    `things` are what was labeled, the query first, `sources` what the labels were read from, and `failed`
+    queries of which a label failed. Labels of a plan are refused without it.
+    """
+    _mind_plan(sources, draw)
+    draw = replace(draw, name=name)
+    if draw.plan is not None:
+        # Two annotators of the same thing labelled one thing.
+        draw = draw.by_plan(Counter(query for query, *_ in dict.fromkeys(things)), name)
+    elif draw.chances is not None:
+        draw = _against_chances(draw, {query for query, *_ in things} | set(failed), name)
+    return draw
 
 
 def _labelled(labels: JudgementTable | Mapping[str, Qrels]) -> Iterator[tuple[str, ...]]:

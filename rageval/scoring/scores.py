@@ -187,7 +187,14 @@ class Score(_Float):
     @property
     def claim_basis(self) -> Basis:
         """Who decides claims: who labeled, where there are labels, which correct the values."""
-        return self.basis if self.people is None else Basis.of_labels(self.people.by, self.basis)
+        return self.basis_of_labels(query for query, value in self.by_query.items() if value == value)
+
+    def basis_of_labels(self, queries: Iterable[str]) -> Basis:
+        """Return who decides claims about these queries, of which some may have no label."""
+        if self.people is None:
+            return self.basis
+        unlabeled = sum(query not in self.people.values for query in queries)
+        return Basis.of_labels(self.people.by, self.basis, self.people.draw.kind(unlabeled))
 
     @cached_property
     def value(self) -> float:

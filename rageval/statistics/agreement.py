@@ -101,12 +101,12 @@ def _levels_of(one: Float, other: Float) -> Float:
     return np.array(sorted({*one.tolist(), *other.tolist()}))
 
 
-def table_of(one: Float, other: Float) -> tuple[Float, Float]:
-    """Return the grades, the lowest first, and how many items have each pair of them."""
+def table_of(one: Float, other: Float, weights: Float | float = 1.0) -> tuple[Float, Float]:
+    """Return the grades, the lowest first, and how many items, or what weight, has each pair of them."""
     levels = _levels_of(one, other)
     counts = np.zeros((len(levels), len(levels)))
     # Unlike counts[...] += 1, add.at counts a pair that comes several times as often as it comes.
-    np.add.at(counts, (np.searchsorted(levels, one), np.searchsorted(levels, other)), 1)
+    np.add.at(counts, (np.searchsorted(levels, one), np.searchsorted(levels, other)), weights)
     return levels, counts
 
 
@@ -118,12 +118,19 @@ _COEFFICIENTS: Mapping[str, Callable[[Float, Float], float]] = {
 
 
 def agreement(
-    one: Float, other: Float, query: Sequence[str], kind: str = "none", resamples: int = RESAMPLES
+    one: Float,
+    other: Float,
+    query: Sequence[str],
+    kind: str = "none",
+    resamples: int = RESAMPLES,
+    weights: Mapping[str, float] | None = None,
 ) -> list[Agreement]:
     """Return every coefficient of two judges' grades of the same items, with intervals over queries.
 
     Where they differ in fewer than 6 queries, the interval of their agreement has a floor, and the others
-    get theirs from it. One query has no interval.
+    get theirs from it. One query has no interval. Queries that were drawn with different chances count by
+    `weights`, 1 over the chance; then the interval always has a floor, by the number of queries drawn alike
+    that would tell as much.
     """
     levels = _levels_of(one, other)
     w = _weights(levels, kind)
@@ -132,11 +139,15 @@ def agreement(
     places = np.searchsorted(levels, one), np.searchsorted(levels, other)
     tables = np.zeros((int(of_item.max(initial=-1)) + 1, len(levels), len(levels)))
     np.add.at(tables, (of_item, *places), 1)
+    if weights is not None:
+        tables *= np.array([weights[name] for name in number])[:, None, None]
     # Drawing queries is adding up their tables: no item is looked at again.
     samples = [tables[rows].sum(axis=0) for rows in draws(len(tables), resamples, SEED)]
     agreeing = Sample(tuple(query), w[places][:, None], of_item)
     # Of a few queries half may differ and half not, and samples of them still are all alike.
     least = least_half(agreeing, LEVEL) if agreeing.units > 1 else math.nan
+    if weights is not None and agreeing.units > 1:
+        least = max(least, _least_half_of_weighted([weights[name] for name in number]))
     agreements = []
     for name, coefficient in _COEFFICIENTS.items():
         values = np.array([coefficient(sample, w) for sample in samples])
@@ -157,11 +168,18 @@ def agreement(
     return agreements
 
 
-def alpha(grades: Float, query: Sequence[str], kind: str = "none", resamples: int = RESAMPLES) -> Agreement:
+def alpha(
+    grades: Float,
+    query: Sequence[str],
+    kind: str = "none",
+    resamples: int = RESAMPLES,
+    weights: Mapping[str, float] | None = None,
+) -> Agreement:
     """Return Krippendorff's α of several judges, with its bootstrap interval over queries.
 
     `grades` has a row for each item and a column for each judge, NaN where the judge gave none. An item with
-    one grade says nothing. α is NaN where all grades are the same.
+    one grade says nothing. α is NaN where all grades are the same. Queries that were drawn with different
+    chances count by `weights`, 1 over the chance.
 
     >>> nan = math.nan
     >>> grades = np.array([[1.0, 1.0, nan], [2.0, 2.0, 2.0], [3.0, 3.0, 3.0], [1.0, 2.0, nan]])
@@ -180,6 +198,8 @@ def alpha(grades: Float, query: Sequence[str], kind: str = "none", resamples: in
     of_item = np.array([places[name] for name in names], np.int64)
     tables = np.zeros((len(places), len(levels), len(levels)))
     np.add.at(tables, of_item, pairs / np.maximum(sizes - 1, 1)[:, None, None])
+    if weights is not None:
+        tables *= np.array([weights[name] for name in places])[:, None, None]
 
     def value_of(table: Float) -> float:
         shares, number = table.sum(axis=1), table.sum()
@@ -192,6 +212,12 @@ def alpha(grades: Float, query: Sequence[str], kind: str = "none", resamples: in
     if len(samples) > resamples / 2 and np.ptp(samples) > SLACK:
         low, high = map(float, ends_of(samples, LEVEL, len(tables)))
     return Agreement("alpha", float(value_of(tables.sum(axis=0))), low, high)
+
+
+def _least_half_of_weighted(weights: Sequence[float]) -> float:
+    """Return the least half-width where weights differ: of a few queries that count much, all may agree."""
+    effective = math.fsum(weights) ** 2 / math.fsum(weight**2 for weight in weights)
+    return -math.log(1 - LEVEL) / effective
 
 
 def _slope(coefficient: Callable[[Float, Float], float], table: Float, w: Float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from rageval.core.basis import Basis, BasisKind
 from rageval.core.ruling import Ruling
@@ -10,6 +11,7 @@ from rageval.text import visible
 
 NO_JUDGE_ERROR = "this ignores judge errors"
 NO_WINNER = "computed from the texts alone, so no winner is named"
+IF_DRAWN = "if these labels are a random draw"
 
 
 def name_judges(basis: Basis) -> str:
@@ -37,18 +39,27 @@ def name_labels(basis: Basis) -> str:
 def attribution(basis: Basis) -> str:
     """Return what a claim has to say of its basis; nothing if it depends on human labels, or nobody says.
 
+    Where nobody states how labels were drawn, a claim says its condition.
+
     >>> attribution(Basis.of_labels(["people"], Basis.of(["m"]))), attribution(Basis.of(["m"]))
     ('', 'by m')
+    >>> attribution(Basis.parse("people", corrected="judge:m", drawn="unstated"))
+    'if these labels are a random draw'
     >>> attribution(Basis.of(["majority:contains+exact,tiebreak:number"]))
     'by majority:contains+exact,tiebreak:number, not checked against people'
     >>> attribution(Basis.of_labels(["big"], Basis.of(["small"]))), attribution(Basis(is_of_texts=True))
     ('by big, corrected from small', '')
     """
     if not basis.is_judge:
-        return ""
-    corrected = f", corrected from {name_judges(basis.source)}" if basis.corrected else ""
+        return IF_DRAWN if basis.is_draw_unstated else ""
     unchecked = ", not checked against people" if basis.is_unchecked else ""
-    return f"by {name_judges(basis)}{corrected}{unchecked}"
+    return f"by {name_judges(basis)}{_corrections(basis)}{unchecked}"
+
+
+def _corrections(basis: Basis) -> str:
+    """Return whose values are corrected, and the condition if nobody states how the labels were drawn."""
+    corrected = f", corrected from {name_judges(basis.source)}" if basis.corrected else ""
+    return corrected + (f", {IF_DRAWN}" if basis.is_draw_unstated else "")
 
 
 def describe_basis(basis: Basis) -> str:
@@ -58,22 +69,22 @@ def describe_basis(basis: Basis) -> str:
     ('by human labels, corrected from m', 'by m')
     """
     if basis.kind is BasisKind.PEOPLE:
-        return "by human labels" + (
-            f", corrected from {name_judges(basis.source)}" if basis.corrected else ""
-        )
+        return f"by human labels{_corrections(basis)}"
     if basis.kind is BasisKind.TEXTS:
         return "by words: no winner is named"
     return attribution(basis)
 
 
 def claim_text(ruling: Ruling, basis: Basis) -> str:
-    """Return a ruling as a claim, which names its basis unless that is human labels.
+    """Return a ruling as a claim, which names its basis unless that is human labels of a stated draw.
 
     >>> claim_text(Ruling.WORSE, Basis.of(["m"])), claim_text(Ruling.REFUSED, Basis.of(["m"]))
     ('worse by m', 'refused')
     >>> claim_text(Ruling.HIGHER, Basis.of_labels(["big"], Basis.of(["m"])))
     'higher by big, corrected from m'
     """
+    if ruling is Ruling.IDENTICAL:  # what is the same needs no labels
+        basis = replace(basis, drawn=None)
     whose = attribution(basis)
     return f"{ruling} {whose}" if whose and ruling.is_claim else str(ruling)
 
@@ -105,5 +116,6 @@ def correction_notes(bases: Mapping[str, Basis]) -> list[str]:
     notes = []
     for basis in dict.fromkeys(basis for basis in bases.values() if basis.corrected):
         names = ", ".join(name for name, other in bases.items() if other == basis)
-        notes.append(f"corrected by {name_labels(basis)}: {names}")
+        condition = f", {IF_DRAWN}" if basis.is_draw_unstated else ""
+        notes.append(f"corrected by {name_labels(basis)}{condition}: {names}")
     return notes

@@ -201,6 +201,7 @@ class TestCommand:
             "small": True,
             "basis": "judge",
             "corrected_from": "",
+            "drawn": "",
             "why": "",
         }
         assert record["slices"][2]["value"] == pytest.approx(mean(KINDS["simple"]))

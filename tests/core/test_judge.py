@@ -19,7 +19,9 @@ _TOKENS = [
     "short",
     "person:",
 ]
-_NAMES = st.lists(st.sampled_from([*_TOKENS, ",10%:", ",rest:", "@3f2a", "%2B"]), max_size=6).map("".join)
+_NAMES = st.lists(
+    st.sampled_from([*_TOKENS, ",10%:", ",rest:", ",rest[", "]:", "@3f2a", "%2B"]), max_size=6
+).map("".join)
 
 
 def _judges() -> st.SearchStrategy[AnyJudge]:
@@ -32,7 +34,8 @@ def _judges() -> st.SearchStrategy[AnyJudge]:
         panels = st.builds(
             Panel, st.sampled_from(["majority", "median", "mixed"]), members, st.none() | judges
         )
-        return panels | st.builds(Cascade, judges, judges, st.sampled_from([None, "10", "2.5"]))
+        shares = st.builds(Cascade, judges, judges, st.sampled_from([None, "10", "2.5"]))
+        return panels | shares | st.builds(Cascade, judges, judges, st.none(), judges)
 
     return st.recursive(plain | asked, several, max_leaves=5)
 
@@ -60,6 +63,7 @@ def test_any_text_is_read_as_a_judge(text: str) -> None:
         "median:openai:a@3f2a91bc+person:ann",
         "short@11232537,10%:openai:m@3f2a91bc",
         "majority:a+b,tiebreak:c,rest:person:ann",
+        "short@11232537,rest[people]:openai:m@3f2a91bc",
     ],
 )
 def test_ordinary_names_are_written_as_they_are(text: str) -> None:
@@ -84,8 +88,10 @@ def test_a_mark_in_a_vote_of_an_earlier_version_is_no_voter() -> None:
         ("short@11232537", False, True, True),
         ("majority:contains+exact,tiebreak:openai:m", False, False, False),
         ("short,10%:openai:m", False, False, True),
-        ("short,rest:openai:m", False, False, False),
-        ("short,rest:contains", False, True, True),
+        ("short,rest:openai:m", False, False, True),
+        ("short,rest[people]:openai:m", False, False, False),
+        ("short,rest[openai:n]:openai:m", False, False, True),
+        ("short,rest[people]:contains", False, True, True),
         ("", False, False, False),
     ],
 )

@@ -116,7 +116,7 @@ def test_people_decide_what_is_left() -> None:
         rows = judged(asked, said, keep_error=0.05, gold=some, then=_frozen(labels))
     by_people = [row for row in rows if row["decided_by"] == "person:kim"]
     assert [row["query_id"] for row in by_people] == [row["query_id"] for row in lost]
-    assert {row["judge"] for row in rows} == {f"{short.packed().name},rest:person:kim"}
+    assert {row["judge"] for row in rows} == {f"{short.packed().name},rest[people]:person:kim"}
 
 
 def test_what_is_kept_errs_no_more_than_is_said() -> None:
@@ -229,7 +229,11 @@ def test_a_claim_says_who_decided_how_much(tmp_path: Path) -> None:
         ),
         ("short,2%:person:ann", "by short, 2 % by person:ann, not checked against people"),
         ("short@12345678,rest:contains", "by short, the rest by contains, not checked against people"),
-        ("short,rest:majority:a+b", "by short, the rest by majority:a+b"),
+        ("short,rest[people]:majority:a+b", "by short, the rest by majority:a+b"),
+        ("short,rest[contains]:openai:m", "by short, the rest by openai:m, not checked against people"),
+        ("short,rest[openai:n]:openai:m", "by short, the rest by openai:m, not checked against people"),
+        # An earlier version did not write whose labels they were.
+        ("short,rest:openai:m", "by short, the rest by openai:m, not checked against people"),
     ],
 )
 def test_names_in_words(judge: str, said: str) -> None:

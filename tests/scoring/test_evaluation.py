@@ -292,7 +292,7 @@ def half_recall(ranking, *, k=None):
     ],
 )
 def test_rules_that_do_not_exist(rules: dict[str, object]) -> None:
-    with pytest.raises(rageval.RagevalError, match="expected|did you mean"):
+    with pytest.raises(rageval.RagevalError, match=r"expected|did you mean"):
         rageval.evaluate("rr", RUN, QRELS, **rules)
 
 

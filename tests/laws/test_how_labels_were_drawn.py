@@ -1,0 +1,263 @@
+"""How labels were drawn is known wherever labels are read: numbers are weighted, refused, or conditional."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from every_command import leaves
+from rageval.cli import main
+from rageval.files.plans import read_plan
+from rageval.views.bases import IF_DRAWN
+
+NUMBER, LABELED = 300, 150
+SYSTEMS = ("one", "other")
+CHECKED = "not checked against people"
+_WAYS = ("{}", "It is {}.", "It may be {}x.", "It is something else.", "Never {0} but other", "I don't know.")
+
+
+def readers() -> set[str]:
+    """The commands that read labels: those with an option for them, or a place."""
+    found = set()
+    for name, each in leaves().items():
+        options = {option for param in each.params for option in param.opts}
+        takes = [param for param in each.params if getattr(param.type, "what", "") == "labels"]
+        if {"--gold", "--fit", "--gold-chosen"} & options or takes:
+            found.add(name)
+    return found
+
+
+def lines(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def output(*words: object, codes: Sequence[int] = (0,)) -> str:
+    done = CliRunner().invoke(main, list(map(str, words)))
+    assert done.exit_code in codes, done.output
+    assert "No such option" not in done.output, done.output
+    return done.output
+
+
+def right(text: str, query: str) -> bool:
+    return f"name{query[1:]} " in f"{text} ".replace(".", " ")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Answers of two systems, judged by `short`, a plan by its doubt, and labels drawn in several ways."""
+    folder, draw = tmp_path_factory.mktemp("drawn"), random.Random(7)
+    queries = [f"q{at}" for at in range(NUMBER)]
+    texts = {}
+    for query in queries:
+        gold = f"name{query[1:]} word{int(query[1:]) % 9}"
+        for run in SYSTEMS:
+            ways = _WAYS[: 3 if run == "one" else 6]
+            texts[query, run] = draw.choice(ways).format(draw.choice([gold, gold.split()[0]]))
+    asked = [{"query_id": q, "question": "What is it?", "answer": [f"name{q[1:]} word{int(q[1:]) % 9}"]}
+             for q in queries]  # fmt: skip
+    answers = [{"query_id": query, "run_id": run, "answer": text} for (query, run), text in texts.items()]
+    lines(folder / "questions.jsonl", asked)
+    lines(folder / "answers.jsonl", answers)
+    (folder / "topics").write_text("".join(f"{query}\tWhat is {query}?\n" for query in queries))
+    (folder / "tables").mkdir()
+    for run in SYSTEMS:
+        lines(folder / "tables" / f"{run}.jsonl", [row for row in answers if row["run_id"] == run])
+    judged = folder / "judged.jsonl"
+    words = (folder / "answers.jsonl", "--questions", folder / "questions.jsonl", "--judge", "short")
+    output("judge", "crag", *words, "--quiet", "-o", judged)
+    rows = [json.loads(line) for line in judged.read_text().splitlines()]
+    lines(judged, [{**row, "kind": "ab"[int(row["query_id"][1:]) % 2]} for row in rows])
+    for run in SYSTEMS:
+        lines(folder / f"judged-{run}.jsonl", [row for row in rows if row["run_id"] == run])
+    plan = folder / "plan.jsonl"
+    output("label", "plan", judged, "--by", "doubt", "-n", LABELED, "-o", plan)
+
+    drawn = read_plan(str(plan))
+    labels = {(query, run): "perfect" if right(text, query) else "incorrect"
+              for (query, run), text in texts.items()}  # fmt: skip
+    some = sorted(draw.sample(queries, LABELED))
+    ways: dict[str, tuple[Sequence[str], dict[str, str]]] = {
+        "some": (some, {"judge": "person:kim"}),
+        "rule": (some, {"judge": "contains"}),
+        "model": (some, {"judge": "openai:m"}),
+        "drawn": (drawn.order, {"judge": "person:kim", "plan": drawn.sha}),
+    }
+    pairs = {query: tuple(labels[query, run] == "perfect" for run in SYSTEMS) for query in queries}
+    for name, (of, more) in ways.items():
+        said = [{"query_id": q, "run_id": r, "label": labels[q, r], "rubric": "crag", **more}
+                for q in of for r in SYSTEMS]  # fmt: skip
+        lines(folder / f"{name}.jsonl", said)
+        lines(folder / f"{name}-pairs.jsonl", _games({query: pairs[query] for query in of}, more))
+    lines(folder / "judged-pairs.jsonl", _games(pairs, {"judge": "openai:judge"}, draw))
+    (folder / "chances").write_text(
+        "".join(f"{query} {0.25 if at < 75 else 0.75}\n" for at, query in enumerate(some))
+    )
+    return folder
+
+
+def _games(
+    pairs: dict[str, tuple[bool, ...]], more: dict[str, str], draw: random.Random | None = None
+) -> list[dict[str, Any]]:
+    rows = []
+    for query, (one, other) in pairs.items():
+        result = "tie" if one == other else "win" if one else "loss"
+        if draw is not None and draw.random() < 0.2:
+            result = draw.choice(("win", "tie", "loss"))
+        turned = {"tie": "tie", "win": "loss", "loss": "win"}[result]
+        for run, label in zip(SYSTEMS, (result, turned), strict=True):
+            rows.append({"query_id": query, "run_id": run, "aspect": "one|other", "label": label, **more})
+    return rows
+
+
+Door = Callable[[Path, Path, Sequence[object]], str]
+
+
+def _scored(*command: str, more: Sequence[object] = ()) -> Door:
+    def door(world: Path, gold: Path, chosen: Sequence[object]) -> str:
+        words = (world / "judged.jsonl", "-m", "crag_score", "--gold", gold, *chosen, *more)
+        return output(*command, *words, codes=(0, 2))
+
+    return door
+
+
+def _report(world: Path, gold: Path, chosen: Sequence[object]) -> str:
+    page = world / "page.html"
+    page.unlink(missing_ok=True)
+    words = (world / "judged.jsonl", "-m", "crag_score", "--gold", gold, *chosen, "-o", page)
+    said = output("report", *words, codes=(0, 2))
+    if not page.is_file():
+        return said
+    judges = page.read_text().partition('id="judges"')[2]
+    return said + output("report", "show", page, "--format", "json") + re.sub("<[^>]*>", "", judges)
+
+
+def _gate(world: Path, gold: Path, chosen: Sequence[object]) -> str:
+    base = world / "base.json"
+    how = ("-m", "crag_score", "--gold", gold, *chosen)
+    base.unlink(missing_ok=True)
+    said = output("gate", world / "judged-other.jsonl", *how, "--save-baseline", base, codes=(0, 2))
+    if not base.is_file():
+        return said
+    words = (world / "judged-one.jsonl", *how, "--baseline", base, "--margin", "0.05")
+    return output("gate", *words, codes=(0, 1, 2, 5))
+
+
+def _agree(world: Path, gold: Path, chosen: Sequence[object]) -> str:
+    return output("label", "agree", world / "judged.jsonl", gold, *chosen, codes=(0, 2))
+
+
+def _arena(world: Path, gold: Path, chosen: Sequence[object]) -> str:
+    pairs = gold.with_name(f"{gold.stem}-pairs.jsonl")
+    return output("arena", world / "judged-pairs.jsonl", "--gold", pairs, *chosen, codes=(0, 2))
+
+
+def _judge(*how: str) -> Door:
+    def door(world: Path, gold: Path, chosen: Sequence[object]) -> str:
+        files = (world / "answers.jsonl", "--questions", world / "questions.jsonl", "--judge", "short")
+        out = world / "again.jsonl"
+        out.unlink(missing_ok=True)
+        words = ("crag", *files, *how, gold, *chosen, "-o", out)
+        said = output("judge", *words, codes=(0, 2, 3))
+        if "--then" not in how or not out.is_file():
+            return said
+        return said + output("compare", out, "-m", "crag_score")
+
+    return door
+
+
+def _track(world: Path, gold: Path, chosen: Sequence[object]) -> str:
+    out = world / "track"
+    words = ("track", world / "tables", "--track", "answers", "--judgements", world / "judged.jsonl")
+    how = ("-m", "crag_score", "--topics", world / "topics", "--gold", gold, *chosen, "--stage", "score")
+    return output(*words, *how, "-o", out, codes=(0, 2))
+
+
+def _board(world: Path, gold: Path, chosen: Sequence[object]) -> str:
+    bundle, site = world / "board.tar.gz", world / "site"
+    bundle.unlink(missing_ok=True)
+    how = ("-m", "crag_score", "--gold", gold, *chosen)
+    said = output("board", "bundle", world / "judged.jsonl", *how, "-o", bundle, codes=(0, 2))
+    if not bundle.is_file():
+        return said
+    output("board", "publish", bundle, "-o", site)
+    return said + "".join(path.read_text() for path in sorted(site.glob("*.html")))
+
+
+DOORS: dict[str, Door] = {
+    "compare": _scored("compare"),
+    "compare, LaTeX": _scored("compare", more=("--format", "latex")),
+    "compare, JSON": _scored("compare", more=("--format", "json")),
+    "score": _scored("score", more=("--by", "kind")),
+    "label correct": _scored("label", "correct"),
+    "report": _report,
+    "gate": _gate,
+    "arena": _arena,
+    "label agree": _agree,
+    "judge, a bound": _judge("--keep-error", "0.3", "--gold"),
+    "judge, a cascade": _judge("--then", "contains", "--keep-error", "0.3", "--gold"),
+    "judge, a fit": _judge("--fit"),
+    "track": _track,
+    "board bundle": _board,
+}
+
+
+def test_every_reader_of_labels_is_tried_and_can_be_told_of_the_draw() -> None:
+    assert {name.partition(",")[0] for name in DOORS} == readers()
+    for name in readers():
+        assert "--gold-chosen" in {option for param in leaves()[name].params for option in param.opts}
+
+
+def plain(text: str) -> str:
+    return " ".join(text.replace("\\n", " ").split())
+
+
+@pytest.mark.some(6)
+@pytest.mark.parametrize("name", DOORS)
+def test_a_draw_that_nobody_states_is_a_condition(name: str, world: Path) -> None:
+    assert IF_DRAWN in plain(DOORS[name](world, world / "some.jsonl", ()))
+    assert IF_DRAWN not in plain(DOORS[name](world, world / "some.jsonl", ("--gold-chosen", "uniform")))
+
+
+@pytest.mark.some(6)
+@pytest.mark.parametrize("name", DOORS)
+def test_labels_of_a_plan_count_by_their_chances_or_not_at_all(name: str, world: Path) -> None:
+    gold = world / "drawn.jsonl"
+    assert "is a label of the plan" in plain(DOORS[name](world, gold, ()))
+    by_plan = DOORS[name](world, gold, ("--gold-chosen", world / "plan.jsonl"))
+    assert by_plan != DOORS[name](world, gold, ("--gold-chosen", "uniform"))
+    assert IF_DRAWN not in plain(by_plan)
+
+
+def test_the_headline_of_a_gate_has_the_condition(world: Path) -> None:
+    said = DOORS["gate"](world, world / "some.jsonl", ())
+    (headline,) = (line for line in said.splitlines() if ": one against " in line)
+    assert headline.endswith(f", {IF_DRAWN}")
+
+
+@pytest.mark.some(6)
+@pytest.mark.parametrize("name", DOORS)
+def test_chances_that_are_stated_count(name: str, world: Path) -> None:
+    chances = ("--gold-chosen", world / "chances")
+    by_chances, alike = (
+        DOORS[name](world, world / "some.jsonl", how) for how in (chances, ("--gold-chosen", "uniform"))
+    )
+    assert by_chances != alike
+    assert IF_DRAWN not in plain(by_chances)
+
+
+@pytest.mark.some(6)
+@pytest.mark.parametrize("who", ["rule", "model"])
+@pytest.mark.parametrize("name", DOORS)
+def test_labels_of_no_people_are_no_check_by_people(name: str, who: str, world: Path) -> None:
+    said = plain(DOORS[name](world, world / f"{who}.jsonl", ("--gold-chosen", "uniform")))
+    assert {"rule": "contains", "model": "openai:m"}[who] in said
+    if name.startswith("judge"):
+        assert CHECKED in said
