@@ -70,7 +70,9 @@ class Basis:
         that it is a person's (`person:NAME`) stands for itself.
         """
         of_labels = cls.of([name or PEOPLE for name in labelers] or [PEOPLE])
-        return cls(of_labels.judges, () if corrected is None else corrected.judges, drawn=drawn)
+        # Values by nobody who is named, as of plain qrels, are corrected all the same.
+        sources = () if corrected is None else corrected.judges or (Judge(),)
+        return cls(of_labels.judges, sources, drawn=drawn)
 
     @classmethod
     def parse(cls, text: str, corrected: str = "", drawn: str = "") -> Basis:
