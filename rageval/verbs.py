@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, Unpack, cast, overload
 
+from rageval.core.remark import Remark, note
 from rageval.errors import UsageError
 from rageval.names import suggestion
 from rageval.records import Answer, Question
@@ -198,14 +199,14 @@ def gate(
         chosen["fail_under"] = {str(parse_measure(name)): limit for name, limit in floors}
     rules: dict[str, Any] = {name: value for name, value in options.items() if name not in own}
     _refuse(rules, [*NAMES[ANSWERS if qrels is None else RUNS], *own])
-    before, said = "", list[str]()
+    before, judging = "", list[Remark]()
     if judge is not None:
         if qrels is not None:
             raise UsageError("gate: judge= is for tables of answers; leave out qrels")
         sides = {"candidate": candidate, "baseline": baseline}
         found = _judged_tables(sides, judge, rubric, questions)
         candidate, measures, questions = found.rows, measures or found.measures, None
-        system, said = found.systems[0], found.remarks
+        system, judging = found.systems[0], list(map(note, found.remarks))
         before = found.systems[1] if len(found.systems) > 1 else ""
     order = "gate(candidate, qrels, measures, baseline=…, margin=…)"
     with in_order(order, candidate=candidate, qrels=qrels, measures=measures):
@@ -227,7 +228,7 @@ def gate(
         other = baseline_side(baseline_in(cast("FileLike", baseline)), side)
     fixed = None if anchor is None else baseline_side(baseline_in(anchor), side)
     verdict = decided(side, other, GateSettings(margin=margin, **chosen), slices, fixed)
-    return replace(verdict, remarks=[*said, *scored.remarks, *verdict.remarks])
+    return replace(verdict, remarks=[*judging, *scored.remarks, *verdict.remarks])
 
 
 class _JudgedTables(NamedTuple):
@@ -474,7 +475,7 @@ class Judged(Displayed, list[dict[str, Any]]):
         return self.scores.tables()[0]._replace(title=title)
 
     def _beneath(self) -> Iterable[str]:
-        return self.scores.remarks
+        return map(str, self.scores.remarks)
 
     def _records(self) -> Iterable[dict[str, Any]]:
         return self

@@ -15,6 +15,7 @@ from rageval import options as opt
 from rageval.cli._acting import is_typed
 from rageval.cli._options import Command, Scoring, completing, reading_of, takes_options
 from rageval.cli._output import deliver, print_lines, say
+from rageval.core.remark import Remark, note
 from rageval.errors import FAULTS, INCONCLUSIVE, InputError, RagevalError, UsageError
 from rageval.options import settings_from
 from rageval.policy import EFFECTS, Policy, find_policy, policy_in
@@ -275,10 +276,11 @@ def _gated(words: tuple[str, ...], options: Options) -> int:
         _save(candidate.side, options.save_baseline)
         return 0
     report = _report(candidate, options)
-    said = [*candidate.remarks, *report.remarks]
+    remarks = [*candidate.remarks, *report.remarks]
     if options.aa:
-        said += _judged_again(candidate.side, replace(report, remarks=said), options)
-    return _told(replace(report, remarks=said), options)
+        texts = _judged_again(candidate.side, replace(report, remarks=remarks), options)
+        remarks += map(note, texts)
+    return _told(replace(report, remarks=remarks), options)
 
 
 def _required(value: _Value | None, name: str, way: str) -> _Value:
@@ -340,7 +342,7 @@ class _Gated(NamedTuple):
     side: GateSide
     slices: dict[str, dict[str, str]]
     clusters: dict[str, str] | None
-    remarks: list[str]
+    remarks: list[Remark]
     other: GateSide | None = None
 
 

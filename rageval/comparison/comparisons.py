@@ -38,6 +38,7 @@ from rageval.comparison.results import (
     claimed,
 )
 from rageval.comparison.tables import family_of
+from rageval.core.remark import Remark, note, unique
 from rageval.core.ruling import Ruling
 from rageval.errors import MeasureError, UsageError
 from rageval.files.judgements import JudgementTable
@@ -321,13 +322,13 @@ def compare(
     if any(scores.is_adaptive for scores in results):
         cells = [replace(cell, low=math.nan, high=math.nan) for cell in cells]
         pairs = [replace(pair, **_UNTESTED) for pair in pairs]
-        return _compared(results, settings, cells, pairs, list(dict.fromkeys(known.failed.values())), "")
+        return _compared(results, settings, cells, pairs, unique(map(note, known.failed.values())), "")
     # What corrected tables lack is said with them, in words of their own.
     uncorrected = [table for table in found if not is_corrected(table)]
     remarks = [*_remarks(found, runs, settings), *_limits(uncorrected, pairs, runs, able, settings)]
     remarks += _of_repeats(results, pairs)
-    said = [*known.failed.values(), *remarks, *said_of_gold(found, cells, pairs)]
-    return _compared(results, settings, cells, pairs, said, gold_signature(found, pairs))
+    texts = [*known.failed.values(), *remarks, *said_of_gold(found, cells, pairs)]
+    return _compared(results, settings, cells, pairs, list(map(note, texts)), gold_signature(found, pairs))
 
 
 def _is_contested(table: Tested, runs: list[str], pairs: Sequence[Pair], known: KnownOfRuns) -> bool:
@@ -358,7 +359,7 @@ def _compared(
     settings: Settings,
     cells: list[Cell],
     pairs: list[Pair],
-    remarks: list[str],
+    remarks: list[Remark],
     gold: str,
 ) -> Comparison:
     measures = {str(score.measure): score.measure for score in results[0].scores}
@@ -372,7 +373,7 @@ def _compared(
     ]
     better = {name: measure.better for name, measure in measures.items()}
     # What is known of the scores is known of what they are compared by.
-    remarks = list(dict.fromkeys([*remarks, *(each for scores in results for each in scores.remarks)]))
+    remarks = unique([*remarks, *(remark for scores in results for remark in scores.remarks)])
     runs = [scores.run for scores in results]
     shown = cells, pairs, remarks, settings, better, gold, measures
     return Comparison(runs, list(better), *shown, ScoresTable(results))
@@ -659,5 +660,5 @@ def compared(subject: Subject, scored: Scored, settings: Settings | None = None)
     found = compare(results, settings, alike=subject.alike(results))
     if isinstance(subject, Runs) and subject.rules.bounds:
         found = under_every_completion(found, subject, results)
-    remarks = list(dict.fromkeys([*found.remarks, *scored.remarks]))
+    remarks = unique([*found.remarks, *scored.remarks])
     return replace(found, remarks=remarks, scores=scored.table)

@@ -30,10 +30,11 @@ from rageval.comparison.pairs import (
 )
 from rageval.comparison.results import Pair, Settings
 from rageval.core.basis import UNSTATED, Basis, written_bases
+from rageval.core.remark import Remark, note
 from rageval.core.ruling import Ruling
 from rageval.errors import InputError, MeasureError, MissingJudgements, RagevalError, UsageError
 from rageval.files.kinds import told
-from rageval.files.opening import ADAPTIVE, Source, name_of, noted
+from rageval.files.opening import Source, name_of, noted
 from rageval.files.plans import Look
 from rageval.files.scores import Baseline, BaselineHeader, BaselineLine, read_baseline
 from rageval.files.start import JUDGED_ANSWERS, RUNS
@@ -53,6 +54,7 @@ from rageval.table import COUNT, NUMBER, Column, Displayed, Marked, Table, finit
 from rageval.text import visible
 from rageval.version import __version__
 from rageval.views.bases import NO_WINNER, attribution
+from rageval.views.remarks import ADAPTIVE
 
 # What a gate is asked, what it is given, and what it says.
 
@@ -231,7 +233,7 @@ class GateReport(Displayed):
     decisions: Sequence[Decision]
     fell: Sequence[Fallen]
     counts: Mapping[str, int] = field(hash=False)
-    remarks: Sequence[str]
+    remarks: Sequence[Remark]
     floors: Sequence[str]
     candidate: str
     baseline: str
@@ -275,12 +277,12 @@ class GateReport(Displayed):
             "decisions": [finite(each.record()) for each in self.decisions],
             "fell": [finite(each._asdict()) for each in self.fell],
             "floors": list(self.floors),
-            "remarks": list(self.remarks),
+            "remarks": [remark.as_record() for remark in self.remarks],
         }
 
     def sentences(self) -> list[str]:
         """Return which floors are missed, and what should be known besides."""
-        return [*self.floors, *self.remarks]
+        return [*self.floors, *map(str, self.remarks)]
 
     def _table(self) -> Table:
         columns = [Column("measure"), Column("n", COUNT), Column("before → now")]
@@ -331,7 +333,11 @@ def gate(
     except RagevalError as error:
         raise type(error)(f"with --anchor: {error}") from None
     verdicts = {near.verdict, far.verdict}
-    also = [f"against the anchor: {each}" for each in far.remarks if each not in near.remarks]
+    also = [
+        replace(remark, about=replace(remark.about, is_of_anchor=True))
+        for remark in far.remarks
+        if remark not in near.remarks
+    ]
     named = f"anchor of {anchor.header.date}" if anchor.header.date else anchor.scores.run
     return replace(
         near,
@@ -378,7 +384,7 @@ def _held(
         found,
         _fallen(common),
         common.counts,
-        [*_said(common, found, settings)],
+        list(map(note, _said(common, found, settings))),
         floors,
         candidate.scores.run,
         f"baseline of {baseline.header.date}" if baseline.header.date else baseline.scores.run,

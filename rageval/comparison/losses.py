@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rageval.core.remark import Remark, note
 from rageval.errors import InputError, MissingJudgements, UsageError
 from rageval.files.jsonl import in_memory
 from rageval.files.judgements import JudgementTable
@@ -382,7 +383,7 @@ class Diagnosis:
     counts: Mapping[str, int]
     what_if: Mapping[str, Range | None]
     signature: str
-    remarks: Sequence[str] = ()
+    remarks: Sequence[Remark] = ()
     by: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
     abstention: Mapping[str, float] = field(default_factory=dict)
     texts: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -466,7 +467,7 @@ class Diagnosis:
                 }
                 for found in self.worst()
             ],
-            "remarks": list(self.remarks),
+            "remarks": [remark.as_record() for remark in self.remarks],
             "signature": self.signature,
         }
 
@@ -583,7 +584,7 @@ def diagnose(
         counts,
         _what_if(whole, counts, level, resamples, seed),
         "|".join(["diagnosis", *(f"{name}:{value}" for name, value in said.items())]),
-        [*(judged.spans.remarks() if judged.spans is not None else ()), *remarks],
+        [*(judged.spans.remarks() if judged.spans is not None else ()), *map(note, remarks)],
         {name: _slices(whole, of) for name, of in (groups or {}).items()},
         _abstention(table, answered.run, evidence, of_query),
         {(n.query_id, n.nugget_id): n.text for n in known},

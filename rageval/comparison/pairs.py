@@ -23,7 +23,6 @@ from rageval.comparison.results import (
 )
 from rageval.core.basis import Basis
 from rageval.core.ruling import ReasonedRuling, Ruling
-from rageval.files.opening import ADAPTIVE
 from rageval.measures.base import HIGHER as HIGH_IS_GOOD
 from rageval.measures.base import LOWER as LOW_IS_GOOD
 from rageval.measures.base import NEITHER
@@ -37,6 +36,7 @@ from rageval.statistics.samples import SLACK, Float, Int, Sample, settled_column
 from rageval.statistics.significance import Significance, holm, is_skewed, max_t, sign_flip, t_test
 from rageval.text import visible
 from rageval.views.bases import NO_WINNER
+from rageval.views.remarks import ADAPTIVE
 
 # What may be claimed of a pair of runs, and when nothing may be.
 #
