@@ -19,7 +19,7 @@ from rageval.cli._options import (
     takes_options,
 )
 from rageval.cli._output import deliver, places_of, say
-from rageval.core.remark import note, unique
+from rageval.core.remark import unique
 from rageval.errors import UsageError
 from rageval.table import FORMATS, lines, records_of
 
@@ -127,7 +127,7 @@ def compare(words: tuple[str, ...], options: Options) -> None:
     results, remarks, refused = systems = scored(subject, options.baseline, least=2)
     found = compared(subject, systems, settings)
     if options.sensitivity:
-        remarks = [*remarks, *map(note, sensitivity(subject, results))]
+        remarks = [*remarks, *sensitivity(subject, results)]
     if options.sort:
         results = best_first(results, options.sort)
         found = _in_order(found, [scores.run for scores in results], options.sort)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from rageval.core.basis import Basis, BasisKind
 from rageval.core.remark import Remark
 from rageval.text import visible
-from rageval.views.bases import name_judges
+from rageval.views.bases import NO_WINNER, attribution, name_judges
 
 Words: TypeAlias = str | Callable[..., str]
 
@@ -283,6 +283,178 @@ def undecided_pairs(number: int, chunks: int) -> str:
     )
 
 
+# --- comparisons
+
+
+_NOTHING_RELEVANT = "no judged query has anything relevant"
+
+
+def _no_value(*, systems: Sequence[str], is_hopeless: bool) -> str:
+    reason = _NOTHING_RELEVANT if is_hopeless else "it failed, or the measure is defined nowhere"
+    return f"{', '.join(systems)} has no value for any query: {reason}"
+
+
+def _zero_everywhere(*, systems: Sequence[str], is_hopeless: bool) -> str:
+    reason = _NOTHING_RELEVANT if is_hopeless else "it failed, or found nothing that counts"
+    return f"{', '.join(systems)} scores 0 on every query: {reason}"
+
+
+def _no_best_run(*, is_of_texts: bool, base: str) -> str:
+    reason = "a text match names no winner" if is_of_texts else "neither high nor low is good"
+    return f"{reason}, so no run is the best; the others are compared with {base}"
+
+
+def _few_units(*, number: int) -> str:
+    if number == 1:
+        return "1 independent query or cluster: no interval or test is possible"
+    return f"only {number:,} independent queries or clusters; the intervals are rough"
+
+
+def _baseline_named_best(*, name: str) -> str:
+    return (
+        f"the others are compared with the best run of each measure, not with the run called {name!r}; rename"
+        " that run to compare with it"
+    )
+
+
+def _coarse_values(*, number: int, examples: Sequence[str], fewest: int) -> str:
+    names = ", ".join(examples[:SHOWN]) + (f" and {number - SHOWN:,} more" if number > SHOWN else "")
+    return (
+        f"coarse, so intervals are widened: fewer than {fewest} values of {names} differ from the most common"
+        " one"
+    )
+
+
+def _coarse_pairs(*, number: int, total: int, fewest: int) -> str:
+    return (
+        f"coarse, so intervals are widened: in {number:,} of {total:,} pairs fewer than {fewest} queries"
+        " differ"
+    )
+
+
+def _repeats_help(*, share: float, most: float | None) -> str:
+    much = "most" if most is None else f"at most as much as {most:.1f} times the questions"
+    return (
+        f"{share:.0%} of the variance is between answers to one question: more of them (repeat) help {much}"
+    )
+
+
+def _not_detectable(*, number: int, total: int, differ: int, is_clustered: bool, needed: int) -> str:
+    unit = "clusters" if is_clustered else "queries"
+    return (
+        f"no difference is detectable in {number:,} of {total:,} pairs: {differ:,} {unit}"
+        f" differ{' at most' if number > 1 else ''}, {needed} are needed"
+    )
+
+
+def _skewed_differences(*, number: int, total: int) -> str:
+    return (
+        f"differences are skewed in {number:,} of {total:,} pairs: few large, many small. Sign flips assume"
+        " symmetry, and claim too often without it"
+    )
+
+
+def _labels_of_mean(*, has_value: bool, reason: str) -> str:
+    return reason if has_value else f"no corrected mean: {reason}"
+
+
+def _swapped_pairs(*, change: str, share: float, most_often: Sequence[str]) -> str:
+    worst = f", most often {' and '.join(most_often)}" if most_often else ""
+    return f"{change}: {share:.1%} of the pairs swap places{worst}"
+
+
+# --- gates
+
+
+def _same_everywhere(*, are_runs: bool, places: Sequence[str]) -> str:
+    how = "rank the same" if are_runs else "are judged alike"
+    where = f" of {', '.join(places)}" if places else ""
+    return f"candidate and baseline {how} in every question{where}"
+
+
+def _questions(what: str) -> Callable[..., str]:
+    def words(*, number: int, examples: Sequence[str]) -> str:
+        return f"{number:,} questions {what}: {_examples(examples, number)}"
+
+    return words
+
+
+def _missing_in_questions(*, number: int, could_change: bool) -> str:
+    what = "verdicts depend on them" if could_change else "verdicts hold for any values"
+    return f"judgements are missing in {number:,} questions; {what}"
+
+
+def _judges_of_verdict(*, measures: Sequence[str], judges: Sequence[str], corrected: Sequence[str]) -> str:
+    basis = Basis(Basis.of(judges).judges, Basis.of(corrected).judges)
+    named = f"{', '.join(measures)} {attribution(basis)}"
+    if corrected:
+        return f"no human labels: {named}"
+    return f"judge error not included: {named} (human labels, --gold, add it)"
+
+
+def _judged_again(
+    *,
+    measure: str,
+    flips: int,
+    total: int,
+    judge: float | None,
+    answers: float | None,
+    lost: float | None,
+    questions: int,
+) -> str:
+    if not total:
+        return f"A/A: {measure}: nothing was judged again"
+    text = (
+        f"A/A: {measure}: {flips:,} of {total:,} unchanged answers got another verdict ({flips / total:.0%})"
+    )
+    if judge is not None:
+        text += f"; standard deviation of the judge {judge:.3f}, of answers {answers:.3f}"
+    return text if lost is None else f"{text}; this costs up to {lost:,.0f} of {questions:,} questions"
+
+
+# --- corrections
+
+
+def _missing_of_judge(*, number: int, low: float | None, high: float | None) -> str:
+    ends = "" if low is None else f"; with them its mean lies between {low:.4f} and {high:.4f}"
+    return f"{number:,} of the judge's judgements are missing{ends}"
+
+
+def _labels_of_parts(*, number: int, labels: int | None, total: int) -> str:
+    if labels is None:
+        return f"{number:,} answers have labels for a part only, and are left out"
+    return (
+        f"{number:,} answers have labels for a part only, {labels:,} of {total:,} judgements in all; this"
+        " assumes they were drawn at random"
+    )
+
+
+# --- diagnosis
+
+
+def _run_of_another(*, tag: str, system: str) -> str:
+    return (
+        f"the run is tagged {tag!r}, but the answers are from {system!r}: check that {system} used this run"
+    )
+
+
+_MISSING_WAYS = {
+    "skip": "left out",
+    "worst": "counted as not in the answer",
+    "best": "counted as in the answer",
+}
+
+
+def missing_nuggets(by_status: Sequence[tuple[str, int]]) -> str:
+    """Say how many judgements of nuggets are missing."""
+    total = sum(number for _, number in by_status)
+    return f"{total:,} judgements of nuggets in answers are missing ({_counts(by_status)})"
+
+
+def _missing_nuggets(*, by_status: Sequence[tuple[str, int]], on_missing: str) -> str:
+    return f"{missing_nuggets(by_status)}; {_MISSING_WAYS[on_missing]}"
+
+
 WORDS: dict[str, Words] = {
     "note": "{text}",
     # scores of runs
@@ -345,6 +517,85 @@ WORDS: dict[str, Words] = {
     "partly_labeled": _partly_labeled,
     "failed_labels": _failed_labels,
     "not_correctable": "cannot correct {measures}: {reason}",
+    # comparisons
+    "no_value": _no_value,
+    "nothing_judged": "none of its {number:,} documents is judged",
+    "zero_everywhere": _zero_everywhere,
+    "no_best_run": _no_best_run,
+    "queries_without_value": (
+        "{number:,} queries have no value for some run; pairs use those with both values"
+    ),
+    "unlike_signatures": "the runs were scored by different rules; their signatures differ",
+    "clusters": "{queries:,} queries in {clusters:,} clusters ({by})",
+    "few_units": _few_units,
+    "baseline_named_best": _baseline_named_best,
+    "coarse_values": _coarse_values,
+    "coarse_pairs": _coarse_pairs,
+    "no_small_p": "p cannot be small enough in {number:,} of {total:,} pairs; see why",
+    "repeats_help": _repeats_help,
+    "not_detectable": _not_detectable,
+    "skewed_differences": _skewed_differences,
+    "labels_of_pair": "{reason}",
+    "labels_of_mean": _labels_of_mean,
+    "labels_cover_all": "labels cover every query of this set, so nothing is uncertain",
+    "swapped_pairs": _swapped_pairs,
+    "more_votes": "{advice}",
+    # gates
+    "zero_margin": (
+        "with --margin 0 only a significantly better system ships, and an equal one only by luck; set the"
+        " largest loss you accept"
+    ),
+    "same_everywhere": _same_everywhere,
+    "gone_questions": _questions("of the baseline are gone, and count as missing"),
+    "new_questions": _questions("are new, and count as missing in the baseline; save it again"),
+    "lost_answers": _questions("have no answer now, and count as nothing found"),
+    "new_answers": _questions("have no answer in the baseline, and count as nothing found there"),
+    "other_nuggets": _questions("are judged by other nuggets, and count as missing"),
+    "other_repeats": _questions(
+        "have another number of answers (repeat) than in the baseline, and count as missing"
+    ),
+    "missing_in_questions": _missing_in_questions,
+    "one_sided_values": "{number:,} questions have a value in one of the two only",
+    "means_of_judge": (
+        "{measures}: the means are the judge's; difference and bounds are corrected by human labels"
+    ),
+    "judges_of_verdict": _judges_of_verdict,
+    "values_of_texts": "{measures}: " + NO_WINNER,
+    "other_questions_file": "the questions file differs from the baseline's",
+    "other_depth": (
+        "the baseline has other measures too, so its share of unjudged documents does not apply here"
+    ),
+    "reason_of_decision": "{measure}, {place}: {reason}",
+    "judged_again": _judged_again,
+    # corrections
+    "systems_without_labels": "no human labels for {names}: left out",
+    "missing_of_judge": _missing_of_judge,
+    "not_corrected": "not corrected: {reason}",
+    "labels_failed": "{number:,} labels failed",
+    "coarse_labels": (
+        "coarse: fewer than 6 of the labeled values differ from the most common one, or the judge's"
+    ),
+    "doubtful_labels": "{reason}",
+    "labels_of_parts": _labels_of_parts,
+    # diagnosis
+    "gold_as_nuggets": (
+        "each right answer is a nugget: passages are matched by words, answers by their labels"
+    ),
+    "gold_without_words": (
+        "{number:,} of {total:,} questions have no right answer, or one such as yes that cannot be matched by"
+        " words (left out)"
+    ),
+    "run_of_another": _run_of_another,
+    "questions_without_documents": ("{number:,} of {total:,} questions have no judged documents (left out)"),
+    "questions_without_answer": (
+        "{number:,} of {total:,} questions with judged documents have no judged answer (left out)"
+    ),
+    "nothing_retrieved": "for {number:,} of {total:,} questions nothing was retrieved",
+    "unjudged_passages": (
+        "{number:,} of the passages of {questions:,} questions are unjudged, and count as supporting nothing;"
+        " the bounds show their possible effect"
+    ),
+    "missing_nuggets": _missing_nuggets,
     # spans
     "stale_spans": _stale_spans,
     "moved_spans": "{number:,} spans were found again by their quotes: the sources have changed",
